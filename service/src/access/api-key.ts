@@ -1,0 +1,41 @@
+/**
+ * What an API key looks like: `odk_`, 32 base62 characters from a CSPRNG (190 bits), and six base62
+ * characters of CRC32, so that a mistyped key fails without a look-up.
+ */
+import { createHash, randomInt } from 'node:crypto';
+import { crc32 } from 'node:zlib';
+
+const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const prefix = 'odk_';
+const randomLength = 32;
+const checksumLength = 6;
+const form = new RegExp(`^${prefix}[0-9A-Za-z]{${randomLength + checksumLength}}$`);
+
+/** A new key. Whoever made it sees it once; the database keeps its hash and its last four characters. */
+export function generateApiKey(): string {
+  const random = Array.from(
+    { length: randomLength },
+    () => alphabet[randomInt(alphabet.length)],
+  ).join('');
+  return prefix + random + checksum(prefix + random);
+}
+
+/** Whether a text has the form of a key and its checksum fits. Says nothing of whether the key is known. */
+export function isWellFormedApiKey(text: string): boolean {
+  return form.test(text) && text.endsWith(checksum(text.slice(0, -checksumLength)));
+}
+
+/** What is stored and looked up: a key has 190 random bits, so a plain SHA-256 cannot be searched backwards. */
+export function hashApiKey(key: string): Buffer {
+  return createHash('sha256').update(key).digest();
+}
+
+function checksum(text: string): string {
+  let rest = crc32(text);
+  let digits = '';
+  for (let index = 0; index < checksumLength; index += 1) {
+    digits = alphabet[rest % 62] + digits;
+    rest = Math.floor(rest / 62);
+  }
+  return digits;
+}

@@ -1,0 +1,9 @@
+import { invalid } from '../errors.ts';
+
+/** Addresses compare trimmed and lower-cased (SPEC 5). Throws `validation_failed` where it is none. */
+export function normaliseEmail(text: string, path = 'email'): string {
+  const email = text.trim().toLowerCase();
+  if (email.length <= 254 && /^[^\s@\0]+@[^\s@\0]+$/.test(email) && email.isWellFormed())
+    return email;
+  throw invalid({ path, message: 'must be an email address, such as ada@example.org' });
+}

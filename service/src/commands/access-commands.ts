@@ -1,0 +1,224 @@
+import type { Command } from 'commander';
+import { createApp, listApps, readApp, type App } from '../access/apps.ts';
+import { bindApp } from '../access/bindings.ts';
+import { createKey, listKeys, revokeKey, scopes, type ApiKey } from '../access/keys.ts';
+import { addManager, removeManager, type Subject } from '../access/managers.ts';
+import type { Executor } from '../database/database.ts';
+import { findAlliance } from '../directory/alliances.ts';
+import { findOrg } from '../directory/orgs.ts';
+import { invalid, ServiceError } from '../errors.ts';
+import { print, table, withDatabase } from './with-database.ts';
+
+type SubjectFlags = { org?: string; alliance?: string };
+
+export function addAccessCommands(program: Command): void {
+  addApps(program);
+  addKeys(program);
+  addManagers(program);
+}
+
+function addApps(program: Command): void {
+  const apps = program.command('apps').description('Apps: what keys and webhooks belong to.');
+  apps
+    .command('create')
+    .description('Make an app, and bind it where asked. Only a manager may bind.')
+    .requiredOption('--name <name>', 'what to call it')
+    .requiredOption('--owner <email>', 'whose it is')
+    .option('--org <slug>', 'bind it to this organisation')
+    .option('--alliance <slug>', 'bind it to this alliance')
+    .option('--json', 'print JSON')
+    .addHelpText(
+      'after',
+      '\nExample:\n  orgdir apps create --name "Herald" --owner ada@example.org --org acme-corporation',
+    )
+    .action(async (flags: { name: string; owner: string; json?: boolean } & SubjectFlags) => {
+      const app = await withDatabase(({ database }) =>
+        database.transaction().execute(async (tx) => {
+          const subject = await findSubject(tx, flags, false);
+          const id = await createApp(tx, flags);
+          if (subject) await bindApp(tx, id, subject);
+          return readApp(tx, id);
+        }),
+      );
+      print(flags.json, app, [
+        `App ${app.id} (${app.name}) for ${app.ownerEmail}${boundTo(app)}`,
+        `Make a key:  npx orgdir keys create --app ${app.id} --scope read:directory`,
+      ]);
+    });
+  apps
+    .command('list')
+    .description('All apps, oldest first.')
+    .option('--json', 'print JSON')
+    .action(async ({ json }: { json?: boolean }) => {
+      const found = await withDatabase(({ database }) => listApps(database));
+      print(
+        json,
+        found,
+        table(
+          ['ID', 'NAME', 'OWNER', 'BOUND TO'],
+          found.map((app) => [
+            app.id,
+            app.name,
+            app.ownerEmail,
+            app.organizationSlug ?? app.allianceSlug ?? '-',
+          ]),
+        ),
+      );
+    });
+}
+
+function boundTo({ organizationSlug, allianceSlug }: App): string {
+  if (organizationSlug !== null) return `, bound to the organisation ${organizationSlug}`;
+  return allianceSlug === null ? '' : `, bound to the alliance ${allianceSlug}`;
+}
+
+function addKeys(program: Command): void {
+  const keys = program.command('keys').description('API keys: made once, shown once.');
+  keys
+    .command('create')
+    .description('Make a key for an app and show it, this once.')
+    .requiredOption('--app <id>', 'the app that it belongs to')
+    .requiredOption('--scope <scope...>', `what it may do: ${scopes.join(', ')}`)
+    .option('--name <name>', 'what to call it', 'key')
+    .option('--expires <time>', 'when it ends, such as 2027-01-31 or 2027-01-31T12:00:00Z')
+    .option('--json', 'print JSON')
+    .addHelpText(
+      'after',
+      '\nExample:\n  orgdir keys create --app 0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f --scope read:directory write:webhooks',
+    )
+    .action(
+      async (flags: {
+        app: string;
+        scope: string[];
+        name: string;
+        expires?: string;
+        json?: boolean;
+      }) => {
+        const created = await withDatabase(({ database }) =>
+          database.transaction().execute((tx) =>
+            createKey(tx, {
+              appId: flags.app,
+              name: flags.name,
+              scopes: flags.scope.flatMap((each) => each.split(',')),
+              expiresAt: readTime(flags.expires),
+            }),
+          ),
+        );
+        print(flags.json, created, [`Key ${created.id}, shown this once:`, created.key]);
+      },
+    );
+  keys
+    .command('list')
+    .description('Keys, oldest first; a key itself is never shown again.')
+    .option('--app <id>', 'only those of this app')
+    .option('--json', 'print JSON')
+    .action(async ({ app, json }: { app?: string; json?: boolean }) => {
+      const found = await withDatabase(({ database }) => listKeys(database, app ?? null));
+      print(
+        json,
+        found,
+        table(['ID', 'NAME', 'KEY', 'SCOPES', 'STATE', 'LAST USED'], found.map(keyRow)),
+      );
+    });
+  keys
+    .command('revoke')
+    .description('End a key for good. Every process refuses it within a second.')
+    .argument('<id>', 'of the key')
+    .option('--json', 'print JSON')
+    .action(async (id: string, { json }: { json?: boolean }) => {
+      const fresh = await withDatabase(({ database }) =>
+        database.transaction().execute((tx) => revokeKey(tx, id)),
+      );
+      print(json, { id, revoked: true, changed: fresh }, [
+        fresh ? `Key ${id} is revoked.` : `Key ${id} was revoked before.`,
+      ]);
+    });
+}
+
+function keyRow(key: ApiKey): string[] {
+  const expired = key.expiresAt !== null && key.expiresAt.getTime() <= Date.now();
+  const state = key.revokedAt
+    ? 'revoked'
+    : expired
+      ? 'expired'
+      : key.expiresAt
+        ? `until ${key.expiresAt.toISOString()}`
+        : 'active';
+  return [
+    key.id,
+    key.name,
+    `odk_…${key.last4}`,
+    key.scopes.join(','),
+    state,
+    key.lastUsedAt?.toISOString() ?? 'never',
+  ];
+}
+
+function addManagers(program: Command): void {
+  const managers = program
+    .command('managers')
+    .description('Managers of organisations and alliances: who may bind apps to them.');
+  for (const [verb, change] of [
+    ['add', addManager],
+    ['remove', removeManager],
+  ] as const) {
+    managers
+      .command(verb)
+      .description(
+        verb === 'add'
+          ? 'Make somebody a manager.'
+          : 'End the role, and with it every binding that stood on it.',
+      )
+      .option('--org <slug>', 'of this organisation')
+      .option('--alliance <slug>', 'of this alliance')
+      .requiredOption('--email <email>', 'whom')
+      .option('--json', 'print JSON')
+      .addHelpText(
+        'after',
+        `\nExample:\n  orgdir managers ${verb} --org acme-corporation --email ada@example.org`,
+      )
+      .action(async (flags: { email: string; json?: boolean } & SubjectFlags) => {
+        const changed = await withDatabase(({ database }) =>
+          database
+            .transaction()
+            .execute(async (tx) =>
+              change(tx, (await findSubject(tx, flags, true)) as Subject, flags.email),
+            ),
+        );
+        print(flags.json, { changed }, [changed ? 'Done.' : 'Nothing to change.']);
+      });
+  }
+}
+
+async function findSubject(
+  tx: Executor,
+  { org, alliance }: SubjectFlags,
+  required: boolean,
+): Promise<Subject | null> {
+  if (org !== undefined && alliance !== undefined)
+    throw invalid({ path: '--org', message: 'does not go with --alliance; name one' });
+  if (org !== undefined) {
+    const found = await findOrg(tx, org);
+    if (!found) throw new ServiceError('not_found', `There is no organisation ${org}.`);
+    return { kind: 'organization', id: found.id };
+  }
+  if (alliance !== undefined) {
+    const found = await findAlliance(tx, alliance);
+    if (!found) throw new ServiceError('not_found', `There is no alliance ${alliance}.`);
+    return { kind: 'alliance', id: found.id };
+  }
+  if (required) throw invalid({ path: '--org', message: 'or --alliance is required' });
+  return null;
+}
+
+export function readTime(text: string | undefined): Date | null {
+  if (text === undefined) return null;
+  const form = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/;
+  const time = new Date(form.test(text) ? text : Number.NaN);
+  if (Number.isNaN(time.getTime()))
+    throw invalid({
+      path: 'time',
+      message: `${text} is not a time, such as 2027-01-31 or 2027-01-31T12:00:00Z`,
+    });
+  return time;
+}

@@ -1,0 +1,76 @@
+import type { Command } from 'commander';
+import { loadConfig } from '../config.ts';
+import { createLogger } from '../log.ts';
+import { startService, type Service } from '../main.ts';
+import { withDatabase, print } from './with-database.ts';
+
+export function addServeCommand(program: Command): void {
+  program
+    .command('serve')
+    .description('Run the service: the public API and the delivery of webhooks.')
+    .option('--no-demo', 'leave the demo data out of a first start on the embedded database')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  orgdir serve\n  PORT=8080 WEBHOOK_ALLOWED_NETWORKS=127.0.0.0/8 WEBHOOK_ALLOW_HTTP=true orgdir serve',
+    )
+    .action(async ({ demo }: { demo: boolean }) => serve(demo));
+
+  program
+    .command('migrate')
+    .description(
+      'Bring the database to the newest schema. The service does so itself when it starts.',
+    )
+    .option('--json', 'print JSON')
+    .action(({ json }: { json?: boolean }) =>
+      withDatabase(async () => print(json, { migrated: true }, ['The schema is up to date.'])),
+    );
+}
+
+async function serve(demo: boolean): Promise<void> {
+  const config = loadConfig(process.env);
+  const log = createLogger(config.logLevel);
+  const signals = catchSignals();
+  const service = await startService(config, log, {
+    demo,
+    onFatal: (reason) => {
+      console.error(reason);
+      process.exit(1);
+    },
+  });
+  welcome(service);
+  await signals.first;
+  await service.stop();
+}
+
+/** The first signal ends the service gracefully, a second one at once. */
+function catchSignals(): { first: Promise<void> } {
+  let signalledAt: number | null = null;
+  const first = new Promise<void>((resolve) => {
+    for (const [signal, code] of [
+      ['SIGINT', 130],
+      ['SIGTERM', 143],
+    ] as const) {
+      process.on(signal, () => {
+        // Ctrl-C reaches the whole group, and npm passes it on as well: that is one signal, not two.
+        if (signalledAt !== null && Date.now() - signalledAt > sameSignalMs) process.exit(code);
+        signalledAt ??= Date.now();
+        resolve();
+      });
+    }
+  });
+  return { first };
+}
+
+const sameSignalMs = 500;
+
+function welcome({ address, demoKey }: Service): void {
+  if (address === null) return;
+  const lines = [`Serving at ${address}  (API reference: ${address}/docs)`];
+  if (demoKey) {
+    lines.push(
+      `Demo key:  ${demoKey}`,
+      `Try it:    curl -H "Authorization: Bearer ${demoKey}" "${address}/api/v1/orgs?limit=3"`,
+    );
+  }
+  console.log(lines.join('\n'));
+}

@@ -1,0 +1,160 @@
+/** One example of each object of the wire, for openapi.json and for the samples of events. */
+import type { Alliance, AllianceDetail } from './alliance.ts';
+import type { Blueprint } from './blueprint.ts';
+import type { Organisation } from './organisation.ts';
+import type { Status } from './status.ts';
+import type { CreatedWebhook, DeliveryDetail, Webhook } from './webhook.ts';
+
+export const exampleTime = '2026-11-20T12:00:00.000Z';
+export const exampleLaterTime = '2026-11-20T14:00:00.000Z';
+export const exampleId = '0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f';
+const links = { website: 'https://example.org', chat: null, video: null, social: null };
+const times = { createdAt: exampleTime, updatedAt: exampleTime };
+
+const alliance: Alliance = {
+  id: exampleId,
+  slug: 'northern-league',
+  name: 'Northern League',
+  tag: 'NL',
+  description: null,
+  logoUrl: null,
+  bannerUrl: null,
+  links,
+  recruiting: true,
+  orgCount: 1,
+  memberCount: 42,
+  status: 'active',
+  foundedAt: null,
+  url: 'https://directory.example.org/api/v1/alliances/northern-league',
+  ...times,
+};
+
+const organisation: Organisation = {
+  id: exampleId,
+  slug: 'acme-corporation',
+  name: 'Acme Corporation',
+  tag: 'ACME',
+  description: 'Makers of everything.',
+  primaryActivity: 'technology',
+  secondaryActivity: null,
+  commitment: null,
+  recruiting: true,
+  language: 'en',
+  timezone: 'Europe/Berlin',
+  location: 'Germany',
+  memberCount: 42,
+  logoUrl: null,
+  bannerUrl: null,
+  links,
+  alliance: { id: exampleId, slug: 'northern-league', name: 'Northern League', tag: 'NL' },
+  verified: true,
+  status: 'active',
+  foundedAt: null,
+  url: 'https://directory.example.org/api/v1/orgs/acme-corporation',
+  ...times,
+};
+
+const allianceDetail: AllianceDetail = {
+  ...alliance,
+  orgs: [
+    {
+      id: exampleId,
+      slug: 'acme-corporation',
+      name: 'Acme Corporation',
+      tag: 'ACME',
+      memberCount: 42,
+    },
+  ],
+};
+
+const blueprint: Blueprint = {
+  id: exampleId,
+  slug: 'granite',
+  key: 'granite',
+  name: 'Granite',
+  description: null,
+  category: 'materials',
+  output: { item: 'granite', name: 'Granite', quantity: 1 },
+  craftTimeSeconds: null,
+  ingredients: [
+    { item: 'diorite', name: 'Diorite', quantity: 1, unit: null },
+    { item: 'quartz', name: 'Nether Quartz', quantity: 1, unit: null },
+  ],
+  sources: [],
+  version: '1.21.4',
+  active: true,
+  retiredAt: null,
+  ...times,
+};
+
+const status: Status = {
+  status: 'ok',
+  version: '0.1.0',
+  apiVersion: 'v1',
+  time: exampleTime,
+  maintenance: null,
+  components: {
+    database: 'ok',
+    deliveries: 'ok',
+    blueprintSync: { lastCompletedAt: null },
+    chatSync: { lastCompletedAt: null },
+  },
+  counts: { orgs: 300, alliances: 30, blueprints: 803 },
+};
+
+const webhook: Webhook = {
+  id: exampleId,
+  url: 'https://example.org/hooks',
+  description: 'Announces new organisations',
+  events: ['org.created'],
+  active: true,
+  deactivatedAt: null,
+  deactivatedReason: null,
+  lastSuccessAt: exampleTime,
+  lastFailureAt: null,
+  exhaustedInARow: 0,
+  previousSecretExpiresAt: null,
+  ...times,
+};
+
+const createdWebhook: CreatedWebhook = {
+  ...webhook,
+  lastSuccessAt: null,
+  secret: 'whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=',
+};
+
+const delivery: DeliveryDetail = {
+  id: exampleId,
+  webhookId: exampleId,
+  event: 'webhook.test',
+  eventId: exampleId,
+  status: 'succeeded',
+  attemptCount: 1,
+  nextAttemptAt: null,
+  createdAt: exampleTime,
+  completedAt: exampleTime,
+  body: `{"id":"${exampleId}","event":"webhook.test","createdAt":"${exampleTime}","data":{"message":"This is a test. Your webhook works.","webhookId":"${exampleId}","sample":null}}`,
+  attempts: [
+    {
+      number: 1,
+      trigger: 'test',
+      startedAt: exampleTime,
+      durationMs: 48,
+      statusCode: 200,
+      error: null,
+      responseHeaders: { 'content-type': 'text/plain' },
+      responseBody: 'ok',
+    },
+  ],
+};
+
+export const examples = {
+  alliance,
+  allianceDetail,
+  organisation,
+  blueprint,
+  status,
+  webhook,
+  createdWebhook,
+  delivery,
+};

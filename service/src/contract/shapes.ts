@@ -1,0 +1,45 @@
+/** Small building blocks of the wire's schemas. A schema is the validation, the type and the documentation. */
+import { Type, type Static, type TSchema, type TUnsafe } from 'typebox';
+
+/** SPEC 2: a nullable field is always present and holds null. Simple types say so in `type`, named objects in `anyOf`. */
+export function nullable<T extends TSchema>(schema: T): TUnsafe<Static<T> | null> {
+  const { type, title, enum: values, ...rest } = schema as TSchema & Record<string, unknown>;
+  if (typeof type !== 'string' || title !== undefined) {
+    return Type.Unsafe<Static<T> | null>({ anyOf: [schema, { type: 'null' }] });
+  }
+  const choices = Array.isArray(values) ? { enum: [...(values as unknown[]), null] } : {};
+  return Type.Unsafe<Static<T> | null>({ ...rest, ...choices, type: [type, 'null'] });
+}
+
+/** An object with these fields and no others. `title` names it in openapi.json. */
+export function strictObject<T extends Record<string, TSchema>>(
+  properties: T,
+  options: object = {},
+) {
+  return Type.Object(properties, { additionalProperties: false, ...options });
+}
+
+export const uuid = (options: object = {}) =>
+  Type.String({ format: 'uuid', examples: ['0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f'], ...options });
+
+export const time = (options: object = {}) =>
+  Type.String({ format: 'date-time', examples: ['2026-11-20T12:00:00.000Z'], ...options });
+
+/** Lower-case ASCII words joined by single hyphens. */
+export const slugPattern = '^[a-z0-9]+(-[a-z0-9]+)*$';
+export const slug = (options: object = {}) =>
+  Type.String({
+    pattern: slugPattern,
+    minLength: 1,
+    maxLength: 80,
+    examples: ['acme-corporation'],
+    ...options,
+  });
+
+export const webAddress = (options: object = {}) =>
+  Type.String({
+    pattern: '^https?://',
+    maxLength: 2048,
+    examples: ['https://example.org'],
+    ...options,
+  });

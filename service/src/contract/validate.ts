@@ -1,0 +1,90 @@
+/** Holds a value against a schema, and says what is wrong in words. One way for requests, imports and events. */
+import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
+import ajvFormats from 'ajv-formats';
+import type { Static, TSchema } from 'typebox';
+import type { Issue } from '../errors.ts';
+
+export type Validation<T> = { ok: true; value: T } | { ok: false; issues: Issue[] };
+export type Validator<T> = (value: unknown, path: string) => Validation<T>;
+
+/** More would help nobody, and a body of 64 KiB can hold thousands. */
+const issuesMax = 20;
+/** Deeper than anything that the contract knows. */
+const depthMax = 16;
+
+const ajv = new Ajv2020({
+  allErrors: true,
+  useDefaults: true,
+  strict: true,
+  strictRequired: false,
+  allowUnionTypes: true,
+});
+ajvFormats.default(ajv);
+
+/** Compiles `schema`. The validator fills in defaults, changes nothing else, and takes no field that the schema lacks. */
+export function createValidator<T extends TSchema>(schema: T): Validator<Static<T>> {
+  const matches = ajv.compile(schema);
+  return (value, path) => {
+    const textIssue = findBadText(value, path, 0);
+    if (textIssue) return { ok: false, issues: [textIssue] };
+    if (matches(value)) return { ok: true, value: value as Static<T> };
+    return { ok: false, issues: describe(matches.errors ?? [], path) };
+  };
+}
+
+/** PostgreSQL stores no NUL, and UTF-8 has no lone surrogates: neither may come in anywhere. */
+function findBadText(value: unknown, path: string, depth: number): Issue | null {
+  if (typeof value === 'string') return badText(value, path);
+  if (typeof value !== 'object' || value === null) return null;
+  if (depth >= depthMax)
+    return { path, message: `must not be nested deeper than ${depthMax} levels` };
+  for (const [name, field] of Object.entries(value)) {
+    const issue = badText(name, path) ?? findBadText(field, `${path}.${name}`, depth + 1);
+    if (issue) return issue;
+  }
+  return null;
+}
+
+function badText(text: string, path: string): Issue | null {
+  if (text.includes('\0')) return { path, message: 'must not contain the character U+0000' };
+  if (!text.isWellFormed())
+    return { path, message: 'must be valid Unicode, without lone surrogates' };
+  return null;
+}
+
+function describe(errors: ErrorObject[], path: string): Issue[] {
+  // A union reports each branch and itself; the branches are the useful part.
+  const useful = errors.filter((error) => !['anyOf', 'if'].includes(error.keyword));
+  const issues = (useful.length > 0 ? useful : errors).map((error) => issueOf(error, path));
+  const unique = new Map(issues.map((issue) => [`${issue.path}\n${issue.message}`, issue]));
+  return [...unique.values()].slice(0, issuesMax);
+}
+
+function issueOf(error: ErrorObject, root: string): Issue {
+  const path =
+    root + error.instancePath.replaceAll('/', '.').replaceAll('~1', '/').replaceAll('~0', '~');
+  const { params } = error as { params: Record<string, unknown> };
+  switch (error.keyword) {
+    case 'additionalProperties':
+      return {
+        path: `${path}.${shorten(params['additionalProperty'])}`,
+        message: 'is not known here',
+      };
+    case 'required':
+      return { path: `${path}.${shorten(params['missingProperty'])}`, message: 'is required' };
+    case 'enum':
+      return {
+        path,
+        message: `must be one of ${(params['allowedValues'] as unknown[]).map(String).join(', ')}`,
+      };
+    case 'type':
+      return { path, message: `must be ${[params['type']].flat().join(' or ')}` };
+    default:
+      return { path, message: error.message ?? 'is not valid' };
+  }
+}
+
+function shorten(name: unknown): string {
+  const text = String(name);
+  return text.length > 80 ? `${text.slice(0, 80)}…` : text;
+}

@@ -1,0 +1,109 @@
+/** The connection to PostgreSQL: a pool for statements, and what a statement may be run on. */
+import { Kysely, PostgresDialect, sql, type Transaction as KyselyTransaction } from 'kysely';
+import pg from 'pg';
+import { ServiceError } from '../errors.ts';
+
+export { sql };
+
+type NoTables = Record<string, never>;
+/** A pool, for single statements; `transaction` runs several as one. */
+export type Database = Kysely<NoTables>;
+/** An open transaction. Functions that take one do nothing outside it. */
+export type Transaction = KyselyTransaction<NoTables>;
+/** Where a read may run: on the pool, or inside the caller's transaction. */
+export type Executor = Database | Transaction;
+
+/** What `pg` needs to connect; the password stands only in here. */
+export type ConnectionSettings = Pick<
+  pg.ClientConfig,
+  'connectionString' | 'host' | 'port' | 'user' | 'password' | 'database'
+>;
+
+/** All tables are in this schema, so that a platform's own tables can live beside them. */
+const searchPath = 'orgdir, public';
+const poolSize = 12;
+const connectTimeoutMs = 5_000;
+/** Above the slowest read that is measured, far below what a client waits for. */
+const statementTimeoutMs = 15_000;
+
+export type DatabaseOptions = {
+  applicationName: string;
+  poolSize?: number;
+  statementTimeoutMs?: number;
+};
+
+/** Opens a pool. Nothing is connected before the first statement. Close it with `destroy()`. */
+export function openDatabase(connection: ConnectionSettings, options: DatabaseOptions): Database {
+  const pool = new pg.Pool({
+    ...clientSettings(connection, options),
+    max: options.poolSize ?? poolSize,
+    idleTimeoutMillis: 30_000,
+  });
+  // An idle connection that breaks is replaced at the next statement; without a listener it would end the process.
+  pool.on('error', () => {});
+  return new Kysely<NoTables>({ dialect: new PostgresDialect({ pool }) });
+}
+
+/** One connection of its own, for listening and for locks that last. The caller connects and ends it. */
+export function openClient(connection: ConnectionSettings, options: DatabaseOptions): pg.Client {
+  return new pg.Client(clientSettings(connection, options));
+}
+
+function clientSettings(connection: ConnectionSettings, options: DatabaseOptions): pg.ClientConfig {
+  return {
+    ...connection,
+    application_name: options.applicationName,
+    connectionTimeoutMillis: connectTimeoutMs,
+    statement_timeout: options.statementTimeoutMs ?? statementTimeoutMs,
+    keepAlive: true,
+    options: `-c search_path=${searchPath.replaceAll(' ', '')} -c timezone=UTC`,
+    types: { getTypeParser },
+  };
+}
+
+// Counts and positions stay far below 2^53; `pg` gives them as strings by default.
+const int8 = 20;
+function getTypeParser(oid: number, format?: 'text' | 'binary') {
+  if (oid === int8 && format !== 'binary') return Number;
+  // oxlint-disable-next-line typescript/no-unsafe-enum-assignment -- PostgreSQL has more types than the enum names
+  return pg.types.getTypeParser(oid, format);
+}
+
+const connectionFaults = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'ENOENT',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  // admin_shutdown, crash_shutdown, cannot_connect_now, too_many_connections, query_canceled
+  '57P01',
+  '57P02',
+  '57P03',
+  '53300',
+  '57014',
+]);
+
+/** Whether an error says that the database cannot be reached, and not that the statement is wrong. */
+export function isConnectionFault(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const code = (error as { code?: unknown }).code;
+  if (typeof code === 'string' && (connectionFaults.has(code) || code.startsWith('08')))
+    return true;
+  return (
+    /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error)/.test(
+      error.message,
+    ) || isConnectionFault(error.cause)
+  );
+}
+
+/** The name of the constraint that a write violated (class 23 of PostgreSQL's codes), or null. */
+export function violatedConstraint(error: unknown): string | null {
+  const { code, constraint } = error as { code?: string; constraint?: string };
+  return code?.startsWith('23') ? (constraint ?? '') : null;
+}
+
+export function unavailable(cause: unknown): ServiceError {
+  return new ServiceError('unavailable', undefined, { headers: { 'retry-after': '5' }, cause });
+}

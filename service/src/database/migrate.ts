@@ -1,0 +1,116 @@
+/**
+ * Brings a database to the newest schema: numbered SQL files, forward only, each in a transaction.
+ * It never undoes one, and it refuses a database that a newer version of the service has migrated.
+ */
+import { createHash } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import { sql, type Database } from './database.ts';
+import { StartError } from '../errors.ts';
+
+const folder = new URL('../../migrations/', import.meta.url);
+const migrationLock = 70420003;
+const oldestServer = 150_000;
+/** Days of partitions made ahead; the worker's upkeep makes more every hour. */
+const partitionDaysAhead = 7;
+
+/** Applies what is missing and returns the names of the files applied. Safe to run in several processes at once. */
+export async function migrate(database: Database): Promise<string[]> {
+  await requireSupportedServer(database);
+  const files = await readMigrations();
+  return database.connection().execute(async (connection) => {
+    await sql`select pg_advisory_lock(${migrationLock})`.execute(connection);
+    try {
+      await prepare(connection);
+      const applied = await applyMissing(connection, files);
+      await ensurePartitions(connection);
+      return applied;
+    } finally {
+      await sql`select pg_advisory_unlock(${migrationLock})`.execute(connection);
+    }
+  });
+}
+
+/** Makes the partitions from yesterday to a week ahead, where they are missing. */
+export async function ensurePartitions(database: Database): Promise<void> {
+  await sql`
+    select ensure_partitions(today - 1, today + ${partitionDaysAhead}::int)
+    from (select (now() at time zone 'utc')::date as today) as clock
+  `.execute(database);
+}
+
+async function requireSupportedServer(database: Database): Promise<void> {
+  const { rows } = await sql<{ number: string; version: string; encoding: string }>`
+    select current_setting('server_version_num') as number, current_setting('server_version') as version,
+      current_setting('server_encoding') as encoding
+  `.execute(database);
+  const [server] = rows;
+  if (!server || Number(server.number) < oldestServer) {
+    throw new StartError(
+      `DATABASE_URL leads to PostgreSQL ${server?.version}; version 15 or later is needed`,
+    );
+  }
+  if (server.encoding !== 'UTF8') {
+    throw new StartError(
+      `DATABASE_URL leads to a database in ${server.encoding}; create one with encoding UTF8`,
+    );
+  }
+}
+
+type Migration = { name: string; text: string; checksum: string };
+
+async function readMigrations(): Promise<Migration[]> {
+  const names = (await readdir(folder)).filter((name) => /^\d{4}_.+\.sql$/.test(name)).sort();
+  return Promise.all(
+    names.map(async (name) => {
+      const text = await readFile(new URL(name, folder), 'utf8');
+      return { name, text, checksum: createHash('sha256').update(text).digest('hex') };
+    }),
+  );
+}
+
+async function prepare(connection: Database): Promise<void> {
+  await sql`create schema if not exists orgdir`.execute(connection);
+  await sql`
+    create table if not exists orgdir.migrations (
+      name text primary key,
+      checksum text not null,
+      applied_at timestamptz(3) not null default now()
+    )
+  `.execute(connection);
+}
+
+async function applyMissing(connection: Database, files: Migration[]): Promise<string[]> {
+  const { rows } = await sql<{ name: string; checksum: string }>`
+    select name, checksum from migrations
+  `.execute(connection);
+  const known = new Map(rows.map((row) => [row.name, row.checksum]));
+  refuseForeign(known, files);
+  const missing = files.filter((file) => !known.has(file.name));
+  for (const file of missing) await apply(connection, file);
+  return missing.map((file) => file.name);
+}
+
+function refuseForeign(known: Map<string, string>, files: Migration[]): void {
+  const byName = new Map(files.map((file) => [file.name, file.checksum]));
+  for (const [name, checksum] of known) {
+    if (!byName.has(name)) {
+      throw new StartError(
+        `the database was migrated by a newer version of the service (${name}); start that version or a later one`,
+      );
+    }
+    if (byName.get(name) !== checksum) {
+      throw new StartError(
+        `the migration ${name} was changed after it was applied to this database; restore the file and add a new one`,
+      );
+    }
+  }
+}
+
+async function apply(connection: Database, file: Migration): Promise<void> {
+  await connection.transaction().execute(async (tx) => {
+    await sql.raw(file.text).execute(tx);
+    await sql`insert into migrations (name, checksum) values (${file.name}, ${file.checksum})`.execute(
+      tx,
+    );
+  });
+}

@@ -1,0 +1,90 @@
+/**
+ * Which revision of each scope is current. What was read at a revision may be used again while the
+ * revision is the same and was confirmed less than a second ago: a notification can be lost, and a
+ * listening connection can stall without a word, so the poll is the truth and the notification its hurry.
+ */
+import { createListener } from './listener.ts';
+import { sql, type ConnectionSettings, type Database } from './database.ts';
+
+export type Scope = 'directory' | 'blueprints' | 'access' | 'system';
+
+export type Revisions = {
+  /** The current revision, or null when it was not confirmed within the last second. */
+  current(scope: Scope): number | null;
+  /** Calls `listener` whenever a scope has moved. */
+  onMove(listener: (scope: Scope) => void): void;
+  start(): Promise<void>;
+  stop(): Promise<void>;
+};
+
+/** SPEC 4: any change is visible within a second. */
+const trustedMs = 1_000;
+const pollMs = 400;
+
+export function createRevisions(database: Database, connection: ConnectionSettings): Revisions {
+  const revisions = new Map<Scope, number>();
+  const listeners: ((scope: Scope) => void)[] = [];
+  let confirmedAt = Number.NEGATIVE_INFINITY;
+  let timer: NodeJS.Timeout | undefined;
+  let running = false;
+  let reading: Promise<void> | null = null;
+  let again = false;
+
+  const listener = createListener(connection, ['orgdir_revision'], refreshSoon);
+
+  async function read(): Promise<void> {
+    // The moment before the question: the answer holds every change committed by then.
+    const askedAt = performance.now();
+    try {
+      const { rows } = await sql<{
+        scope: Scope;
+        revision: number;
+      }>`select scope, revision from revisions`.execute(database);
+      confirmedAt = askedAt;
+      for (const { scope, revision } of rows) note(scope, revision);
+    } catch {
+      // Unconfirmed after a second; readers then ask the database themselves, and tell if it is away.
+    }
+  }
+
+  function note(scope: Scope, revision: number): void {
+    if (revisions.get(scope) === revision) return;
+    revisions.set(scope, revision);
+    for (const call of listeners) call(scope);
+  }
+
+  function refreshSoon(): void {
+    if (!running) return;
+    again = true;
+    reading ??= readWhileAsked().finally(() => (reading = null));
+  }
+
+  async function readWhileAsked(): Promise<void> {
+    while (again && running) {
+      again = false;
+      await read();
+    }
+  }
+
+  return {
+    current(scope) {
+      return performance.now() - confirmedAt < trustedMs ? (revisions.get(scope) ?? null) : null;
+    },
+    onMove(call) {
+      listeners.push(call);
+    },
+    async start() {
+      if (running) return;
+      running = true;
+      listener.start();
+      timer = setInterval(refreshSoon, pollMs);
+      await read();
+    },
+    async stop() {
+      running = false;
+      clearInterval(timer);
+      await listener.stop();
+      await reading;
+    },
+  };
+}

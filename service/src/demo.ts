@@ -1,0 +1,69 @@
+/**
+ * The demo data of a first start on an embedded database: the directory in `demo/`, an app and its key.
+ * All of it is one transaction, so a start that is killed half-way tries again.
+ */
+import { createReadStream } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createApp } from './access/apps.ts';
+import { createKey, scopes } from './access/keys.ts';
+import { sql, type Database, type Transaction } from './database/database.ts';
+import { importLines, tidyAfterImport, type ImportKind } from './directory/import.ts';
+import { readNdjson } from './directory/import-source.ts';
+
+const folder = new URL('../../demo/', import.meta.url);
+const kinds: ImportKind[] = ['alliances', 'orgs', 'blueprints'];
+const decision = 'demo';
+
+/** Loads the demo, or notes that it is not wanted; does nothing where that was decided before. */
+export async function decideDemo(
+  database: Database,
+  options: { dataDir: string; wanted: boolean; publicUrl: string },
+): Promise<void> {
+  const loaded = await database.transaction().execute(async (tx) => {
+    const { rows } = await sql`
+      insert into installation (name, value) values (${decision}, ${options.wanted ? 'loaded' : 'left out'})
+      on conflict do nothing returning 1
+    `.execute(tx);
+    if (rows.length === 0 || !options.wanted) return false;
+    await loadDirectory(tx, options.publicUrl);
+    await makeKey(tx, options.dataDir);
+    return true;
+  });
+  if (!loaded) return;
+  for (const kind of kinds)
+    await tidyAfterImport(database, kind, {
+      created: Number.POSITIVE_INFINITY,
+      updated: 0,
+      bad: 0,
+      badLines: [],
+    });
+}
+
+/** The demo's key, for the terminal of the machine that made it. Null where there is no demo, or the key was revoked. */
+export async function readDemoKey(database: Database, dataDir: string): Promise<string | null> {
+  const key = await readFile(keyFile(dataDir), 'utf8').catch(() => null);
+  if (key === null) return null;
+  const { rows } = await sql`
+    select 1 from api_keys where hash = sha256(${key.trim()}::text::bytea) and revoked_at is null
+  `.execute(database);
+  return rows.length > 0 ? key.trim() : null;
+}
+
+async function loadDirectory(tx: Transaction, publicUrl: string): Promise<void> {
+  for (const kind of kinds) {
+    const file = createReadStream(new URL(`${kind}.ndjson`, folder));
+    await importLines(tx, readNdjson(file), { kind, skipBad: false, emitEvents: false, publicUrl });
+  }
+}
+
+async function makeKey(tx: Transaction, dataDir: string): Promise<void> {
+  const appId = await createApp(tx, { name: 'Demo', owner: 'demo@localhost' });
+  const { key } = await createKey(tx, { appId, name: 'Demo key', scopes, expiresAt: null });
+  // Beside the generated SECRET_KEY and with its mode: whoever reads this folder has the whole directory.
+  await writeFile(keyFile(dataDir), `${key}\n`, { mode: 0o600, flush: true });
+}
+
+function keyFile(dataDir: string): string {
+  return join(dataDir, 'demo-key');
+}

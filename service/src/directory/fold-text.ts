@@ -1,0 +1,47 @@
+/**
+ * Folds text for search and for order: lower case, without accents. The service computes it, not the
+ * database, because `lower` and `unaccent` answer differently from one PostgreSQL to the next.
+ * What is stored was folded by this function: a change of it needs a migration that folds again.
+ */
+
+// Letters that Unicode does not take apart into a base letter and a mark.
+const wholeLetters: Record<string, string> = {
+  ß: 'ss',
+  æ: 'ae',
+  œ: 'oe',
+  ø: 'o',
+  đ: 'd',
+  ð: 'd',
+  ł: 'l',
+  þ: 'th',
+  ħ: 'h',
+  ı: 'i',
+  ŋ: 'n',
+  ŧ: 't',
+  ĸ: 'k',
+};
+const wholeLetter = new RegExp(`[${Object.keys(wholeLetters).join('')}]`, 'g');
+
+export function foldText(text: string): string {
+  return text
+    .toLowerCase()
+    .normalize('NFKD')
+    .replace(/\p{Mn}/gu, '')
+    .normalize('NFC')
+    .toLowerCase()
+    .replace(wholeLetter, (letter) => wholeLetters[letter] ?? letter);
+}
+
+/** What `search` looks in: the folded parts, one a line, so that no match spans two of them. */
+export function searchText(...parts: (string | null | undefined)[]): string {
+  return parts
+    .filter((part) => part)
+    .map((part) => foldText(part as string).replaceAll('\n', ' '))
+    .join('\n');
+}
+
+/** A LIKE pattern in which `%`, `_` and `\` are ordinary characters. */
+export function likePattern(text: string, where: 'anywhere' | 'start'): string {
+  const literal = foldText(text).replace(/[\\%_]/g, '\\$&');
+  return where === 'start' ? `${literal}%` : `%${literal}%`;
+}

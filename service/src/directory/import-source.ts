@@ -1,0 +1,107 @@
+/** Reads import files line by line: NDJSON or CSV become numbered values, or numbered faults. Checks no schema. */
+import { Readable } from 'node:stream';
+import { parse, CsvError } from 'csv-parse';
+import type { TSchema } from 'typebox';
+
+/** `number` counts lines from 1, as an editor does. */
+export type SourceLine = { number: number } & ({ value: unknown } | { fault: string });
+
+/** Far above the largest entry that the schemas allow. */
+const lineBytesMax = 256 * 1024;
+const newline = 0x0a;
+
+/** One JSON value a line. Empty lines are passed over; a byte order mark is too. */
+export async function* readNdjson(input: AsyncIterable<Buffer>): AsyncGenerator<SourceLine> {
+  let number = 0;
+  for await (const line of splitLines(input)) {
+    number += 1;
+    const parsed = parseLine(line, number === 1);
+    if (parsed !== null) yield { number, ...parsed };
+  }
+}
+
+async function* splitLines(input: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let rest: Buffer[] = [];
+  let restBytes = 0;
+  for await (const chunk of input) {
+    let start = 0;
+    for (let end = chunk.indexOf(newline); end !== -1; end = chunk.indexOf(newline, start)) {
+      yield Buffer.concat([...rest, chunk.subarray(start, end)]);
+      rest = [];
+      restBytes = 0;
+      start = end + 1;
+    }
+    // A line without end must not fill the memory: past the bound only its being too long matters.
+    if (restBytes <= lineBytesMax) rest.push(chunk.subarray(start));
+    restBytes += chunk.length - start;
+  }
+  if (restBytes > 0) yield Buffer.concat(rest);
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+function parseLine(line: Buffer, first: boolean): { value: unknown } | { fault: string } | null {
+  if (line.length > lineBytesMax) return { fault: `is longer than ${lineBytesMax / 1024} KiB` };
+  let text: string;
+  try {
+    text = utf8.decode(line);
+  } catch {
+    return { fault: 'is not valid UTF-8' };
+  }
+  if (first) text = text.replace(/^\uFEFF/, '');
+  if (text.trim() === '') return null;
+  try {
+    return { value: JSON.parse(text) as unknown };
+  } catch {
+    return { fault: 'is not valid JSON' };
+  }
+}
+
+/** A header row with the names of fields, `links.website` for a nested one; an empty cell is a field left out. */
+export async function* readCsv(
+  input: AsyncIterable<Buffer>,
+  schema: TSchema,
+): AsyncGenerator<SourceLine> {
+  const parser = parse({
+    bom: true,
+    columns: true,
+    info: true,
+    max_record_size: lineBytesMax,
+    skip_empty_lines: true,
+  });
+  const source = Readable.from(input);
+  source.on('error', (error) => parser.destroy(error));
+  source.pipe(parser);
+  try {
+    for await (const { record, info } of parser as AsyncIterable<{
+      record: Record<string, string>;
+      info: { lines: number };
+    }>) {
+      yield { number: info.lines, value: toObject(record, schema) };
+    }
+  } catch (error) {
+    if (!(error instanceof CsvError)) throw error;
+    yield { number: Number(error['lines'] ?? 1), fault: `is not valid CSV: ${error.message}` };
+  }
+}
+
+function toObject(record: Record<string, string>, schema: TSchema): Record<string, unknown> {
+  const value: Record<string, unknown> = {};
+  for (const [name, cell] of Object.entries(record)) {
+    if (cell === '') continue;
+    const [outer = name, inner] = name.split('.');
+    if (inner === undefined) value[outer] = readCell(cell, schema, outer);
+    else value[outer] = { ...(value[outer] as object), [inner]: cell };
+  }
+  return value;
+}
+
+/** A cell is text; where the schema wants a number or a boolean and the cell is one, it becomes that. */
+function readCell(cell: string, schema: TSchema, name: string): unknown {
+  const { type } =
+    (schema as { properties?: Record<string, { type?: unknown }> }).properties?.[name] ?? {};
+  if (type === 'boolean' && (cell === 'true' || cell === 'false')) return cell === 'true';
+  if ((type === 'integer' || type === 'number') && /^-?\d+(\.\d+)?$/.test(cell))
+    return Number(cell);
+  return cell;
+}

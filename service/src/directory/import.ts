@@ -1,0 +1,215 @@
+/**
+ * Imports a file of organisations, alliances or blueprints in one transaction: all of it, or nothing.
+ * A line with a known slug (a blueprint: key) updates that entry, any other makes one; none is deleted.
+ */
+import type { TSchema } from 'typebox';
+import { createValidator, type Validator } from '../contract/validate.ts';
+import { sql, type Database, type Transaction } from '../database/database.ts';
+import { recordEvents } from '../events/record-event.ts';
+import { allianceIds, publicAlliances, upsertAlliances } from './alliances.ts';
+import { blueprintSlugs, upsertBlueprints } from './blueprints.ts';
+import type { SourceLine } from './import-source.ts';
+import { AllianceInput, BlueprintInput, OrgInput } from './inputs.ts';
+import { publicOrgs, upsertOrgs } from './orgs.ts';
+import { isAllowedSlug, SlugAllotment } from './slug.ts';
+
+export type ImportKind = 'orgs' | 'alliances' | 'blueprints';
+export type BadLine = { line: number; reason: string };
+export type ImportResult = {
+  created: number;
+  updated: number;
+  /** Lines that were left out: all of them counted, the first thousand named. */
+  bad: number;
+  badLines: BadLine[];
+};
+export type ImportOptions = {
+  kind: ImportKind;
+  /** Goes on without bad lines; otherwise one of them undoes everything. */
+  skipBad: boolean;
+  /** Announces what is public for the first time. */
+  emitEvents: boolean;
+  /** For the addresses in events. */
+  publicUrl: string;
+  onProgress?: (lines: number) => void;
+};
+
+export const importSchemas: Record<ImportKind, TSchema> = {
+  orgs: OrgInput,
+  alliances: AllianceInput,
+  blueprints: BlueprintInput,
+};
+
+const batchSize = 1_000;
+const badLinesNamedMax = 1_000;
+
+/** Thrown to undo an import that has bad lines. */
+export class BadLinesError extends Error {
+  override readonly name = 'BadLinesError';
+  readonly result: ImportResult;
+  constructor(result: ImportResult) {
+    super(`${result.bad} bad lines; nothing was imported`);
+    this.result = result;
+  }
+}
+
+/** Runs inside the caller's transaction. Throws `BadLinesError` unless `skipBad`. */
+export async function importLines(
+  tx: Transaction,
+  lines: AsyncIterable<SourceLine>,
+  options: ImportOptions,
+): Promise<ImportResult> {
+  const run = await startRun(tx, options);
+  let batch: Accepted[] = [];
+  for await (const line of lines) {
+    const accepted = run.accept(line);
+    if (accepted) batch.push(accepted);
+    if (batch.length < batchSize) continue;
+    await run.write(batch);
+    options.onProgress?.(line.number);
+    batch = [];
+  }
+  await run.write(batch);
+  if (run.result.bad > 0 && !options.skipBad) throw new BadLinesError(run.result);
+  return run.result;
+}
+
+/** Lets the planner and index-only scans see what a large import changed. Not inside a transaction. */
+export async function tidyAfterImport(
+  database: Database,
+  kind: ImportKind,
+  result: ImportResult,
+): Promise<void> {
+  if (result.created + result.updated < batchSize) return;
+  await sql`vacuum (analyze) ${sql.table(kind)}`.execute(database);
+}
+
+type Accepted = { line: number; input: Input };
+type Input = OrgInput & AllianceInput & BlueprintInput;
+type Counted = { created: boolean }[];
+
+async function startRun(tx: Transaction, options: ImportOptions) {
+  const { kind } = options;
+  const slugs = await SlugAllotment.start(tx, kind);
+  const validate = createValidator(importSchemas[kind]) as Validator<Input>;
+  const lineOfName = new Map<string, number>();
+  const result: ImportResult = { created: 0, updated: 0, bad: 0, badLines: [] };
+
+  function refuse(line: number, reason: string): null {
+    result.bad += 1;
+    if (result.badLines.length < badLinesNamedMax) result.badLines.push({ line, reason });
+    return null;
+  }
+
+  function accept(line: SourceLine): Accepted | null {
+    if ('fault' in line) return refuse(line.number, line.fault);
+    const checked = validate(line.value, '$');
+    if (!checked.ok) {
+      return refuse(
+        line.number,
+        checked.issues
+          .map(({ path, message }) => `${path.replace(/^\$\.?/, '') || 'the line'} ${message}`)
+          .join('; '),
+      );
+    }
+    const input = checked.value;
+    if (input.slug !== null && !isAllowedSlug(input.slug))
+      return refuse(line.number, `slug ${input.slug} is reserved`);
+    const name = kind === 'blueprints' ? input.key : input.slug;
+    const before = name === null ? undefined : lineOfName.get(name);
+    if (before !== undefined)
+      return refuse(
+        line.number,
+        `${kind === 'blueprints' ? 'key' : 'slug'} ${name} is on line ${before} already`,
+      );
+    if (name !== null) lineOfName.set(name, line.number);
+    return { line: line.number, input };
+  }
+
+  async function write(batch: Accepted[]): Promise<void> {
+    // Once a line is bad nothing will be kept; the rest is read only to name what else is bad.
+    const doomed = result.bad > 0 && !options.skipBad;
+    const known =
+      kind === 'orgs'
+        ? await withKnownAlliances(tx, batch, refuse)
+        : batch.map(({ input }) => ({ ...input, allianceId: null }));
+    if (doomed || known.length === 0) return;
+    const named = await nameAll(tx, kind, slugs, known);
+    for (const { created } of await writers[kind](tx, named, options))
+      result[created ? 'created' : 'updated'] += 1;
+  }
+
+  return { result, accept, write };
+}
+
+type Known = Input & { allianceId: string | null };
+type Named = Known & { slug: string };
+
+async function withKnownAlliances(
+  tx: Transaction,
+  batch: Accepted[],
+  refuse: (line: number, reason: string) => null,
+): Promise<Known[]> {
+  const wanted = [
+    ...new Set(batch.flatMap(({ input }) => (input.alliance === null ? [] : [input.alliance]))),
+  ];
+  const ids = await allianceIds(tx, wanted);
+  return batch.flatMap(({ line, input }): Known[] => {
+    if (input.alliance === null) return [{ ...input, allianceId: null }];
+    const allianceId = ids.get(input.alliance);
+    if (allianceId !== undefined) return [{ ...input, allianceId }];
+    refuse(line, `alliance ${input.alliance} does not exist; import the alliances first`);
+    return [];
+  });
+}
+
+/** Gives a slug to every input that has none; a blueprint that exists keeps its own. */
+async function nameAll(
+  tx: Transaction,
+  kind: ImportKind,
+  slugs: SlugAllotment,
+  inputs: Known[],
+): Promise<Named[]> {
+  const existing =
+    kind === 'blueprints'
+      ? await blueprintSlugs(
+          tx,
+          inputs.map(({ key }) => key),
+        )
+      : new Map<string, string>();
+  const chosen = inputs.map((input) => input.slug ?? existing.get(input.key) ?? null);
+  slugs.reserve(chosen.filter((slug) => slug !== null));
+  const made = await slugs.allot(
+    inputs.filter((_, index) => chosen[index] === null).map(({ name }) => name),
+  );
+  return inputs.map((input, index) => ({
+    ...input,
+    slug: chosen[index] ?? (made.shift() as string),
+  }));
+}
+
+const writers: Record<
+  ImportKind,
+  (tx: Transaction, inputs: Named[], options: ImportOptions) => Promise<Counted>
+> = {
+  async orgs(tx, inputs, { emitEvents, publicUrl }) {
+    const written = await upsertOrgs(tx, inputs);
+    const announced = emitEvents ? written.filter((org) => org.announced).map(({ id }) => id) : [];
+    const orgs = await publicOrgs(tx, announced, publicUrl);
+    await recordEvents(
+      tx,
+      orgs.map((data) => ({ name: 'org.created', data, orgId: data.id })),
+    );
+    return written;
+  },
+  async alliances(tx, inputs, { emitEvents, publicUrl }) {
+    const written = await upsertAlliances(tx, inputs);
+    const fresh = emitEvents ? written.filter(({ created }) => created).map(({ id }) => id) : [];
+    const alliances = await publicAlliances(tx, fresh, publicUrl);
+    await recordEvents(
+      tx,
+      alliances.map((data) => ({ name: 'alliance.created', data, allianceId: data.id })),
+    );
+    return written;
+  },
+  blueprints: (tx, inputs) => upsertBlueprints(tx, inputs),
+};

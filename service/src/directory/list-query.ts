@@ -1,0 +1,115 @@
+/** The query parameters of the lists, and what they mean to `list.ts`. */
+import { Type, type Static } from 'typebox';
+import { slug } from '../contract/shapes.ts';
+
+/** page × limit stays below 2^38, far inside what PostgreSQL counts. */
+const pageMax = 2 ** 31;
+
+const paging = {
+  page: Type.Integer({
+    minimum: 1,
+    maximum: pageMax,
+    default: 1,
+    description: 'Counts from 1. A page past the last is empty.',
+  }),
+  limit: Type.Integer({ minimum: 1, maximum: 100, default: 20, description: 'Entries a page.' }),
+};
+
+const search = (where: string) =>
+  Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 100,
+      description: `Text to find in ${where}, regardless of case and accents. Without \`sort\`, names that start with it come first.`,
+    }),
+  );
+
+function sort(keys: string[]) {
+  return Type.Optional(
+    Type.Enum(
+      keys.flatMap((key) => [key, `-${key}`]),
+      {
+        type: 'string',
+        description: 'What to order by; `-` reverses. Ties are ordered by id. Default: by name.',
+      },
+    ),
+  );
+}
+
+const timesAndName = ['name', 'createdAt', 'updatedAt'];
+
+export const PageQuery = Type.Object(paging, { additionalProperties: false });
+export type PageQuery = Static<typeof PageQuery>;
+
+export const OrgQuery = Type.Object(
+  {
+    ...paging,
+    search: search('name, tag, slug and description'),
+    alliance: Type.Optional(
+      slug({
+        description: 'Only members of the alliance with this slug.',
+        examples: ['northern-league'],
+      }),
+    ),
+    activity: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 100,
+        description: 'Only those with this primary or secondary activity.',
+      }),
+    ),
+    language: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 35,
+        description: 'Only those with this BCP 47 language tag.',
+      }),
+    ),
+    recruiting: Type.Optional(
+      Type.Boolean({ description: 'Only those that are, or are not, recruiting.' }),
+    ),
+    sort: sort([...timesAndName, 'memberCount']),
+  },
+  { additionalProperties: false },
+);
+export type OrgQuery = Static<typeof OrgQuery>;
+
+export const AllianceQuery = Type.Object(
+  {
+    ...paging,
+    search: search('name, tag, slug and description'),
+    sort: sort([...timesAndName, 'memberCount']),
+  },
+  { additionalProperties: false },
+);
+export type AllianceQuery = Static<typeof AllianceQuery>;
+
+export const BlueprintQuery = Type.Object(
+  {
+    ...paging,
+    search: search('name, key, output and ingredients'),
+    category: Type.Optional(slug({ description: 'Only this category.', examples: ['materials'] })),
+    active: Type.Optional(
+      Type.Boolean({ description: 'Only active, or only retired ones. Without it, both.' }),
+    ),
+    ingredient: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 200,
+        description: 'Only those that need this item, by its key or its name.',
+        examples: ['diorite'],
+      }),
+    ),
+    sort: sort(timesAndName),
+  },
+  { additionalProperties: false },
+);
+export type BlueprintQuery = Static<typeof BlueprintQuery>;
+
+/** Splits `-updatedAt` into its key and its direction. */
+export function parseSort(sortBy: string | undefined): { key: string; descending: boolean } {
+  const text = sortBy ?? 'name';
+  return text.startsWith('-')
+    ? { key: text.slice(1), descending: true }
+    : { key: text, descending: false };
+}

@@ -1,0 +1,135 @@
+/** Publishes an event by hand or for the platform: finds the subject, adds its ids and names, records it. */
+import type { TSchema } from 'typebox';
+import { createValidator } from '../contract/validate.ts';
+import type { Transaction } from '../database/database.ts';
+import { invalid, ServiceError } from '../errors.ts';
+import {
+  catalogue,
+  catalogueEntry,
+  subscribableEvents,
+  type EventName,
+} from '../events/catalogue.ts';
+import { recordEvent, type NewEvent } from '../events/record-event.ts';
+import { findAlliance, publicAlliances } from './alliances.ts';
+import { findOrg, publicOrgs } from './orgs.ts';
+
+export type Publication = {
+  name: string;
+  /** Slugs; an event needs the one that it is about. */
+  org: string | null;
+  alliance: string | null;
+  /** Of a bound event, the inner object. Nobody supplies the data of a global one. */
+  data: unknown;
+  publicUrl: string;
+};
+
+/** Returns the event's id. Throws `validation_failed`, `not_found`, and `conflict` for what is not public. */
+export async function publishEvent(tx: Transaction, publication: Publication): Promise<string> {
+  const name = requireName(publication.name);
+  if (name === 'org.created') return announceOrg(tx, publication);
+  if (name === 'alliance.created') return announceAlliance(tx, publication);
+  const { inner } = catalogue[name];
+  if (inner === null) {
+    throw invalid({
+      path: 'name',
+      message: `${name} comes only from what it tells of, and cannot be published`,
+    });
+  }
+  return recordEvent(tx, await bound(tx, name, inner, publication));
+}
+
+function requireName(name: string): EventName {
+  if (catalogueEntry(name) && name !== 'webhook.test') return name as EventName;
+  throw invalid({
+    path: 'name',
+    message: `there is no event ${name}; there are ${subscribableEvents.join(', ')}`,
+  });
+}
+
+async function announceOrg(
+  tx: Transaction,
+  { name, org, alliance, data, publicUrl }: Publication,
+): Promise<string> {
+  refuse(data !== null, 'data', `of ${name} is made by the service`);
+  refuse(alliance !== null, 'alliance', `does not go with ${name}`);
+  const found = await requireOrg(tx, org);
+  const [organisation] = await publicOrgs(tx, [found.id], publicUrl);
+  if (!organisation)
+    throw new ServiceError('conflict', `${found.slug} is not listed, so it is not announced.`);
+  return recordEvent(tx, { name: 'org.created', data: organisation, orgId: organisation.id });
+}
+
+async function announceAlliance(
+  tx: Transaction,
+  { name, org, alliance, data, publicUrl }: Publication,
+): Promise<string> {
+  refuse(data !== null, 'data', `of ${name} is made by the service`);
+  refuse(org !== null, 'org', `does not go with ${name}`);
+  const { id } = await requireAlliance(tx, alliance);
+  const [found] = await publicAlliances(tx, [id], publicUrl);
+  if (!found) throw new ServiceError('not_found', `There is no alliance ${alliance}.`);
+  return recordEvent(tx, { name: 'alliance.created', data: found, allianceId: id });
+}
+
+async function bound(
+  tx: Transaction,
+  name: EventName,
+  inner: string,
+  publication: Publication,
+): Promise<NewEvent> {
+  const { audience, data: schema } = catalogue[name];
+  const isOrg = audience === 'organization';
+  refuse(
+    (isOrg ? publication.alliance : publication.org) !== null,
+    isOrg ? 'alliance' : 'org',
+    `does not go with ${name}`,
+  );
+  const {
+    id,
+    slug,
+    name: title,
+  } = isOrg
+    ? await requireOrg(tx, publication.org)
+    : await requireAlliance(tx, publication.alliance);
+  const subject = { id, slug, name: title };
+  const supplied = requireInner(schema, inner, publication.data);
+  const data = isOrg
+    ? { organizationId: id, organization: subject, [inner]: supplied }
+    : { allianceId: id, alliance: subject, [inner]: supplied };
+  return { name, data, orgId: isOrg ? id : null, allianceId: isOrg ? null : id };
+}
+
+function requireInner(schema: TSchema, inner: string, data: unknown): unknown {
+  const { properties } = schema as unknown as { properties: Record<string, TSchema> };
+  const innerSchema = properties[inner];
+  if (!innerSchema) throw new Error(`the catalogue has no ${inner}`);
+  const result = createValidator(innerSchema)(data, 'data');
+  if (!result.ok) throw invalid(...result.issues);
+  return result.value;
+}
+
+async function requireOrg(tx: Transaction, slug: string | null) {
+  if (slug === null)
+    throw invalid({
+      path: 'org',
+      message: 'is required: the slug of the organisation that the event is about',
+    });
+  const org = await findOrg(tx, slug);
+  if (!org) throw new ServiceError('not_found', `There is no organisation ${slug}.`);
+  return org;
+}
+
+async function requireAlliance(tx: Transaction, slug: string | null) {
+  if (slug === null)
+    throw invalid({
+      path: 'alliance',
+      message: 'is required: the slug of the alliance that the event is about',
+    });
+  const alliance = await findAlliance(tx, slug);
+  if (!alliance) throw new ServiceError('not_found', `There is no alliance ${slug}.`);
+  return alliance;
+}
+
+function refuse(wrong: boolean, path: string, message: string): void {
+  if (wrong) throw invalid({ path, message });
+}

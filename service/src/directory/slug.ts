@@ -1,0 +1,100 @@
+/** Slugs: made from the name, transliterated, unique, never a word that a route uses. */
+import anyAscii from 'any-ascii';
+import { sql, type Transaction } from '../database/database.ts';
+
+export type SlugTable = 'orgs' | 'alliances' | 'blueprints';
+
+const lengthMax = 80;
+/** Room for `-` and a number, so that a long name stays unique within the limit. */
+const baseLengthMax = 72;
+const reserved = new Set([
+  'new',
+  'edit',
+  'search',
+  'bulk',
+  'export',
+  'import',
+  'managers',
+  'members',
+  'me',
+  'null',
+  'undefined',
+]);
+
+/** The slug that a name asks for, before it is made unique. Never empty. */
+export function slugBase(name: string): string {
+  const words = anyAscii(name)
+    .toLowerCase()
+    .replace(/['’]/g, '')
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-+|-+$/g, '');
+  const base = words.slice(0, baseLengthMax).replace(/-+$/, '') || 'unnamed';
+  return reserved.has(base) ? `${base}-1` : base;
+}
+
+/** Whether a slug that somebody chose may be used. */
+export function isAllowedSlug(slug: string): boolean {
+  return slug.length <= lengthMax && !reserved.has(slug);
+}
+
+/** Gives out slugs within one transaction: call `start` once, then `allot` for each batch. */
+export class SlugAllotment {
+  readonly #tx: Transaction;
+  readonly #table: SlugTable;
+  readonly #nextNumber = new Map<string, number>();
+  /** Given out or reserved by this transaction; the database may not have them yet. */
+  readonly #taken = new Set<string>();
+
+  private constructor(tx: Transaction, table: SlugTable) {
+    this.#tx = tx;
+    this.#table = table;
+  }
+
+  static async start(tx: Transaction, table: SlugTable): Promise<SlugAllotment> {
+    // Two transactions that make slugs at once would choose the same one; the second waits for the first.
+    await sql`select pg_advisory_xact_lock(70420004, hashtext(${table}))`.execute(tx);
+    return new SlugAllotment(tx, table);
+  }
+
+  /** One slug for each name, in order: `acme`, `acme-2`, `acme-3` … */
+  async allot(names: string[]): Promise<string[]> {
+    const bases = names.map(slugBase);
+    await this.#learn([...new Set(bases)].filter((base) => !this.#nextNumber.has(base)));
+    return bases.map((base) => this.#next(base));
+  }
+
+  /** Keeps slugs that somebody chose from being given out. */
+  reserve(slugs: string[]): void {
+    for (const slug of slugs) this.#taken.add(slug);
+  }
+
+  #next(base: string): string {
+    let number = this.#nextNumber.get(base) ?? 1;
+    while (this.#taken.has(numbered(base, number))) number += 1;
+    this.#nextNumber.set(base, number + 1);
+    this.#taken.add(numbered(base, number));
+    return numbered(base, number);
+  }
+
+  /** Looks up the first number above those in use for each base. */
+  async #learn(bases: string[]): Promise<void> {
+    for (const base of bases) this.#nextNumber.set(base, 1);
+    if (bases.length === 0) return;
+    const { rows } = await sql<{ base: string; slug: string }>`
+      select base, t.slug
+      from unnest(${bases}::text[]) as base
+      -- '.' follows '-' in the "C" order, so this is the range of everything that begins with base-
+      join ${sql.table(this.#table)} t
+        on t.slug = base or (t.slug >= base || '-' and t.slug < base || '.')
+    `.execute(this.#tx);
+    for (const { base, slug } of rows) {
+      const number =
+        slug === base ? 1 : Number(/^\d{1,6}$/.exec(slug.slice(base.length + 1))?.[0] ?? 0);
+      this.#nextNumber.set(base, Math.max(this.#nextNumber.get(base) ?? 1, number + 1));
+    }
+  }
+}
+
+function numbered(base: string, number: number): string {
+  return number === 1 ? base : `${base}-${number}`;
+}

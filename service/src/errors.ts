@@ -1,0 +1,62 @@
+/** Every error that a caller can meet, once, with its HTTP status. */
+
+export const errorCatalogue = {
+  validation_failed: { status: 400, message: 'The request is not valid.' },
+  unauthorized: { status: 401, message: 'A valid API key is required.' },
+  forbidden: { status: 403, message: 'The API key lacks the scope that this operation requires.' },
+  not_found: { status: 404, message: 'There is no such route or resource.' },
+  method_not_allowed: { status: 405, message: 'The resource does not support this method.' },
+  conflict: { status: 409, message: 'The request conflicts with the state of the resource.' },
+  payload_too_large: { status: 413, message: 'The body is larger than 64 KiB.' },
+  unsupported_media_type: { status: 415, message: 'The body must be application/json.' },
+  rate_limited: { status: 429, message: 'Too many requests.' },
+  internal_error: { status: 500, message: 'Something went wrong on our side.' },
+  maintenance: { status: 503, message: 'The service is under maintenance.' },
+  unavailable: { status: 503, message: 'The service is unavailable for the moment.' },
+} as const;
+
+export type ErrorCode = keyof typeof errorCatalogue;
+
+/** What is wrong with one field: `path` is a JSON path without `$`, such as `query.page` or `body.url`. */
+export type Issue = { path: string; message: string };
+
+/** An expected failure, told to the caller in these words. `headers` go out with the HTTP answer. */
+export class ServiceError extends Error {
+  override readonly name = 'ServiceError';
+  readonly code: ErrorCode;
+  readonly details: Record<string, unknown>;
+  readonly headers: Record<string, string>;
+
+  constructor(
+    code: ErrorCode,
+    message: string = errorCatalogue[code].message,
+    options: {
+      details?: Record<string, unknown>;
+      headers?: Record<string, string>;
+      cause?: unknown;
+    } = {},
+  ) {
+    super(message, { cause: options.cause });
+    this.code = code;
+    this.details = options.details ?? {};
+    this.headers = options.headers ?? {};
+  }
+
+  get status(): number {
+    return errorCatalogue[this.code].status;
+  }
+}
+
+/** A `validation_failed` that names each fault. */
+export function invalid(...issues: Issue[]): ServiceError {
+  const [first] = issues;
+  const message = first
+    ? `${first.path}: ${first.message}`
+    : errorCatalogue.validation_failed.message;
+  return new ServiceError('validation_failed', message, { details: { issues } });
+}
+
+/** A reason why the process cannot start or go on, worth one line on the terminal and no stack. */
+export class StartError extends Error {
+  override readonly name = 'StartError';
+}

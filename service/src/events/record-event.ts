@@ -1,0 +1,66 @@
+/**
+ * Records events in the caller's transaction: they exist when, and only when, what caused them does.
+ * It sends nothing; the worker fans out what was committed. Next: `webhooks/fan-out.ts`.
+ */
+import type { Static } from 'typebox';
+import { v7 as uuidv7 } from 'uuid';
+import { createValidator, type Validator } from '../contract/validate.ts';
+import { sql, type Transaction } from '../database/database.ts';
+import { catalogue, type EventName } from './catalogue.ts';
+
+/** The channel on which workers hear that an event was committed. */
+export const eventsChannel = 'orgdir_events';
+
+export type EventSubject = { orgId?: string | null; allianceId?: string | null };
+export type NewEvent<Name extends EventName = EventName> = {
+  name: Name;
+  data: Static<(typeof catalogue)[Name]['data']>;
+} & EventSubject;
+
+const validators = new Map<EventName, Validator<unknown>>();
+
+/** Records one event and returns its id. Throws where `data` does not fit the catalogue: a mistake of ours, not of a caller. */
+export async function recordEvent(tx: Transaction, event: NewEvent): Promise<string> {
+  const [id] = await recordEvents(tx, [event]);
+  if (id === undefined) throw new Error('the event was not recorded');
+  return id;
+}
+
+/** Records several in one statement. The ids are in the order of `events`. */
+export async function recordEvents(tx: Transaction, events: NewEvent[]): Promise<string[]> {
+  if (events.length === 0) return [];
+  const rows = events.map((event) => {
+    requireValid(event);
+    const { audience } = catalogue[event.name];
+    // As text inside JSON: the bytes of `data` are made once, here, and never parsed again.
+    return {
+      id: uuidv7(),
+      name: event.name,
+      audience,
+      org_id: event.orgId ?? null,
+      alliance_id: event.allianceId ?? null,
+      data: JSON.stringify(event.data),
+    };
+  });
+  await sql`
+    insert into events (id, name, audience, org_id, alliance_id, data)
+    select id, name, audience, org_id, alliance_id, data
+    from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
+      as e(id uuid, name text, audience text, org_id uuid, alliance_id uuid, data text)
+  `.execute(tx);
+  await sql`select pg_notify(${eventsChannel}, '')`.execute(tx);
+  return rows.map((row) => row.id);
+}
+
+function requireValid(event: NewEvent): void {
+  let validate = validators.get(event.name);
+  if (!validate)
+    validators.set(event.name, (validate = createValidator(catalogue[event.name].data)));
+  const result = validate(event.data, 'data');
+  if (!result.ok) {
+    const [issue] = result.issues;
+    throw new Error(
+      `the data of ${event.name} does not fit the catalogue: ${issue?.path} ${issue?.message}`,
+    );
+  }
+}

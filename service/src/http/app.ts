@@ -1,0 +1,112 @@
+/** Builds the HTTP application: every plugin and route, in order. It listens nowhere; `main.ts` does. */
+import { randomUUID } from 'node:crypto';
+import cors from '@fastify/cors';
+import fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify';
+import type { Config } from '../config.ts';
+import { ServiceError } from '../errors.ts';
+import type { Logger } from '../log.ts';
+import { registerAdmission, type AdmitDependencies } from './admit.ts';
+import { registerDocs } from './docs.ts';
+import { answerError } from './error-answer.ts';
+import { readJsonBodies } from './json-bodies.ts';
+import { supportAllMethods, watchMethods } from './methods.ts';
+import { registerOpenApi, registerOpenApiRoute } from './openapi.ts';
+import { registerDirectory, type DirectoryDependencies } from './v1/directory.ts';
+import { registerStatus } from './v1/status.ts';
+import { registerWebhooks, type WebhookDependencies } from './v1/webhooks.ts';
+import { validatorCompiler } from './validate.ts';
+
+export type AppDependencies = Pick<Config, 'publicUrl' | 'serviceName' | 'trustProxy'> &
+  Omit<AdmitDependencies, 'app'> &
+  DirectoryDependencies &
+  WebhookDependencies & { version: string; log: Logger };
+
+/** SPEC 2. */
+const bodyBytesMax = 64 * 1024;
+const wellFormedRequestId = /^[A-Za-z0-9._:-]{1,128}$/;
+
+/** Every header that `/api/v1` sends: a page on another origin may read them all. */
+const exposedHeaders = [
+  'ETag',
+  'X-Request-Id',
+  'X-RateLimit-Limit',
+  'X-RateLimit-Remaining',
+  'X-RateLimit-Reset',
+  'Retry-After',
+  'WWW-Authenticate',
+  'Allow',
+  'Location',
+  'Cache-Control',
+  'Content-Length',
+  'Content-Type',
+  'Date',
+  'X-Content-Type-Options',
+  'Vary',
+  'Connection',
+  'Keep-Alive',
+];
+
+export async function createApp(dependencies: AppDependencies): Promise<FastifyInstance> {
+  const app = createServer(dependencies);
+  supportAllMethods(app);
+  readJsonBodies(app);
+  app.setValidatorCompiler(validatorCompiler as never);
+  app.setSerializerCompiler(() => JSON.stringify);
+  app.setErrorHandler(answerError);
+  app.setNotFoundHandler(() => {
+    throw new ServiceError('not_found');
+  });
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('x-request-id', request.id);
+    reply.header('x-content-type-options', 'nosniff');
+  });
+  await registerOpenApi(app, dependencies);
+  await app.register((v1) => registerV1(v1, dependencies), { prefix: '/api/v1' });
+  await registerDocs(app);
+  return app;
+}
+
+function createServer({ log, trustProxy }: AppDependencies): FastifyInstance {
+  const loggerInstance: FastifyBaseLogger = log;
+  return fastify({
+    loggerInstance,
+    // A request that fails is logged where it fails; the others are counted, not told one by one.
+    logController: new LogController({ disableRequestLogging: true }),
+    bodyLimit: bodyBytesMax,
+    trustProxy: trustProxy.length > 0 ? trustProxy : false,
+    genReqId: ({ headers }) => {
+      const given = headers['x-request-id'];
+      return typeof given === 'string' && wellFormedRequestId.test(given) ? given : randomUUID();
+    },
+    frameworkErrors: (error, request, reply) => {
+      reply.header('x-request-id', request.id).header('access-control-allow-origin', '*');
+      answerError(error, request, reply);
+    },
+    // Requests in flight end, then their connections close; idle ones close at once.
+    forceCloseConnections: 'idle',
+    return503OnClosing: false,
+    requestTimeout: 30_000,
+    routerOptions: { maxParamLength: 200, ignoreTrailingSlash: false },
+  });
+}
+
+async function registerV1(v1: FastifyInstance, dependencies: AppDependencies): Promise<void> {
+  await v1.register(cors, {
+    origin: '*',
+    methods: ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE', 'OPTIONS'],
+    allowedHeaders: ['Authorization', 'X-API-Key', 'Content-Type', 'If-None-Match', 'X-Request-Id'],
+    exposedHeaders,
+    maxAge: 86_400,
+    strictPreflight: false,
+  });
+  const refuseOtherMethods = watchMethods(v1);
+  await registerAdmission(v1, dependencies);
+  v1.setNotFoundHandler(() => {
+    throw new ServiceError('not_found');
+  });
+  registerStatus(v1, dependencies);
+  registerOpenApiRoute(v1);
+  registerDirectory(v1, dependencies);
+  registerWebhooks(v1, dependencies);
+  refuseOtherMethods();
+}

@@ -1,0 +1,60 @@
+/** Turns whatever was thrown into the error envelope. Only the catalogue's words leave the process. */
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import { errorBody } from '../contract/envelope.ts';
+import { isConnectionFault, unavailable } from '../database/database.ts';
+import { invalid, ServiceError } from '../errors.ts';
+
+export function answerError(
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): FastifyReply {
+  const known = toServiceError(error);
+  if (known.status >= 500) logFailure(known, error, request);
+  return reply
+    .code(known.status)
+    .headers({ ...known.headers, 'cache-control': 'no-store' })
+    .type('application/json; charset=utf-8')
+    .send(JSON.stringify(errorBody(known.code, known.message, known.details)));
+}
+
+function toServiceError(error: unknown): ServiceError {
+  if (error instanceof ServiceError) return error;
+  if (isConnectionFault(error)) return unavailable(error);
+  return (
+    fromFastify(error as FastifyError) ??
+    new ServiceError('internal_error', undefined, { cause: error })
+  );
+}
+
+function fromFastify({ code, statusCode }: FastifyError): ServiceError | null {
+  switch (code) {
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return new ServiceError('payload_too_large');
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      return new ServiceError('unsupported_media_type');
+    case 'FST_ERR_CTP_EMPTY_JSON_BODY':
+      return invalid({
+        path: 'body',
+        message: 'must not be empty; send an object, or leave out the Content-Type',
+      });
+    case 'FST_ERR_BAD_URL':
+    case 'FST_ERR_ASYNC_CONSTRAINT':
+      return new ServiceError('not_found');
+    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
+      return invalid({ path: 'body', message: 'must be as long as Content-Length says' });
+    default:
+      return statusCode === 400 ? invalid({ path: 'body', message: 'must be JSON' }) : null;
+  }
+}
+
+function logFailure(known: ServiceError, error: unknown, request: FastifyRequest): void {
+  const { message, code } = error as { message?: string; code?: string };
+  // A database that is away is one condition, not a bug at each request: no stack.
+  const detail =
+    known.code === 'internal_error' ? { err: error } : { reason: message, reasonCode: code };
+  request.log.error(
+    { ...detail, requestId: request.id, method: request.method, route: request.routeOptions.url },
+    'request.failed',
+  );
+}

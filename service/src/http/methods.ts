@@ -1,0 +1,46 @@
+/** 405 with `Allow`: every address that has an operation answers every other method so, before any key is asked for. */
+import { METHODS } from 'node:http';
+import type { FastifyInstance, RouteOptions } from 'fastify';
+import { ServiceError } from '../errors.ts';
+
+/** Call first; routes that are registered later, in this scope, are covered when it calls the returned function. */
+export function watchMethods(app: FastifyInstance): () => void {
+  const methodsByUrl = new Map<string, Set<string>>();
+  app.addHook('onRoute', (route: RouteOptions) => {
+    const url = route.url;
+    const methods = methodsByUrl.get(url) ?? new Set<string>();
+    for (const method of [route.method].flat()) methods.add(method);
+    methodsByUrl.set(url, methods);
+  });
+  return () => {
+    for (const [url, methods] of methodsByUrl)
+      if (!url.includes('*')) refuseOthers(app, url, methods);
+  };
+}
+
+function refuseOthers(app: FastifyInstance, fullUrl: string, known: Set<string>): void {
+  const allow = [...new Set([...known, 'OPTIONS'])].sort().join(', ');
+  // OPTIONS is CORS preflight; CONNECT never reaches a router.
+  const others = app.supportedMethods.filter(
+    (method) => !known.has(method) && method !== 'OPTIONS',
+  );
+  app.route({
+    method: others,
+    url: fullUrl.slice(app.prefix.length),
+    schema: { hide: true },
+    handler: () => {
+      throw new ServiceError('method_not_allowed', undefined, {
+        details: { allow: allow.split(', ') },
+        headers: { allow },
+      });
+    },
+  });
+}
+
+/** Node knows more methods than the router does by default; a strange one is refused like any other. */
+export function supportAllMethods(app: FastifyInstance): void {
+  for (const method of METHODS) {
+    if (method !== 'CONNECT' && !app.supportedMethods.includes(method))
+      app.addHttpMethod(method, { hasBody: true });
+  }
+}

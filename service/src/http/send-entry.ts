@@ -1,0 +1,26 @@
+/** Sends bytes with their tag, or 304 to whoever has them. */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Entry } from './response-cache.ts';
+
+export const keyedCacheControl = 'private, max-age=0, must-revalidate';
+
+export function sendEntry(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  entry: Entry,
+  cacheControl: string,
+): FastifyReply {
+  reply.header('etag', entry.etag);
+  reply.header('cache-control', cacheControl);
+  const seen = request.headers['if-none-match'];
+  if (seen !== undefined && (seen === entry.etag || matches(seen, entry.etag)))
+    return reply.code(304).send();
+  reply.header('content-type', 'application/json; charset=utf-8');
+  return reply.send(entry.body);
+}
+
+/** RFC 9110, 13.1.2: a list of tags or `*`, compared weakly, since proxies that compress make tags weak. */
+function matches(header: string, etag: string): boolean {
+  if (header.trim() === '*') return true;
+  return header.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag);
+}

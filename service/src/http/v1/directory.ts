@@ -1,0 +1,194 @@
+/** Routes that read the directory: organisations, alliances, blueprints. All of one shape, all cached as bytes. */
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
+import type { FastifyInstance } from 'fastify';
+import { Type, type Static, type TSchema } from 'typebox';
+import { Alliance, AllianceDetail } from '../../contract/alliance.ts';
+import { Blueprint } from '../../contract/blueprint.ts';
+import { meta, pagination } from '../../contract/envelope.ts';
+import { examples } from '../../contract/examples.ts';
+import { Organisation } from '../../contract/organisation.ts';
+import { slug } from '../../contract/shapes.ts';
+import type { Database } from '../../database/database.ts';
+import type { Scope } from '../../database/revisions.ts';
+import { listAlliances, readAlliance } from '../../directory/alliances.ts';
+import { listBlueprints, readBlueprint } from '../../directory/blueprints.ts';
+import { AllianceQuery, BlueprintQuery, OrgQuery } from '../../directory/list-query.ts';
+import type { Page } from '../../directory/list.ts';
+import { listOrgs, readOrg } from '../../directory/orgs.ts';
+import { ServiceError } from '../../errors.ts';
+import { errorsOf, listOf, oneOf, responses } from '../responses.ts';
+import type { ResponseCache } from '../response-cache.ts';
+import { keyedCacheControl, sendEntry } from '../send-entry.ts';
+
+export type DirectoryDependencies = {
+  database: Database;
+  responseCache: ResponseCache;
+  publicUrl: string;
+};
+
+export function registerDirectory(
+  app: FastifyInstance,
+  { database, responseCache, publicUrl }: DirectoryDependencies,
+): void {
+  const reads = { app, responseCache };
+
+  listRoute(reads, {
+    url: '/orgs',
+    scope: 'directory',
+    operationId: 'listOrgs',
+    tag: 'Organisations',
+    query: OrgQuery,
+    summary: 'List organisations',
+    description: 'The listed organisations, by name unless asked otherwise.',
+    answer: listOf(Organisation, 'OrganisationList', examples.organisation),
+    load: (query) => listOrgs(database, query, publicUrl),
+  });
+  detailRoute(reads, {
+    url: '/orgs/:slug',
+    scope: 'directory',
+    operationId: 'getOrg',
+    tag: 'Organisations',
+    example: 'acme-corporation',
+    summary: 'Get one organisation',
+    description: 'An organisation by its slug.',
+    answer: oneOf(Organisation, 'OrganisationResponse', examples.organisation),
+    load: (name) => readOrg(database, name, publicUrl),
+  });
+  listRoute(reads, {
+    url: '/alliances',
+    scope: 'directory',
+    operationId: 'listAlliances',
+    tag: 'Alliances',
+    query: AllianceQuery,
+    summary: 'List alliances',
+    description: 'The alliances, by name unless asked otherwise.',
+    answer: listOf(Alliance, 'AllianceList', examples.alliance),
+    load: (query) => listAlliances(database, query, publicUrl),
+  });
+  detailRoute(reads, {
+    url: '/alliances/:slug',
+    scope: 'directory',
+    operationId: 'getAlliance',
+    tag: 'Alliances',
+    example: 'northern-league',
+    summary: 'Get one alliance',
+    description: 'An alliance by its slug, with its listed organisations.',
+    answer: oneOf(AllianceDetail, 'AllianceResponse', examples.allianceDetail),
+    load: (name) => readAlliance(database, name, publicUrl),
+  });
+  listRoute(reads, {
+    url: '/blueprints',
+    scope: 'blueprints',
+    operationId: 'listBlueprints',
+    tag: 'Blueprints',
+    query: BlueprintQuery,
+    summary: 'List blueprints',
+    description: 'The blueprints, active and retired, by name unless asked otherwise.',
+    answer: listOf(Blueprint, 'BlueprintList', examples.blueprint),
+    load: (query) => listBlueprints(database, query),
+  });
+  detailRoute(reads, {
+    url: '/blueprints/:slug',
+    scope: 'blueprints',
+    operationId: 'getBlueprint',
+    tag: 'Blueprints',
+    example: 'granite',
+    summary: 'Get one blueprint',
+    description: 'A blueprint by its slug.',
+    answer: oneOf(Blueprint, 'BlueprintResponse', examples.blueprint),
+    load: (name) => readBlueprint(database, name),
+  });
+}
+
+type Reads = { app: FastifyInstance; responseCache: ResponseCache };
+type Operation = {
+  url: string;
+  scope: Scope;
+  operationId: string;
+  tag: string;
+  summary: string;
+  description: string;
+  answer: ReturnType<typeof oneOf>;
+};
+
+function listRoute<Query extends TSchema>(
+  { app, responseCache }: Reads,
+  operation: Operation & { query: Query; load: (query: Static<Query>) => Promise<Page<unknown>> },
+): void {
+  app.withTypeProvider<TypeBoxTypeProvider>().get(
+    operation.url,
+    {
+      config: { scope: 'read:directory' },
+      schema: { ...documentation(operation, errorsOf.keyed), querystring: operation.query },
+    },
+    async (request, reply) => {
+      const query = request.query as Static<Query> & { page: number; limit: number };
+      const entry = await responseCache.get(
+        operation.scope,
+        cacheKey(operation.url, query),
+        async () => {
+          const { revision, total, rows } = await operation.load(query);
+          return {
+            revision,
+            content: { success: true, data: rows, meta, pagination: pagination(query, total) },
+          };
+        },
+      );
+      return sendEntry(request, reply, entry, keyedCacheControl);
+    },
+  );
+}
+
+function detailRoute(
+  { app, responseCache }: Reads,
+  operation: Operation & {
+    example: string;
+    load: (slug: string) => Promise<{ revision: number; row: unknown }>;
+  },
+): void {
+  const params = Type.Object({
+    slug: slug({ description: 'Its name in addresses.', examples: [operation.example] }),
+  });
+  app.withTypeProvider<TypeBoxTypeProvider>().get(
+    operation.url,
+    {
+      config: { scope: 'read:directory' },
+      schema: {
+        ...documentation(operation, errorsOf.keyedResource),
+        params,
+        querystring: Type.Object({}, { additionalProperties: false }),
+      },
+    },
+    async (request, reply) => {
+      const name = request.params.slug;
+      const entry = await responseCache.get(
+        operation.scope,
+        `${operation.url} ${name}`,
+        async () => {
+          const { revision, row } = await operation.load(name);
+          if (row === null) throw new ServiceError('not_found');
+          return { revision, content: { success: true, data: row, meta } };
+        },
+      );
+      return sendEntry(request, reply, entry, keyedCacheControl);
+    },
+  );
+}
+
+function documentation(operation: Operation, errors: typeof errorsOf.keyed) {
+  return {
+    operationId: operation.operationId,
+    tags: [operation.tag],
+    summary: operation.summary,
+    description: `${operation.description} Needs the scope \`read:directory\`.`,
+    security: [{ bearer: [] }, { apiKey: [] }],
+    response: responses(200, 'What was asked for.', operation.answer, errors, {
+      conditional: true,
+    }),
+  };
+}
+
+/** Equal queries have equal keys, however they were written. */
+function cacheKey(url: string, query: object): string {
+  return `${url} ${JSON.stringify(Object.entries(query).sort(([a], [b]) => (a < b ? -1 : 1)))}`;
+}

@@ -1,0 +1,57 @@
+/** GET /status: open to all, answers while the database is away. */
+import type { FastifyInstance } from 'fastify';
+import { Type } from 'typebox';
+import { apiVersion, meta } from '../../contract/envelope.ts';
+import { examples } from '../../contract/examples.ts';
+import { Status } from '../../contract/status.ts';
+import type { Health } from '../../system/health.ts';
+import { errorsOf, oneOf, responses } from '../responses.ts';
+import { toEntry } from '../response-cache.ts';
+import { sendEntry } from '../send-entry.ts';
+
+const cacheControl = 'public, max-age=5';
+
+export function registerStatus(
+  app: FastifyInstance,
+  { health, version }: { health: Health; version: string },
+): void {
+  app.get(
+    '/status',
+    {
+      config: { scope: null, duringMaintenance: true },
+      schema: {
+        operationId: 'getStatus',
+        tags: ['Status'],
+        summary: 'How the service is doing',
+        description: 'Needs no key. Always 200 while the process serves; `status` tells how well.',
+        security: [],
+        querystring: Type.Object({}, { additionalProperties: false }),
+        response: responses(
+          200,
+          'The state of the service.',
+          oneOf(Status, 'StatusResponse', examples.status),
+          errorsOf.open,
+          { conditional: true },
+        ),
+      },
+    },
+    async (request, reply) => {
+      const content = { success: true, data: readStatus(health, version), meta };
+      return sendEntry(request, reply, toEntry(0, content), cacheControl);
+    },
+  );
+}
+
+function readStatus(health: Health, version: string): Status {
+  const { maintenance, components, counts } = health.snapshot();
+  const well = components.database === 'ok' && components.deliveries === 'ok';
+  return {
+    status: maintenance ? 'maintenance' : well ? 'ok' : 'degraded',
+    version,
+    apiVersion,
+    time: new Date().toISOString(),
+    maintenance,
+    components,
+    counts,
+  };
+}

@@ -1,0 +1,48 @@
+/** Route schemas at work: query strings become values by the strictest reading, and nothing is clamped or ignored. */
+import type { FastifySchemaCompiler } from 'fastify';
+import type { TSchema } from 'typebox';
+import { createValidator } from '../contract/validate.ts';
+import { invalid, ServiceError } from '../errors.ts';
+
+export const validatorCompiler: FastifySchemaCompiler<TSchema> = ({ schema, httpPart }) => {
+  const validate = createValidator(schema);
+  const root = httpPart === 'querystring' ? 'query' : (httpPart ?? 'body');
+  const types = httpPart === 'querystring' ? parameterTypes(schema) : null;
+  return (received: unknown) => {
+    const result = validate(
+      types ? readQuery(received as Record<string, unknown>, types) : received,
+      root,
+    );
+    if (result.ok) return { value: result.value };
+    // An identifier of the wrong form leads nowhere, like one that is not there.
+    return {
+      error: httpPart === 'params' ? new ServiceError('not_found') : invalid(...result.issues),
+    };
+  };
+};
+
+type ParameterType = 'integer' | 'boolean' | 'string';
+
+function parameterTypes(schema: TSchema): Map<string, ParameterType> {
+  const { properties = {} } = schema as { properties?: Record<string, { type: ParameterType }> };
+  return new Map(Object.entries(properties).map(([name, { type }]) => [name, type]));
+}
+
+/** `page=7` is a number, `page=07`, `page=7.0` and `page=%207` are not; `true` and `false` are the only booleans. */
+function readQuery(
+  query: Record<string, unknown>,
+  types: Map<string, ParameterType>,
+): Record<string, unknown> {
+  const values: Record<string, unknown> = {};
+  for (const [name, text] of Object.entries(query))
+    values[name] = readParameter(text, types.get(name));
+  return values;
+}
+
+function readParameter(text: unknown, type: ParameterType | undefined): unknown {
+  // A repeated parameter arrives as an array, and fails as what it is.
+  if (typeof text !== 'string') return text;
+  if (type === 'integer' && /^-?(0|[1-9]\d{0,14})$/.test(text)) return Number(text);
+  if (type === 'boolean' && (text === 'true' || text === 'false')) return text === 'true';
+  return text;
+}

@@ -1,0 +1,111 @@
+/**
+ * What /status and the maintenance answer need, kept in memory and refreshed: /status must answer while
+ * the database is away, and no request should ask the database whether there is maintenance.
+ */
+import type { Status } from '../contract/status.ts';
+import { sql, type Database } from '../database/database.ts';
+import type { Revisions } from '../database/revisions.ts';
+import { toState, type MaintenanceState } from './maintenance.ts';
+
+export type Health = {
+  /** The last known state; `database` is `unavailable` once it could not be confirmed. */
+  snapshot(): Pick<Status, 'components' | 'counts' | 'maintenance'>;
+  start(): Promise<void>;
+  stop(): Promise<void>;
+};
+
+const refreshMs = 1_000;
+/** Two refreshes and a half. */
+const staleAfterMs = 2_500;
+const delayedAfterMs = 60_000;
+
+type Row = {
+  message: string | null;
+  since: Date | null;
+  expected_end: Date | null;
+  orgs: number;
+  alliances: number;
+  blueprints: number;
+  blueprints_synced_at: Date | null;
+  chat_synced_at: Date | null;
+  oldest_due_ms: number | null;
+};
+
+export function createHealth(database: Database, revisions: Revisions): Health {
+  let last: Row | null = null;
+  let confirmedAt = Number.NEGATIVE_INFINITY;
+  let timer: NodeJS.Timeout | undefined;
+  let running = false;
+  let refreshing: Promise<void> | null = null;
+
+  async function read(): Promise<void> {
+    const askedAt = performance.now();
+    try {
+      const { rows } = await sql<Row>`
+        select m.message, m.since, m.expected_end, totals.*,
+          (select max(finished_at) from sync_runs where kind = 'blueprints' and status = 'succeeded') as blueprints_synced_at,
+          (select max(finished_at) from sync_runs where kind = 'chat' and status = 'succeeded') as chat_synced_at,
+          (select extract(epoch from clock_timestamp() - min(due_at))::float8 * 1000
+           from pending_deliveries where lease_token is null) as oldest_due_ms
+        from (
+          select coalesce(sum(entries) filter (where kind = 'orgs'), 0)::int8 as orgs,
+            coalesce(sum(entries) filter (where kind = 'alliances'), 0)::int8 as alliances,
+            coalesce(sum(entries) filter (where kind = 'blueprints'), 0)::int8 as blueprints
+          from list_totals
+        ) totals left join maintenance m on true
+      `.execute(database);
+      last = rows[0] ?? last;
+      confirmedAt = askedAt;
+    } catch {
+      // The snapshot says so once it is stale.
+    }
+  }
+
+  function refresh(): void {
+    refreshing ??= read().finally(() => (refreshing = null));
+  }
+
+  revisions.onMove(() => {
+    if (running) refresh();
+  });
+
+  return {
+    snapshot() {
+      const reachable = performance.now() - confirmedAt < staleAfterMs;
+      return {
+        maintenance: maintenanceOf(last),
+        components: {
+          database: reachable ? 'ok' : 'unavailable',
+          deliveries: !reachable
+            ? 'unavailable'
+            : (last?.oldest_due_ms ?? 0) > delayedAfterMs
+              ? 'delayed'
+              : 'ok',
+          blueprintSync: { lastCompletedAt: last?.blueprints_synced_at?.toISOString() ?? null },
+          chatSync: { lastCompletedAt: last?.chat_synced_at?.toISOString() ?? null },
+        },
+        counts: {
+          orgs: last?.orgs ?? 0,
+          alliances: last?.alliances ?? 0,
+          blueprints: last?.blueprints ?? 0,
+        },
+      };
+    },
+    async start() {
+      if (running) return;
+      running = true;
+      timer = setInterval(refresh, refreshMs);
+      await read();
+    },
+    async stop() {
+      running = false;
+      clearInterval(timer);
+      await refreshing;
+    },
+  };
+}
+
+function maintenanceOf(row: Row | null): MaintenanceState | null {
+  if (!row?.since) return null;
+  return toState({ message: row.message, since: row.since, expected_end: row.expected_end });
+}

@@ -1,0 +1,57 @@
+/** What follows an attempt. Pure: chance and time come in as arguments. */
+
+/** SPEC 7. */
+export const attemptsMax = 6;
+const jitter = 0.2;
+const retryAfterMaxMs = 6 * 3_600_000;
+
+export type Backoff = { baseMs: number; factor: number };
+export type AttemptResult = {
+  statusCode: number | null;
+  error: 'dns' | 'connect' | 'tls' | 'timeout' | 'blocked' | 'reset' | 'interrupted' | null;
+  /** The header as received, or null. */
+  retryAfter: string | null;
+};
+export type Verdict =
+  | { kind: 'succeeded' }
+  | { kind: 'failed' }
+  | { kind: 'retry'; waitMs: number };
+
+/** `attempt` counts from 1 within the cycle. `random` is in [0, 1). */
+export function judge(
+  result: AttemptResult,
+  cycle: { attempt: number; attemptsMax: number },
+  backoff: Backoff,
+  random: number,
+  now: Date,
+): Verdict {
+  if (isSuccess(result)) return { kind: 'succeeded' };
+  if (cycle.attempt >= cycle.attemptsMax) return { kind: 'failed' };
+  const waitMs = backoffMs(cycle.attempt, backoff, random);
+  return { kind: 'retry', waitMs: Math.max(waitMs, askedWaitMs(result, now)) };
+}
+
+/** A 2xx status within the deadline, and nothing else. */
+export function isSuccess({ statusCode, error }: AttemptResult): boolean {
+  return error === null && statusCode !== null && statusCode >= 200 && statusCode <= 299;
+}
+
+/** base × factor^(n−1), ±20 %. */
+export function backoffMs(attempt: number, { baseMs, factor }: Backoff, random: number): number {
+  return Math.round(baseMs * factor ** (attempt - 1) * (1 - jitter + 2 * jitter * random));
+}
+
+/** How long the receiver asks to be left alone: seconds or a date on 429 and 503, at most six hours; garbage asks nothing. */
+function askedWaitMs({ statusCode, retryAfter }: AttemptResult, now: Date): number {
+  if ((statusCode !== 429 && statusCode !== 503) || retryAfter === null) return 0;
+  const text = retryAfter.trim();
+  const askedMs = /^\d{1,9}$/.test(text) ? Number(text) * 1000 : dateMs(text) - now.getTime();
+  return Number.isFinite(askedMs) ? Math.min(Math.max(askedMs, 0), retryAfterMaxMs) : 0;
+}
+
+/** The form of RFC 9110 alone; `Date.parse` would make a date of nearly anything. */
+function dateMs(text: string): number {
+  return /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/.test(text)
+    ? Date.parse(text)
+    : Number.NaN;
+}

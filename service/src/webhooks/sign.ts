@@ -1,0 +1,62 @@
+/** Signs a delivery, GitHub's way and Standard Webhooks' way. Pure: what comes in decides what comes out. */
+import { createHmac } from 'node:crypto';
+
+export type Secrets = {
+  current: string;
+  /** Still valid while a rotation overlaps. */
+  previous: string | null;
+};
+
+export type DeliveryContent = { id: string; event: string; createdAt: Date; data: string };
+
+/** The exact body: four fields in this order, `data` as the text that was recorded. */
+export function renderBody({ id, event, createdAt, data }: DeliveryContent): string {
+  return `{"id":${JSON.stringify(id)},"event":${JSON.stringify(event)},"createdAt":${JSON.stringify(createdAt.toISOString())},"data":${data}}`;
+}
+
+/** Lower-case hex HMAC-SHA256 of the body's bytes; the key is the secret's UTF-8 bytes as shown to its owner. */
+export function githubSignature(secret: string, body: string | Buffer): string {
+  return `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`;
+}
+
+/** Standard Webhooks: `v1,` and the base64 HMAC-SHA256 of `id.timestamp.body`; the key is the secret's base64 part, decoded. */
+export function standardSignature(
+  secret: string,
+  id: string,
+  timestampSeconds: number,
+  body: string | Buffer,
+): string {
+  const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
+  return `v1,${createHmac('sha256', key).update(`${id}.${timestampSeconds}.`).update(body).digest('base64')}`;
+}
+
+/**
+ * All headers of a delivery. During an overlap Standard Webhooks gets both signatures, and the single-valued
+ * header keeps the previous secret, so that a receiver that has not changed yet goes on working.
+ */
+export function deliveryHeaders(options: {
+  serviceName: string;
+  version: string;
+  id: string;
+  event: string;
+  body: Buffer;
+  secrets: Secrets;
+  now: Date;
+}): Record<string, string> {
+  const { serviceName, id, body, secrets } = options;
+  const timestampSeconds = Math.floor(options.now.getTime() / 1000);
+  const inUse = secrets.previous === null ? [secrets.current] : [secrets.current, secrets.previous];
+  return {
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': String(body.length),
+    'user-agent': `${serviceName}-Webhooks/${options.version}`,
+    [`X-${serviceName}-Event`]: options.event,
+    [`X-${serviceName}-Delivery`]: id,
+    [`X-${serviceName}-Signature`]: githubSignature(secrets.previous ?? secrets.current, body),
+    'webhook-id': id,
+    'webhook-timestamp': String(timestampSeconds),
+    'webhook-signature': inUse
+      .map((secret) => standardSignature(secret, id, timestampSeconds, body))
+      .join(' '),
+  };
+}
