@@ -1,0 +1,39 @@
+/** Fills a test's directory through the same import that operators use. */
+import { Readable } from 'node:stream';
+import { importLines, type ImportKind, type ImportResult } from '../../src/directory/import.ts';
+import { readNdjson } from '../../src/directory/import-source.ts';
+import type { Database } from '../../src/database/database.ts';
+import { testPublicUrl } from './service.ts';
+
+export async function put(
+  database: Database,
+  kind: ImportKind,
+  rows: object[],
+  options: { emitEvents?: boolean } = {},
+): Promise<ImportResult> {
+  const text = rows.map((row) => `${JSON.stringify(row)}\n`).join('');
+  const lines = readNdjson(Readable.from([Buffer.from(text)]));
+  return database.transaction().execute((tx) =>
+    importLines(tx, lines, {
+      kind,
+      skipBad: false,
+      emitEvents: options.emitEvents ?? false,
+      publicUrl: testPublicUrl,
+    }),
+  );
+}
+
+let count = 0;
+
+/** A blueprint with all that is required, and what the test wants different. */
+export function blueprint(fields: Record<string, unknown> = {}): Record<string, unknown> {
+  count += 1;
+  const key = (fields['key'] as string | undefined) ?? `item_${count}`;
+  return {
+    key,
+    name: `Item ${count}`,
+    category: 'materials',
+    output: { item: key, name: `Item ${count}`, quantity: 1 },
+    ...fields,
+  };
+}

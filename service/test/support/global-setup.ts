@@ -1,0 +1,59 @@
+/**
+ * One PostgreSQL for a test run: DATABASE_URL where it is set (its user must be allowed to create databases),
+ * else an embedded server in a temporary folder. Each test file clones the migrated template.
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openDatabase, type ConnectionSettings } from '../../src/database/database.ts';
+import { openEmbedded } from '../../src/database/embedded.ts';
+import { migrate } from '../../src/database/migrate.ts';
+import {
+  createDatabase,
+  dropDatabase,
+  serverVariable,
+  templateName,
+  withName,
+} from './database.ts';
+
+let end: (() => Promise<void>) | undefined;
+
+export async function globalSetup(): Promise<void> {
+  const server = await openServer();
+  process.env[serverVariable] = JSON.stringify(server.connection);
+  await dropDatabase(templateName);
+  await createDatabase(templateName, 'template0');
+  const database = openDatabase(withName(server.connection, templateName), {
+    applicationName: 'test setup',
+    statementTimeoutMs: 0,
+  });
+  await migrate(database);
+  await database.destroy();
+  end = async () => {
+    await dropDatabase(templateName);
+    await server.close();
+  };
+}
+
+export async function globalTeardown(): Promise<void> {
+  await end?.();
+}
+
+async function openServer(): Promise<{
+  connection: ConnectionSettings;
+  close: () => Promise<void>;
+}> {
+  const url = process.env['DATABASE_URL'];
+  if (url) return { connection: { connectionString: url }, close: async () => {} };
+  const dataDir = await mkdtemp(join(tmpdir(), 'orgdir-test-'));
+  // Nothing here has to survive a power cut.
+  const settings = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off'];
+  const server = await openEmbedded({ dataDir, purpose: 'tool', settings });
+  return {
+    connection: server.connection,
+    close: async () => {
+      await server.close();
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,71 @@
+/** Holds every answer that the tests see against openapi.json. */
+import { readFileSync } from 'node:fs';
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import ajvFormats from 'ajv-formats';
+import { openApiFile } from './openapi-file.ts';
+
+type Operation = {
+  operationId: string;
+  responses: Record<string, { content?: Record<string, { schema: object }> }>;
+};
+export type OpenApiDocument = {
+  paths: Record<string, Record<string, Operation>>;
+  webhooks: Record<
+    string,
+    { post: { requestBody: { content: Record<string, { schema: object; example: unknown }> } } }
+  >;
+  components: { schemas: Record<string, object> };
+};
+
+export const openApi = JSON.parse(readFileSync(openApiFile, 'utf8')) as OpenApiDocument;
+
+const ajv = new Ajv2020({ strict: false, allErrors: true });
+ajvFormats.default(ajv);
+ajv.addSchema(openApi, 'openapi.json');
+const validators = new Map<string, ValidateFunction>();
+
+const operations = Object.entries(openApi.paths).map(([path, methods]) => ({
+  pattern: new RegExp(`^${path.replaceAll(/\{[^}]+\}/g, '[^/]+')}$`),
+  path,
+  methods,
+}));
+
+/** Throws where the body does not fit what openapi.json says of this answer. */
+export function checkAnswer(method: string, pathname: string, status: number, body: unknown): void {
+  const found = operations.find(({ pattern }) => pattern.test(pathname));
+  const operation = found?.methods[method.toLowerCase()];
+  // No operation: 404 and 405 come in the error envelope too.
+  if (!found || !operation)
+    return check('#/components/schemas/ErrorEnvelope', body, `${method} ${pathname}`);
+  const answer = operation.responses[String(status)];
+  if (!answer)
+    throw new Error(
+      `openapi.json has no ${status} for ${method} ${found.path}: ${JSON.stringify(body)}`,
+    );
+  if (!answer.content) return;
+  const pointer = `#/paths/${escape(found.path)}/${method.toLowerCase()}/responses/${status}/content/${escape('application/json')}/schema`;
+  check(pointer, body, `${method} ${pathname} (${status})`);
+}
+
+/** Throws where a delivered message does not fit its webhook in openapi.json. */
+export function checkDelivery(event: string, body: unknown): void {
+  check(
+    `#/webhooks/${escape(event)}/post/requestBody/content/${escape('application/json')}/schema`,
+    body,
+    `delivery of ${event}`,
+  );
+}
+
+function check(pointer: string, body: unknown, what: string): void {
+  let validate = validators.get(pointer);
+  if (!validate)
+    validators.set(pointer, (validate = ajv.compile({ $ref: `openapi.json${pointer}` })));
+  if (!validate(body))
+    throw new Error(
+      `${what} does not fit openapi.json: ${ajv.errorsText(validate.errors)}\n${JSON.stringify(body)}`,
+    );
+}
+
+function escape(part: string): string {
+  return encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'));
+}

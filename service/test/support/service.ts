@@ -1,0 +1,157 @@
+/** The real application over a database of its own, on a real socket. Every answer is held against openapi.json. */
+import { after } from 'node:test';
+import { randomBytes } from 'node:crypto';
+import type { FastifyInstance } from 'fastify';
+import { createApp as createOwnedApp } from '../../src/access/apps.ts';
+import { bindApp } from '../../src/access/bindings.ts';
+import { createKeyCache } from '../../src/access/key-cache.ts';
+import { createKey, scopes as allScopes } from '../../src/access/keys.ts';
+import { addManager, type Subject } from '../../src/access/managers.ts';
+import { loadConfig, type Config } from '../../src/config.ts';
+import { createRevisions, type Revisions } from '../../src/database/revisions.ts';
+import { createApp } from '../../src/http/app.ts';
+import { createResponseCache } from '../../src/http/response-cache.ts';
+import { createLogger, type Logger } from '../../src/log.ts';
+import { createHealth } from '../../src/system/health.ts';
+import { createSender } from '../../src/webhooks/attempt.ts';
+import { createInFlight } from '../../src/webhooks/in-flight.ts';
+import { createSecretBox, type SecretBox } from '../../src/webhooks/secrets.ts';
+import { createWorker, leaseMs, type Worker } from '../../src/webhooks/worker.ts';
+import { openTestDatabase, type TestDatabase } from './database.ts';
+import { checkAnswer } from './openapi-check.ts';
+
+export type Answer = { status: number; headers: Headers; body: any; text: string };
+export type CallOptions = {
+  method?: string;
+  key?: string | null;
+  headers?: Record<string, string>;
+  json?: unknown;
+  body?: string | Buffer;
+};
+
+export type TestService = TestDatabase & {
+  app: FastifyInstance;
+  revisions: Revisions;
+  worker: Worker;
+  secretBox: SecretBox;
+  url: string;
+  /** A key with every scope, of an app without a binding. */
+  key: string;
+  appId: string;
+  /** `path` is below `/api/v1`. Sends `key` unless told otherwise. */
+  call(path: string, options?: CallOptions): Promise<Answer>;
+  /** Resolves when this process has seen everything committed so far. */
+  settled(): Promise<void>;
+};
+
+export type TestServiceOptions = {
+  /** As in the environment. */
+  env?: Record<string, string>;
+  /** Starts the worker too. */
+  worker?: boolean;
+  database?: TestDatabase;
+  log?: Logger;
+};
+
+export const testPublicUrl = 'http://directory.test';
+
+export async function startTestService(options: TestServiceOptions = {}): Promise<TestService> {
+  const opened = options.database ?? (await openTestDatabase());
+  const { database, connection } = opened;
+  const config: Config = loadConfig({
+    PUBLIC_URL: testPublicUrl,
+    RATE_LIMIT_PER_MINUTE: '0',
+    ...options.env,
+  });
+  const log = options.log ?? createLogger('silent');
+  const secretBox = createSecretBox([randomBytes(32)]);
+  const revisions = createRevisions(database, connection);
+  const health = createHealth(database, revisions);
+  const keyCache = createKeyCache(database, revisions);
+  const sender = createSender(config.webhooks);
+  const inFlight = createInFlight();
+  const delivery = {
+    database,
+    sender,
+    secretBox,
+    inFlight,
+    webhooks: config.webhooks,
+    serviceName: config.serviceName,
+    version: '0.0.0-test',
+    log,
+  };
+  const app = await createApp({
+    ...config,
+    ...delivery,
+    health,
+    keyCache,
+    responseCache: createResponseCache(revisions),
+    leaseMs: leaseMs(config.webhooks.timeoutMs),
+    deactivateAfter: config.webhooks.deactivateAfter,
+  });
+  const worker = createWorker({ ...delivery, connection, retentionDays: config.retentionDays });
+  await revisions.start();
+  await health.start();
+  const url = await app.listen({ host: '127.0.0.1', port: 0 });
+  if (options.worker) worker.start();
+  const { appId, key } = await makeKey(opened);
+  after(async () => {
+    await Promise.all([app.close(), worker.stop()]);
+    await Promise.all([revisions.stop(), health.stop(), keyCache.stop(), sender.close()]);
+  });
+  return {
+    ...opened,
+    app,
+    revisions,
+    worker,
+    secretBox,
+    url,
+    key,
+    appId,
+    call: (path, callOptions = {}) => call(url, path, { key, ...callOptions }),
+    settled: async () => {
+      await revisions.stop();
+      await revisions.start();
+    },
+  };
+}
+
+/** An app and a key of it, bound where asked: its owner is made a manager first. */
+export async function makeKey(
+  { database }: Pick<TestDatabase, 'database'>,
+  options: { scopes?: readonly string[]; bindTo?: Subject; owner?: string; expiresAt?: Date } = {},
+): Promise<{ appId: string; keyId: string; key: string; owner: string }> {
+  const owner = options.owner ?? `owner-${randomBytes(6).toString('hex')}@example.org`;
+  return database.transaction().execute(async (tx) => {
+    const appId = await createOwnedApp(tx, { name: 'Test app', owner });
+    if (options.bindTo) {
+      await addManager(tx, options.bindTo, owner);
+      await bindApp(tx, appId, options.bindTo);
+    }
+    const { id: keyId, key } = await createKey(tx, {
+      appId,
+      name: 'Test key',
+      scopes: options.scopes ?? allScopes,
+      expiresAt: options.expiresAt ?? null,
+    });
+    return { appId, keyId, key, owner };
+  });
+}
+
+async function call(base: string, path: string, options: CallOptions): Promise<Answer> {
+  const method = options.method ?? 'GET';
+  const headers: Record<string, string> = { ...options.headers };
+  if (options.key) headers['authorization'] ??= `Bearer ${options.key}`;
+  if (options.json !== undefined) headers['content-type'] ??= 'application/json';
+  const body = options.json === undefined ? options.body : JSON.stringify(options.json);
+  const response = await fetch(`${base}/api/v1${path}`, {
+    method,
+    headers,
+    redirect: 'manual',
+    ...(body === undefined ? {} : { body }),
+  });
+  const text = await response.text();
+  const parsed = text === '' ? null : (JSON.parse(text) as unknown);
+  if (text !== '') checkAnswer(method, new URL(response.url).pathname, response.status, parsed);
+  return { status: response.status, headers: response.headers, body: parsed, text };
+}
