@@ -49,14 +49,15 @@ export type TestServiceOptions = {
   env?: Record<string, string>;
   /** Starts the worker too. */
   worker?: boolean;
-  database?: TestDatabase;
+  /** Another process of the same installation: its database and its SECRET_KEY. */
+  beside?: TestDatabase & Pick<TestService, 'secretBox'>;
   log?: Logger;
 };
 
 export const testPublicUrl = 'http://directory.test';
 
 export async function startTestService(options: TestServiceOptions = {}): Promise<TestService> {
-  const opened = options.database ?? (await openTestDatabase());
+  const opened = options.beside ?? (await openTestDatabase());
   const { database, connection } = opened;
   const config: Config = loadConfig({
     PUBLIC_URL: testPublicUrl,
@@ -64,7 +65,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     ...options.env,
   });
   const log = options.log ?? createLogger('silent');
-  const secretBox = createSecretBox([randomBytes(32)]);
+  const secretBox = options.beside?.secretBox ?? createSecretBox([randomBytes(32)]);
   const revisions = createRevisions(database, connection);
   const health = createHealth(database, revisions);
   const keyCache = createKeyCache(database, revisions);
