@@ -1,0 +1,249 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { sql } from '../src/database/database.ts';
+import { publishEvent } from '../src/directory/publish-event.ts';
+import { claim, roundStart, type ClaimedDelivery } from '../src/webhooks/claim.ts';
+import { fanOut } from '../src/webhooks/fan-out.ts';
+import { recordAttempts, type RecordedAttempt } from '../src/webhooks/record.ts';
+import { recoverLeases, turnPartitions } from '../src/webhooks/upkeep.ts';
+import { put } from './support/directory.ts';
+import { makeKey, startTestService, testPublicUrl } from './support/service.ts';
+
+// No worker runs here: each step of the flow is taken by hand.
+const service = await startTestService();
+const { database } = service;
+await put(database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
+const backoff = { baseMs: 1, factor: 1 };
+const deactivateAfter = 5;
+const leaseMs = 60_000;
+
+const publish = () =>
+  database
+    .transaction()
+    .execute((tx) =>
+      publishEvent(tx, {
+        name: 'org.created',
+        org: 'acme',
+        alliance: null,
+        data: null,
+        publicUrl: testPublicUrl,
+      }),
+    );
+const claimAll = (
+  options: { leaseMs?: number; inFlight?: Map<string, number>; room?: number } = {},
+) => claim(database, { room: 100, inFlight: new Map(), cursor: roundStart, leaseMs, ...options });
+
+async function register(key = service.key): Promise<string> {
+  const { body } = await service.call('/webhooks', {
+    method: 'POST',
+    key,
+    json: { url: 'https://example.org/' },
+  });
+  return body.data.id;
+}
+
+async function clear(): Promise<void> {
+  await sql`delete from pending_deliveries`.execute(database);
+  await sql`delete from webhooks`.execute(database);
+  await fanOut(database);
+}
+
+function outcome(
+  delivery: ClaimedDelivery,
+  statusCode: number,
+  verdict: RecordedAttempt['verdict'],
+): RecordedAttempt {
+  return {
+    deliveryId: delivery.id,
+    leaseToken: delivery.leaseToken,
+    webhookId: delivery.webhookId,
+    number: delivery.number,
+    trigger: delivery.trigger,
+    verdict,
+    startedAt: new Date(),
+    durationMs: 1,
+    statusCode,
+    error: null,
+    responseHeaders: null,
+    responseBody: null,
+  };
+}
+
+const attemptsOf = async (id: string) =>
+  (
+    await sql<{
+      number: number;
+      error: string | null;
+    }>`select number, error from attempts where delivery_id = ${id} order by number`.execute(
+      database,
+    )
+  ).rows;
+
+test('an event is fanned out once, however many workers try, and positions follow the order of commit', async () => {
+  await clear();
+  await Promise.all([register(), register()]);
+  const ids = [await publish(), await publish(), await publish()];
+  const done = await Promise.all([
+    fanOut(database),
+    fanOut(database),
+    fanOut(database),
+    fanOut(database),
+  ]);
+  const rest = await fanOut(database);
+  assert.equal(
+    [...done, rest].reduce((sum, { deliveries }) => sum + deliveries, 0),
+    6,
+  );
+  const { rows } = await sql<{
+    id: string;
+  }>`select id from events where id = any(${ids}::uuid[]) order by position`.execute(database);
+  assert.deepEqual(
+    rows.map(({ id }) => id),
+    ids,
+  );
+});
+
+test('a delivery is claimed by one worker, and counted before it is made', async () => {
+  await clear();
+  await register();
+  await publish();
+  await fanOut(database);
+  const claims = await Promise.all([claimAll(), claimAll(), claimAll()]);
+  const claimed = claims.flatMap(({ deliveries }) => deliveries);
+  assert.equal(claimed.length, 1);
+  assert.deepEqual([claimed[0]?.number, claimed[0]?.cycleAttempt], [1, 1]);
+});
+
+test('a webhook gets no more than its share, and its backlog does not keep others waiting', async () => {
+  await clear();
+  const busy = await register();
+  for (let index = 0; index < 20; index += 1) await publish();
+  await fanOut(database);
+  const calm = await register();
+  await publish();
+  await fanOut(database);
+  const first = await claimAll();
+  assert.deepEqual(
+    [
+      first.deliveries.filter(({ webhookId }) => webhookId === busy).length,
+      first.deliveries.filter(({ webhookId }) => webhookId === calm).length,
+    ],
+    [8, 1],
+  );
+  const second = await claimAll({ inFlight: new Map([[busy, 8]]) });
+  assert.equal(second.deliveries.length, 0);
+  assert.equal((await claimAll({ inFlight: new Map([[busy, 5]]) })).deliveries.length, 3);
+});
+
+test('a claim that looks at some of the webhooks goes on behind them the next time', async () => {
+  await clear();
+  const keys = await Promise.all(Array.from({ length: 7 }, () => makeKey(service)));
+  for (const { key } of keys) await Promise.all(Array.from({ length: 20 }, () => register(key)));
+  await publish();
+  await fanOut(database);
+  const first = await claimAll({ room: 500 });
+  assert.equal(first.deliveries.length, 128);
+  const second = await claim(database, {
+    room: 500,
+    inFlight: new Map(),
+    cursor: first.nextCursor ?? '',
+    leaseMs,
+  });
+  assert.deepEqual([second.deliveries.length, second.nextCursor], [12, null]);
+});
+
+test('a lease that ran out is an interrupted attempt; the worker that wakes too late records nothing', async () => {
+  await clear();
+  await register();
+  await publish();
+  await fanOut(database);
+  const {
+    deliveries: [frozen],
+  } = await claimAll({ leaseMs: 0 });
+  assert.ok(frozen);
+  assert.equal(await recoverLeases(database, backoff, deactivateAfter), 1);
+  assert.deepEqual(await attemptsOf(frozen.id), [{ number: 1, error: 'interrupted' }]);
+  await recordAttempts(database, [outcome(frozen, 200, { kind: 'succeeded' })], deactivateAfter);
+  assert.deepEqual(await attemptsOf(frozen.id), [{ number: 1, error: 'interrupted' }]);
+  const { rows } = await sql<{
+    count: number;
+  }>`select count(*) from pending_deliveries where id = ${frozen.id}`.execute(database);
+  assert.equal(rows[0]?.count, 1, 'the delivery goes on');
+});
+
+test('crashes never lead to a seventh attempt, and count for no deactivation', async () => {
+  await clear();
+  const webhook = await register();
+  await publish();
+  await fanOut(database);
+  let id = '';
+  for (let crash = 1; crash <= 6; crash += 1) {
+    await sql`update pending_deliveries set due_at = now()`.execute(database);
+    const {
+      deliveries: [delivery],
+    } = await claimAll({ leaseMs: 0 });
+    assert.equal(delivery?.number, crash);
+    id = delivery?.id ?? '';
+    await recoverLeases(database, backoff, deactivateAfter);
+  }
+  assert.equal((await claimAll()).deliveries.length, 0);
+  const { rows } = await sql<{ status: string; exhausted: number }>`
+    select d.status, w.exhausted_in_a_row as exhausted from deliveries d, webhooks w where d.id = ${id} and w.id = ${webhook}
+  `.execute(database);
+  assert.deepEqual(rows, [{ status: 'failed', exhausted: 0 }]);
+  assert.equal((await attemptsOf(id)).length, 6);
+});
+
+test('workers that record for the same webhooks at once wait for each other', async () => {
+  await clear();
+  await Promise.all([register(), register(), register()]);
+  for (let index = 0; index < 8; index += 1) await publish();
+  await fanOut(database);
+  const { deliveries } = await claimAll();
+  assert.equal(deliveries.length, 24);
+  const shuffled = [0, 1, 2, 3].map((worker) =>
+    deliveries.filter((_, index) => index % 4 === worker),
+  );
+  await Promise.all(
+    shuffled.map((part, worker) =>
+      recordAttempts(
+        database,
+        (worker % 2 ? part.toReversed() : part).map((each) =>
+          outcome(each, 200, { kind: 'succeeded' }),
+        ),
+        deactivateAfter,
+      ),
+    ),
+  );
+  const { rows } = await sql<{ count: number }>`select count(*) from pending_deliveries`.execute(
+    database,
+  );
+  assert.equal(rows[0]?.count, 0);
+});
+
+test('days past keeping are dropped whole, unless a pending delivery needs one', async () => {
+  await clear();
+  await register();
+  await publish();
+  await fanOut(database);
+  // Forty days ago, by moving what is there: ids hold the time.
+  await sql`select ensure_partitions(current_date - 41, current_date - 39)`.execute(database);
+  await sql`
+    with old as (select uuid_v7(now() - interval '40 days') as id),
+    event as (insert into events (id, name, audience, data, created_at) select id, 'org.created', 'global', '{}', now() - interval '40 days' from old returning id)
+    update pending_deliveries set event_id = event.id from event
+  `.execute(database);
+  const kept = await turnPartitions(database, 30);
+  const day = (
+    await sql<{
+      day: string;
+    }>`select to_char((now() - interval '40 days') at time zone 'utc', 'YYYYMMDD') as day`.execute(
+      database,
+    )
+  ).rows[0]?.day;
+  assert.ok(!kept.includes(`events_${day}`), 'the event of a pending delivery stays');
+  assert.ok(kept.length > 0);
+  await sql`delete from pending_deliveries`.execute(database);
+  assert.ok((await turnPartitions(database, 30)).includes(`events_${day}`));
+  assert.deepEqual(await turnPartitions(database, 30), []);
+});

@@ -1,0 +1,296 @@
+import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
+import { test } from 'node:test';
+import { sql } from '../src/database/database.ts';
+import {
+  BadLinesError,
+  importLines,
+  importSchemas,
+  type ImportKind,
+  type ImportOptions,
+} from '../src/directory/import.ts';
+import { readCsv, readNdjson } from '../src/directory/import-source.ts';
+import { openTestDatabase } from './support/database.ts';
+import { blueprint, put } from './support/directory.ts';
+import { testPublicUrl } from './support/service.ts';
+
+const { database } = await openTestDatabase();
+
+function importText(
+  kind: ImportKind,
+  content: string | Buffer,
+  options: Partial<ImportOptions> & { csv?: boolean } = {},
+) {
+  // In pieces of seven bytes: lines, characters and quotes are cut anywhere.
+  const bytes = Buffer.from(content as string);
+  const pieces = Array.from({ length: Math.ceil(bytes.length / 7) }, (_, index) =>
+    bytes.subarray(index * 7, index * 7 + 7),
+  );
+  const input = Readable.from(pieces);
+  const lines = options.csv ? readCsv(input, importSchemas[kind]) : readNdjson(input);
+  return database
+    .transaction()
+    .execute((tx) =>
+      importLines(tx, lines, {
+        kind,
+        skipBad: false,
+        emitEvents: false,
+        publicUrl: testPublicUrl,
+        ...options,
+      }),
+    );
+}
+
+const rowsOf = async (table: string) =>
+  (
+    await sql<
+      Record<string, any>
+    >`select * from ${sql.table(table)} order by name_sort, id`.execute(database)
+  ).rows;
+const count = async (table: string) => (await rowsOf(table)).length;
+
+async function clear(): Promise<void> {
+  await sql`truncate orgs, alliances, blueprints, events cascade`.execute(database);
+  await sql`update list_totals set entries = 0`.execute(database);
+}
+
+test('names are kept as they are', async () => {
+  await clear();
+  const names = [
+    '北京, "Quoted" & Söhne',
+    'Türkiye İş',
+    "O'Neil; drop table orgs",
+    '\u202Eright-to-left',
+    '👩‍🚀 Space',
+  ];
+  await put(
+    database,
+    'orgs',
+    names.map((name) => ({ name })),
+  );
+  assert.deepEqual((await rowsOf('orgs')).map(({ name }) => name).sort(), [...names].sort());
+});
+
+test('bad lines are named by number and reason, and nothing of the file is kept', async () => {
+  await clear();
+  const lines = [
+    '{"name":"Good"}',
+    '{"name":""}',
+    'not json',
+    '',
+    '{"name":"A","slug":"Bad Slug"}',
+    '{"name":"B","memberCount":-1}',
+    '{"name":"C","unknown":1}',
+    '{"name":"D","alliance":"nowhere"}',
+    '{"slug":"twice","name":"E"}',
+    '{"slug":"twice","name":"F"}',
+    '{"name":"nul\\u0000"}',
+    '{"name":"half\\ud800"}',
+    '[]',
+    'null',
+    '{"slug":"search","name":"G"}',
+  ];
+  const failure = await importText('orgs', lines.join('\n')).then(
+    () => assert.fail('it was kept'),
+    (error: unknown) => error,
+  );
+  assert.ok(failure instanceof BadLinesError);
+  const reasons = new Map(failure.result.badLines.map(({ line, reason }) => [line, reason]));
+  assert.deepEqual(
+    [...reasons.keys()].sort((a, b) => a - b),
+    [2, 3, 5, 6, 7, 8, 10, 11, 12, 13, 14, 15],
+  );
+  assert.match(reasons.get(3) ?? '', /not valid JSON/);
+  assert.match(reasons.get(6) ?? '', /memberCount must be >= 0/);
+  assert.match(reasons.get(7) ?? '', /unknown is not known/);
+  assert.match(reasons.get(8) ?? '', /alliance nowhere does not exist/);
+  assert.match(reasons.get(10) ?? '', /slug twice is on line 9 already/);
+  assert.match(reasons.get(15) ?? '', /reserved/);
+  assert.equal(await count('orgs'), 0);
+});
+
+test('with skipBad the good lines are kept and the bad ones told', async () => {
+  await clear();
+  const result = await importText('orgs', '{"name":"One"}\n{"nam":"Two"}\n{"name":"Three"}\n', {
+    skipBad: true,
+  });
+  assert.deepEqual([result.created, result.bad, result.badLines[0]?.line], [2, 1, 2]);
+  assert.equal(await count('orgs'), 2);
+});
+
+test('bytes that are not UTF-8 and lines without end are bad lines', async () => {
+  await clear();
+  const invalid = Buffer.concat([
+    Buffer.from('{"name":"ok"}\n{"name":"'),
+    Buffer.from([0xff, 0xfe]),
+    Buffer.from('"}\n'),
+  ]);
+  const utf8 = await importText('orgs', invalid, { skipBad: true });
+  assert.match(utf8.badLines[0]?.reason ?? '', /UTF-8/);
+  const long = await importText('orgs', `{"name":"${'x'.repeat(300 * 1024)}"}\n{"name":"after"}`, {
+    skipBad: true,
+  });
+  assert.deepEqual(
+    [long.created, long.badLines[0]?.line, long.badLines[0]?.reason],
+    [1, 1, 'is longer than 256 KiB'],
+  );
+});
+
+test('a byte order mark and Windows line ends are no part of the data', async () => {
+  await clear();
+  const result = await importText('alliances', '\uFEFF{"name":"North"}\r\n{"name":"South"}\r\n');
+  assert.deepEqual(
+    [result.created, (await rowsOf('alliances')).map(({ slug }) => slug)],
+    [2, ['north', 'south']],
+  );
+});
+
+test('a known slug is updated, keeps its id, and fields left out go back to their default', async () => {
+  await clear();
+  await put(database, 'orgs', [{ slug: 'acme', name: 'Acme', tag: 'A', memberCount: 5 }]);
+  const [before] = await rowsOf('orgs');
+  const result = await put(database, 'orgs', [{ slug: 'acme', name: 'Acme Two', memberCount: 6 }]);
+  const [after] = await rowsOf('orgs');
+  assert.deepEqual([result.created, result.updated], [0, 1]);
+  assert.deepEqual(
+    [after?.['id'], after?.['name'], after?.['tag'], after?.['member_count']],
+    [before?.['id'], 'Acme Two', null, 6],
+  );
+});
+
+test('importing the same again changes nothing that can be seen', async () => {
+  await clear();
+  await put(database, 'blueprints', [blueprint({ key: 'granite', name: 'Granite' })]);
+  const [before] = await rowsOf('blueprints');
+  await put(database, 'blueprints', [
+    blueprint({ key: 'granite', name: 'Granite', output: before?.['output'] }),
+  ]);
+  const [after] = await rowsOf('blueprints');
+  assert.deepEqual(after, before);
+});
+
+test('a blueprint that comes back without active is active again, and one retired twice keeps its time', async () => {
+  await clear();
+  const fields = { key: 'granite', name: 'Granite' };
+  await put(database, 'blueprints', [blueprint({ ...fields, active: false })]);
+  const [retired] = await rowsOf('blueprints');
+  assert.ok(retired?.['retired_at']);
+  await put(database, 'blueprints', [blueprint({ ...fields, active: false })]);
+  assert.deepEqual((await rowsOf('blueprints'))[0]?.['retired_at'], retired['retired_at']);
+  await put(database, 'blueprints', [blueprint(fields)]);
+  assert.equal((await rowsOf('blueprints'))[0]?.['retired_at'], null);
+});
+
+test('CSV with quotes, commas, line breaks and nested links', async () => {
+  await clear();
+  const csv =
+    'name,memberCount,recruiting,links.website,description\n"Co., ""Ltd""",12,true,https://example.org,"two\nlines"\nPlain,,,,\n';
+  assert.equal((await importText('orgs', csv, { csv: true })).created, 2);
+  const [first, second] = await rowsOf('orgs');
+  assert.deepEqual(
+    [
+      first?.['name'],
+      first?.['member_count'],
+      first?.['recruiting'],
+      first?.['links'].website,
+      first?.['description'],
+    ],
+    ['Co., "Ltd"', 12, true, 'https://example.org', 'two\nlines'],
+  );
+  assert.deepEqual(
+    [second?.['name'], second?.['member_count'], second?.['links'].website],
+    ['Plain', 0, null],
+  );
+});
+
+test('a bad cell and an unknown column are named by the line of the file', async () => {
+  await clear();
+  const result = await importText('orgs', 'name,memberCount,colour\nA,many,\nB,1,red\n', {
+    csv: true,
+    skipBad: true,
+  });
+  assert.deepEqual(
+    result.badLines.map(({ line, reason }) => [line, reason]),
+    [
+      [2, 'memberCount must be integer'],
+      [3, 'colour is not known here'],
+    ],
+  );
+});
+
+test('broken CSV is a bad line', async () => {
+  await clear();
+  const failure = await importText('orgs', 'name,tag\n"never closed,1\n', { csv: true }).catch(
+    (error: unknown) => error,
+  );
+  assert.ok(failure instanceof BadLinesError);
+  assert.match(failure.result.badLines[0]?.reason ?? '', /not valid CSV/);
+});
+
+test('events go out only where asked, for what is public for the first time', async () => {
+  await clear();
+  const rows = [
+    { slug: 'shown', name: 'Shown' },
+    { slug: 'unlisted', name: 'Unlisted', listed: false },
+  ];
+  await put(database, 'orgs', rows);
+  const events = async () =>
+    (
+      await sql<{ name: string; data: string }>`select name, data from events order by id`.execute(
+        database,
+      )
+    ).rows;
+  assert.equal((await events()).length, 0);
+  await put(database, 'orgs', rows, { emitEvents: true });
+  assert.equal((await events()).length, 0, 'it was listed before');
+  await put(
+    database,
+    'orgs',
+    [
+      { slug: 'unlisted', name: 'Unlisted' },
+      { slug: 'fresh', name: 'Fresh' },
+    ],
+    { emitEvents: true },
+  );
+  assert.deepEqual((await events()).map(({ data }) => JSON.parse(data).slug).sort(), [
+    'fresh',
+    'unlisted',
+  ]);
+  await put(database, 'alliances', [{ slug: 'north', name: 'North' }], { emitEvents: true });
+  assert.equal((await events()).at(-1)?.name, 'alliance.created');
+});
+
+test('totals and counts of alliances follow every way of writing', async () => {
+  await clear();
+  await put(database, 'alliances', [
+    { slug: 'north', name: 'North' },
+    { slug: 'south', name: 'South' },
+  ]);
+  await put(database, 'orgs', [
+    { slug: 'a', name: 'A', alliance: 'north', memberCount: 10 },
+    { slug: 'b', name: 'B', alliance: 'north', memberCount: 5, listed: false },
+    { slug: 'c', name: 'C', memberCount: 1 },
+  ]);
+  const state = async () => {
+    const { rows } = await sql<{
+      slug: string;
+      org_count: number;
+      member_count: number;
+    }>`select slug, org_count, member_count from alliances order by slug`.execute(database);
+    const totals = await sql<{
+      n: number;
+    }>`select sum(entries)::int8 as n from list_totals where kind = 'orgs'`.execute(database);
+    return [...rows.map((row) => [row.org_count, row.member_count]), totals.rows[0]?.n];
+  };
+  assert.deepEqual(await state(), [[1, 10], [0, 0], 2]);
+  await put(database, 'orgs', [
+    { slug: 'a', name: 'A', alliance: 'south', memberCount: 11 },
+    { slug: 'b', name: 'B', alliance: 'north', memberCount: 5 },
+  ]);
+  assert.deepEqual(await state(), [[1, 5], [1, 11], 3]);
+  await sql`update orgs set listed = false where slug = 'a'`.execute(database);
+  await sql`delete from orgs where slug = 'c'`.execute(database);
+  assert.deepEqual(await state(), [[1, 5], [0, 0], 1]);
+  await sql`delete from alliances where slug = 'north'`.execute(database);
+  assert.deepEqual(await state(), [[0, 0], 1]);
+});

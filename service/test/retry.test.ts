@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import {
+  attemptsMax,
+  backoffMs,
+  isSuccess,
+  judge,
+  type AttemptResult,
+} from '../src/webhooks/retry.ts';
+
+const backoff = { baseMs: 10_000, factor: 6 };
+const cycle = (attempt: number) => ({ attempt, attemptsMax });
+const now = new Date('2026-11-20T12:00:00Z');
+const answered = (statusCode: number, retryAfter: string | null = null): AttemptResult => ({
+  statusCode,
+  error: null,
+  retryAfter,
+});
+const wait = (result: AttemptResult, attempt = 1, random = 0.5) => {
+  const verdict = judge(result, cycle(attempt), backoff, random, now);
+  return verdict.kind === 'retry' ? verdict.waitMs : verdict.kind;
+};
+
+test('the waits are ten seconds, one minute, six, 36, and 3 h 36 min', () => {
+  assert.deepEqual(
+    [1, 2, 3, 4, 5].map((attempt) => wait(answered(500), attempt)),
+    [10_000, 60_000, 360_000, 2_160_000, 12_960_000],
+  );
+  assert.equal(wait(answered(500), 6), 'failed');
+});
+
+test('jitter moves a wait by at most a fifth', () => {
+  assert.equal(backoffMs(1, backoff, 0), 8_000);
+  assert.equal(backoffMs(1, backoff, 0.999_999), 12_000);
+});
+
+test('success is a 2xx status and nothing else', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 100, max: 999 }), (status) => {
+      assert.equal(isSuccess(answered(status)), status >= 200 && status < 300);
+    }),
+  );
+  assert.equal(isSuccess({ statusCode: null, error: 'timeout', retryAfter: null }), false);
+});
+
+test('Retry-After raises the wait on 429 and 503, at most to six hours', () => {
+  assert.equal(wait(answered(429, '120')), 120_000);
+  assert.equal(wait(answered(503, ' 120 ')), 120_000);
+  assert.equal(wait(answered(503, 'Fri, 20 Nov 2026 12:05:00 GMT')), 300_000);
+  assert.equal(wait(answered(503, '999999999')), 6 * 3_600_000);
+  assert.equal(wait(answered(429, '1')), 10_000, 'it never lowers the wait');
+  assert.equal(wait(answered(500, '120')), 10_000);
+});
+
+test('garbage in Retry-After is ignored', () => {
+  for (const text of [
+    '',
+    'soon',
+    '-5',
+    '1e9',
+    '12.5',
+    '0x10',
+    'NaN',
+    'Infinity',
+    '2026-11-20',
+    'Fri, 99 Nov 2026 12:05:00 GMT',
+    '1'.repeat(400),
+  ]) {
+    assert.equal(wait(answered(503, text)), 10_000, text);
+  }
+});
+
+test('a cycle never has a seventh attempt, whatever is answered', () => {
+  const anyResult = fc.record({
+    statusCode: fc.option(fc.integer({ min: 100, max: 999 })),
+    error: fc.constant(null),
+    retryAfter: fc.option(fc.string()),
+  });
+  fc.assert(
+    fc.property(
+      fc.array(anyResult, { minLength: 6, maxLength: 12 }),
+      fc.double({ min: 0, max: 0.99, noNaN: true }),
+      (results, random) => {
+        let attempts = 0;
+        for (const result of results) {
+          attempts += 1;
+          const verdict = judge(result, cycle(attempts), backoff, random, now);
+          if (verdict.kind !== 'retry') break;
+          assert.ok(verdict.waitMs > 0 && Number.isSafeInteger(verdict.waitMs));
+        }
+        assert.ok(attempts <= attemptsMax);
+      },
+    ),
+  );
+});
