@@ -1,6 +1,5 @@
 /** Runs the service: configuration, database, roles, and a graceful end. `http/app.ts` builds what it serves. */
 import { join } from 'node:path';
-import type { FastifyInstance } from 'fastify';
 import { createKeyCache } from './access/key-cache.ts';
 import { httpAddress, type Config } from './config.ts';
 import { readOrCreateSecret } from './database/embedded.ts';
@@ -125,7 +124,7 @@ async function startOn(
 }
 
 type Parts = {
-  app: FastifyInstance | null;
+  app: Awaited<ReturnType<typeof createApp>> | null;
   worker: ReturnType<typeof createWorker>;
   revisions: ReturnType<typeof createRevisions>;
   health: ReturnType<typeof createHealth>;
@@ -154,7 +153,7 @@ async function generatedKeys(dataDir: string, embedded: boolean): Promise<Buffer
   );
 }
 
-async function listen(app: FastifyInstance, { host, port }: Config): Promise<string> {
+async function listen(app: NonNullable<Parts['app']>, { host, port }: Config): Promise<string> {
   try {
     await app.listen({ host, port });
   } catch (error) {

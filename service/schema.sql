@@ -1,0 +1,552 @@
+-- What the migrations amount to. Written by: npm run schema
+
+table alliance_managers
+  alliance_id uuid not null
+  email text collate C not null
+  created_at timestamp(3) with time zone not null default now()
+  alliance_managers_alliance_id_fkey: FOREIGN KEY (alliance_id) REFERENCES alliances(id) ON DELETE CASCADE
+  alliance_managers_email_check: CHECK (((email = lower(btrim(email))) AND (email ~~ '%_@_%'::text)))
+  alliance_managers_pkey: PRIMARY KEY (alliance_id, email)
+
+table alliances
+  id uuid not null
+  slug text collate C not null
+  name text not null
+  tag text
+  description text
+  logo_url text
+  banner_url text
+  links jsonb not null default '{}'::jsonb
+  recruiting boolean not null default false
+  org_count integer not null default 0
+  member_count bigint not null default 0
+  status text not null default 'active'::text
+  founded_at timestamp(3) with time zone
+  name_sort text collate C not null
+  search_text text collate C not null
+  created_at timestamp(3) with time zone not null default now()
+  updated_at timestamp(3) with time zone not null default now()
+  alliances_member_count_check: CHECK ((member_count >= 0))
+  alliances_name_check: CHECK ((name <> ''::text))
+  alliances_org_count_check: CHECK ((org_count >= 0))
+  alliances_pkey: PRIMARY KEY (id)
+  alliances_slug_check: CHECK (((slug ~ '^[a-z0-9]+(-[a-z0-9]+)*$'::text) AND ((length(slug) >= 1) AND (length(slug) <= 80))))
+  alliances_slug_key: UNIQUE (slug)
+  alliances_status_check: CHECK ((status = ANY (ARRAY['active'::text, 'disbanded'::text])))
+  CREATE INDEX alliances_by_created ON orgdir.alliances USING btree (created_at, id)
+  CREATE INDEX alliances_by_members ON orgdir.alliances USING btree (member_count, id)
+  CREATE INDEX alliances_by_name ON orgdir.alliances USING btree (name_sort, id)
+  CREATE INDEX alliances_by_text ON orgdir.alliances USING gin (search_text gin_trgm_ops)
+  CREATE INDEX alliances_by_updated ON orgdir.alliances USING btree (updated_at, id)
+  CREATE TRIGGER count_deleted AFTER DELETE ON orgdir.alliances REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION count_rows_deleted()
+  CREATE TRIGGER count_inserted AFTER INSERT ON orgdir.alliances REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION count_rows_inserted()
+  CREATE CONSTRAINT TRIGGER move_revision AFTER INSERT OR DELETE OR UPDATE ON orgdir.alliances DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION move_revision('directory')
+  CREATE TRIGGER touch BEFORE UPDATE ON orgdir.alliances FOR EACH ROW EXECUTE FUNCTION touch_alliance()
+
+table api_keys
+  id uuid not null
+  app_id uuid not null
+  name text not null
+  hash bytea not null
+  last4 text not null
+  scopes text[] not null
+  expires_at timestamp(3) with time zone
+  revoked_at timestamp(3) with time zone
+  last_used_at timestamp(3) with time zone
+  created_at timestamp(3) with time zone not null default now()
+  api_keys_app_id_fkey: FOREIGN KEY (app_id) REFERENCES apps(id) ON DELETE CASCADE
+  api_keys_hash_check: CHECK ((length(hash) = 32))
+  api_keys_hash_key: UNIQUE (hash)
+  api_keys_last4_check: CHECK ((length(last4) = 4))
+  api_keys_name_check: CHECK ((name <> ''::text))
+  api_keys_pkey: PRIMARY KEY (id)
+  api_keys_scopes_check: CHECK (((cardinality(scopes) > 0) AND (scopes <@ ARRAY['read:directory'::text, 'read:events'::text, 'write:webhooks'::text])))
+  CREATE INDEX api_keys_by_app ON orgdir.api_keys USING btree (app_id, id)
+  CREATE CONSTRAINT TRIGGER move_revision AFTER INSERT OR DELETE OR UPDATE OF scopes, expires_at, revoked_at, hash, app_id ON orgdir.api_keys DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION move_revision('access')
+
+table apps
+  id uuid not null
+  name text not null
+  owner_email text collate C not null
+  created_at timestamp(3) with time zone not null default now()
+  apps_id_owner_email_key: UNIQUE (id, owner_email)
+  apps_name_check: CHECK ((name <> ''::text))
+  apps_owner_email_check: CHECK (((owner_email = lower(btrim(owner_email))) AND (owner_email ~~ '%_@_%'::text)))
+  apps_pkey: PRIMARY KEY (id)
+  CREATE INDEX apps_by_owner ON orgdir.apps USING btree (owner_email, id)
+
+table attempts partition by RANGE (delivery_id)
+  delivery_id uuid not null
+  number integer not null
+  trigger text not null
+  started_at timestamp(3) with time zone not null
+  duration_ms integer not null
+  status_code integer
+  error text
+  response_headers bytea
+  response_body bytea
+  attempts_check: CHECK ((num_nonnulls(status_code, error) >= 1))
+  attempts_duration_ms_check: CHECK ((duration_ms >= 0))
+  attempts_error_check: CHECK ((error = ANY (ARRAY['dns'::text, 'connect'::text, 'tls'::text, 'timeout'::text, 'blocked'::text, 'reset'::text, 'interrupted'::text])))
+  attempts_number_check: CHECK ((number >= 1))
+  attempts_pkey: PRIMARY KEY (delivery_id, number)
+  attempts_status_code_check: CHECK (((status_code >= 100) AND (status_code <= 999)))
+  attempts_trigger_check: CHECK ((trigger = ANY (ARRAY['event'::text, 'test'::text, 'redelivery'::text])))
+
+table bindings
+  app_id uuid not null
+  owner_email text collate C not null
+  org_id uuid
+  alliance_id uuid
+  created_at timestamp(3) with time zone not null default now()
+  bindings_alliance_id_owner_email_fkey: FOREIGN KEY (alliance_id, owner_email) REFERENCES alliance_managers(alliance_id, email) ON DELETE CASCADE
+  bindings_app_id_owner_email_fkey: FOREIGN KEY (app_id, owner_email) REFERENCES apps(id, owner_email) ON DELETE CASCADE
+  bindings_check: CHECK ((num_nonnulls(org_id, alliance_id) = 1))
+  bindings_org_id_owner_email_fkey: FOREIGN KEY (org_id, owner_email) REFERENCES org_managers(org_id, email) ON DELETE CASCADE
+  bindings_pkey: PRIMARY KEY (app_id)
+  CREATE INDEX bindings_by_alliance ON orgdir.bindings USING btree (alliance_id, owner_email) WHERE (alliance_id IS NOT NULL)
+  CREATE INDEX bindings_by_org ON orgdir.bindings USING btree (org_id, owner_email) WHERE (org_id IS NOT NULL)
+
+table blueprints
+  id uuid not null
+  slug text collate C not null
+  key text collate C not null
+  name text not null
+  description text
+  category text not null
+  output jsonb not null
+  craft_time_seconds double precision
+  ingredients jsonb not null default '[]'::jsonb
+  sources jsonb not null default '[]'::jsonb
+  version text
+  active boolean not null default true
+  retired_at timestamp(3) with time zone
+  ingredient_terms text[] not null default '{}'::text[]
+  name_sort text collate C not null
+  search_text text collate C not null
+  created_at timestamp(3) with time zone not null default now()
+  updated_at timestamp(3) with time zone not null default now()
+  blueprints_category_check: CHECK ((category ~ '^[a-z0-9]+(-[a-z0-9]+)*$'::text))
+  blueprints_check: CHECK ((active = (retired_at IS NULL)))
+  blueprints_craft_time_seconds_check: CHECK ((craft_time_seconds >= (0)::double precision))
+  blueprints_key_check: CHECK ((key <> ''::text))
+  blueprints_key_key: UNIQUE (key)
+  blueprints_name_check: CHECK ((name <> ''::text))
+  blueprints_pkey: PRIMARY KEY (id)
+  blueprints_slug_check: CHECK (((slug ~ '^[a-z0-9]+(-[a-z0-9]+)*$'::text) AND ((length(slug) >= 1) AND (length(slug) <= 80))))
+  blueprints_slug_key: UNIQUE (slug)
+  CREATE INDEX blueprints_by_category ON orgdir.blueprints USING btree (category, name_sort, id)
+  CREATE INDEX blueprints_by_created ON orgdir.blueprints USING btree (created_at, id)
+  CREATE INDEX blueprints_by_ingredient ON orgdir.blueprints USING gin (ingredient_terms)
+  CREATE INDEX blueprints_by_name ON orgdir.blueprints USING btree (name_sort, id)
+  CREATE INDEX blueprints_by_text ON orgdir.blueprints USING gin (search_text gin_trgm_ops)
+  CREATE INDEX blueprints_by_updated ON orgdir.blueprints USING btree (updated_at, id)
+  CREATE INDEX blueprints_retired ON orgdir.blueprints USING btree (name_sort, id) WHERE (NOT active)
+  CREATE TRIGGER count_deleted AFTER DELETE ON orgdir.blueprints REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION count_rows_deleted()
+  CREATE TRIGGER count_inserted AFTER INSERT ON orgdir.blueprints REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION count_rows_inserted()
+  CREATE CONSTRAINT TRIGGER move_revision AFTER INSERT OR DELETE OR UPDATE ON orgdir.blueprints DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION move_revision('blueprints')
+  CREATE TRIGGER touch BEFORE UPDATE ON orgdir.blueprints FOR EACH ROW EXECUTE FUNCTION touch_blueprint()
+
+table deliveries partition by RANGE (id)
+  id uuid not null
+  event_id uuid not null
+  event text not null
+  webhook_id uuid not null
+  status text not null
+  attempt_count integer not null
+  created_at timestamp(3) with time zone not null
+  completed_at timestamp(3) with time zone not null default clock_timestamp()
+  deliveries_attempt_count_check: CHECK ((attempt_count >= 0))
+  deliveries_pkey: PRIMARY KEY (id)
+  deliveries_status_check: CHECK ((status = ANY (ARRAY['succeeded'::text, 'failed'::text, 'cancelled'::text])))
+  CREATE INDEX deliveries_by_webhook ON ONLY orgdir.deliveries USING btree (webhook_id, id DESC)
+
+table events partition by RANGE (id)
+  id uuid not null
+  name text not null
+  audience text not null
+  org_id uuid
+  alliance_id uuid
+  data text not null
+  created_at timestamp(3) with time zone not null default clock_timestamp()
+  position bigint
+  events_audience_check: CHECK ((audience = ANY (ARRAY['global'::text, 'organization'::text, 'alliance'::text, 'webhook'::text])))
+  events_check: CHECK (((audience <> 'organization'::text) OR ((org_id IS NOT NULL) AND (alliance_id IS NULL))))
+  events_check1: CHECK (((audience <> 'alliance'::text) OR ((alliance_id IS NOT NULL) AND (org_id IS NULL))))
+  events_check2: CHECK (((audience <> 'webhook'::text) OR ("position" IS NULL)))
+  events_pkey: PRIMARY KEY (id)
+  CREATE INDEX events_by_position ON ONLY orgdir.events USING btree ("position") WHERE ("position" IS NOT NULL)
+  CREATE INDEX events_to_fan_out ON ONLY orgdir.events USING btree (id) WHERE (("position" IS NULL) AND (audience <> 'webhook'::text))
+
+table installation
+  name text not null
+  value text not null
+  decided_at timestamp(3) with time zone not null default now()
+  installation_pkey: PRIMARY KEY (name)
+
+table list_totals
+  kind text not null
+  entries bigint not null
+  list_totals_kind_check: CHECK ((kind = ANY (ARRAY['orgs'::text, 'alliances'::text, 'blueprints'::text])))
+
+table maintenance
+  singleton boolean not null default true
+  message text
+  since timestamp(3) with time zone not null default now()
+  expected_end timestamp(3) with time zone
+  maintenance_pkey: PRIMARY KEY (singleton)
+  maintenance_singleton_check: CHECK (singleton)
+  CREATE CONSTRAINT TRIGGER move_revision AFTER INSERT OR DELETE OR UPDATE ON orgdir.maintenance DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION move_revision('system')
+
+table migrations
+  name text not null
+  checksum text not null
+  applied_at timestamp(3) with time zone not null default now()
+  migrations_pkey: PRIMARY KEY (name)
+
+table org_managers
+  org_id uuid not null
+  email text collate C not null
+  created_at timestamp(3) with time zone not null default now()
+  org_managers_email_check: CHECK (((email = lower(btrim(email))) AND (email ~~ '%_@_%'::text)))
+  org_managers_org_id_fkey: FOREIGN KEY (org_id) REFERENCES orgs(id) ON DELETE CASCADE
+  org_managers_pkey: PRIMARY KEY (org_id, email)
+
+table orgs
+  id uuid not null
+  slug text collate C not null
+  name text not null
+  tag text
+  description text
+  primary_activity text
+  secondary_activity text
+  commitment text
+  recruiting boolean not null default false
+  language text
+  timezone text
+  location text
+  member_count integer not null default 0
+  logo_url text
+  banner_url text
+  links jsonb not null default '{}'::jsonb
+  alliance_id uuid
+  verified boolean not null default false
+  status text not null default 'active'::text
+  founded_at timestamp(3) with time zone
+  listed boolean not null default true
+  contact_email text
+  chat_server_id text
+  notes text
+  name_sort text collate C not null
+  search_text text collate C not null
+  created_at timestamp(3) with time zone not null default now()
+  updated_at timestamp(3) with time zone not null default now()
+  orgs_alliance_id_fkey: FOREIGN KEY (alliance_id) REFERENCES alliances(id) ON DELETE SET NULL
+  orgs_member_count_check: CHECK ((member_count >= 0))
+  orgs_name_check: CHECK ((name <> ''::text))
+  orgs_pkey: PRIMARY KEY (id)
+  orgs_slug_check: CHECK (((slug ~ '^[a-z0-9]+(-[a-z0-9]+)*$'::text) AND ((length(slug) >= 1) AND (length(slug) <= 80))))
+  orgs_slug_key: UNIQUE (slug)
+  orgs_status_check: CHECK ((status = ANY (ARRAY['active'::text, 'closed'::text])))
+  CREATE INDEX orgs_by_alliance ON orgdir.orgs USING btree (alliance_id, name_sort, id) WHERE listed
+  CREATE INDEX orgs_by_created ON orgdir.orgs USING btree (created_at, id) WHERE listed
+  CREATE INDEX orgs_by_language ON orgdir.orgs USING btree (language) WHERE listed
+  CREATE INDEX orgs_by_members ON orgdir.orgs USING btree (member_count, id) WHERE listed
+  CREATE INDEX orgs_by_name ON orgdir.orgs USING btree (name_sort, id) WHERE listed
+  CREATE INDEX orgs_by_primary_activity ON orgdir.orgs USING btree (primary_activity) WHERE listed
+  CREATE INDEX orgs_by_secondary_activity ON orgdir.orgs USING btree (secondary_activity) WHERE listed
+  CREATE INDEX orgs_by_text ON orgdir.orgs USING gin (search_text gin_trgm_ops) WHERE listed
+  CREATE INDEX orgs_by_updated ON orgdir.orgs USING btree (updated_at, id) WHERE listed
+  CREATE TRIGGER count_deleted AFTER DELETE ON orgdir.orgs REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION count_orgs_deleted()
+  CREATE TRIGGER count_inserted AFTER INSERT ON orgdir.orgs REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION count_orgs_inserted()
+  CREATE TRIGGER count_updated AFTER UPDATE ON orgdir.orgs REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION count_orgs_updated()
+  CREATE CONSTRAINT TRIGGER move_revision AFTER INSERT OR DELETE OR UPDATE ON orgdir.orgs DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION move_revision('directory')
+  CREATE TRIGGER touch BEFORE UPDATE ON orgdir.orgs FOR EACH ROW EXECUTE FUNCTION touch_org()
+
+table pending_deliveries
+  id uuid not null
+  event_id uuid not null
+  event text not null
+  webhook_id uuid not null
+  trigger text not null
+  cycle_attempts integer not null default 0
+  attempt_count integer not null default 0
+  due_at timestamp(3) with time zone not null
+  lease_token uuid
+  leased_at timestamp(3) with time zone
+  leased_until timestamp(3) with time zone
+  created_at timestamp(3) with time zone not null default clock_timestamp()
+  pending_deliveries_check: CHECK ((attempt_count >= cycle_attempts))
+  pending_deliveries_check1: CHECK ((num_nonnulls(lease_token, leased_at, leased_until) = ANY (ARRAY[0, 3])))
+  pending_deliveries_cycle_attempts_check: CHECK (((cycle_attempts >= 0) AND (cycle_attempts <= 6)))
+  pending_deliveries_pkey: PRIMARY KEY (id)
+  pending_deliveries_trigger_check: CHECK ((trigger = ANY (ARRAY['event'::text, 'test'::text, 'redelivery'::text])))
+  CREATE INDEX pending_deliveries_by_event ON orgdir.pending_deliveries USING btree (event_id)
+  CREATE INDEX pending_deliveries_due ON orgdir.pending_deliveries USING btree (webhook_id, due_at) WHERE (lease_token IS NULL)
+  CREATE INDEX pending_deliveries_leased ON orgdir.pending_deliveries USING btree (leased_until) WHERE (lease_token IS NOT NULL)
+  CREATE INDEX pending_deliveries_next ON orgdir.pending_deliveries USING btree (due_at) WHERE (lease_token IS NULL)
+
+table revisions
+  scope text not null
+  revision bigint not null
+  revisions_pkey: PRIMARY KEY (scope)
+
+table sync_runs
+  id uuid not null
+  kind text not null
+  source text not null
+  status text not null
+  started_at timestamp(3) with time zone not null default now()
+  finished_at timestamp(3) with time zone
+  sync_runs_kind_check: CHECK ((kind = ANY (ARRAY['blueprints'::text, 'chat'::text])))
+  sync_runs_pkey: PRIMARY KEY (id)
+  sync_runs_status_check: CHECK ((status = ANY (ARRAY['running'::text, 'succeeded'::text, 'failed'::text])))
+  CREATE INDEX sync_runs_completed ON orgdir.sync_runs USING btree (kind, finished_at DESC) WHERE (status = 'succeeded'::text)
+  CREATE CONSTRAINT TRIGGER move_revision AFTER INSERT OR DELETE OR UPDATE ON orgdir.sync_runs DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION move_revision('system')
+
+table webhooks
+  id uuid not null
+  app_id uuid not null
+  url text not null
+  description text
+  events text[]
+  active boolean not null default true
+  deactivated_at timestamp(3) with time zone
+  deactivated_reason text
+  last_success_at timestamp(3) with time zone
+  last_failure_at timestamp(3) with time zone
+  exhausted_in_a_row integer not null default 0
+  secret bytea not null
+  previous_secret bytea
+  previous_secret_expires_at timestamp(3) with time zone
+  created_at timestamp(3) with time zone not null default now()
+  updated_at timestamp(3) with time zone not null default now()
+  webhooks_app_id_fkey: FOREIGN KEY (app_id) REFERENCES apps(id) ON DELETE CASCADE
+  webhooks_check: CHECK ((active = (deactivated_at IS NULL)))
+  webhooks_check1: CHECK ((active = (deactivated_reason IS NULL)))
+  webhooks_check2: CHECK (((previous_secret IS NULL) = (previous_secret_expires_at IS NULL)))
+  webhooks_deactivated_reason_check: CHECK ((deactivated_reason = ANY (ARRAY['failing'::text, 'gone'::text, 'owner'::text])))
+  webhooks_events_check: CHECK ((cardinality(events) > 0))
+  webhooks_exhausted_in_a_row_check: CHECK ((exhausted_in_a_row >= 0))
+  webhooks_pkey: PRIMARY KEY (id)
+  webhooks_url_check: CHECK ((length(url) <= 2048))
+  CREATE INDEX webhooks_by_app ON orgdir.webhooks USING btree (app_id, id)
+
+CREATE OR REPLACE FUNCTION orgdir.app_may_receive(audience text, event_org uuid, event_alliance uuid, app uuid)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select case audience
+    when 'global' then event_org is null or exists (select from orgs where id = event_org and listed)
+    when 'organization' then exists (select from bindings where app_id = app and org_id = event_org)
+    when 'alliance' then exists (select from bindings where app_id = app and alliance_id = event_alliance)
+    when 'webhook' then true
+    else false
+  end
+$function$
+
+CREATE OR REPLACE FUNCTION orgdir.apply_alliance_difference(alliance uuid, orgs_more bigint, members_more bigint)
+ RETURNS void
+ LANGUAGE sql
+ SET search_path TO 'orgdir', 'public'
+AS $function$
+  update alliances
+  set org_count = org_count + orgs_more, member_count = member_count + members_more
+  where id = alliance and (orgs_more <> 0 or members_more <> 0)
+$function$
+
+CREATE OR REPLACE FUNCTION orgdir.count_orgs_deleted()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'orgdir', 'public'
+AS $function$
+begin
+  insert into list_totals select 'orgs', -count(*) from old_rows where listed having count(*) <> 0;
+  perform apply_alliance_difference(alliance_id, -entries, -members) from (
+    select alliance_id, count(*) as entries, sum(member_count) as members
+    from old_rows where listed and alliance_id is not null group by alliance_id order by alliance_id
+  ) as difference;
+  return null;
+end $function$
+
+CREATE OR REPLACE FUNCTION orgdir.count_orgs_inserted()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'orgdir', 'public'
+AS $function$
+begin
+  insert into list_totals select 'orgs', count(*) from new_rows where listed having count(*) <> 0;
+  -- In the order of ids: two transactions that touch the same alliances wait, and do not deadlock.
+  perform apply_alliance_difference(alliance_id, entries, members) from (
+    select alliance_id, count(*) as entries, sum(member_count) as members
+    from new_rows where listed and alliance_id is not null group by alliance_id order by alliance_id
+  ) as difference;
+  return null;
+end $function$
+
+CREATE OR REPLACE FUNCTION orgdir.count_orgs_updated()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'orgdir', 'public'
+AS $function$
+begin
+  insert into list_totals
+  select 'orgs', sum(entries) from (
+    select count(*) as entries from new_rows where listed
+    union all select -count(*) from old_rows where listed
+  ) as counts having sum(entries) <> 0;
+  perform apply_alliance_difference(alliance_id, entries, members) from (
+    select alliance_id, sum(entries)::bigint as entries, sum(members)::bigint as members from (
+      select alliance_id, 1 as entries, member_count as members
+      from new_rows where listed and alliance_id is not null
+      union all
+      select alliance_id, -1, -member_count from old_rows where listed and alliance_id is not null
+    ) as each_row group by alliance_id order by alliance_id
+  ) as difference;
+  return null;
+end $function$
+
+CREATE OR REPLACE FUNCTION orgdir.count_rows_deleted()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'orgdir', 'public'
+AS $function$
+begin
+  insert into list_totals select tg_table_name, -count(*) from old_rows having count(*) <> 0;
+  return null;
+end $function$
+
+CREATE OR REPLACE FUNCTION orgdir.count_rows_inserted()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'orgdir', 'public'
+AS $function$
+begin
+  insert into list_totals select tg_table_name, count(*) from new_rows having count(*) <> 0;
+  return null;
+end $function$
+
+CREATE OR REPLACE FUNCTION orgdir.ensure_partitions(first_day date, last_day date)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'orgdir', 'public'
+AS $function$
+declare
+  parent text;
+  day date;
+  partition text;
+begin
+  -- Two processes that start at once must not create the same table.
+  perform pg_advisory_xact_lock(70420002);
+  foreach parent in array array['events', 'deliveries', 'attempts'] loop
+    for day in select generate_series(first_day, last_day, interval '1 day')::date loop
+      partition := parent || '_' || to_char(day, 'YYYYMMDD');
+      if to_regclass(partition) is null then
+        execute format('create table %I partition of %I for values from (%L) to (%L)', partition, parent,
+          uuid_v7_floor(day::timestamp at time zone 'utc'),
+          uuid_v7_floor((day + 1)::timestamp at time zone 'utc'));
+      end if;
+    end loop;
+  end loop;
+end $function$
+
+CREATE OR REPLACE FUNCTION orgdir.move_revision()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'orgdir', 'public'
+AS $function$
+declare
+  changed_scope constant text := tg_argv[0];
+  setting constant text := 'orgdir.moved_' || changed_scope;
+begin
+  -- Once per transaction and scope, however many rows it changed.
+  if current_setting(setting, true) = pg_current_xact_id()::text then
+    return null;
+  end if;
+  perform set_config(setting, pg_current_xact_id()::text, true);
+  -- One lock for all scopes: transactions that touch several cannot wait for each other in a circle.
+  perform pg_advisory_xact_lock(70420001);
+  if changed_scope in ('directory', 'blueprints') then
+    with folded as (delete from list_totals returning kind, entries)
+    insert into list_totals select kind, sum(entries) from folded group by kind;
+  end if;
+  update revisions set revision = revision + 1 where scope = changed_scope;
+  perform pg_notify('orgdir_revision', changed_scope);
+  return null;
+end $function$
+
+CREATE OR REPLACE FUNCTION orgdir.touch_alliance()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'orgdir', 'public'
+AS $function$
+begin
+  if (new.slug, new.name, new.tag, new.description, new.logo_url, new.banner_url, new.links, new.recruiting,
+      new.org_count, new.member_count, new.status, new.founded_at)
+    is distinct from
+     (old.slug, old.name, old.tag, old.description, old.logo_url, old.banner_url, old.links, old.recruiting,
+      old.org_count, old.member_count, old.status, old.founded_at)
+  then new.updated_at := now();
+  else new.updated_at := old.updated_at;
+  end if;
+  return new;
+end $function$
+
+CREATE OR REPLACE FUNCTION orgdir.touch_blueprint()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'orgdir', 'public'
+AS $function$
+begin
+  if (new.slug, new.key, new.name, new.description, new.category, new.output, new.craft_time_seconds,
+      new.ingredients, new.sources, new.version, new.active, new.retired_at)
+    is distinct from
+     (old.slug, old.key, old.name, old.description, old.category, old.output, old.craft_time_seconds,
+      old.ingredients, old.sources, old.version, old.active, old.retired_at)
+  then new.updated_at := now();
+  else new.updated_at := old.updated_at;
+  end if;
+  return new;
+end $function$
+
+CREATE OR REPLACE FUNCTION orgdir.touch_org()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'orgdir', 'public'
+AS $function$
+begin
+  if (new.slug, new.name, new.tag, new.description, new.primary_activity, new.secondary_activity,
+      new.commitment, new.recruiting, new.language, new.timezone, new.location, new.member_count,
+      new.logo_url, new.banner_url, new.links, new.alliance_id, new.verified, new.status, new.founded_at)
+    is distinct from
+     (old.slug, old.name, old.tag, old.description, old.primary_activity, old.secondary_activity,
+      old.commitment, old.recruiting, old.language, old.timezone, old.location, old.member_count,
+      old.logo_url, old.banner_url, old.links, old.alliance_id, old.verified, old.status, old.founded_at)
+  then new.updated_at := now();
+  else new.updated_at := old.updated_at;
+  end if;
+  return new;
+end $function$
+
+CREATE OR REPLACE FUNCTION orgdir.uuid_v7(at timestamp with time zone DEFAULT clock_timestamp())
+ RETURNS uuid
+ LANGUAGE sql
+ PARALLEL SAFE
+AS $function$
+  -- PostgreSQL has its own from 18 on; this one runs on 15. 48 bits of milliseconds, then random bits.
+  select encode(set_bit(set_bit(overlay(uuid_send(gen_random_uuid())
+    placing substring(int8send(floor(extract(epoch from at) * 1000)::bigint) from 3) from 1 for 6),
+    52, 1), 53, 1), 'hex')::uuid
+$function$
+
+CREATE OR REPLACE FUNCTION orgdir.uuid_v7_floor(at timestamp with time zone)
+ RETURNS uuid
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+  -- The smallest UUIDv7 of that millisecond: a partition's bound.
+  select encode(overlay('\x00000000000000000000000000000000'::bytea
+    placing substring(int8send(floor(extract(epoch from at) * 1000)::bigint) from 3) from 1 for 6),
+    'hex')::uuid
+$function$

@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { test } from 'node:test';
+
+const root = join(import.meta.dirname, '../src');
+const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((file) =>
+  file.endsWith('.ts'),
+);
+
+type Import = { from: string; to: string };
+
+/** Imports among our own files, types included, as paths below `src`. */
+const own: Import[] = [];
+const packages: Import[] = [];
+for (const from of files) {
+  const text = readFileSync(join(root, from), 'utf8');
+  for (const [, to] of text.matchAll(/(?:from|import\()\s*'([^']+)'/g) as Iterable<
+    [string, string]
+  >) {
+    if (to.startsWith('.'))
+      own.push({ from, to: relative(root, resolve(root, dirname(from), to)) });
+    else packages.push({ from, to });
+  }
+}
+
+/** Each part may import what stands below it, and itself. */
+const levels: string[][] = [
+  ['cli.ts'],
+  ['commands'],
+  ['main.ts', 'demo.ts', 'open-database.ts'],
+  ['http'],
+  ['directory', 'webhooks', 'system'],
+  ['access', 'events'],
+  ['database'],
+  ['contract'],
+  ['config.ts', 'errors.ts', 'log.ts', 'version.ts'],
+];
+
+const part = (file: string) => file.split('/')[0] as string;
+const level = (file: string) => levels.findIndex((names) => names.includes(part(file)));
+
+test('every file has its place', () => {
+  for (const file of files)
+    assert.notEqual(level(file), -1, `${file} is in no part that the architecture knows`);
+});
+
+test('imports go down only, and parts of one level do not know each other', () => {
+  const main = ['main.ts', 'demo.ts', 'open-database.ts'];
+  const wrong = own.filter(({ from, to }) => {
+    const within =
+      part(from) === part(to) || (main.includes(part(from)) && main.includes(part(to)));
+    const bottom = level(from) === levels.length - 1 && level(to) === levels.length - 1;
+    return !within && !bottom && level(to) <= level(from);
+  });
+  assert.deepEqual(wrong, []);
+});
+
+/** Who may use what reaches outside. */
+const owners: [RegExp, RegExp][] = [
+  [/^(fastify|@fastify\/.*|@scalar\/.*)$/, /^http\//],
+  [/^pg$/, /^database\//],
+  [/^kysely$/, /^(database\/|directory\/list\.ts)/],
+  [/^undici$/, /^webhooks\/(attempt|guard)\.ts$/],
+  [/^(commander|@clack\/prompts)$/, /^commands\//],
+];
+
+test('what reaches outside is used in one place', () => {
+  for (const [name, owner] of owners) {
+    const users = packages.filter(({ to }) => name.test(to));
+    assert.ok(users.length > 0, `nobody uses ${name}`);
+    assert.deepEqual(
+      users.filter(({ from }) => !owner.test(from)),
+      [],
+    );
+  }
+});
+
+test('the environment is read in one place', () => {
+  const readers = files.filter((file) =>
+    /process\.env\b/.test(readFileSync(join(root, file), 'utf8')),
+  );
+  assert.deepEqual(
+    readers.sort(),
+    ['commands/serve-command.ts', 'commands/with-database.ts'],
+    'only to hand it to loadConfig',
+  );
+  const config = readFileSync(join(root, 'config.ts'), 'utf8');
+  const example = readFileSync(join(root, '../../.env.example'), 'utf8');
+  const names = [...config.matchAll(/'([A-Z][A-Z_]+)'/g)]
+    .map(([, name]) => name as string)
+    .filter(
+      (name) => config.includes(`env, '${name}'`) || config.includes(`env,\n      '${name}'`),
+    );
+  assert.ok(names.length > 10);
+  for (const name of new Set(names))
+    assert.match(example, new RegExp(`^#? ?${name}=`, 'm'), `.env.example lacks ${name}`);
+});

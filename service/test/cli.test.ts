@@ -1,0 +1,273 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { createApp } from '../src/access/apps.ts';
+import { createKey } from '../src/access/keys.ts';
+import { createProgram } from '../src/commands/program.ts';
+import { sql } from '../src/database/database.ts';
+import { toUrl } from './support/database.ts';
+import { put } from './support/directory.ts';
+import { loopbackAllowed, startReceiver } from './support/receiver.ts';
+import { runCommand } from './support/run-command.ts';
+import { startTestService, testPublicUrl } from './support/service.ts';
+
+const service = await startTestService({ worker: true, env: loopbackAllowed });
+const folder = await mkdtemp(join(tmpdir(), 'orgdir-cli-'));
+after(() => rm(folder, { recursive: true }));
+const env = {
+  DATABASE_URL: toUrl(service.connection),
+  PUBLIC_URL: testPublicUrl,
+  DATA_DIR: folder,
+};
+const run = (args: string[], input?: string) => runCommand(args, env, input);
+await put(service.database, 'orgs', [
+  { slug: 'acme', name: 'Acme' },
+  { slug: 'hidden', name: 'Hidden', listed: false },
+]);
+
+async function json(args: string[]): Promise<any> {
+  const result = await run([...args, '--json']);
+  assert.equal(result.code, 0, result.stderr);
+  return JSON.parse(result.stdout);
+}
+
+test('from an app to a verified delivery, by commands alone', async () => {
+  const app = await json(['apps', 'create', '--name', 'Herald', '--owner', ' Ada@Example.org ']);
+  assert.deepEqual(
+    [app.name, app.ownerEmail, app.organizationId],
+    ['Herald', 'ada@example.org', null],
+  );
+  const { id, key } = await json([
+    'keys',
+    'create',
+    '--app',
+    app.id,
+    '--scope',
+    'read:directory',
+    'write:webhooks',
+  ]);
+  assert.match(key, /^odk_[0-9A-Za-z]{38}$/);
+  assert.equal((await service.call('/orgs/acme', { key })).status, 200);
+
+  const receiver = await startReceiver();
+  const { body } = await service.call('/webhooks', {
+    method: 'POST',
+    key,
+    json: { url: receiver.url },
+  });
+  const event = await json(['events', 'publish', 'org.created', '--org', 'acme']);
+  const [delivery] = await receiver.waitFor(1);
+  assert.equal(JSON.parse(String(delivery?.body)).data.slug, 'acme');
+  const { rows } = await sql<{ event_id: string }>`
+    select event_id from deliveries where webhook_id = ${body.data.id}
+    union all select event_id from pending_deliveries where webhook_id = ${body.data.id}
+  `.execute(service.database);
+  assert.equal(rows[0]?.event_id, event.id);
+
+  const listed = await json(['keys', 'list', '--app', app.id]);
+  assert.deepEqual(
+    listed.map((each: any) => [each.id, each.last4, each.revokedAt]),
+    [[id, key.slice(-4), null]],
+  );
+  assert.ok(!JSON.stringify(listed).includes(key));
+  assert.deepEqual(await json(['keys', 'revoke', id]), { id, revoked: true, changed: true });
+  assert.deepEqual(await json(['keys', 'revoke', id]), { id, revoked: true, changed: false });
+  await service.settled();
+  assert.equal((await service.call('/orgs/acme', { key })).status, 401);
+});
+
+test('only a manager binds, and who stops being one loses the binding at once', async () => {
+  const create = [
+    'apps',
+    'create',
+    '--name',
+    'Bound',
+    '--owner',
+    'grace@example.org',
+    '--org',
+    'acme',
+  ];
+  const refused = await run(create);
+  assert.deepEqual([refused.code, refused.stdout], [1, '']);
+  assert.match(refused.stderr, /not a manager/);
+  assert.ok(
+    !(await json(['apps', 'list'])).some((app: any) => app.name === 'Bound'),
+    'nothing is half done',
+  );
+
+  assert.deepEqual(
+    await json(['managers', 'add', '--org', 'acme', '--email', 'GRACE@example.org']),
+    { changed: true },
+  );
+  assert.deepEqual(
+    await json(['managers', 'add', '--org', 'acme', '--email', 'grace@example.org']),
+    { changed: false },
+  );
+  const app = await json(create);
+  assert.equal(app.organizationSlug, 'acme');
+  assert.deepEqual(
+    await json(['managers', 'remove', '--org', 'acme', '--email', 'grace@example.org']),
+    { changed: true },
+  );
+  const binding = async () =>
+    (await json(['apps', 'list'])).find((each: any) => each.id === app.id).organizationId;
+  assert.equal(await binding(), null);
+  await json(['managers', 'add', '--org', 'acme', '--email', 'grace@example.org']);
+  assert.equal(await binding(), null, 'a new role revives nothing');
+});
+
+test('an owner has at most ten apps, and an app at most twenty keys', async () => {
+  for (let index = 0; index < 10; index += 1)
+    await service.database.transaction().execute(async (tx) => {
+      await createApp(tx, { name: `App ${index}`, owner: 'many@example.org' });
+    });
+  const eleventh = await run([
+    'apps',
+    'create',
+    '--name',
+    'One more',
+    '--owner',
+    'many@example.org',
+  ]);
+  assert.deepEqual([eleventh.code, /has 10 apps/.test(eleventh.stderr)], [1, true]);
+  const make = () =>
+    service.database
+      .transaction()
+      .execute((tx) =>
+        createKey(tx, {
+          appId: service.appId,
+          name: 'k',
+          scopes: ['read:directory'],
+          expiresAt: null,
+        }),
+      );
+  const made = await Promise.allSettled(Array.from({ length: 21 }, make));
+  assert.equal(
+    made.filter(({ status }) => status === 'fulfilled').length,
+    19,
+    'one was there before',
+  );
+});
+
+test('an import names what it did, and each bad line', async () => {
+  const file = join(folder, 'orgs.ndjson');
+  await writeFile(file, '{"name":"One"}\n{"name":"Two","memberCount":"many"}\n');
+  const refused = await run(['import', 'orgs', file]);
+  assert.deepEqual([refused.code, refused.stdout], [1, '']);
+  assert.match(
+    refused.stderr,
+    /line 2: memberCount must be integer\nNothing was imported: 1 bad line\./,
+  );
+  const kept = await json(['import', 'orgs', file, '--skip-bad']);
+  assert.deepEqual([kept.created, kept.bad], [1, 1]);
+  const piped = await run(['import', 'alliances', '-'], '{"name":"North"}\n');
+  assert.deepEqual([piped.code, piped.stdout], [0, '1 alliances created, 0 updated.\n']);
+  const missing = await run(['import', 'orgs', join(folder, 'nowhere.ndjson')]);
+  assert.match(missing.stderr, /nowhere\.ndjson is not a file/);
+});
+
+test('maintenance is answered by the API within a second, and each change is told once', async () => {
+  await json(['maintenance', 'on', '--message', 'Moving.', '--until', '2099-01-01T00:00:00Z']);
+  await json([
+    'maintenance',
+    'on',
+    '--message',
+    'Still moving.',
+    '--until',
+    '2099-01-01T00:00:00Z',
+  ]);
+  let answer = await service.call('/orgs');
+  while (answer.body?.error?.message !== 'Still moving.') answer = await service.call('/orgs');
+  assert.deepEqual([answer.status, answer.body.error.code], [503, 'maintenance']);
+  assert.ok(answer.headers.get('retry-after'));
+  const status = await service.call('/status');
+  assert.deepEqual(
+    [status.status, status.body.data.status, status.body.data.maintenance.message],
+    [200, 'maintenance', 'Still moving.'],
+  );
+  assert.equal((await service.call('/openapi.json')).status, 200);
+  assert.deepEqual(await json(['maintenance', 'off']), { changed: true });
+  assert.deepEqual(await json(['maintenance', 'off']), { changed: false });
+  while ((await service.call('/orgs')).status !== 200);
+  const { rows } = await sql<{
+    name: string;
+  }>`select name from events where name like 'system.%' order by id`.execute(service.database);
+  assert.deepEqual(
+    rows.map(({ name }) => name),
+    ['system.maintenance.enabled', 'system.maintenance.disabled'],
+  );
+});
+
+test('what cannot be published is refused with the reason', async () => {
+  const application = '{"id":"a","applicantHandle":"h","submittedAt":"2026-11-20T12:00:00Z"}';
+  const cases: [string[], RegExp][] = [
+    [['no.such'], /there is no event no\.such/],
+    [['webhook.test'], /there is no event/],
+    [['org.created'], /org is required/],
+    [['org.created', '--org', 'nobody'], /no organisation nobody/],
+    [['org.created', '--org', 'hidden'], /not listed/],
+    [['org.created', '--org', 'acme', '--data', '{}'], /made by the service/],
+    [['system.maintenance.enabled'], /cannot be published/],
+    [['application.created', '--org', 'acme'], /data must be object/],
+    [
+      ['application.created', '--org', 'acme', '--data', '{"id":"a"}'],
+      /data\.applicantHandle is required/,
+    ],
+    [
+      ['application.created', '--org', 'acme', '--data', `${application.slice(0, -1)},"secret":1}`],
+      /data\.secret is not known/,
+    ],
+    [
+      ['application.created', '--alliance', 'x', '--data', application],
+      /alliance does not go with/,
+    ],
+    [['application.created', '--org', 'acme', '--data', '{'], /must be JSON/],
+  ];
+  const before = await sql<{ count: number }>`select count(*) from events`.execute(
+    service.database,
+  );
+  for (const [args, reason] of cases) {
+    const result = await run(['events', 'publish', ...args]);
+    assert.equal(result.code, 1, args.join(' '));
+    assert.match(result.stderr, reason);
+  }
+  const afterwards = await sql<{ count: number }>`select count(*) from events`.execute(
+    service.database,
+  );
+  assert.deepEqual(afterwards.rows, before.rows);
+});
+
+test('wrong words end with 2 and say how to get help; every command has help', async () => {
+  for (const args of [
+    ['nonsense'],
+    ['keys', 'create'],
+    ['import', 'planets', 'x'],
+    ['apps', 'create', '--colour', 'red'],
+  ]) {
+    const result = await run(args);
+    assert.equal(result.code, 2, args.join(' '));
+    assert.match(result.stderr, /error: /);
+  }
+  const help = await run(['keys', 'create', '--help']);
+  assert.deepEqual([help.code, /Example:/.test(help.stdout)], [0, true]);
+  const commands = createProgram().commands.flatMap((each) =>
+    each.commands.length > 0 ? each.commands : [each],
+  );
+  for (const command of commands) assert.ok(command.description().length > 10, command.name());
+});
+
+test('times and scopes that make no sense are refused', async () => {
+  for (const [args, reason] of [
+    [['--scope', 'admin'], /scope must be one or more of/],
+    [['--scope', 'read:directory', '--expires', 'soon'], /is not a time/],
+    [['--scope', 'read:directory', '--expires', '2020-01-01'], /must be a time in the future/],
+  ] as [string[], RegExp][]) {
+    const result = await run(['keys', 'create', '--app', service.appId, ...args]);
+    assert.equal(result.code, 1);
+    assert.match(result.stderr, reason);
+  }
+  const unknown = await run(['keys', 'create', '--app', 'nobody', '--scope', 'read:directory']);
+  assert.match(unknown.stderr, /no app with the id nobody/);
+});
