@@ -6,25 +6,35 @@ import { strictObject } from './shapes.ts';
 export const apiVersion = 'v1';
 export const meta = { apiVersion } as const;
 
-const Meta = strictObject({ apiVersion: Type.Literal('v1') }, { title: 'Meta' });
+const Meta = strictObject(
+  { apiVersion: Type.Literal('v1', { description: 'The version of the API that answered.' }) },
+  { title: 'Meta', description: 'What is known of the answer itself.' },
+);
 
 export const Pagination = strictObject(
   {
-    page: Type.Integer({ minimum: 1 }),
-    limit: Type.Integer({ minimum: 1, maximum: 100 }),
-    total: Type.Integer({ minimum: 0 }),
-    totalPages: Type.Integer({ minimum: 0 }),
+    page: Type.Integer({ minimum: 1, description: 'The page that this is, counted from 1.' }),
+    limit: Type.Integer({ minimum: 1, maximum: 100, description: 'Entries on a full page.' }),
+    total: Type.Integer({ minimum: 0, description: 'Entries on all pages together.' }),
+    totalPages: Type.Integer({ minimum: 0, description: 'How many pages have entries.' }),
   },
-  { title: 'Pagination' },
+  { title: 'Pagination', description: 'Where in the list this page is.' },
 );
 export type Pagination = Static<typeof Pagination>;
 
+const succeeded = Type.Literal(true, { description: 'True here, false on every error.' });
+
 export const success = (data: TSchema, title: string) =>
-  strictObject({ success: Type.Literal(true), data, meta: Meta }, { title });
+  strictObject({ success: succeeded, data, meta: Meta }, { title });
 
 export const list = (entry: TSchema, title: string) =>
   strictObject(
-    { success: Type.Literal(true), data: Type.Array(entry), meta: Meta, pagination: Pagination },
+    {
+      success: succeeded,
+      data: Type.Array(entry, { description: 'The entries of this page.' }),
+      meta: Meta,
+      pagination: Pagination,
+    },
     { title },
   );
 
@@ -32,14 +42,21 @@ const errorCodes = Object.keys(errorCatalogue) as ErrorCode[];
 
 export const ErrorEnvelope = strictObject(
   {
-    success: Type.Literal(false),
-    error: strictObject({
-      code: Type.Enum(errorCodes, { type: 'string' }),
-      message: Type.String(),
-      details: Type.Record(Type.String(), Type.Unknown(), {
-        description: 'Always an object. A validation error has `issues`: [{ path, message }].',
-      }),
-    }),
+    success: Type.Literal(false, { description: 'False on every error, true otherwise.' }),
+    error: strictObject(
+      {
+        code: Type.Enum(errorCodes, {
+          type: 'string',
+          description: 'What went wrong, for programs. New codes may appear.',
+        }),
+        message: Type.String({ description: 'What went wrong, for people; the words may change.' }),
+        details: Type.Record(Type.String(), Type.Unknown(), {
+          description:
+            'Always an object. `validation_failed` has `issues`, a list of `{ path, message }`; `forbidden` has `requiredScope`.',
+        }),
+      },
+      { title: 'ErrorObject', description: 'One error.' },
+    ),
   },
   { title: 'ErrorEnvelope', description: 'What every error looks like.' },
 );

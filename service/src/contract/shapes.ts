@@ -20,7 +20,12 @@ export function strictObject<T extends Record<string, TSchema>>(
 }
 
 export const uuid = (options: object = {}) =>
-  Type.String({ format: 'uuid', examples: ['0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f'], ...options });
+  Type.String({
+    format: 'uuid',
+    description: 'Its identifier.',
+    examples: ['0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f'],
+    ...options,
+  });
 
 export const time = (options: object = {}) =>
   Type.String({ format: 'date-time', examples: ['2026-11-20T12:00:00.000Z'], ...options });
@@ -34,6 +39,14 @@ export const slug = (options: object = {}) =>
     maxLength: 80,
     examples: ['acme-corporation'],
     ...options,
+  });
+
+/** Where an object is read, below the service's own address. */
+export const objectUrl = (example: string) =>
+  Type.String({
+    format: 'uri',
+    description: 'Where this object is read.',
+    examples: [`https://directory.example.org/api/v1/${example}`],
   });
 
 export const webAddress = (options: object = {}) =>

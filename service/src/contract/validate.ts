@@ -20,6 +20,28 @@ const ajv = new Ajv2020({
   allowUnionTypes: true,
 });
 ajvFormats.default(ajv);
+// The format as `ajv-formats` has it takes `urn:uuid:` too, which PostgreSQL does not.
+ajv.addFormat('uuid', /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i);
+ajv.addFormat('date-time', isTime);
+
+const rfc3339Time =
+  /^\d{4}-(\d\d)-(\d\d)[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-](0\d|1[0-4]):[0-5]\d)$/;
+const firstMs = Date.parse('0001-01-01T00:00:00.000Z');
+const lastMs = Date.parse('9999-12-31T23:59:59.999Z');
+
+/** A time of RFC 3339 that PostgreSQL and JavaScript can both hold and give back: no year 0, no leap second, no offset that no place has. */
+function isTime(text: string): boolean {
+  const [, month, day] = rfc3339Time.exec(text) ?? [];
+  if (month === undefined || day === undefined) return false;
+  const ms = Date.parse(text.toUpperCase());
+  return (
+    ms >= firstMs && ms <= lastMs && Number(day) <= daysIn(Number(text.slice(0, 4)), Number(month))
+  );
+}
+
+function daysIn(year: number, month: number): number {
+  return new Date(Date.UTC(year, month, 0)).getUTCDate();
+}
 
 /** Compiles `schema`. The validator fills in defaults, changes nothing else, and takes no field that the schema lacks. */
 export function createValidator<T extends TSchema>(schema: T): Validator<Static<T>> {

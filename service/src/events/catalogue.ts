@@ -18,13 +18,17 @@ type Entry = {
   inner: string | null;
 };
 
-const subjectFields = { id: uuid(), slug: slug(), name: Type.String() };
+const subjectFields = {
+  id: uuid(),
+  slug: slug({ description: 'Its name in addresses.' }),
+  name: Type.String({ description: 'Its name.' }),
+};
 const Subject = strictObject(subjectFields, {
   title: 'EventSubject',
   description: 'Whom the event is about.',
 });
 
-const label = Type.String({ minLength: 1, maxLength: 200 });
+const label = (description: string) => Type.String({ minLength: 1, maxLength: 200, description });
 const publicId = Type.String({
   minLength: 1,
   maxLength: 100,
@@ -33,81 +37,94 @@ const publicId = Type.String({
 });
 
 const Application = strictObject(
-  { id: publicId, applicantHandle: label, submittedAt: time() },
+  {
+    id: publicId,
+    applicantHandle: label('What the applicant goes by in public.'),
+    submittedAt: time({ description: 'When the application was sent.' }),
+  },
   { title: 'Application', description: 'Somebody applied to the organisation.' },
 );
 const CalendarEvent = strictObject(
   {
     id: publicId,
-    title: label,
-    category: nullable(label),
-    startsAt: time(),
-    endsAt: nullable(time()),
-    timezone: nullable(Type.String({ maxLength: 64 })),
-    location: nullable(label),
-    url: nullable(webAddress()),
+    title: label('What it is called.'),
+    category: nullable(label('What sort of event it is.')),
+    startsAt: time({ description: 'When it begins.' }),
+    endsAt: nullable(time({ description: 'When it ends; null: open.' })),
+    timezone: nullable(Type.String({ maxLength: 64, description: 'An IANA time zone.' })),
+    location: nullable(label('Where it takes place.')),
+    url: nullable(webAddress({ description: 'Where to read more.' })),
   },
   { title: 'CalendarEvent', description: 'An event of the organisation.' },
 );
 const ResourceItem = strictObject(
   {
-    name: label,
-    quantity: Type.Number({ minimum: 0, maximum: 1e12 }),
-    unit: nullable(Type.String({ maxLength: 40 })),
+    name: label('What it is.'),
+    quantity: Type.Number({ minimum: 0, maximum: 1e12, description: 'How much of it.' }),
+    unit: nullable(
+      Type.String({ maxLength: 40, description: 'What the quantity counts; null: pieces.' }),
+    ),
   },
-  { title: 'ResourceItem' },
+  { title: 'ResourceItem', description: 'One kind of thing, and how much of it.' },
 );
 const resource = {
   id: publicId,
-  organization: nullable(label),
-  title: label,
-  items: Type.Array(ResourceItem, { maxItems: 200 }),
+  organization: nullable(label('The organisation that it comes from.')),
+  title: label('What it is about.'),
+  items: Type.Array(ResourceItem, { maxItems: 200, description: 'What it is for.' }),
 };
 const ResourceRequest = strictObject(
-  { ...resource, deadline: nullable(time()) },
+  { ...resource, deadline: nullable(time({ description: 'Until when it is needed.' })) },
   { title: 'ResourceRequest', description: 'Somebody in the alliance needs something.' },
 );
 const ResourceOffer = strictObject(
-  { ...resource, availableUntil: nullable(time()) },
+  { ...resource, availableUntil: nullable(time({ description: 'Until when it can be had.' })) },
   { title: 'ResourceOffer', description: 'Somebody in the alliance offers something.' },
 );
 
-const count = Type.Integer({ minimum: 0 });
+const count = (description: string) => Type.Integer({ minimum: 0, description });
 const run = {
-  runId: uuid(),
-  source: Type.String(),
-  startedAt: time(),
-  finishedAt: time(),
-  durationMs: count,
+  runId: uuid({ description: 'Of this run.' }),
+  source: Type.String({ description: 'Where it read from.' }),
+  startedAt: time({ description: 'When it began.' }),
+  finishedAt: time({ description: 'When it ended.' }),
+  durationMs: count('How long it took, in milliseconds.'),
 };
+const syncVersion = nullable(Type.String({ description: 'The release that the source names.' }));
 const BlueprintSync = strictObject(
   {
     ...run,
-    counts: strictObject({
-      total: count,
-      created: count,
-      updated: count,
-      retired: count,
-      unchanged: count,
-      failed: count,
-    }),
-    version: nullable(Type.String()),
+    counts: strictObject(
+      {
+        total: count('Blueprints in the source.'),
+        created: count('Those that are new.'),
+        updated: count('Those that changed.'),
+        retired: count('Those that the source no longer has.'),
+        unchanged: count('Those that stayed as they were.'),
+        failed: count('Those that could not be read.'),
+      },
+      { description: 'What the run did, in numbers.' },
+    ),
+    version: syncVersion,
   },
-  { title: 'BlueprintSyncCompleted' },
+  { title: 'BlueprintSyncCompleted', description: 'A blueprint sync that ended well.' },
 );
 const ChatSync = strictObject(
   {
     ...run,
-    counts: strictObject({
-      orgs: count,
-      updated: count,
-      unchanged: count,
-      failed: count,
-      members: count,
-    }),
-    version: nullable(Type.String()),
+    counts: strictObject(
+      {
+        orgs: count('Listed organisations with a chat server.'),
+        updated: count('Those whose count changed.'),
+        unchanged: count('Those whose count stayed.'),
+        failed: count('Those whose chat server gave no answer.'),
+        members: count('Their members together.'),
+      },
+      { description: 'What the run did, in numbers.' },
+    ),
+    version: syncVersion,
   },
-  { title: 'ChatSyncCompleted' },
+  { title: 'ChatSyncCompleted', description: 'A chat sync that ended well.' },
 );
 
 const sampleSubject = { id: exampleId, slug: 'acme-corporation', name: 'Acme Corporation' };
@@ -143,7 +160,14 @@ function bound(
     audience,
     description,
     inner,
-    data: strictObject({ [idName]: uuid(), [audience]: Subject, [inner]: schema }),
+    data: strictObject(
+      {
+        [idName]: uuid({ description: `The ${audience} that the event is about.` }),
+        [audience]: Subject,
+        [inner]: schema,
+      },
+      { description: 'Whom the event is about, and what happened.' },
+    ),
     sample: { [idName]: subject.id, [audience]: subject, [inner]: innerSample },
   });
 }
@@ -188,8 +212,12 @@ export const catalogue = {
     ...rendered,
     description: 'Maintenance has begun; the API answers 503 until it ends.',
     data: strictObject(
-      { message: nullable(Type.String()), since: time(), expectedEnd: nullable(time()) },
-      { title: 'MaintenanceEnabled' },
+      {
+        message: nullable(Type.String({ description: 'What the operator says of it.' })),
+        since: time({ description: 'When it began.' }),
+        expectedEnd: nullable(time({ description: 'When it is expected to end; null: not said.' })),
+      },
+      { title: 'MaintenanceEnabled', description: 'A maintenance that began.' },
     ),
     sample: {
       message: 'Moving to a larger machine.',
@@ -200,7 +228,13 @@ export const catalogue = {
   'system.maintenance.disabled': entry({
     ...rendered,
     description: 'Maintenance has ended.',
-    data: strictObject({ since: time(), endedAt: time() }, { title: 'MaintenanceDisabled' }),
+    data: strictObject(
+      {
+        since: time({ description: 'When it began.' }),
+        endedAt: time({ description: 'When it ended.' }),
+      },
+      { title: 'MaintenanceDisabled', description: 'A maintenance that ended.' },
+    ),
     sample: { since: exampleTime, endedAt: exampleLaterTime },
   }),
   'application.created': bound(
@@ -246,13 +280,19 @@ export const catalogue = {
     description: 'A test that the owner of the webhook asked for.',
     data: strictObject(
       {
-        message: Type.String(),
-        webhookId: uuid(),
+        message: Type.String({ description: 'Says that this is a test.' }),
+        webhookId: uuid({ description: 'The webhook that is tested.' }),
         sample: nullable(
-          strictObject({ event: Type.String(), data: Type.Unknown() }, { title: 'EventSample' }),
+          strictObject(
+            {
+              event: Type.String({ description: 'The event that was asked for.' }),
+              data: Type.Unknown({ description: 'What its `data` looks like; all made up.' }),
+            },
+            { title: 'EventSample', description: 'An example of an event.' },
+          ),
         ),
       },
-      { title: 'WebhookTest' },
+      { title: 'WebhookTest', description: 'What a test holds.' },
     ),
     sample: { message: 'This is a test. Your webhook works.', webhookId: exampleId, sample: null },
   }),

@@ -7,6 +7,7 @@ import { ServiceError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { registerAdmission, type AdmitDependencies } from './admit.ts';
 import { registerDocs } from './docs.ts';
+import { answerClientFault } from './client-fault.ts';
 import { answerError } from './error-answer.ts';
 import { readJsonBodies } from './json-bodies.ts';
 import { supportAllMethods, watchMethods } from './methods.ts';
@@ -79,9 +80,13 @@ function createServer({ log, trustProxy }: AppDependencies): FastifyInstance {
       return typeof given === 'string' && wellFormedRequestId.test(given) ? given : randomUUID();
     },
     frameworkErrors: (error, request, reply) => {
-      reply.header('x-request-id', request.id).header('access-control-allow-origin', '*');
+      reply
+        .headers({ 'x-request-id': request.id, 'x-content-type-options': 'nosniff' })
+        .header('access-control-allow-origin', '*')
+        .header('access-control-expose-headers', exposedHeaders.join(', '));
       answerError(error, request, reply);
     },
+    clientErrorHandler: answerClientFault,
     // Requests in flight end, then their connections close; idle ones close at once.
     forceCloseConnections: 'idle',
     return503OnClosing: false,

@@ -39,6 +39,7 @@ function fromFastify({ code, statusCode }: FastifyError): ServiceError | null {
         message: 'must not be empty; send an object, or leave out the Content-Type',
       });
     case 'FST_ERR_BAD_URL':
+    case 'FST_ERR_MAX_PARAM_LENGTH':
     case 'FST_ERR_ASYNC_CONSTRAINT':
       return new ServiceError('not_found');
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':

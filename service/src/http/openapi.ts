@@ -77,7 +77,7 @@ function options({
     transformObject: (documents) => {
       if (!('openapiObject' in documents))
         throw new Error('openapi.json is made in the OpenAPI form only');
-      return nameComponents(documents.openapiObject as Document) as never;
+      return nameComponents(documents.openapiObject);
     },
   };
 }
@@ -113,8 +113,12 @@ export function registerOpenApiRoute(app: FastifyInstance): void {
 }
 
 const OpenApiDocument = Type.Object(
-  { openapi: Type.String() },
-  { title: 'OpenApiDocument', additionalProperties: true },
+  { openapi: Type.String({ description: 'The version of OpenAPI.' }) },
+  {
+    title: 'OpenApiDocument',
+    description: 'A description of the API; not in the envelope.',
+    additionalProperties: true,
+  },
 );
 
 // --- webhooks ---------------------------------------------------------------------------------
@@ -131,18 +135,20 @@ function webhookOperation(name: EventName, serviceName: string) {
   const message = strictObject(
     {
       id: uuid({ description: 'Of the delivery; the same over all attempts.' }),
-      event: Type.Literal(name),
-      createdAt: time(),
+      event: Type.Literal(name, { description: 'The name of the event.' }),
+      createdAt: time({ description: 'When the event happened.' }),
       data,
     },
-    { title: `${pascalCase(name)}Delivery` },
+    { title: `${pascalCase(name)}Delivery`, description: `What is sent for \`${name}\`.` },
   );
   return {
     operationId: `on${pascalCase(name)}`,
     tags: ['Events'],
     summary,
     description: `${recipients[audience]} Answer with any 2xx status within ten seconds; everything else is tried again, up to six times.`,
-    parameters: deliveryHeaders(serviceName),
+    // The receiver knows the sender by the signatures.
+    security: [],
+    parameters: deliveryHeaders(name, serviceName),
     requestBody: {
       required: true,
       content: {
@@ -168,59 +174,130 @@ const recipients = {
   webhook: 'Goes to the one webhook that is tested.',
 };
 
-function header(name: string, text: string) {
-  return { name, in: 'header', required: true, description: text, schema: { type: 'string' } };
+function header(name: string, text: string, example: string) {
+  return {
+    name,
+    in: 'header',
+    required: true,
+    description: text,
+    schema: { type: 'string' },
+    example,
+  };
 }
 
-function deliveryHeaders(serviceName: string) {
+function deliveryHeaders(event: EventName, serviceName: string) {
   return [
-    header(`X-${serviceName}-Event`, 'The name of the event.'),
-    header(`X-${serviceName}-Delivery`, 'The id of the delivery.'),
+    header(`X-${serviceName}-Event`, 'The name of the event.', event),
+    header(`X-${serviceName}-Delivery`, 'The id of the delivery.', exampleId),
     header(
       `X-${serviceName}-Signature`,
       '`sha256=` and the HMAC-SHA256 of the body in lower-case hex; the key is the secret as shown.',
+      `sha256=${'0123456789abcdef'.repeat(4)}`,
     ),
-    header('webhook-id', 'The id of the delivery, as Standard Webhooks names it.'),
-    header('webhook-timestamp', 'When the attempt was made, in seconds since 1970.'),
+    header('webhook-id', 'The id of the delivery, as Standard Webhooks names it.', exampleId),
+    header(
+      'webhook-timestamp',
+      'When the attempt was made, in seconds since 1970.',
+      String(Date.parse(exampleTime) / 1000),
+    ),
     header(
       'webhook-signature',
       '`v1,` and the signature of Standard Webhooks; several, with spaces between, while a secret is rotated.',
+      'v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=',
     ),
   ];
 }
 
 function pascalCase(name: string): string {
   return name
-    .split('.')
+    .split(/[._]/)
     .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
     .join('');
 }
 
 // --- components -------------------------------------------------------------------------------
 
-type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+type Json = null | boolean | number | string | Json[] | JsonObject;
+type JsonObject = { [key: string]: Json };
 type Document = {
-  components?: { schemas?: Record<string, Json>; [key: string]: unknown };
-  [key: string]: unknown;
+  paths: Record<string, Record<string, Operation>>;
+  webhooks: JsonObject;
+  components: JsonObject;
+};
+type Operation = {
+  parameters?: JsonObject[];
+  requestBody?: { required: boolean; content: { 'application/json': { schema: JsonObject } } };
+  responses: Record<string, Response>;
+};
+type Response = { $ref: string } | { headers: JsonObject; content?: Record<string, JsonObject> };
+type Components = Record<'schemas' | 'responses' | 'headers', JsonObject>;
+
+/** Writes down once what many operations share, so that a generated client has one type for it. */
+function nameComponents(document: object): Document {
+  const { paths, webhooks: hooks, components, ...rest } = structuredClone(document) as Document;
+  const named: Components = { schemas: {}, responses: {}, headers: {} };
+  for (const operation of Object.values(paths).flatMap((methods) => Object.values(methods))) {
+    operation.parameters = parametersOf(operation);
+    // A body of which no field is required may be left out as a whole.
+    const { requestBody } = operation;
+    if (requestBody)
+      requestBody.required = 'required' in requestBody.content['application/json'].schema;
+    for (const [status, response] of Object.entries(operation.responses))
+      operation.responses[status] = nameResponse(response, named);
+  }
+  return {
+    ...rest,
+    paths: hoist(paths, named.schemas) as Document['paths'],
+    webhooks: hoist(hooks, named.schemas) as JsonObject,
+    components: {
+      ...components,
+      headers: sorted(named.headers),
+      responses: sorted(hoist(named.responses, named.schemas) as JsonObject),
+      schemas: sorted(named.schemas),
+    },
+  };
+}
+
+const ifNoneMatch: JsonObject = {
+  name: 'If-None-Match',
+  in: 'header',
+  required: false,
+  description: 'Tags of what you have, or `*`; where one of them is current, the answer is 304.',
+  schema: { type: 'string' },
+  example: '"JWHWuOqV5u2UIOpIfJJCjUQVBNc"',
 };
 
-/** Moves every schema that has a `title` into components, once, and refers to it. */
-function nameComponents(document: Document): Document {
-  const schemas: Record<string, Json> = {};
-  const { paths, webhooks: hooks, ...rest } = JSON.parse(JSON.stringify(document)) as Document;
-  const named = {
-    ...rest,
-    paths: hoist(paths as Json, schemas),
-    webhooks: hoist(hooks as Json, schemas),
-  };
-  const sorted = Object.fromEntries(Object.entries(schemas).sort(([a], [b]) => (a < b ? -1 : 1)));
-  return { ...named, components: { ...rest.components, schemas: sorted } };
+function parametersOf({ parameters = [], responses: answers }: Operation): JsonObject[] {
+  return [
+    // A parameter that has a default need not be sent; the validator's view of it is after that.
+    ...parameters.map((parameter) =>
+      'default' in (parameter['schema'] as JsonObject)
+        ? { ...parameter, required: false }
+        : parameter,
+    ),
+    ...('304' in answers ? [ifNoneMatch] : []),
+  ];
+}
+
+/** Headers are components by their names; an error is one by the codes that it can have. */
+function nameResponse(response: Response, named: Components): Response {
+  if ('$ref' in response) return response;
+  for (const [name, value] of Object.entries(response.headers)) {
+    define(named.headers, name, value);
+    response.headers[name] = { $ref: `#/components/headers/${name}` };
+  }
+  const { examples } = response.content?.['application/json'] ?? {};
+  if (!examples) return response;
+  const name = Object.keys(examples).map(pascalCase).join('Or');
+  define(named.responses, name, response);
+  return { $ref: `#/components/responses/${name}` };
 }
 
 /** Subtrees that hold values, not schemas: a `title` in them is somebody's data. */
 const valueKeys = new Set(['example', 'examples', 'default', 'enum', 'const']);
 
-function hoist(node: Json, schemas: Record<string, Json>): Json {
+/** Moves every schema that has a `title` into `schemas`, once, and refers to it. */
+function hoist(node: Json, schemas: JsonObject): Json {
   if (Array.isArray(node)) return node.map((item) => hoist(item, schemas));
   if (node === null || typeof node !== 'object') return node;
   const inner = Object.fromEntries(
@@ -232,9 +309,17 @@ function hoist(node: Json, schemas: Record<string, Json>): Json {
   const { title } = node;
   if (typeof title !== 'string' || node['type'] === undefined) return inner;
   const { title: _, ...schema } = inner;
-  const known = schemas[title];
-  if (known !== undefined && JSON.stringify(known) !== JSON.stringify(schema))
-    throw new Error(`two different schemas are called ${title}`);
-  schemas[title] = schema as Json;
+  define(schemas, title, schema);
   return { $ref: `#/components/schemas/${title}` };
+}
+
+function define(components: JsonObject, name: string, value: Json): void {
+  const known = components[name];
+  if (known !== undefined && JSON.stringify(known) !== JSON.stringify(value))
+    throw new Error(`two different components are called ${name}`);
+  components[name] = value;
+}
+
+function sorted(components: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(components).sort(([a], [b]) => (a < b ? -1 : 1)));
 }

@@ -3,36 +3,61 @@ import type { TSchema } from 'typebox';
 import { errorBody, ErrorEnvelope, list, meta, success } from '../contract/envelope.ts';
 import { errorCatalogue, type ErrorCode } from '../errors.ts';
 
-type Header = { description: string; schema: { type: string } };
+// Flat, without an inner `schema`: @fastify/swagger adds that level itself.
+type Header = { description: string; type: 'string' | 'integer' };
 type Answer = {
   description: string;
-  headers?: Record<string, Header>;
-  content?: Record<string, { schema: TSchema; examples: object }>;
+  headers: Record<string, Header>;
+  /** Set to 'null' where there is no body. */
+  type?: 'null';
+  content?: Record<string, object>;
 };
 
-const requestId: Record<string, Header> = {
+const onEvery: Record<string, Header> = {
   'X-Request-Id': {
-    description: 'Names this request; quote it when you ask for help.',
-    schema: { type: 'string' },
+    type: 'string',
+    description:
+      'Names this request; quote it when you ask for help. A well-formed one that you send is kept.',
+  },
+};
+const onCounted: Record<string, Header> = {
+  ...onEvery,
+  'X-RateLimit-Limit': { type: 'integer', description: 'How many requests a minute are allowed.' },
+  'X-RateLimit-Remaining': { type: 'integer', description: 'How many are left in this minute.' },
+  'X-RateLimit-Reset': {
+    type: 'integer',
+    description: 'When the count starts again, in seconds since 1970.',
+  },
+};
+const onTagged: Record<string, Header> = {
+  ETag: { type: 'string', description: 'A strong tag of the content, for `If-None-Match`.' },
+};
+const onStatus: Partial<Record<number, Record<string, Header>>> = {
+  401: {
+    ...onCounted,
+    'WWW-Authenticate': { type: 'string', description: 'How to authenticate: `Bearer`.' },
+  },
+  429: {
+    ...onCounted,
+    'Retry-After': { type: 'integer', description: 'How many seconds to wait.' },
+  },
+  503: {
+    ...onEvery,
+    'Retry-After': { type: 'integer', description: 'How many seconds to wait.' },
   },
 };
 
 /** Errors that every operation can give. */
-const everywhere: ErrorCode[] = [
-  'validation_failed',
-  'rate_limited',
-  'internal_error',
-  'unavailable',
-];
-const keyed: ErrorCode[] = ['unauthorized', 'forbidden', 'maintenance'];
+const open: ErrorCode[] = ['validation_failed', 'rate_limited', 'internal_error'];
+const keyed: ErrorCode[] = [...open, 'unauthorized', 'forbidden', 'maintenance', 'unavailable'];
 const withBody: ErrorCode[] = ['payload_too_large', 'unsupported_media_type'];
 
 export const errorsOf = {
-  open: everywhere,
-  keyed: [...everywhere, ...keyed],
-  keyedResource: [...everywhere, ...keyed, 'not_found'] as ErrorCode[],
-  keyedBody: [...everywhere, ...keyed, ...withBody] as ErrorCode[],
-  keyedResourceBody: [...everywhere, ...keyed, ...withBody, 'not_found'] as ErrorCode[],
+  open,
+  keyed,
+  keyedResource: [...keyed, 'not_found'] as ErrorCode[],
+  keyedBody: [...keyed, ...withBody],
+  keyedResourceBody: [...keyed, ...withBody, 'not_found'] as ErrorCode[],
 };
 
 export function oneOf(data: TSchema, title: string, example: unknown): TSchemaAndExample {
@@ -57,28 +82,19 @@ export function responses(
   errors: ErrorCode[],
   options: { conditional?: boolean } = {},
 ): Record<string, Answer> {
+  const headers = { ...onCounted, ...(options.conditional ? onTagged : {}) };
   const answers: Record<string, Answer> = {
-    [status]: {
-      description,
-      headers: { ...requestId, ...(options.conditional ? tag : {}) },
-      content: json(body.schema, { example: { value: body.example } }),
-    },
+    [status]: { description, headers, content: json(body.schema, { example: body.example }) },
   };
   if (options.conditional)
     answers['304'] = {
       description: 'It is still what `If-None-Match` names.',
-      headers: { ...requestId, ...tag },
+      headers,
+      type: 'null',
     };
-  for (const [code, ofStatus] of groupByStatus(errors)) answers[code] = errorAnswer(ofStatus);
+  for (const [code, ofStatus] of groupByStatus(errors)) answers[code] = errorAnswer(code, ofStatus);
   return answers;
 }
-
-const tag: Record<string, Header> = {
-  ETag: {
-    description: 'A strong tag of the content, for `If-None-Match`.',
-    schema: { type: 'string' },
-  },
-};
 
 function groupByStatus(errors: ErrorCode[]): Map<number, ErrorCode[]> {
   const groups = new Map<number, ErrorCode[]>();
@@ -89,26 +105,36 @@ function groupByStatus(errors: ErrorCode[]): Map<number, ErrorCode[]> {
   return groups;
 }
 
-function errorAnswer(codes: ErrorCode[]): Answer {
+function errorAnswer(status: number, codes: ErrorCode[]): Answer {
   const examples = Object.fromEntries(
     codes.map((code) => [
       code,
-      { value: errorBody(code, errorCatalogue[code].message, exampleDetails(code)) },
+      {
+        summary: errorCatalogue[code].message,
+        value: errorBody(code, errorCatalogue[code].message, exampleDetails(code)),
+      },
     ]),
   );
   return {
     description: codes.map((code) => errorCatalogue[code].message).join(' Or: '),
-    headers: requestId,
-    content: json(ErrorEnvelope, examples),
+    headers: onStatus[status] ?? onCounted,
+    content: json(ErrorEnvelope, { examples }),
   };
 }
 
 function exampleDetails(code: ErrorCode): Record<string, unknown> {
-  if (code === 'validation_failed')
-    return { issues: [{ path: 'query.limit', message: 'must be <= 100' }] };
-  return code === 'forbidden' ? { requiredScope: 'read:directory' } : {};
+  switch (code) {
+    case 'validation_failed':
+      return { issues: [{ path: 'query.limit', message: 'must be <= 100' }] };
+    case 'forbidden':
+      return { requiredScope: 'read:directory' };
+    case 'maintenance':
+      return { since: '2026-11-20T12:00:00.000Z', expectedEnd: '2026-11-20T14:00:00.000Z' };
+    default:
+      return {};
+  }
 }
 
-function json(schema: TSchema, examples: object) {
-  return { 'application/json': { schema, examples } };
+function json(schema: TSchema, examples: { example: unknown } | { examples: object }) {
+  return { 'application/json': { schema, ...examples } };
 }

@@ -4,9 +4,21 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import ajvFormats from 'ajv-formats';
 import { openApiFile } from './openapi-file.ts';
 
-type Operation = {
+type Schema = Record<string, unknown>;
+type Reference = { $ref: string };
+type Response = { content?: Record<string, { schema: Schema }> };
+export type Operation = {
   operationId: string;
-  responses: Record<string, { content?: Record<string, { schema: object }> }>;
+  security: object[];
+  parameters: {
+    name: string;
+    in: 'query' | 'path' | 'header';
+    required: boolean;
+    description: string;
+    schema: Schema;
+  }[];
+  requestBody?: { required: boolean; content: { 'application/json': { schema: Reference } } };
+  responses: Record<string, Response | Reference>;
 };
 export type OpenApiDocument = {
   paths: Record<string, Record<string, Operation>>;
@@ -14,7 +26,7 @@ export type OpenApiDocument = {
     string,
     { post: { requestBody: { content: Record<string, { schema: object; example: unknown }> } } }
   >;
-  components: { schemas: Record<string, object> };
+  components: { schemas: Record<string, Schema>; responses: Record<string, Response> };
 };
 
 export const openApi = JSON.parse(readFileSync(openApiFile, 'utf8')) as OpenApiDocument;
@@ -42,9 +54,14 @@ export function checkAnswer(method: string, pathname: string, status: number, bo
     throw new Error(
       `openapi.json has no ${status} for ${method} ${found.path}: ${JSON.stringify(body)}`,
     );
-  if (!answer.content) return;
-  const pointer = `#/paths/${escape(found.path)}/${method.toLowerCase()}/responses/${status}/content/${escape('application/json')}/schema`;
-  check(pointer, body, `${method} ${pathname} (${status})`);
+  const what = `${method} ${pathname} (${status})`;
+  const pointer =
+    '$ref' in answer
+      ? answer.$ref
+      : `#/paths/${escape(found.path)}/${method.toLowerCase()}/responses/${status}`;
+  const { content } = '$ref' in answer ? referred(answer) : answer;
+  if (!content) throw new Error(`${what} has a body, and openapi.json knows of none`);
+  check(`${pointer}/content/${escape('application/json')}/schema`, body, what);
 }
 
 /** Throws where a delivered message does not fit its webhook in openapi.json. */
@@ -54,6 +71,12 @@ export function checkDelivery(event: string, body: unknown): void {
     body,
     `delivery of ${event}`,
   );
+}
+
+function referred({ $ref }: Reference): Response {
+  const response = openApi.components.responses[$ref.split('/').at(-1) ?? ''];
+  if (!response) throw new Error(`openapi.json has no ${$ref}`);
+  return response;
 }
 
 function check(pointer: string, body: unknown, what: string): void {

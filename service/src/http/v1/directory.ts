@@ -40,6 +40,7 @@ export function registerDirectory(
     query: OrgQuery,
     summary: 'List organisations',
     description: 'The listed organisations, by name unless asked otherwise.',
+    answered: 'One page of organisations.',
     answer: listOf(Organisation, 'OrganisationList', examples.organisation),
     load: (query) => listOrgs(database, query, publicUrl),
   });
@@ -51,6 +52,7 @@ export function registerDirectory(
     example: 'acme-corporation',
     summary: 'Get one organisation',
     description: 'An organisation by its slug.',
+    answered: 'The organisation.',
     answer: oneOf(Organisation, 'OrganisationResponse', examples.organisation),
     load: (name) => readOrg(database, name, publicUrl),
   });
@@ -62,6 +64,7 @@ export function registerDirectory(
     query: AllianceQuery,
     summary: 'List alliances',
     description: 'The alliances, by name unless asked otherwise.',
+    answered: 'One page of alliances.',
     answer: listOf(Alliance, 'AllianceList', examples.alliance),
     load: (query) => listAlliances(database, query, publicUrl),
   });
@@ -73,6 +76,7 @@ export function registerDirectory(
     example: 'northern-league',
     summary: 'Get one alliance',
     description: 'An alliance by its slug, with its listed organisations.',
+    answered: 'The alliance, with its organisations.',
     answer: oneOf(AllianceDetail, 'AllianceResponse', examples.allianceDetail),
     load: (name) => readAlliance(database, name, publicUrl),
   });
@@ -84,6 +88,7 @@ export function registerDirectory(
     query: BlueprintQuery,
     summary: 'List blueprints',
     description: 'The blueprints, active and retired, by name unless asked otherwise.',
+    answered: 'One page of blueprints.',
     answer: listOf(Blueprint, 'BlueprintList', examples.blueprint),
     load: (query) => listBlueprints(database, query),
   });
@@ -95,6 +100,7 @@ export function registerDirectory(
     example: 'granite',
     summary: 'Get one blueprint',
     description: 'A blueprint by its slug.',
+    answered: 'The blueprint.',
     answer: oneOf(Blueprint, 'BlueprintResponse', examples.blueprint),
     load: (name) => readBlueprint(database, name),
   });
@@ -108,6 +114,7 @@ type Operation = {
   tag: string;
   summary: string;
   description: string;
+  answered: string;
   answer: ReturnType<typeof oneOf>;
 };
 
@@ -182,7 +189,7 @@ function documentation(operation: Operation, errors: typeof errorsOf.keyed) {
     summary: operation.summary,
     description: `${operation.description} Needs the scope \`read:directory\`.`,
     security: [{ bearer: [] }, { apiKey: [] }],
-    response: responses(200, 'What was asked for.', operation.answer, errors, {
+    response: responses(200, operation.answered, operation.answer, errors, {
       conditional: true,
     }),
   };

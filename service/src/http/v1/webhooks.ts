@@ -45,10 +45,13 @@ const NewWebhook = strictObject(
         }),
       ),
     ),
-    description: Type.Optional(nullable(Type.String({ maxLength: 500 }))),
+    description: Type.Optional(
+      nullable(Type.String({ maxLength: 500, description: 'A note for yourself.' })),
+    ),
   },
   {
     title: 'NewWebhook',
+    description: 'A webhook to register.',
     examples: [
       {
         url: 'https://example.org/hooks',
@@ -72,7 +75,11 @@ const TestRequest = strictObject(
       ),
     ),
   },
-  { title: 'TestRequest', examples: [{ event: 'org.created' }] },
+  {
+    title: 'WebhookTestRequest',
+    description: 'What a test is to hold.',
+    examples: [{ event: 'org.created' }],
+  },
 );
 
 export function registerWebhooks(app: FastifyInstance, dependencies: WebhookDependencies): void {
@@ -161,7 +168,7 @@ export function registerWebhooks(app: FastifyInstance, dependencies: WebhookDepe
             id: examples.webhook.id,
             deleted: true,
           }),
-          errorsOf.keyedResource,
+          errorsOf.keyedResourceBody,
         ),
       },
     },
@@ -213,8 +220,11 @@ export function registerWebhooks(app: FastifyInstance, dependencies: WebhookDepe
 }
 
 const DeletedWebhook = strictObject(
-  { id: uuid(), deleted: Type.Literal(true) },
-  { title: 'DeletedWebhook' },
+  {
+    id: uuid({ description: 'Of the webhook that was.' }),
+    deleted: Type.Literal(true, { description: 'Always true.' }),
+  },
+  { title: 'DeletedWebhook', description: 'Says that a webhook is gone.' },
 );
 
 function createTestLimit(app: FastifyInstance) {

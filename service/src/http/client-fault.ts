@@ -1,0 +1,42 @@
+/** Answers what is no HTTP request: no route, hook or reply exists for it, so its bytes are written by hand. */
+import { randomUUID } from 'node:crypto';
+import { STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import { errorBody } from '../contract/envelope.ts';
+import { invalid } from '../errors.ts';
+
+type Fault = Error & { code?: string };
+
+export function answerClientFault(fault: Fault, socket: Socket): void {
+  // Whoever has hung up is told nothing.
+  if (fault.code !== 'ECONNRESET' && socket.writable) socket.write(answer(fault));
+  socket.destroy(fault);
+}
+
+function answer(fault: Fault): string {
+  const error = invalid({ path: 'request', message: describe(fault) });
+  const body = JSON.stringify(errorBody(error.code, error.message, error.details));
+  return [
+    `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}`,
+    'Content-Type: application/json; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    'Cache-Control: no-store',
+    'Access-Control-Allow-Origin: *',
+    'Access-Control-Expose-Headers: X-Request-Id, Cache-Control, Content-Length, Content-Type, Connection',
+    `X-Request-Id: ${randomUUID()}`,
+    'Connection: close',
+    '',
+    body,
+  ].join('\r\n');
+}
+
+function describe({ code }: Fault): string {
+  switch (code) {
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return 'must arrive within 30 seconds';
+    case 'HPE_HEADER_OVERFLOW':
+      return 'must have at most 16 KiB of headers';
+    default:
+      return 'must be HTTP/1.1';
+  }
+}
