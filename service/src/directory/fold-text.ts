@@ -36,12 +36,16 @@ export function foldText(text: string): string {
 export function searchText(...parts: (string | null | undefined)[]): string {
   return parts
     .filter((part) => part)
-    .map((part) => foldText(part as string).replaceAll('\n', ' '))
+    .map((part) => onOneLine(foldText(part as string)))
     .join('\n');
 }
 
 /** A LIKE pattern in which `%`, `_` and `\` are ordinary characters. */
 export function likePattern(text: string, where: 'anywhere' | 'start'): string {
-  const literal = foldText(text).replace(/[\\%_]/g, '\\$&');
+  const literal = onOneLine(foldText(text)).replace(/[\\%_]/g, '\\$&');
   return where === 'start' ? `${literal}%` : `%${literal}%`;
+}
+
+function onOneLine(text: string): string {
+  return text.replaceAll('\n', ' ');
 }
