@@ -54,7 +54,7 @@ await writeLines(
 );
 await writeLines('blueprints.ndjson', recipes);
 
-/** Every tenth, and whoever shows what names can be: other alphabets and marks, commas, names that make one slug. */
+/** The largest, every tenth, and whoever shows what names can be: marks and signs, commas, names that make one slug. */
 function chooseOrgs(): SourceOrg[] {
   const seen = new Set<string>();
   const sameSlug = organisations.filter(({ name }) => {
@@ -67,8 +67,9 @@ function chooseOrgs(): SourceOrg[] {
   const special = organisations.filter(
     ({ name }) => /[^\u0020-\u007e]/.test(name) || twins.has(slugOf(name)),
   );
+  const largest = [...organisations].sort((a, b) => b.size - a.size).slice(0, 60);
   const regular = organisations.filter((_, index) => index % 10 === 0);
-  return [...new Set([...special.slice(0, 80), ...regular])].slice(0, orgsWanted);
+  return [...new Set([...largest, ...special.slice(0, 80), ...regular])].slice(0, orgsWanted);
 }
 
 /** What a name says of itself; nothing where it says nothing. */

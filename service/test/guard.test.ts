@@ -15,12 +15,18 @@ server.listen(0, '127.0.0.1');
 await once(server, 'listening');
 after(() => server.close());
 const { port } = server.address() as AddressInfo;
-const send = (resolve: Resolve, allowedNetworks: Network[], host = 'receiver.example') => {
+async function send(resolve: Resolve, allowedNetworks: Network[], host = 'receiver.example') {
   const sender = createSender({ allowedNetworks, timeoutMs: 2_000 }, resolve);
-  return sender
-    .attempt({ url: `http://${host}:${port}/`, headers: {}, body: Buffer.from('{}') })
-    .finally(() => sender.close());
-};
+  try {
+    return await sender.attempt({
+      url: `http://${host}:${port}/`,
+      headers: {},
+      body: Buffer.from('{}'),
+    });
+  } finally {
+    await sender.close();
+  }
+}
 const answers =
   (...addresses: string[]): Resolve =>
   (_, callback) =>

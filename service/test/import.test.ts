@@ -28,17 +28,15 @@ function importText(
   );
   const input = Readable.from(pieces);
   const lines = options.csv ? readCsv(input, importSchemas[kind]) : readNdjson(input);
-  return database
-    .transaction()
-    .execute((tx) =>
-      importLines(tx, lines, {
-        kind,
-        skipBad: false,
-        emitEvents: false,
-        publicUrl: testPublicUrl,
-        ...options,
-      }),
-    );
+  return database.transaction().execute((tx) =>
+    importLines(tx, lines, {
+      kind,
+      skipBad: false,
+      emitEvents: false,
+      publicUrl: testPublicUrl,
+      ...options,
+    }),
+  );
 }
 
 const rowsOf = async (table: string) =>

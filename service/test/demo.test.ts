@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict';
+import { createReadStream } from 'node:fs';
+import { test } from 'node:test';
+import { sql } from '../src/database/database.ts';
+import { importLines, type ImportKind } from '../src/directory/import.ts';
+import { readNdjson } from '../src/directory/import-source.ts';
+import { openTestDatabase } from './support/database.ts';
+
+const { database } = await openTestDatabase();
+
+test('the demo imports whole, and shows what names and quantities can be', async () => {
+  for (const kind of ['alliances', 'orgs', 'blueprints'] satisfies ImportKind[]) {
+    const file = createReadStream(new URL(`../../demo/${kind}.ndjson`, import.meta.url));
+    const result = await database
+      .transaction()
+      .execute((tx) =>
+        importLines(tx, readNdjson(file), {
+          kind,
+          skipBad: false,
+          emitEvents: false,
+          publicUrl: '',
+        }),
+      );
+    assert.deepEqual([result.updated, result.bad], [0, 0]);
+  }
+  const { rows } = await sql<Record<string, number>>`
+    select (select count(*) from orgs) as orgs, (select count(*) from alliances) as alliances,
+      (select count(*) from blueprints) as blueprints,
+      (select count(*) from orgs where name ~ '[^\x20-\x7e]') as unicode,
+      (select count(*) from orgs where name like '%,%') as commas,
+      (select count(*) from orgs o where slug ~ '-2$'
+        and exists (select from orgs first where first.slug = left(o.slug, -2))) as twins,
+      (select count(*) from blueprints where (output ->> 'quantity')::numeric = 0) as nothing,
+      (select count(*) from orgs where alliance_id is not null) as members
+  `.execute(database);
+  const counts = rows[0]!;
+  assert.deepEqual([counts['orgs'], counts['alliances'], counts['blueprints']], [320, 33, 803]);
+  for (const name of ['unicode', 'commas', 'twins', 'nothing', 'members'])
+    assert.ok((counts[name] ?? 0) > 0, name);
+});
