@@ -46,7 +46,8 @@ await put(database, 'orgs', orgs);
 await service.settled();
 
 const list = async (query: Record<string, string | number>) => {
-  const search = new URLSearchParams(Object.entries(query).map(([k, v]) => [k, String(v)]));
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) search.set(name, String(value));
   const { status, body } = await service.call(`/orgs?${search.toString()}`);
   assert.equal(status, 200, JSON.stringify(body));
   return body as { data: Org[]; pagination: { total: number } };
@@ -212,7 +213,7 @@ test('search finds what a comparison of folded texts finds', async () => {
     .filter(({ listed }) => listed !== false)
     .map((org) => ({ name: org.name, texts: [org.name, org.tag ?? '', org.description ?? ''] }));
   const piece = fc.oneof(
-    fc.constantFrom(...fields.flatMap(({ texts }) => texts).flatMap((text) => [...text])),
+    fc.constantFrom(...new Set(fields.map(({ texts }) => texts.join('')).join(''))),
     fc.constantFrom('%', '_', '\\', "'", '"', ' ', 'É', 'ß', 'İ', '\u0301', '😀', '京'),
   );
   const text = fc.array(piece, { minLength: 1, maxLength: 4 }).map((pieces) => pieces.join(''));

@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { disableMaintenance, enableMaintenance } from '../src/system/maintenance.ts';
+import { put } from './support/directory.ts';
+import { eventually } from './support/eventually.ts';
+import { startTestService } from './support/service.ts';
+
+const service = await startTestService();
+const beside = await startTestService({ beside: service });
+await put(service.database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
+await service.settled();
+
+const answersWith = (status: number) => async () =>
+  (await service.call('/orgs/acme')).status === status &&
+  (await beside.call('/orgs/acme')).status === status;
+
+async function within(limitMs: number, wait: () => Promise<unknown>): Promise<void> {
+  const startedAt = performance.now();
+  await wait();
+  const tookMs = performance.now() - startedAt;
+  assert.ok(tookMs < limitMs, `took ${Math.round(tookMs)} ms`);
+}
+
+test('maintenance is seen by every process within a second, and so is its end', async () => {
+  assert.equal((await service.call('/orgs/acme')).status, 200);
+  await enableMaintenance(service.database, { message: null, expectedEnd: null });
+  await within(1_000, () => eventually(answersWith(503)));
+  await disableMaintenance(service.database);
+  await within(1_000, () => eventually(answersWith(200)));
+});
+
+test('during maintenance everything but the status and the description answers 503', async () => {
+  const expectedEnd = new Date(Date.now() + 120_000);
+  await enableMaintenance(service.database, { message: 'Moving house.', expectedEnd });
+  await eventually(answersWith(503));
+  const id = '0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f';
+  const calls = [
+    ...['/orgs', '/orgs/acme', '/alliances', '/alliances/x', '/blueprints', '/blueprints/x'].map(
+      (path) => ({ path, method: 'GET' }),
+    ),
+    { path: '/webhooks', method: 'GET' },
+    { path: '/webhooks', method: 'POST' },
+    { path: `/webhooks/${id}`, method: 'DELETE' },
+    { path: `/webhooks/${id}/test`, method: 'POST' },
+  ];
+  for (const { path, method } of calls) {
+    // Before the key is looked at.
+    for (const key of [service.key, null]) {
+      const { status, body, headers } = await service.call(path, { method, key });
+      assert.equal(status, 503, `${method} ${path}`);
+      const { since, ...details } = body.error.details;
+      assert.ok(Date.parse(since) <= Date.now());
+      assert.deepEqual(details, { expectedEnd: expectedEnd.toISOString() });
+      assert.equal(body.error.code, 'maintenance');
+      assert.equal(body.error.message, 'Moving house.');
+      const retryAfter = Number(headers.get('retry-after'));
+      assert.ok(retryAfter > 60 && retryAfter <= 120, `Retry-After: ${retryAfter}`);
+      assert.equal(headers.get('x-ratelimit-limit'), null, 'not counted');
+    }
+  }
+  assert.equal((await service.call('/openapi.json', { key: null })).status, 200);
+  const { status, body } = await service.call('/status', { key: null });
+  assert.equal(status, 200);
+  assert.equal(body.data.status, 'maintenance');
+  assert.equal(body.data.maintenance.message, 'Moving house.');
+  assert.equal(body.data.maintenance.expectedEnd, expectedEnd.toISOString());
+});
+
+test('what is not there is 404 and 405 during maintenance too', async () => {
+  assert.equal((await service.call('/nothing')).status, 404);
+  assert.equal((await service.call('/orgs', { method: 'PUT' })).status, 405);
+  await disableMaintenance(service.database);
+  await eventually(answersWith(200));
+});
+
+test('without an expected end it says to come back in half a minute, and never later than in an hour', async () => {
+  for (const [expectedEnd, seconds] of [
+    [null, 30],
+    [new Date(Date.now() - 1_000), 30],
+    [new Date(Date.now() + 86_400_000), 3_600],
+  ] as const) {
+    await enableMaintenance(service.database, { message: null, expectedEnd });
+    await eventually(async () => {
+      const { headers } = await service.call('/orgs');
+      return headers.get('retry-after') === String(seconds);
+    });
+  }
+  const { body } = await service.call('/orgs');
+  assert.equal(body.error.message, 'The service is under maintenance.');
+  await disableMaintenance(service.database);
+});
