@@ -111,13 +111,16 @@ function createBar(sizeBytes: number | null) {
     async *watch(input: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
       for await (const chunk of input) {
         readBytes += chunk.length;
-        bar?.advance(
-          sizeBytes === null ? 0 : chunk.length,
-          `Importing, ${Math.round(readBytes / 1024)} KiB read`,
-        );
+        bar?.advance(sizeBytes === null ? 0 : chunk.length, progressText(readBytes, sizeBytes));
         yield chunk;
       }
     },
     stop: () => bar?.stop(`${Math.round(readBytes / 1024)} KiB read`),
   };
+}
+
+function progressText(readBytes: number, sizeBytes: number | null): string {
+  if (sizeBytes === null || sizeBytes === 0)
+    return `Importing, ${Math.round(readBytes / 1024)} KiB read`;
+  return `Importing, ${Math.floor((100 * readBytes) / sizeBytes)} %`;
 }
