@@ -15,6 +15,12 @@ export function createLogger(level: string): Logger {
   if (!process.stdout.isTTY) return pino(options);
   return pino(
     options,
-    pretty({ colorize: true, ignore: 'pid,hostname', translateTime: 'SYS:HH:MM:ss.l', sync: true }),
+    pretty({
+      colorize: true,
+      ignore: 'pid,hostname',
+      singleLine: true,
+      translateTime: 'SYS:HH:MM:ss.l',
+      sync: true,
+    }),
   );
 }
