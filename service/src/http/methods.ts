@@ -28,13 +28,17 @@ function refuseOthers(app: FastifyInstance, fullUrl: string, known: Set<string>)
     method: others,
     url: fullUrl.slice(app.prefix.length),
     schema: { hide: true },
-    handler: () => {
-      throw new ServiceError('method_not_allowed', undefined, {
-        details: { allow: allow.split(', ') },
-        headers: { allow },
-      });
-    },
+    // Before its body is read.
+    onRequest: refuse,
+    handler: refuse,
   });
+
+  function refuse(): never {
+    throw new ServiceError('method_not_allowed', undefined, {
+      details: { allow: allow.split(', ') },
+      headers: { allow },
+    });
+  }
 }
 
 /** Node knows more methods than the router does by default; a strange one is refused like any other. */

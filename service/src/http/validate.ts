@@ -33,10 +33,10 @@ function readQuery(
   query: Record<string, unknown>,
   types: Map<string, ParameterType>,
 ): Record<string, unknown> {
-  const values: Record<string, unknown> = {};
-  for (const [name, text] of Object.entries(query))
-    values[name] = readParameter(text, types.get(name));
-  return values;
+  // Defined, not assigned: a parameter called `__proto__` is unknown like any other.
+  return Object.fromEntries(
+    Object.entries(query).map(([name, text]) => [name, readParameter(text, types.get(name))]),
+  );
 }
 
 function readParameter(text: unknown, type: ParameterType | undefined): unknown {
