@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { sql } from '../src/database/database.ts';
 import { foldText } from '../src/directory/fold-text.ts';
+import { BadLinesError } from '../src/directory/import.ts';
 import { put } from './support/directory.ts';
 import { startTestService, testPublicUrl } from './support/service.ts';
 
@@ -269,6 +270,31 @@ test('updatedAt moves when a public field does', async () => {
   assert.equal(after.body.data.createdAt, before.body.data.createdAt);
   assert.equal(after.body.data.id, before.body.data.id);
   assert.notEqual(after.headers.get('etag'), before.headers.get('etag'));
+});
+
+test('a time that cannot be is a fault of its line, and not of the database', async () => {
+  const refused = [
+    '2026-02-30T00:00:00Z',
+    '2026-12-31T23:59:60Z',
+    '0000-01-01T00:00:00Z',
+    '2026-01-01T00:00:00+23:00',
+    '9999-12-31T23:59:59-10:00',
+    '2026-01-01 00:00:00Z',
+    '2026-01-01T00:00:00',
+    '2026-01-01',
+  ];
+  for (const foundedAt of refused) {
+    const error = (await put(database, 'orgs', [{ name: 'Timeless', foundedAt }]).catch(
+      (thrown: unknown) => thrown,
+    )) as BadLinesError;
+    assert.ok(error instanceof BadLinesError, foundedAt);
+    assert.match(error.result.badLines[0]?.reason ?? '', /foundedAt/);
+  }
+  await put(database, 'orgs', [{ name: 'Timely', foundedAt: '2024-02-29T23:59:59.9999+14:00' }]);
+  const { body } = await service.call('/orgs/timely');
+  assert.equal(body.data.foundedAt, '2024-02-29T10:00:00.000Z');
+  await sql`delete from orgs where slug = 'timely'`.execute(database);
+  await service.settled();
 });
 
 test('totals stay true through inserts, updates, deletes and a rolled-back import', async () => {

@@ -14,8 +14,11 @@ export type RawRequest = {
 
 export function rawRequest(
   url: string,
-  { method = 'GET', path, headers = {}, body }: RawRequest,
+  { method = 'GET', path, headers: given = {}, body }: RawRequest,
 ): Promise<RawAnswer> {
+  // Some methods get no frame for their body by themselves.
+  const framed = body === undefined || 'transfer-encoding' in given;
+  const headers = framed ? given : { ...given, 'content-length': String(Buffer.byteLength(body)) };
   return new Promise((resolve, reject) => {
     const sent = request(url, { method, path, headers, agent: false }, (response) => {
       const chunks: Buffer[] = [];
