@@ -15,17 +15,23 @@ const folder = new URL('../../demo/', import.meta.url);
 const kinds: ImportKind[] = ['alliances', 'orgs', 'blueprints'];
 const decision = 'demo';
 
+/** Commands may have imported a directory before the service's first start; the demo never mixes with it. */
+const hasEntries = sql<boolean>`
+  exists (select from orgs) or exists (select from alliances) or exists (select from blueprints)
+`;
+
 /** Loads the demo, or notes that it is not wanted; does nothing where that was decided before. */
 export async function decideDemo(
   database: Database,
   options: { dataDir: string; wanted: boolean; publicUrl: string },
 ): Promise<void> {
   const loaded = await database.transaction().execute(async (tx) => {
-    const { rows } = await sql`
-      insert into installation (name, value) values (${decision}, ${options.wanted ? 'loaded' : 'left out'})
-      on conflict do nothing returning 1
+    const { rows } = await sql<{ value: string }>`
+      insert into installation (name, value)
+      select ${decision}, case when ${options.wanted} and not (${hasEntries}) then 'loaded' else 'left out' end
+      on conflict do nothing returning value
     `.execute(tx);
-    if (rows.length === 0 || !options.wanted) return false;
+    if (rows[0]?.value !== 'loaded') return false;
     await loadDirectory(tx, options.publicUrl);
     await makeKey(tx, options.dataDir);
     return true;

@@ -2,11 +2,12 @@
 import { join } from 'node:path';
 import { createKeyCache } from './access/key-cache.ts';
 import { httpAddress, type Config } from './config.ts';
-import { readOrCreateSecret } from './database/embedded.ts';
+import { readOrCreateSecret } from './database/secret-file.ts';
 import { createRevisions } from './database/revisions.ts';
 import { decideDemo, readDemoKey } from './demo.ts';
 import { StartError } from './errors.ts';
 import { createApp } from './http/app.ts';
+import { endRequests } from './http/end-requests.ts';
 import { createResponseCache } from './http/response-cache.ts';
 import type { Logger } from './log.ts';
 import { openConfiguredDatabase, type OpenedDatabase } from './open-database.ts';
@@ -65,12 +66,10 @@ async function startOn(
       publicUrl: config.publicUrl,
     });
   const parts = await createParts(opened, config, log);
-  const { app, worker } = parts;
-  if (app) await parts.health.start();
-  if (app) await parts.revisions.start();
-  const address = app ? await listen(app, config) : null;
-  parts.keyCache.start();
-  if (config.roles.has('worker')) worker.start();
+  const address = await startParts(parts, config).catch(async (error: unknown) => {
+    await stopParts(parts);
+    throw error;
+  });
   const demoKey = opened.embedded ? await readDemoKey(database, config.dataDir) : null;
   log.info(
     {
@@ -132,17 +131,28 @@ type Parts = {
   sender: ReturnType<typeof createSender>;
 };
 
-async function stop(
-  { app, worker, revisions, health, keyCache, sender }: Parts,
-  opened: OpenedDatabase,
-  log: Logger,
-): Promise<void> {
+async function startParts(parts: Parts, config: Config): Promise<string | null> {
+  const { app, worker, health, revisions, keyCache } = parts;
+  if (app) await health.start();
+  if (app) await revisions.start();
+  const address = app ? await listen(app, config) : null;
+  keyCache.start();
+  if (config.roles.has('worker')) worker.start();
+  return address;
+}
+
+async function stop(parts: Parts, opened: OpenedDatabase, log: Logger): Promise<void> {
   log.info('service.stopping');
-  // No new requests, no new claims; what is in flight ends first.
-  await Promise.all([app?.close(), worker.stop()]);
-  await Promise.all([health.stop(), revisions.stop(), keyCache.stop(), sender.close()]);
+  await stopParts(parts);
   await opened.close();
   log.info('service.stopped');
+}
+
+/** No new requests, no new claims; what is in flight ends first. */
+async function stopParts(parts: Parts): Promise<void> {
+  const { app, worker, revisions, health, keyCache, sender } = parts;
+  await Promise.all([app && endRequests(app), worker.stop()]);
+  await Promise.all([health.stop(), revisions.stop(), keyCache.stop(), sender.close()]);
 }
 
 async function generatedKeys(dataDir: string, embedded: boolean): Promise<Buffer[]> {
@@ -157,23 +167,28 @@ async function listen(app: NonNullable<Parts['app']>, { host, port }: Config): P
   try {
     await app.listen({ host, port });
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    await app.close();
-    if (code === 'EADDRINUSE')
-      throw new StartError(
-        `PORT ${port} on ${host} is taken by another program; choose another, for example PORT=${port + 1}`,
-      );
-    if (code === 'EACCES')
-      throw new StartError(
-        `PORT ${port} needs rights that this user lacks; choose one above 1023, for example PORT=3000`,
-      );
-    if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
-      throw new StartError(
-        `HOST ${host} is no address of this machine; for example HOST=127.0.0.1`,
-      );
-    throw error;
+    throw explainListening(error as NodeJS.ErrnoException, host, port);
   }
   // With PORT=0 the system chose one.
   const bound = app.addresses().find((each) => typeof each !== 'string');
   return httpAddress(host, bound?.port ?? port);
+}
+
+function explainListening(error: NodeJS.ErrnoException, host: string, port: number): Error {
+  if (error.code === undefined) return error;
+  const options = { cause: error };
+  if (error.code === 'EADDRINUSE')
+    return new StartError(
+      `PORT ${port} on ${host} is taken by another program; choose another, for example PORT=${port < 65_535 ? port + 1 : 3000}`,
+      options,
+    );
+  if (error.code === 'EACCES')
+    return new StartError(
+      `PORT ${port} needs rights that this user lacks; choose one above 1023, for example PORT=3000`,
+      options,
+    );
+  return new StartError(
+    `HOST ${host} is no address of this machine (${error.code}); for example HOST=127.0.0.1`,
+    options,
+  );
 }

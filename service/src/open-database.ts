@@ -1,7 +1,13 @@
 /** Opens the database that the configuration names: a server of the operator's, or the embedded one. */
+import { setTimeout as wait } from 'node:timers/promises';
 import type { Config } from './config.ts';
-import { openDatabase, type ConnectionSettings, type Database } from './database/database.ts';
-import { openEmbedded, type EmbeddedOptions } from './database/embedded.ts';
+import {
+  openClient,
+  openDatabase,
+  type ConnectionSettings,
+  type Database,
+} from './database/database.ts';
+import { openEmbedded, type EmbeddedDatabase, type EmbeddedOptions } from './database/embedded.ts';
 import { migrate } from './database/migrate.ts';
 import { StartError } from './errors.ts';
 
@@ -15,30 +21,54 @@ export type OpenedDatabase = {
 
 export type OpenOptions = Pick<EmbeddedOptions, 'purpose' | 'onLost'> & { applicationName: string };
 
+/** Statements that still run after this are those of requests that were cut. */
+const poolEndsWithinMs = 500;
+
 /** Connects and migrates. Throws a `StartError` with the reason where that cannot be. */
 export async function openConfiguredDatabase(
   config: Pick<Config, 'databaseUrl' | 'dataDir'>,
   options: OpenOptions,
 ): Promise<OpenedDatabase> {
+  const { applicationName } = options;
   const server =
     config.databaseUrl === null
       ? await openEmbedded({ ...options, dataDir: config.dataDir })
       : null;
   const connection = server?.connection ?? { connectionString: config.databaseUrl ?? '' };
   try {
-    await migrateOnce(connection, options.applicationName);
+    if (!server) await requireUsable(connection, applicationName);
+    await migrateOnce(connection, applicationName);
   } catch (error) {
     await server?.close();
-    throw config.databaseUrl === null ? error : explain(error);
+    throw server ? error : explain(error);
   }
-  const database = openDatabase(connection, { applicationName: options.applicationName });
+  const database = openDatabase(connection, { applicationName });
   let closing: Promise<void> | undefined;
   return {
     database,
     connection,
     embedded: server !== null,
-    close: () => (closing ??= database.destroy().then(() => server?.close())),
+    close: () => (closing ??= close(database, server)),
   };
+}
+
+async function close(database: Database, server: EmbeddedDatabase | null): Promise<void> {
+  await Promise.race([database.destroy(), wait(poolEndsWithinMs, undefined, { ref: false })]);
+  await server?.close();
+}
+
+/** Whatever keeps the service from connecting, an address that cannot be read included, is the operator's to mend. */
+async function requireUsable(connection: ConnectionSettings, applicationName: string) {
+  let client: ReturnType<typeof openClient> | null = null;
+  try {
+    client = openClient(connection, { applicationName });
+    client.on('error', () => {});
+    await client.connect();
+  } catch (error) {
+    throw unusable(error);
+  } finally {
+    await client?.end().catch(() => {});
+  }
 }
 
 /** On a pool of its own: a migration may take longer than any statement of the service is allowed to. */
@@ -55,12 +85,18 @@ async function migrateOnce(connection: ConnectionSettings, applicationName: stri
   }
 }
 
+/** PostgreSQL's own refusals, such as a user who may not create a schema, are no bugs either. */
 function explain(error: unknown): unknown {
-  const { code, message } = error as { code?: string; message: string };
-  // A refused connection, a wrong password, a database that is not there: the operator's to mend, not a bug.
-  if (error instanceof StartError || code === undefined) return error;
+  if (error instanceof StartError || (error as { code?: string }).code === undefined) return error;
+  return unusable(error);
+}
+
+function unusable(error: unknown): StartError {
+  // Several addresses of one host that all refuse come as one error without words.
+  const first = error instanceof AggregateError ? (error.errors[0] as unknown) : error;
+  const { code, message } = first as { code?: string; message: string };
   return new StartError(
-    `DATABASE_URL leads to a database that cannot be used (${code}): ${message}`,
+    `DATABASE_URL leads to a database that cannot be used${code ? ` (${code})` : ''}: ${message.split('\n')[0]}`,
     { cause: error },
   );
 }

@@ -42,6 +42,8 @@ async function serve(demo: boolean): Promise<void> {
   welcome(service);
   await signals.first;
   await service.stop();
+  // A statement of a request that was cut may still wait for its answer.
+  process.exit(0);
 }
 
 /** The first signal ends the service gracefully, a second one at once. */

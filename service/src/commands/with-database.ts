@@ -1,4 +1,6 @@
 import { loadConfig, type Config } from '../config.ts';
+import { isConnectionFault } from '../database/database.ts';
+import { StartError } from '../errors.ts';
 import { openConfiguredDatabase, type OpenedDatabase } from '../open-database.ts';
 
 /** Runs a command on the configured database: beside a running service, or with the embedded server started for it. */
@@ -10,10 +12,27 @@ export async function withDatabase<T>(
     purpose: 'tool',
     applicationName: `orgdir tool, pid ${process.pid}`,
   });
+  endOnSignal(opened);
   try {
     return await run(opened, config);
+  } catch (error) {
+    if (!isConnectionFault(error)) throw error;
+    throw new StartError(
+      `the database went away while the command was at work, which kept nothing: ${(error as Error).message}`,
+      { cause: error },
+    );
   } finally {
     await opened.close();
+  }
+}
+
+/** Ctrl-C leaves no database running that this command has started; what was not committed rolls back. */
+function endOnSignal(opened: OpenedDatabase): void {
+  for (const [signal, code] of [
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const) {
+    process.once(signal, () => void opened.close().finally(() => process.exit(code)));
   }
 }
 

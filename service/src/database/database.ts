@@ -41,6 +41,8 @@ export function openDatabase(connection: ConnectionSettings, options: DatabaseOp
   });
   // An idle connection that breaks is replaced at the next statement; without a listener it would end the process.
   pool.on('error', () => {});
+  // The same for one that breaks between two statements of a transaction: the next statement tells.
+  pool.on('connect', (client) => client.on('error', () => {}));
   return new Kysely<NoTables>({ dialect: new PostgresDialect({ pool }) });
 }
 

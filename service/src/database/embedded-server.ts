@@ -1,0 +1,177 @@
+/**
+ * The server process of the embedded database: found by `postmaster.pid`, started, stopped.
+ * Who uses it, and who stops it, is settled in `embedded.ts`.
+ */
+import { spawn } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
+import { lchown, link, mkdir, mkdtemp, readFile, rename, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Place } from './embedded-place.ts';
+import { asUser } from './embedded-programs.ts';
+import { isAlive, unfinishedName } from './unfinished.ts';
+
+export type Server = { pid: number; socketDir: string };
+
+const stopDeadlineMs = 30_000;
+const pollMs = 20;
+/** A socket's path has at most 103 bytes on macOS and 107 on Linux, its lock file included. */
+const socketPathBytesMax = 103;
+const shortSocketDir = /^\/tmp\/orgdir-[A-Za-z0-9]{6}$/;
+
+/** The server that runs on this place's files, or null. */
+export async function findServer(place: Place): Promise<Server | null> {
+  const file = await readPidFile(place);
+  return file && (await isServer(place, file.pid)) ? file : null;
+}
+
+/** Where the server listens, or listened before it was killed; null where none ever ran or the last was stopped. */
+export async function lastSocketDir(place: Place): Promise<string | null> {
+  return (await readPidFile(place))?.socketDir ?? null;
+}
+
+/** Starts a server where none runs. Returns why it did not start this time, or null. */
+export async function startWhereStopped(place: Place, deadline: number): Promise<string | null> {
+  if (await findServer(place)) return null;
+  await clearPidFile(place);
+  const socketDir = await makeSocketDir(place);
+  const failure = await start(place, socketDir, deadline);
+  if (failure !== null) await removeShortSocketDir(socketDir);
+  return failure;
+}
+
+/** Everything committed is on disk when it resolves. */
+export async function stopServer(place: Place, { pid, socketDir }: Server): Promise<void> {
+  try {
+    // PostgreSQL's fast shutdown: open transactions roll back, connections end.
+    process.kill(pid, 'SIGINT');
+  } catch {
+    // It has ended by itself.
+  }
+  const deadline = Date.now() + stopDeadlineMs;
+  while ((await isServer(place, pid)) && Date.now() < deadline) await wait(pollMs);
+  await removeShortSocketDir(socketDir);
+}
+
+export function logFile(place: Place): string {
+  return join(place.dataDir, 'postgres.log');
+}
+
+type PidFile = Server & { text: string; status: string };
+
+function pidFile(place: Place): string {
+  return join(place.clusterDir, 'postmaster.pid');
+}
+
+async function readPidFile(place: Place): Promise<PidFile | null> {
+  const text = await readFile(pidFile(place), 'utf8').catch(() => '');
+  const lines = text.split('\n');
+  const pid = Number(lines[0]);
+  if (!(pid > 0)) return null;
+  return { pid, socketDir: lines[4] ?? '', status: lines[7]?.trim() ?? '', text };
+}
+
+/** Whether a process is this place's server. After a reboot its number may be another program's. */
+async function isServer(place: Place, pid: number): Promise<boolean> {
+  if (!isAlive(pid)) return false;
+  if (process.platform !== 'linux') return true;
+  const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+  const args = command.split('\0');
+  const folder = args.includes('-D') ? args[args.indexOf('-D') + 1] : undefined;
+  return folder !== undefined && isSameFolder(folder, place.clusterDir);
+}
+
+/** By what they are, because one folder has several names where there are links and mounts. */
+async function isSameFolder(one: string, other: string): Promise<boolean> {
+  const [first, second] = await Promise.all(
+    [one, other].map((path) => stat(path).catch(() => null)),
+  );
+  return first?.dev === second?.dev && first?.ino === second?.ino;
+}
+
+/**
+ * PostgreSQL refuses to start while the number in `postmaster.pid` is any living process of its user. A dead
+ * server's file stays: PostgreSQL reads from it whether one of its old processes still writes.
+ */
+async function clearPidFile(place: Place): Promise<void> {
+  const found = await readPidFile(place);
+  if (!found) return;
+  if (isAlive(found.pid)) await removePidFile(place, found.text);
+  await removeShortSocketDir(found.socketDir);
+}
+
+/** Another start may have put its own file there in the meantime; that one is put back. */
+async function removePidFile(place: Place, expected: string): Promise<void> {
+  const aside = unfinishedName(pidFile(place));
+  await rename(pidFile(place), aside).catch(() => {});
+  const text = await readFile(aside, 'utf8').catch(() => expected);
+  if (text !== expected) await link(aside, pidFile(place)).catch(() => {});
+  await rm(aside, { force: true });
+}
+
+/** Beside the data; in a folder of its own in /tmp, with a name that nobody can foresee, where the path is too long. */
+async function makeSocketDir(place: Place): Promise<string> {
+  const inside = join(place.dataDir, 'run');
+  const fits = Buffer.byteLength(join(inside, '.s.PGSQL.5432.lock')) <= socketPathBytesMax;
+  const folder = fits ? inside : await mkdtemp('/tmp/orgdir-');
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  if (place.user) await lchown(folder, place.user.uid, place.user.gid);
+  return folder;
+}
+
+async function removeShortSocketDir(socketDir: string): Promise<void> {
+  if (shortSocketDir.test(socketDir)) await rm(socketDir, { recursive: true, force: true });
+}
+
+async function start(place: Place, socketDir: string, deadline: number): Promise<string | null> {
+  const log = openSync(logFile(place), 'a', 0o600);
+  const server = spawn(
+    join(place.programs.folder, 'bin/postgres'),
+    serverArguments(place, socketDir),
+    {
+      ...asUser(place.user),
+      cwd: '/',
+      env: { LC_ALL: 'C', TZ: 'UTC' },
+      stdio: ['ignore', log, log],
+      // A group of its own: Ctrl-C on the terminal reaches the service, which stops the server in its own time.
+      detached: true,
+    },
+  );
+  closeSync(log);
+  let ended: string | null = null;
+  server.once('error', (error) => (ended = error.message));
+  server.once('exit', (code, signal) => (ended = `it ended with ${code ?? signal}`));
+  server.unref();
+  while (ended === null && !(await isReady(place, server.pid))) {
+    if (Date.now() > deadline)
+      return 'it is not ready yet, perhaps because it recovers from a crash';
+    await wait(pollMs);
+  }
+  return ended;
+}
+
+async function isReady(place: Place, pid: number | undefined): Promise<boolean> {
+  const file = await readPidFile(place);
+  return file?.pid === pid && file?.status === 'ready';
+}
+
+function serverArguments(place: Place, socketDir: string): string[] {
+  const settings = [
+    'listen_addresses=',
+    `unix_socket_directories=${quoteListItem(socketDir)}`,
+    'unix_socket_permissions=0700',
+    'password_encryption=scram-sha-256',
+    'max_connections=120',
+    'shared_buffers=128MB',
+    'jit=off',
+    'random_page_cost=1.1',
+    'log_min_messages=warning',
+    'log_line_prefix=%m [%p] ',
+    ...place.settings,
+  ];
+  return ['-D', place.clusterDir, ...settings.flatMap((setting) => ['-c', setting])];
+}
+
+function quoteListItem(path: string): string {
+  return `"${path.replaceAll('"', '""')}"`;
+}

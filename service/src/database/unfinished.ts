@@ -1,0 +1,46 @@
+/** What is made aside and renamed when it is complete, and what a killed start has left of it. */
+import { lstat, readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** Longer than a first start can take on any machine. */
+const unfinishedMaxAgeMs = 600_000;
+const made = new Set<string>();
+let madeCount = 0;
+
+/** A name beside `finished`, for what is renamed to that once it is complete. */
+export function unfinishedName(finished: string): string {
+  madeCount += 1;
+  const name = `${finished}.${process.pid}.${madeCount}.unfinished`;
+  made.add(name);
+  return name;
+}
+
+/** What starts that were killed half-way have left. Its removal is not worth failing for: the next start tries again. */
+export async function removeUnfinished(dataDir: string): Promise<void> {
+  for (const name of await readdir(dataDir)) {
+    const pid = /\.(\d+)\.[0-9a-f]+\.unfinished$/.exec(name)?.[1];
+    const path = join(dataDir, name);
+    if (pid === undefined || made.has(path) || !(await isLeftBehind(path, Number(pid)))) continue;
+    await rm(path, { recursive: true, force: true, maxRetries: 5 }).catch(() => {});
+  }
+}
+
+/** In a container the same number comes back at every start; this process knows what it has made itself. */
+async function isLeftBehind(path: string, pid: number): Promise<boolean> {
+  if (pid === process.pid || !isAlive(pid)) return true;
+  const found = await lstat(path).catch(() => null);
+  return found !== null && Date.now() - found.mtimeMs > unfinishedMaxAgeMs;
+}
+
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
+
+export async function exists(path: string): Promise<boolean> {
+  return (await lstat(path).catch(() => null)) !== null;
+}

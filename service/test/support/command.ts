@@ -1,0 +1,144 @@
+/** The command `orgdir` as its users run it: a process of its own, with a DATA_DIR of its own. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { openClient } from '../../src/database/database.ts';
+import { eventually } from './eventually.ts';
+
+const commandFile = fileURLToPath(new URL('../../src/cli.ts', import.meta.url));
+
+export type Ended = { code: number | null; signal: NodeJS.Signals | null };
+export type Command = {
+  pid: number;
+  stdout: string;
+  stderr: string;
+  /** Resolves with the match once the output has it; rejects where the command ends without it. */
+  waitFor(pattern: RegExp): Promise<RegExpExecArray>;
+  /** To this process alone, or to its whole group, as Ctrl-C on a terminal does. */
+  signal(signal: NodeJS.Signals, to?: 'group'): void;
+  /** Ends its standard input with this. */
+  end(input: string): void;
+  ended: Promise<Ended>;
+};
+
+export type CommandOptions = {
+  env?: Record<string, string>;
+  input?: string | undefined;
+  uid?: number;
+};
+
+/** Starts `orgdir ...args` with nothing in its environment but what is given. */
+export function startCommand(args: string[], options: CommandOptions = {}): Command {
+  const child = spawn(process.execPath, [commandFile, ...args], {
+    env: { PATH: process.env['PATH'] ?? '', PORT: '0', ...options.env },
+    cwd: '/',
+    stdio: ['pipe', 'pipe', 'pipe'],
+    detached: true,
+    ...(options.uid === undefined ? {} : { uid: options.uid, gid: options.uid }),
+  });
+  const command: Command = {
+    pid: child.pid ?? 0,
+    stdout: '',
+    stderr: '',
+    waitFor: (pattern) => waitFor(child, command, pattern),
+    signal: (signal, to) => process.kill(to === 'group' ? -command.pid : command.pid, signal),
+    end: (input) => child.stdin.end(input),
+    ended: once(child, 'close').then(([code, signal]) => ({ code, signal })),
+  };
+  child.stdout.on('data', (chunk: Buffer) => (command.stdout += String(chunk)));
+  child.stderr.on('data', (chunk: Buffer) => (command.stderr += String(chunk)));
+  child.stdin.on('error', () => {});
+  if (options.input !== undefined) child.stdin.end(options.input);
+  return command;
+}
+
+/** Runs a command to its end. */
+export async function runCommand(
+  args: string[],
+  options: CommandOptions = {},
+): Promise<Ended & { stdout: string; stderr: string }> {
+  const command = startCommand(args, { input: '', ...options });
+  const ended = await command.ended;
+  return { ...ended, stdout: command.stdout, stderr: command.stderr };
+}
+
+function waitFor(child: ChildProcess, command: Command, pattern: RegExp): Promise<RegExpExecArray> {
+  return new Promise((resolve, reject) => {
+    const look = () => {
+      const found = pattern.exec(command.stdout) ?? pattern.exec(command.stderr);
+      if (found) resolve(found);
+    };
+    child.stdout?.on('data', look);
+    child.stderr?.on('data', look);
+    child.once('close', () =>
+      reject(new Error(`ended without ${String(pattern)}:\n${command.stdout}${command.stderr}`)),
+    );
+    look();
+  });
+}
+
+/** What a service prints once it serves, on an embedded database with the demo. */
+export async function ready(service: Command): Promise<{ url: string; key: string }> {
+  const [, url = ''] = await service.waitFor(/^Serving at (\S+)/m);
+  const [, key = ''] = await service.waitFor(/^Demo key: +(\S+)/m);
+  await service.waitFor(/^Try it: .*\n/m);
+  return { url, key };
+}
+
+/** A path for a DATA_DIR that does not exist yet, below a folder that every user may enter. Free it with `removeDataDir`. */
+export async function newDataDir(name = 'data'): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'orgdir-lifecycle-'));
+  await chmod(folder, 0o755);
+  return join(folder, name);
+}
+
+export async function removeDataDir(dataDir: string): Promise<void> {
+  await killServer(dataDir);
+  const folder = dataDir.slice(0, dataDir.indexOf('/', tmpdir().length + 1));
+  await rm(folder, { recursive: true, force: true, maxRetries: 10 });
+}
+
+/** The embedded server's process id, or null where none runs. */
+export async function serverPid(dataDir: string): Promise<number | null> {
+  const text = await readFile(join(dataDir, 'postgres/postmaster.pid'), 'utf8').catch(() => '');
+  const pid = Number(text.split('\n')[0]);
+  return pid > 0 && isAlive(pid) ? pid : null;
+}
+
+/** Ends the embedded server as a crash does, and resolves when it is gone. */
+export async function killServer(dataDir: string): Promise<void> {
+  const pid = await serverPid(dataDir);
+  if (pid === null) return;
+  process.kill(pid, 'SIGQUIT');
+  await eventually(async () => !isAlive(pid));
+}
+
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** A connection into the embedded database of a DATA_DIR, as the service connects. The caller ends it. */
+export async function connectInto(dataDir: string) {
+  const file = await readFile(join(dataDir, 'postgres/postmaster.pid'), 'utf8');
+  const client = openClient(
+    {
+      host: file.split('\n')[4] ?? '',
+      port: 5432,
+      user: 'orgdir',
+      password: (await readFile(join(dataDir, 'database-password'), 'utf8')).trim(),
+      database: 'orgdir',
+    },
+    { applicationName: 'test' },
+  );
+  client.on('error', () => {});
+  await client.connect();
+  return client;
+}
