@@ -37,11 +37,15 @@ export async function registerAdmission(
 
   app.addHook('onRequest', async (request, reply) => {
     const { scope, duringMaintenance } = request.routeOptions.config;
-    if (scope === undefined || request.is404) return;
+    if (request.is404) throw new ServiceError('not_found');
+    if (scope === undefined) return;
     if (!duringMaintenance) refuseDuringMaintenance(health);
     const key = presentedKey(request);
     const caller = key === null ? null : keyCache.authenticate(key);
-    request.caller = caller instanceof Promise ? await caller : caller;
+    request.caller =
+      caller instanceof Promise
+        ? await (scope === null ? caller.catch(() => null) : caller)
+        : caller;
     const exceeded = countRequest ? await countRequest(request, reply) : null;
     if (scope !== null && request.caller === null) throw unauthorized();
     if (exceeded) throw exceeded;

@@ -19,17 +19,25 @@ const contentSecurityPolicy = {
   },
 };
 
-export async function registerDocs(app: FastifyInstance): Promise<void> {
+export async function registerDocs(
+  app: FastifyInstance,
+  { serviceName }: { serviceName: string },
+): Promise<void> {
   await app.register(async (docs) => {
-    await docs.register(helmet, { contentSecurityPolicy });
+    // Whether this host and all below it answer by TLS alone is its operator's to say, not this page's.
+    await docs.register(helmet, { contentSecurityPolicy, hsts: false });
     await docs.register(scalar, {
       routePrefix: '/docs',
       configuration: {
         url: '/api/v1/openapi.json',
-        title: 'API reference',
+        pageTitle: `${serviceName} API`,
+        // Everything of Scalar's that would call, or lead to, a host of Scalar's.
         withDefaultFonts: false,
         telemetry: false,
+        proxyUrl: '',
         hideClientButton: true,
+        showDeveloperTools: 'never',
+        mcp: { disabled: true },
         agent: { disabled: true },
       },
     });

@@ -264,7 +264,6 @@ const ifNoneMatch: JsonObject = {
   required: false,
   description: 'Tags of what you have, or `*`; where one of them is current, the answer is 304.',
   schema: { type: 'string' },
-  example: '"JWHWuOqV5u2UIOpIfJJCjUQVBNc"',
 };
 
 function parametersOf({ parameters = [], responses: answers }: Operation): JsonObject[] {

@@ -6,6 +6,7 @@ import { openApiFile } from './openapi-file.ts';
 
 type Schema = Record<string, unknown>;
 type Reference = { $ref: string };
+type RequestContent = { schema: Reference; example: Record<string, unknown> };
 type Response = { content?: Record<string, { schema: Schema }> };
 export type Operation = {
   operationId: string;
@@ -17,7 +18,7 @@ export type Operation = {
     description: string;
     schema: Schema;
   }[];
-  requestBody?: { required: boolean; content: { 'application/json': { schema: Reference } } };
+  requestBody?: { required: boolean; content: { 'application/json': RequestContent } };
   responses: Record<string, Response | Reference>;
 };
 export type OpenApiDocument = {
