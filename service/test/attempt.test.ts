@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { createServer as createHttpServer } from 'node:http';
 import { createServer, type Socket } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { after, test } from 'node:test';
@@ -8,7 +9,8 @@ import ipaddr from 'ipaddr.js';
 import { createSender } from '../src/webhooks/attempt.ts';
 
 const timeoutMs = 400;
-const sender = createSender({ allowedNetworks: [ipaddr.parseCIDR('127.0.0.0/8')], timeoutMs });
+const loopback = [ipaddr.parseCIDR('127.0.0.0/8')];
+const sender = createSender({ allowedNetworks: loopback, timeoutMs });
 after(() => sender.close());
 
 /** A receiver that speaks in bytes. */
@@ -53,6 +55,65 @@ test('an answer is kept: status, headers, the first 4 KiB', async () => {
   assert.equal(outcome.statusCode, 200);
   assert.equal(JSON.parse(String(outcome.responseHeaders))['x-twice'], 'a, b');
   assert.equal(outcome.responseBody?.length, 4096);
+});
+
+test('Retry-After is heard behind more headers than are kept', async () => {
+  const many = Array.from({ length: 90 }, (_, index) => `X-Filler-${index}: ${'y'.repeat(100)}`);
+  const outcome = await attempt((socket) =>
+    socket.end(head('503 Busy', ...many, 'Retry-After: 120', 'Content-Length: 0')),
+  );
+  assert.deepEqual(
+    [outcome.statusCode, outcome.retryAfter, Number(outcome.responseHeaders?.length) < 9_000],
+    [503, '120', true],
+  );
+});
+
+test('a receiver that keeps a hundred waiting delays nobody else on the same host', async () => {
+  const hundred = 100;
+  let waiting = 0;
+  let allWait = () => {};
+  const allWaiting = new Promise<void>((resolve) => (allWait = resolve));
+  const server = createHttpServer((request, response) => {
+    if (request.url === '/quick') response.end();
+    else if ((waiting += 1) === hundred) allWait();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const patient = createSender({ allowedNetworks: loopback, timeoutMs: 30_000 });
+  const send = (path: string) =>
+    patient.attempt({
+      url: `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`,
+      headers: {},
+      body: Buffer.from('{}'),
+    });
+  const slow = Array.from({ length: hundred }, () => send('/slow'));
+  await allWaiting;
+  assert.equal((await send('/quick')).statusCode, 200);
+  await patient.close();
+  await Promise.all(slow);
+  server.close();
+});
+
+test('only HTTP/1.1 is offered, so that no two attempts share a connection', async () => {
+  const hello = await new Promise<Buffer>((resolve) => {
+    const server = createServer((socket) =>
+      socket
+        .on('error', () => {})
+        .once('data', (bytes) => {
+          resolve(bytes);
+          socket.destroy();
+          server.close();
+        }),
+    ).listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as AddressInfo;
+      void sender.attempt({
+        url: `https://127.0.0.1:${port}/`,
+        headers: {},
+        body: Buffer.from(''),
+      });
+    });
+  });
+  assert.deepEqual([hello.includes('\x08http/1.1'), hello.includes('\x02h2')], [true, false]);
 });
 
 test('a body without end decides nothing: the status had come', async () => {

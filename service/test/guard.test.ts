@@ -66,6 +66,9 @@ test('private, reserved and translated addresses are refused, public ones are no
     '2001::1',
     '100::1',
     'fec0::1',
+    '::7f00:1',
+    '4000::1',
+    '168.63.129.16',
     'nonsense',
     '',
   ];

@@ -32,8 +32,6 @@ const keptBytesMax = 4 * 1024;
 const keptHeaderBytesMax = 8 * 1024;
 /** SPEC 7: no connection lives longer, so that a name that changes its address is checked again. */
 const connectionLifeMs = 60_000;
-/** In flight per webhook and process (SPEC 7); webhooks that share an origin share its connections. */
-const connectionsPerOrigin = 64;
 
 export function createSender(
   config: Pick<Config['webhooks'], 'allowedNetworks' | 'timeoutMs'>,
@@ -58,8 +56,11 @@ function createAgent(
 ): Agent {
   return new Agent({
     connect: createGuardedConnector(allowedNetworks, timeoutMs, resolve),
-    connections: connectionsPerOrigin,
+    // No bound on connections to one origin: attempts in flight are bounded, and a webhook that waited
+    // there for a slow one of the same host would run out of time unsent.
     pipelining: 1,
+    // Over HTTP/2 all webhooks of an origin would share one connection, and wait for its handshake.
+    allowH2: false,
     clientTtl: connectionLifeMs,
     keepAliveTimeout: 10_000,
     keepAliveMaxTimeout: connectionLifeMs,
@@ -140,7 +141,7 @@ function keptHeaders(
     kept[name] = text;
   }
   return {
-    retryAfter: kept['retry-after'] ?? null,
+    retryAfter: [headers['retry-after'] ?? []].flat().join(', ') || null,
     responseHeaders: Buffer.from(JSON.stringify(kept)),
   };
 }

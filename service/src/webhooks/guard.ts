@@ -23,20 +23,19 @@ const badPorts = new Set([
   6669, 6679, 6697, 10080,
 ]);
 
-/** Public in no sense, though `ipaddr.js` calls them unicast: NAT64's local prefix, the discard prefix, IANA's special registries. */
+/** All of IPv6 that is assigned for the public: what lies outside is reserved, or an IPv4 address in disguise (`::7f00:1`). */
+const publicIpv6 = ipaddr.parseCIDR('2000::/3');
+
+/** Public in no sense, though `ipaddr.js` calls them unicast: IANA's special registries, and Azure's metadata address. */
 const moreForbidden = [
-  '64:ff9b:1::/48',
-  '100::/64',
-  '100:0:0:1::/64',
   '2001::/23',
   '3fff::/20',
-  '5f00::/16',
-  'fec0::/10',
   '192.0.0.0/24',
   '192.88.99.0/24',
   '192.31.196.0/24',
   '192.52.193.0/24',
   '192.175.48.0/24',
+  '168.63.129.16/32',
 ].map((network) => ipaddr.parseCIDR(network));
 
 /** What is wrong with a webhook's address as far as the text of it shows, or null. */
@@ -82,6 +81,7 @@ export function isAllowedAddress(text: string, allowedNetworks: Network[]): bool
   if (!ipaddr.isValid(bare)) return false;
   const address = ipaddr.process(bare);
   if (allowedNetworks.some((network) => isIn(address, network))) return true;
+  if (address.kind() === 'ipv6' && !isIn(address, publicIpv6)) return false;
   return address.range() === 'unicast' && !moreForbidden.some((network) => isIn(address, network));
 }
 
@@ -120,7 +120,7 @@ export function createGuardedConnector(
     });
   };
   // The caller's deadline spans DNS to body; this is only its upper bound.
-  const open = buildConnector({ timeout: timeoutMs, lookup });
+  const open = buildConnector({ timeout: timeoutMs, lookup, allowH2: false });
 
   return (options, callback) => {
     const literal = shownAddress(options.hostname);
