@@ -36,12 +36,21 @@ table alliances
   CREATE INDEX alliances_by_created ON orgdir.alliances USING btree (created_at, id)
   CREATE INDEX alliances_by_members ON orgdir.alliances USING btree (member_count, id)
   CREATE INDEX alliances_by_name ON orgdir.alliances USING btree (name_sort, id)
-  CREATE INDEX alliances_by_text ON orgdir.alliances USING gin (search_text gin_trgm_ops)
   CREATE INDEX alliances_by_updated ON orgdir.alliances USING btree (updated_at, id)
   CREATE TRIGGER count_deleted AFTER DELETE ON orgdir.alliances REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION count_rows_deleted()
   CREATE TRIGGER count_inserted AFTER INSERT ON orgdir.alliances REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION count_rows_inserted()
+  CREATE TRIGGER keep_search_inserted AFTER INSERT ON orgdir.alliances REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION keep_search('true')
+  CREATE TRIGGER keep_search_updated AFTER UPDATE ON orgdir.alliances REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION keep_search('true')
   CREATE CONSTRAINT TRIGGER move_revision AFTER INSERT OR DELETE OR UPDATE ON orgdir.alliances DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION move_revision('directory')
   CREATE TRIGGER touch BEFORE UPDATE ON orgdir.alliances FOR EACH ROW EXECUTE FUNCTION touch_alliance()
+
+table alliances_search
+  id uuid not null
+  name_sort text collate C not null
+  search_text text collate C not null
+  alliances_search_id_fkey: FOREIGN KEY (id) REFERENCES alliances(id) ON DELETE CASCADE
+  alliances_search_pkey: PRIMARY KEY (id)
+  CREATE INDEX alliances_by_text ON orgdir.alliances_search USING gin (search_text gin_trgm_ops) WITH (gin_pending_list_limit='1024')
 
 table api_keys
   id uuid not null
@@ -139,13 +148,22 @@ table blueprints
   CREATE INDEX blueprints_by_created ON orgdir.blueprints USING btree (created_at, id)
   CREATE INDEX blueprints_by_ingredient ON orgdir.blueprints USING gin (ingredient_terms)
   CREATE INDEX blueprints_by_name ON orgdir.blueprints USING btree (name_sort, id)
-  CREATE INDEX blueprints_by_text ON orgdir.blueprints USING gin (search_text gin_trgm_ops)
   CREATE INDEX blueprints_by_updated ON orgdir.blueprints USING btree (updated_at, id)
   CREATE INDEX blueprints_retired ON orgdir.blueprints USING btree (name_sort, id) WHERE (NOT active)
   CREATE TRIGGER count_deleted AFTER DELETE ON orgdir.blueprints REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION count_rows_deleted()
   CREATE TRIGGER count_inserted AFTER INSERT ON orgdir.blueprints REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION count_rows_inserted()
+  CREATE TRIGGER keep_search_inserted AFTER INSERT ON orgdir.blueprints REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION keep_search('true')
+  CREATE TRIGGER keep_search_updated AFTER UPDATE ON orgdir.blueprints REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION keep_search('true')
   CREATE CONSTRAINT TRIGGER move_revision AFTER INSERT OR DELETE OR UPDATE ON orgdir.blueprints DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION move_revision('blueprints')
   CREATE TRIGGER touch BEFORE UPDATE ON orgdir.blueprints FOR EACH ROW EXECUTE FUNCTION touch_blueprint()
+
+table blueprints_search
+  id uuid not null
+  name_sort text collate C not null
+  search_text text collate C not null
+  blueprints_search_id_fkey: FOREIGN KEY (id) REFERENCES blueprints(id) ON DELETE CASCADE
+  blueprints_search_pkey: PRIMARY KEY (id)
+  CREATE INDEX blueprints_by_text ON orgdir.blueprints_search USING gin (search_text gin_trgm_ops) WITH (gin_pending_list_limit='1024')
 
 table deliveries partition by RANGE (id)
   id uuid not null
@@ -255,13 +273,22 @@ table orgs
   CREATE INDEX orgs_by_name ON orgdir.orgs USING btree (name_sort, id) WHERE listed
   CREATE INDEX orgs_by_primary_activity ON orgdir.orgs USING btree (primary_activity) WHERE listed
   CREATE INDEX orgs_by_secondary_activity ON orgdir.orgs USING btree (secondary_activity) WHERE listed
-  CREATE INDEX orgs_by_text ON orgdir.orgs USING gin (search_text gin_trgm_ops) WHERE listed
   CREATE INDEX orgs_by_updated ON orgdir.orgs USING btree (updated_at, id) WHERE listed
   CREATE TRIGGER count_deleted AFTER DELETE ON orgdir.orgs REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION count_orgs_deleted()
   CREATE TRIGGER count_inserted AFTER INSERT ON orgdir.orgs REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION count_orgs_inserted()
   CREATE TRIGGER count_updated AFTER UPDATE ON orgdir.orgs REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION count_orgs_updated()
+  CREATE TRIGGER keep_search_inserted AFTER INSERT ON orgdir.orgs REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION keep_search('listed')
+  CREATE TRIGGER keep_search_updated AFTER UPDATE ON orgdir.orgs REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION keep_search('listed')
   CREATE CONSTRAINT TRIGGER move_revision AFTER INSERT OR DELETE OR UPDATE ON orgdir.orgs DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION move_revision('directory')
   CREATE TRIGGER touch BEFORE UPDATE ON orgdir.orgs FOR EACH ROW EXECUTE FUNCTION touch_org()
+
+table orgs_search
+  id uuid not null
+  name_sort text collate C not null
+  search_text text collate C not null
+  orgs_search_id_fkey: FOREIGN KEY (id) REFERENCES orgs(id) ON DELETE CASCADE
+  orgs_search_pkey: PRIMARY KEY (id)
+  CREATE INDEX orgs_by_text ON orgdir.orgs_search USING gin (search_text gin_trgm_ops) WITH (gin_pending_list_limit='1024')
 
 table pending_deliveries
   id uuid not null
@@ -449,6 +476,27 @@ begin
       end if;
     end loop;
   end loop;
+end $function$
+
+CREATE OR REPLACE FUNCTION orgdir.keep_search()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'orgdir', 'public'
+AS $function$
+declare
+  target constant text := tg_table_name || '_search';
+  findable constant text := tg_argv[0];
+begin
+  if tg_op = 'UPDATE' then
+    execute format(
+      'delete from %1$I s using new_rows n where s.id = n.id and (not %2$s
+         or (s.name_sort, s.search_text) is distinct from (n.name_sort, n.search_text))',
+      target, findable);
+  end if;
+  execute format(
+    'insert into %1$I select id, name_sort, search_text from new_rows where %2$s on conflict (id) do nothing',
+    target, findable);
+  return null;
 end $function$
 
 CREATE OR REPLACE FUNCTION orgdir.move_revision()

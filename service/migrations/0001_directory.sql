@@ -61,7 +61,6 @@ create index alliances_by_name on alliances (name_sort, id);
 create index alliances_by_created on alliances (created_at, id);
 create index alliances_by_updated on alliances (updated_at, id);
 create index alliances_by_members on alliances (member_count, id);
-create index alliances_by_text on alliances using gin (search_text gin_trgm_ops);
 
 create table orgs (
   id uuid primary key,
@@ -103,7 +102,6 @@ create index orgs_by_alliance on orgs (alliance_id, name_sort, id) where listed;
 create index orgs_by_primary_activity on orgs (primary_activity) where listed;
 create index orgs_by_secondary_activity on orgs (secondary_activity) where listed;
 create index orgs_by_language on orgs (language) where listed;
-create index orgs_by_text on orgs using gin (search_text gin_trgm_ops) where listed;
 
 create table blueprints (
   id uuid primary key,
@@ -134,7 +132,60 @@ create index blueprints_by_updated on blueprints (updated_at, id);
 create index blueprints_by_category on blueprints (category, name_sort, id);
 create index blueprints_retired on blueprints (name_sort, id) where not active;
 create index blueprints_by_ingredient on blueprints using gin (ingredient_terms);
-create index blueprints_by_text on blueprints using gin (search_text gin_trgm_ops);
+
+-- What searches read: rows so narrow that one with thousands of matches visits few pages. Only what may
+-- be found is in here. The pending list of each index is short, because every search reads all of it.
+create table alliances_search (
+  id uuid primary key references alliances on delete cascade,
+  name_sort text collate "C" not null,
+  search_text text collate "C" not null
+);
+create index alliances_by_text on alliances_search using gin (search_text gin_trgm_ops)
+  with (gin_pending_list_limit = 1024);
+create table orgs_search (
+  id uuid primary key references orgs on delete cascade,
+  name_sort text collate "C" not null,
+  search_text text collate "C" not null
+);
+create index orgs_by_text on orgs_search using gin (search_text gin_trgm_ops)
+  with (gin_pending_list_limit = 1024);
+create table blueprints_search (
+  id uuid primary key references blueprints on delete cascade,
+  name_sort text collate "C" not null,
+  search_text text collate "C" not null
+);
+create index blueprints_by_text on blueprints_search using gin (search_text gin_trgm_ops)
+  with (gin_pending_list_limit = 1024);
+
+-- The argument says which rows may be found.
+create function keep_search() returns trigger language plpgsql set search_path from current as $$
+declare
+  target constant text := tg_table_name || '_search';
+  findable constant text := tg_argv[0];
+begin
+  if tg_op = 'UPDATE' then
+    execute format(
+      'delete from %1$I s using new_rows n where s.id = n.id and (not %2$s
+         or (s.name_sort, s.search_text) is distinct from (n.name_sort, n.search_text))',
+      target, findable);
+  end if;
+  execute format(
+    'insert into %1$I select id, name_sort, search_text from new_rows where %2$s on conflict (id) do nothing',
+    target, findable);
+  return null;
+end $$;
+create trigger keep_search_inserted after insert on alliances
+  referencing new table as new_rows for each statement execute function keep_search('true');
+create trigger keep_search_updated after update on alliances
+  referencing new table as new_rows for each statement execute function keep_search('true');
+create trigger keep_search_inserted after insert on orgs
+  referencing new table as new_rows for each statement execute function keep_search('listed');
+create trigger keep_search_updated after update on orgs
+  referencing new table as new_rows for each statement execute function keep_search('listed');
+create trigger keep_search_inserted after insert on blueprints
+  referencing new table as new_rows for each statement execute function keep_search('true');
+create trigger keep_search_updated after update on blueprints
+  referencing new table as new_rows for each statement execute function keep_search('true');
 
 -- `updated_at` moves only when a public field does: a change of a private one must not show.
 create function touch_org() returns trigger language plpgsql set search_path from current as $$

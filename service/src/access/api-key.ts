@@ -2,7 +2,7 @@
  * What an API key looks like: `odk_`, 32 base62 characters from a CSPRNG (190 bits), and six base62
  * characters of CRC32, so that a mistyped key fails without a look-up.
  */
-import { createHash, randomInt } from 'node:crypto';
+import { hash, randomInt } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
@@ -27,7 +27,7 @@ export function isWellFormedApiKey(text: string): boolean {
 
 /** What is stored and looked up: a key has 190 random bits, so a plain SHA-256 cannot be searched backwards. */
 export function hashApiKey(key: string): Buffer {
-  return createHash('sha256').update(key).digest();
+  return hash('sha256', key, 'buffer');
 }
 
 function checksum(text: string): string {

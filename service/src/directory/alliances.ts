@@ -2,10 +2,10 @@
 import { v7 as uuidv7 } from 'uuid';
 import type { Alliance, AllianceDetail } from '../contract/alliance.ts';
 import { sql, type Database, type Executor, type Transaction } from '../database/database.ts';
-import { foldText, likePattern, searchText } from './fold-text.ts';
+import { foldText, searchText } from './fold-text.ts';
 import type { AllianceInput } from './inputs.ts';
-import { parseSort, type AllianceQuery } from './list-query.ts';
-import { readOne, readPage, type Page, type Sql } from './list.ts';
+import type { AllianceQuery } from './list-query.ts';
+import { readOne, readPage, type Page } from './list.ts';
 import { iso, linksOf, type StoredLinks } from './rows.ts';
 
 type AllianceRow = {
@@ -44,11 +44,11 @@ const source = {
   joins: sql``,
 } as const;
 
-const sortKeys: Record<string, Sql> = {
-  name: sql`t.name_sort`,
-  createdAt: sql`t.created_at`,
-  updatedAt: sql`t.updated_at`,
-  memberCount: sql`t.member_count`,
+const sortColumns: Record<string, string> = {
+  name: 'name_sort',
+  createdAt: 'created_at',
+  updatedAt: 'updated_at',
+  memberCount: 'member_count',
 };
 
 /** One page of the alliances. `baseUrl` goes into each `url`. */
@@ -57,21 +57,14 @@ export async function listAlliances(
   query: AllianceQuery,
   baseUrl: string,
 ): Promise<Page<Alliance>> {
-  const { key, descending } = parseSort(query.sort);
   const page = await readPage<AllianceRow>(database, {
     ...source,
     page: query.page,
     limit: query.limit,
-    filters:
-      query.search === undefined
-        ? []
-        : [sql`t.search_text like ${likePattern(query.search, 'anywhere')}`],
-    sortKey: sortKeys[key] ?? sql`t.name_sort`,
-    descending,
-    firstPattern:
-      query.search !== undefined && query.sort === undefined
-        ? likePattern(query.search, 'start')
-        : null,
+    filters: [],
+    search: query.search,
+    sort: query.sort,
+    sortColumns,
   });
   return { ...page, rows: page.rows.map((row) => toAlliance(row, baseUrl)) };
 }

@@ -2,9 +2,9 @@
 import { v7 as uuidv7 } from 'uuid';
 import type { Blueprint } from '../contract/blueprint.ts';
 import { sql, type Database, type Transaction } from '../database/database.ts';
-import { foldText, likePattern, searchText } from './fold-text.ts';
+import { foldText, searchText } from './fold-text.ts';
 import type { BlueprintInput } from './inputs.ts';
-import { parseSort, type BlueprintQuery } from './list-query.ts';
+import type { BlueprintQuery } from './list-query.ts';
 import { readOne, readPage, type Page, type Sql } from './list.ts';
 import { iso } from './rows.ts';
 
@@ -38,10 +38,10 @@ const source = {
   joins: sql``,
 } as const;
 
-const sortKeys: Record<string, Sql> = {
-  name: sql`t.name_sort`,
-  createdAt: sql`t.created_at`,
-  updatedAt: sql`t.updated_at`,
+const sortColumns: Record<string, string> = {
+  name: 'name_sort',
+  createdAt: 'created_at',
+  updatedAt: 'updated_at',
 };
 
 /** One page of the blueprints, active and retired. */
@@ -49,26 +49,20 @@ export async function listBlueprints(
   database: Database,
   query: BlueprintQuery,
 ): Promise<Page<Blueprint>> {
-  const { key, descending } = parseSort(query.sort);
   const page = await readPage<BlueprintRow>(database, {
     ...source,
     page: query.page,
     limit: query.limit,
     filters: filtersOf(query),
-    sortKey: sortKeys[key] ?? sql`t.name_sort`,
-    descending,
-    firstPattern:
-      query.search !== undefined && query.sort === undefined
-        ? likePattern(query.search, 'start')
-        : null,
+    search: query.search,
+    sort: query.sort,
+    sortColumns,
   });
   return { ...page, rows: page.rows.map(toBlueprint) };
 }
 
 function filtersOf(query: BlueprintQuery): Sql[] {
   const filters: Sql[] = [];
-  if (query.search !== undefined)
-    filters.push(sql`t.search_text like ${likePattern(query.search, 'anywhere')}`);
   if (query.category !== undefined) filters.push(sql`t.category = ${query.category}`);
   if (query.active !== undefined) filters.push(query.active ? sql`t.active` : sql`not t.active`);
   if (query.ingredient !== undefined)

@@ -32,12 +32,10 @@ export function foldText(text: string): string {
     .replace(wholeLetter, (letter) => wholeLetters[letter] ?? letter);
 }
 
-/** What `search` looks in: the folded parts, one a line, so that no match spans two of them. */
+/** What `search` looks in: the folded parts, one a line, so that no match spans two of them. Each once: a blueprint is often called like its output. */
 export function searchText(...parts: (string | null | undefined)[]): string {
-  return parts
-    .filter((part) => part)
-    .map((part) => onOneLine(foldText(part as string)))
-    .join('\n');
+  const lines = parts.filter((part) => part).map((part) => onOneLine(foldText(part as string)));
+  return [...new Set(lines)].join('\n');
 }
 
 /** A LIKE pattern in which `%`, `_` and `\` are ordinary characters. */

@@ -80,7 +80,7 @@ export async function tidyAfterImport(
   result: ImportResult,
 ): Promise<void> {
   if (result.created + result.updated < batchSize) return;
-  await sql`vacuum (analyze) ${sql.table(kind)}`.execute(database);
+  await sql`vacuum (analyze) ${sql.table(kind)}, ${sql.table(`${kind}_search`)}`.execute(database);
 }
 
 type Accepted = { line: number; input: Input };

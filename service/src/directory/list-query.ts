@@ -105,11 +105,3 @@ export const BlueprintQuery = Type.Object(
   { additionalProperties: false },
 );
 export type BlueprintQuery = Static<typeof BlueprintQuery>;
-
-/** Splits `-updatedAt` into its key and its direction. */
-export function parseSort(sortBy: string | undefined): { key: string; descending: boolean } {
-  const text = sortBy ?? 'name';
-  return text.startsWith('-')
-    ? { key: text.slice(1), descending: true }
-    : { key: text, descending: false };
-}

@@ -5,6 +5,7 @@
 import type { RawBuilder } from 'kysely';
 import { sql, type Database } from '../database/database.ts';
 import type { Scope } from '../database/revisions.ts';
+import { likePattern } from './fold-text.ts';
 
 export type Sql = RawBuilder<unknown>;
 export type Page<Row> = { revision: number; total: number; rows: Row[] };
@@ -16,13 +17,13 @@ export type ListPlan = {
   limit: number;
   /** Every condition that a row must meet, over the alias `t`. */
   always: Sql;
-  /** Further conditions from the request; with none, the total is known without counting. */
+  /** Further conditions from the request over `t`; with none and no search, the total is known without counting. */
   filters: Sql[];
-  /** The sort key over `t`, and its direction; ties by id. */
-  sortKey: Sql;
-  descending: boolean;
-  /** Where set, names that start with this LIKE pattern come before all others. */
-  firstPattern: string | null;
+  search: string | undefined;
+  /** As asked for; undefined: by name, and in a search names that start with its text first. */
+  sort: string | undefined;
+  /** What may be sorted by. Ties by id. */
+  sortColumns: Record<string, string>;
   /** What to select, and from where, with `t` as the table itself. */
   columns: Sql;
   joins: Sql;
@@ -32,7 +33,7 @@ type Ordinal = { revision: number; total: number; ordinal: number | null };
 
 export async function readPage<Row>(database: Database, plan: ListPlan): Promise<Page<Row>> {
   const { rows } = await sql<Row & Ordinal>`
-    ${plan.filters.length === 0 ? unfiltered(plan) : filtered(plan)}
+    ${plan.filters.length === 0 && plan.search === undefined ? unfiltered(plan) : filtered(plan)}
     select r.revision, totals.total, found.*
     from revisions r
     cross join totals
@@ -49,37 +50,61 @@ export async function readPage<Row>(database: Database, plan: ListPlan): Promise
 }
 
 function unfiltered(plan: ListPlan): Sql {
+  const { column, descending } = sortOf(plan);
   return sql`
     with totals as (select sum(entries)::int8 as total from list_totals where kind = ${plan.kind}),
     keys as materialized (
       select id, row_number() over () as ordinal from (
         select t.id from ${sql.table(plan.kind)} t where ${plan.always}
-        order by ${order(plan, plan.sortKey, sql`t.id`)} ${window(plan)}
+        order by ${order(sql.ref(`t.${column}`), sql`t.id`, descending)} ${window(plan)}
       ) as ordered
     )
   `;
 }
 
 function filtered(plan: ListPlan): Sql {
-  const first = plan.firstPattern === null ? sql`true` : sql`t.name_sort like ${plan.firstPattern}`;
+  const { column, descending } = sortOf(plan);
+  const startsWithIt =
+    plan.search === undefined || plan.sort !== undefined
+      ? sql`true`
+      : sql`t.name_sort like ${likePattern(plan.search, 'start')}`;
   return sql`
     with matches as materialized (
-      select t.id, ${plan.sortKey} as sort_key, ${first} as comes_first
-      from ${sql.table(plan.kind)} t
-      where ${sql.join([plan.always, ...plan.filters], sql` and `)}
+      select t.id, ${sql.ref(`t.${column}`)} as sort_key, ${startsWithIt} as comes_first ${matches(plan)}
     ),
     totals as (select count(*) as total from matches),
     keys as materialized (
       select id, row_number() over () as ordinal from (
         select id from matches
-        order by comes_first desc, ${order(plan, sql`sort_key`, sql`id`)} ${window(plan)}
+        order by comes_first desc, ${order(sql`sort_key`, sql`id`, descending)} ${window(plan)}
       ) as ordered
     )
   `;
 }
 
-function order(plan: ListPlan, key: Sql, id: Sql): Sql {
-  return plan.descending ? sql`${key} desc, ${id} desc` : sql`${key}, ${id}`;
+function matches(plan: ListPlan): Sql {
+  const table = sql.table(plan.kind);
+  const conditions = sql.join([plan.always, ...plan.filters], sql` and `);
+  if (plan.search === undefined) return sql`from ${table} t where ${conditions}`;
+  const texts = sql.table(`${plan.kind}_search`);
+  const pattern = likePattern(plan.search, 'anywhere');
+  // The narrow rows alone answer what most ask. What `always` keeps out is not in them.
+  if (plan.filters.length === 0 && sortOf(plan).column === 'name_sort')
+    return sql`from ${texts} t where t.search_text like ${pattern}`;
+  return sql`
+    from ${texts} s join ${table} t on t.id = s.id where s.search_text like ${pattern} and ${conditions}
+  `;
+}
+
+/** Splits `-updatedAt` into its column and its direction. */
+function sortOf({ sort = 'name', sortColumns }: ListPlan): { column: string; descending: boolean } {
+  const descending = sort.startsWith('-');
+  const key = descending ? sort.slice(1) : sort;
+  return { column: sortColumns[key] ?? 'name_sort', descending };
+}
+
+function order(key: Sql, id: Sql, descending: boolean): Sql {
+  return descending ? sql`${key} desc, ${id} desc` : sql`${key}, ${id}`;
 }
 
 function window(plan: ListPlan): Sql {

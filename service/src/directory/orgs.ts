@@ -2,8 +2,8 @@
 import { v7 as uuidv7 } from 'uuid';
 import type { Organisation } from '../contract/organisation.ts';
 import { sql, type Database, type Executor, type Transaction } from '../database/database.ts';
-import { foldText, likePattern, searchText } from './fold-text.ts';
-import { parseSort, type OrgQuery } from './list-query.ts';
+import { foldText, searchText } from './fold-text.ts';
+import type { OrgQuery } from './list-query.ts';
 import { readOne, readPage, type Page, type Sql } from './list.ts';
 import type { OrgInput } from './inputs.ts';
 import { iso, linksOf, type StoredLinks } from './rows.ts';
@@ -46,11 +46,11 @@ const joins = sql`left join alliances a on a.id = t.alliance_id`;
 const listed = sql`t.listed`;
 const source = { scope: 'directory', kind: 'orgs', always: listed, columns, joins } as const;
 
-const sortKeys: Record<string, Sql> = {
-  name: sql`t.name_sort`,
-  createdAt: sql`t.created_at`,
-  updatedAt: sql`t.updated_at`,
-  memberCount: sql`t.member_count`,
+const sortColumns: Record<string, string> = {
+  name: 'name_sort',
+  createdAt: 'created_at',
+  updatedAt: 'updated_at',
+  memberCount: 'member_count',
 };
 
 /** One page of the listed organisations. `baseUrl` goes into each `url`. */
@@ -59,26 +59,20 @@ export async function listOrgs(
   query: OrgQuery,
   baseUrl: string,
 ): Promise<Page<Organisation>> {
-  const { key, descending } = parseSort(query.sort);
   const page = await readPage<OrgRow>(database, {
     ...source,
     page: query.page,
     limit: query.limit,
     filters: filtersOf(query),
-    sortKey: sortKeys[key] ?? sql`t.name_sort`,
-    descending,
-    firstPattern:
-      query.search !== undefined && query.sort === undefined
-        ? likePattern(query.search, 'start')
-        : null,
+    search: query.search,
+    sort: query.sort,
+    sortColumns,
   });
   return { ...page, rows: page.rows.map((row) => toOrganisation(row, baseUrl)) };
 }
 
 function filtersOf(query: OrgQuery): Sql[] {
   const filters: Sql[] = [];
-  if (query.search !== undefined)
-    filters.push(sql`t.search_text like ${likePattern(query.search, 'anywhere')}`);
   if (query.alliance !== undefined)
     filters.push(sql`t.alliance_id = (select id from alliances where slug = ${query.alliance})`);
   if (query.activity !== undefined)

@@ -26,7 +26,7 @@ export type AppDependencies = Pick<Config, 'publicUrl' | 'serviceName' | 'trustP
 const bodyBytesMax = 64 * 1024;
 const wellFormedRequestId = /^[A-Za-z0-9._:-]{1,128}$/;
 
-/** Every header that `/api/v1` sends: a page on another origin may read them all. */
+/** Every header that `/api/v1` sends: a page on another origin may read them all. As text, or it is joined at every request. */
 const exposedHeaders = [
   'ETag',
   'X-Request-Id',
@@ -45,7 +45,7 @@ const exposedHeaders = [
   'Vary',
   'Connection',
   'Keep-Alive',
-];
+].join(', ');
 
 export async function createApp(dependencies: AppDependencies): Promise<FastifyInstance> {
   const app = createServer(dependencies);
@@ -57,9 +57,10 @@ export async function createApp(dependencies: AppDependencies): Promise<FastifyI
   app.setNotFoundHandler(() => {
     throw new ServiceError('not_found');
   });
-  app.addHook('onRequest', async (request, reply) => {
+  app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id);
     reply.header('x-content-type-options', 'nosniff');
+    done();
   });
   await registerOpenApi(app, dependencies);
   await app.register((v1) => registerV1(v1, dependencies), { prefix: '/api/v1' });
@@ -73,6 +74,8 @@ function createServer({ log, trustProxy }: AppDependencies): FastifyInstance {
     loggerInstance,
     // A request that fails is logged where it fails; the others are counted, not told one by one.
     logController: new LogController({ disableRequestLogging: true }),
+    // Lines name the request by its id themselves; a logger made for each request would cost more than its key check.
+    childLoggerFactory: (logger) => logger,
     bodyLimit: bodyBytesMax,
     trustProxy: trustProxy.length > 0 ? trustProxy : false,
     genReqId: ({ headers }) => {
@@ -83,7 +86,7 @@ function createServer({ log, trustProxy }: AppDependencies): FastifyInstance {
       reply
         .headers({ 'x-request-id': request.id, 'x-content-type-options': 'nosniff' })
         .header('access-control-allow-origin', '*')
-        .header('access-control-expose-headers', exposedHeaders.join(', '));
+        .header('access-control-expose-headers', exposedHeaders);
       answerError(error, request, reply);
     },
     clientErrorHandler: answerClientFault,
@@ -105,7 +108,7 @@ async function registerV1(v1: FastifyInstance, dependencies: AppDependencies): P
     strictPreflight: false,
   });
   const refuseOtherMethods = watchMethods(v1);
-  await registerAdmission(v1, dependencies);
+  registerAdmission(v1, dependencies);
   v1.setNotFoundHandler(() => {
     throw new ServiceError('not_found');
   });

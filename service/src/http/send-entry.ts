@@ -4,6 +4,18 @@ import type { Entry } from './response-cache.ts';
 
 export const keyedCacheControl = 'private, max-age=0, must-revalidate';
 
+/** An entry that is there is sent at once: a promise for it would cost the cached read a tenth of its time. */
+export function sendWhenLoaded(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  entry: Entry | Promise<Entry>,
+  cacheControl: string,
+): FastifyReply | Promise<FastifyReply> {
+  if (entry instanceof Promise)
+    return entry.then((loaded) => sendEntry(request, reply, loaded, cacheControl));
+  return sendEntry(request, reply, entry, cacheControl);
+}
+
 export function sendEntry(
   request: FastifyRequest,
   reply: FastifyReply,

@@ -18,7 +18,7 @@ import { listOrgs, readOrg } from '../../directory/orgs.ts';
 import { ServiceError } from '../../errors.ts';
 import { errorsOf, listOf, oneOf, responses } from '../responses.ts';
 import type { ResponseCache } from '../response-cache.ts';
-import { keyedCacheControl, sendEntry } from '../send-entry.ts';
+import { keyedCacheControl, sendWhenLoaded } from '../send-entry.ts';
 
 export type DirectoryDependencies = {
   database: Database;
@@ -128,20 +128,16 @@ function listRoute<Query extends TSchema>(
       config: { scope: 'read:directory' },
       schema: { ...documentation(operation, errorsOf.keyed), querystring: operation.query },
     },
-    async (request, reply) => {
+    (request, reply) => {
       const query = request.query as Static<Query> & { page: number; limit: number };
-      const entry = await responseCache.get(
-        operation.scope,
-        cacheKey(operation.url, query),
-        async () => {
-          const { revision, total, rows } = await operation.load(query);
-          return {
-            revision,
-            content: { success: true, data: rows, meta, pagination: pagination(query, total) },
-          };
-        },
-      );
-      return sendEntry(request, reply, entry, keyedCacheControl);
+      const entry = responseCache.get(operation.scope, cacheKey(operation.url, query), async () => {
+        const { revision, total, rows } = await operation.load(query);
+        return {
+          revision,
+          content: { success: true, data: rows, meta, pagination: pagination(query, total) },
+        };
+      });
+      return sendWhenLoaded(request, reply, entry, keyedCacheControl);
     },
   );
 }
@@ -166,18 +162,14 @@ function detailRoute(
         querystring: Type.Object({}, { additionalProperties: false }),
       },
     },
-    async (request, reply) => {
+    (request, reply) => {
       const name = request.params.slug;
-      const entry = await responseCache.get(
-        operation.scope,
-        `${operation.url} ${name}`,
-        async () => {
-          const { revision, row } = await operation.load(name);
-          if (row === null) throw new ServiceError('not_found');
-          return { revision, content: { success: true, data: row, meta } };
-        },
-      );
-      return sendEntry(request, reply, entry, keyedCacheControl);
+      const entry = responseCache.get(operation.scope, `${operation.url} ${name}`, async () => {
+        const { revision, row } = await operation.load(name);
+        if (row === null) throw new ServiceError('not_found');
+        return { revision, content: { success: true, data: row, meta } };
+      });
+      return sendWhenLoaded(request, reply, entry, keyedCacheControl);
     },
   );
 }

@@ -12,6 +12,7 @@ import { PageQuery } from '../../directory/list-query.ts';
 import { testWebhook, type TestDependencies } from '../../webhooks/test-webhook.ts';
 import { createWebhook, deleteWebhook, listWebhooks } from '../../webhooks/webhooks.ts';
 import { callerOf } from '../admit.ts';
+import { createRequestCounter, secondsUntil } from '../request-counter.ts';
 import { errorsOf, listOf, oneOf, responses } from '../responses.ts';
 import { keyedCacheControl } from '../send-entry.ts';
 
@@ -180,7 +181,7 @@ export function registerWebhooks(app: FastifyInstance, dependencies: WebhookDepe
     },
   );
 
-  const limitTests = createTestLimit(app);
+  const limitTests = createTestLimit();
   routes.post(
     '/webhooks/:id/test',
     {
@@ -206,7 +207,7 @@ export function registerWebhooks(app: FastifyInstance, dependencies: WebhookDepe
       },
     },
     async (request, reply) => {
-      await limitTests(request);
+      limitTests(request);
       const { appId } = callerOf(request);
       const delivery = await testWebhook(dependencies, {
         appId,
@@ -227,17 +228,13 @@ const DeletedWebhook = strictObject(
   { title: 'DeletedWebhook', description: 'Says that a webhook is gone.' },
 );
 
-function createTestLimit(app: FastifyInstance) {
-  const count = app.createRateLimit({
-    max: testsPerMinute,
-    timeWindow: 60_000,
-    keyGenerator: (request) => `test ${callerOf(request).appId}`,
-  });
-  return async (request: FastifyRequest): Promise<void> => {
-    const usage = await count(request);
-    if (usage.isAllowed || !usage.isExceeded) return;
+function createTestLimit() {
+  const count = createRequestCounter(testsPerMinute);
+  return (request: FastifyRequest): void => {
+    const { exceeded, resetAt } = count(callerOf(request).appId);
+    if (!exceeded) return;
     throw new ServiceError('rate_limited', `More than ${testsPerMinute} tests in a minute.`, {
-      headers: { 'retry-after': String(Math.max(1, usage.ttlInSeconds)) },
+      headers: { 'retry-after': String(secondsUntil(resetAt)) },
     });
   };
 }

@@ -1,0 +1,123 @@
+/**
+ * How many requests a second the service answers, as a share of what a bare server reaches that sends the
+ * same bytes: short rounds of the one and of the other in turn, so that both see the same machine.
+ */
+import { readFile } from 'node:fs/promises';
+import type { Answer } from './bare-server.ts';
+import { quantile, type Figure } from './figure.ts';
+import type { Client } from './http-client.ts';
+import type { LoadOrder, LoadResult } from './load.ts';
+import type { Started } from './start-process.ts';
+
+const rounds = 7;
+const roundMs = 1_000;
+const warmUpMs = 2_000;
+
+export type Servers = {
+  service: Started;
+  bare: Started;
+  load: Started;
+  client: Client;
+  key: string;
+};
+
+export async function measureWarm(servers: Servers): Promise<Figure[]> {
+  const { data } = JSON.parse((await servers.client.get('/api/v1/orgs?limit=20')).body) as {
+    data: { slug: string }[];
+  };
+  const detail = `/api/v1/orgs/${data[10]?.slug}`;
+  return [
+    await compare(servers, 'warm list of 20', '/api/v1/orgs?limit=20', false),
+    await compare(servers, 'warm detail', detail, false),
+    await compare(servers, 'warm 304', '/api/v1/orgs?limit=20', true),
+  ];
+}
+
+async function compare(
+  servers: Servers,
+  name: string,
+  path: string,
+  conditional: boolean,
+): Promise<Figure> {
+  const { service, bare, client, key } = servers;
+  const seen = conditional ? { 'if-none-match': etagOf(await client.get(path)) } : {};
+  const answer = await client.get(path, seen);
+  await bare.ask({ ...answer, rawHeaders: withoutOwn(answer.rawHeaders) });
+  const order = { request: requestText(path, key, seen), status: answer.status };
+  await round(servers, bare, { ...order, durationMs: warmUpMs });
+  await round(servers, service, { ...order, durationMs: warmUpMs });
+  const ratios: number[] = [];
+  const rates: Rate[][] = [];
+  for (let count = 0; count < rounds; count += 1) {
+    const best = await round(servers, bare, { ...order, durationMs: roundMs });
+    const ours = await round(servers, service, { ...order, durationMs: roundMs });
+    ratios.push(ours.perSecond / best.perSecond);
+    rates.push([ours, best]);
+  }
+  return {
+    name: `${name}, share of bare node:http`,
+    reached: quantile(ratios, 0.5),
+    unit: '',
+    asked: { atLeast: 0.6 },
+    note: `${describe(rates, 0)} of ${describe(rates, 1)} requests/s`,
+  };
+}
+
+type Rate = { perSecond: number; busy: number | null };
+
+function describe(rates: Rate[][], index: number): string {
+  const chosen = rates.flatMap((pair) => pair[index] ?? []);
+  const perSecond = Math.round(
+    quantile(
+      chosen.map((rate) => rate.perSecond),
+      0.5,
+    ),
+  );
+  const busy = chosen.flatMap((rate) => rate.busy ?? []);
+  return busy.length === 0
+    ? String(perSecond)
+    : `${perSecond} (core ${Math.round(quantile(busy, 0.5) * 100)} % busy)`;
+}
+
+async function round(
+  { load }: Servers,
+  server: Started,
+  order: Omit<LoadOrder, 'port'>,
+): Promise<Rate> {
+  const before = await cpuMs(server.pid);
+  const result = await load.ask<LoadResult>({ ...order, port: server.port });
+  if (result.fault !== null) throw new Error(result.fault);
+  const after = await cpuMs(server.pid);
+  return {
+    perSecond: (result.answers * 1000) / result.elapsedMs,
+    busy: before === null || after === null ? null : (after - before) / result.elapsedMs,
+  };
+}
+
+/** What the process has used of its core: a server that was not busy was not measured, its client was. Linux only. */
+async function cpuMs(pid: number): Promise<number | null> {
+  const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => null);
+  if (text === null) return null;
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  // User and system time, in hundredths of a second.
+  return (Number(fields[11]) + Number(fields[12])) * 10;
+}
+
+function etagOf({ rawHeaders }: Answer): string {
+  const index = rawHeaders.findIndex((name) => name.toLowerCase() === 'etag');
+  return rawHeaders[index + 1] ?? '';
+}
+
+/** Node's own server adds these by itself, in the service and in the bare one. */
+function withoutOwn(rawHeaders: string[]): string[] {
+  const own = new Set(['date', 'connection', 'keep-alive']);
+  return rawHeaders.filter((_, index) => {
+    const name = rawHeaders[index - (index % 2)] ?? '';
+    return !own.has(name.toLowerCase());
+  });
+}
+
+function requestText(path: string, key: string, headers: Record<string, string>): string {
+  const lines = Object.entries({ host: '127.0.0.1', authorization: `Bearer ${key}`, ...headers });
+  return `GET ${path} HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`;
+}

@@ -1,0 +1,21 @@
+/** Numbers that look random and are the same in every run (mulberry32), so that runs can be compared. */
+export type Random = { below(bound: number): number; pick<T>(list: readonly T[]): T };
+
+export function createRandom(seed: number): Random {
+  let state = seed;
+  function next(): number {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  }
+  const below = (bound: number) => Math.floor(next() * bound);
+  return {
+    below,
+    pick<T>(list: readonly T[]): T {
+      const picked = list[below(list.length)];
+      if (picked === undefined) throw new Error('there is nothing to pick from');
+      return picked;
+    },
+  };
+}

@@ -1,0 +1,155 @@
+/**
+ * npm run bench:read: how fast the directory is read, on 100,000 organisations and 100,000 blueprints.
+ * It makes its data and its database in a temporary folder, runs the service itself, and takes it all away
+ * again. Ends with 1 where a figure is missed. What the figures led to: docs/decisions/0003-reads.md.
+ */
+import { spawnSync } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { createApp } from '../service/src/access/apps.ts';
+import { createKey } from '../service/src/access/keys.ts';
+import type { Database } from '../service/src/database/database.ts';
+import { openConfiguredDatabase } from '../service/src/open-database.ts';
+import { makeDirectory, type DirectoryFiles } from './directory-data.ts';
+import { isReached, printFigures, type Figure } from './figure.ts';
+import { createClient } from './http-client.ts';
+import { measureCold } from './measure-cold.ts';
+import { measureWarm } from './measure-warm.ts';
+import { createRandom } from './random.ts';
+import { loadCore, moveTo, serverCore, startProcess } from './start-process.ts';
+
+const size = { orgs: 100_000, firstOrgs: 30_000, blueprints: 100_000 };
+const root = join(import.meta.dirname, '..');
+/** After a start the service has settled by then: two polls and two collections of garbage have passed. */
+const idleMs = 10_000;
+
+const folder = await mkdtemp(join(tmpdir(), 'orgdir-bench-'));
+const env = {
+  DATA_DIR: join(folder, 'data'),
+  PORT: '0',
+  LOG_LEVEL: 'warn',
+  // High enough to refuse nothing; every request is counted all the same.
+  RATE_LIMIT_PER_MINUTE: '1000000000',
+};
+try {
+  const figures = await measure();
+  printFigures(figures);
+  if (!figures.every(isReached)) process.exitCode = 1;
+} finally {
+  await rm(folder, { recursive: true, force: true });
+}
+
+async function measure(): Promise<Figure[]> {
+  say('making names');
+  const files = await makeDirectory(folder, size);
+  const imported = importAll(files);
+  moveTo(loadCore);
+  const opened = await openConfiguredDatabase(
+    { databaseUrl: null, dataDir: env.DATA_DIR },
+    { purpose: 'tool', applicationName: 'orgdir bench' },
+  );
+  try {
+    const key = await makeKey(opened.database);
+    return [...(await cold(files, key)), ...(await warm(key)), imported];
+  } finally {
+    await opened.close();
+  }
+}
+
+function importAll(files: DirectoryFiles): Figure {
+  runOrgdir('import', 'alliances', files.alliances);
+  const startedAt = performance.now();
+  runOrgdir('import', 'orgs', files.firstOrgs);
+  const seconds = (performance.now() - startedAt) / 1000;
+  runOrgdir('import', 'orgs', files.otherOrgs);
+  runOrgdir('import', 'blueprints', files.blueprints);
+  return {
+    name: 'import of 30,000 organisations',
+    reached: seconds,
+    unit: 's',
+    asked: { atMost: 15 },
+  };
+}
+
+function runOrgdir(...args: string[]): void {
+  say(`orgdir ${args.slice(0, 2).join(' ')}`);
+  const { status, stderr } = spawnSync('npx', ['orgdir', ...args], {
+    cwd: root,
+    env: { ...process.env, ...env },
+    encoding: 'utf8',
+  });
+  if (status !== 0) throw new Error(`orgdir ${args.join(' ')} failed: ${stderr}`);
+}
+
+async function makeKey(database: Database): Promise<string> {
+  const { key } = await database.transaction().execute(async (tx) => {
+    const appId = await createApp(tx, { name: 'Bench', owner: 'bench@example.org' });
+    return createKey(tx, { appId, name: 'bench', scopes: ['read:directory'], expiresAt: null });
+  });
+  return key;
+}
+
+async function cold(files: DirectoryFiles, key: string): Promise<Figure[]> {
+  say('cold reads');
+  const server = await startProcess(join(import.meta.dirname, 'cold-server.ts'), {
+    env,
+    core: serverCore,
+    listens: true,
+  });
+  const client = createClient(server.port ?? 0, key);
+  try {
+    return await measureCold(client, files, createRandom(4));
+  } finally {
+    client.close();
+    await server.stop();
+  }
+}
+
+async function warm(key: string): Promise<Figure[]> {
+  say('idle memory');
+  const service = await startProcess(join(root, 'service/src/cli.ts'), {
+    args: ['serve', '--no-demo'],
+    env,
+    core: serverCore,
+    listens: true,
+  });
+  const bare = await startProcess(join(import.meta.dirname, 'bare-server.ts'), {
+    core: serverCore,
+    listens: true,
+  });
+  const load = await startProcess(join(import.meta.dirname, 'load.ts'), {
+    core: loadCore,
+    listens: false,
+  });
+  const client = createClient(service.port ?? 0, key);
+  try {
+    await wait(idleMs);
+    const memory = await idleMemory(service.pid);
+    say('warm reads');
+    return [...(await measureWarm({ service, bare, load, client, key })), ...memory];
+  } finally {
+    client.close();
+    await Promise.all([load.stop(), bare.stop(), service.stop()]);
+  }
+}
+
+/** Of the service's own process; the database is another. Linux only. */
+async function idleMemory(pid: number): Promise<Figure[]> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
+  const kib = /^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1];
+  if (kib === undefined) return [];
+  return [
+    {
+      name: 'idle memory of the service',
+      reached: Number(kib) / 1024,
+      unit: 'MiB',
+      asked: { atMost: 150 },
+    },
+  ];
+}
+
+function say(step: string): void {
+  console.error(`… ${step}`);
+}
