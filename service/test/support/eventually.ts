@@ -1,11 +1,17 @@
 import type { TestDatabase } from './database.ts';
 import { sql } from '../../src/database/database.ts';
 
-/** Asks until the answer is truthy; the test's own time limit ends a wait that leads nowhere. Only for what gives no signal. */
+/** Longer than anything that a test waits for, on a busy machine too. */
+const giveUpAfterMs = 60_000;
+
+/** Asks until the answer is truthy. Only for what gives no signal. */
 export async function eventually<T>(ask: () => Promise<T | null | undefined | false>): Promise<T> {
+  const deadline = Date.now() + giveUpAfterMs;
   for (;;) {
     const answer = await ask();
     if (answer) return answer;
+    // Without it the test's process would outlive the test.
+    if (Date.now() > deadline) throw new Error(`still waiting for: ${ask.toString()}`);
     await new Promise((resolve) => setImmediate(resolve));
   }
 }
