@@ -171,10 +171,13 @@ table deliveries partition by RANGE (id)
   event text not null
   webhook_id uuid not null
   status text not null
+  cancelled_by text
   attempt_count integer not null
   created_at timestamp(3) with time zone not null
   completed_at timestamp(3) with time zone not null default clock_timestamp()
   deliveries_attempt_count_check: CHECK ((attempt_count >= 0))
+  deliveries_cancelled_by_check: CHECK ((cancelled_by = ANY (ARRAY['deactivation'::text, 'permission'::text, 'deletion'::text])))
+  deliveries_check: CHECK (((status = 'cancelled'::text) = (cancelled_by IS NOT NULL)))
   deliveries_pkey: PRIMARY KEY (id)
   deliveries_status_check: CHECK ((status = ANY (ARRAY['succeeded'::text, 'failed'::text, 'cancelled'::text])))
   CREATE INDEX deliveries_by_webhook ON ONLY orgdir.deliveries USING btree (webhook_id, id DESC)

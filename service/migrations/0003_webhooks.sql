@@ -95,9 +95,12 @@ create table deliveries (
   event text not null,
   webhook_id uuid not null,
   status text not null check (status in ('succeeded', 'failed', 'cancelled')),
+  -- what deactivation cancelled can be recovered; what permission or the owner ended cannot
+  cancelled_by text check (cancelled_by in ('deactivation', 'permission', 'deletion')),
   attempt_count integer not null check (attempt_count >= 0),
   created_at timestamptz(3) not null,
-  completed_at timestamptz(3) not null default clock_timestamp()
+  completed_at timestamptz(3) not null default clock_timestamp(),
+  check ((status = 'cancelled') = (cancelled_by is not null))
 ) partition by range (id);
 create index deliveries_by_webhook on deliveries (webhook_id, id desc);
 

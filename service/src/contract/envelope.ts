@@ -1,7 +1,7 @@
 /** What every answer is wrapped in (SPEC 2). Nothing in it differs from request to request. */
 import { Type, type Static, type TSchema } from 'typebox';
 import { errorCatalogue, type ErrorCode } from '../errors.ts';
-import { strictObject } from './shapes.ts';
+import { nullable, strictObject } from './shapes.ts';
 
 export const apiVersion = 'v1';
 export const meta = { apiVersion } as const;
@@ -34,6 +34,30 @@ export const list = (entry: TSchema, title: string) =>
       data: Type.Array(entry, { description: 'The entries of this page.' }),
       meta: Meta,
       pagination: Pagination,
+    },
+    { title },
+  );
+
+export const CursorPagination = strictObject(
+  {
+    limit: Type.Integer({ minimum: 1, maximum: 100, description: 'Entries a page.' }),
+    nextCursor: nullable(
+      Type.String({
+        description: 'Send it as `after` to go on, now or later; null: nothing ever happened.',
+      }),
+    ),
+    hasMore: Type.Boolean({ description: 'Whether there may be more right now.' }),
+  },
+  { title: 'CursorPagination', description: 'Where in the stream this page ends.' },
+);
+
+export const cursorList = (entry: TSchema, title: string) =>
+  strictObject(
+    {
+      success: succeeded,
+      data: Type.Array(entry, { description: 'The entries of this page.' }),
+      meta: Meta,
+      pagination: CursorPagination,
     },
     { title },
   );

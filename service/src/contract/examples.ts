@@ -3,7 +3,7 @@ import type { Alliance, AllianceDetail } from './alliance.ts';
 import type { Blueprint } from './blueprint.ts';
 import type { Organisation } from './organisation.ts';
 import type { Status } from './status.ts';
-import type { CreatedWebhook, DeliveryDetail, Webhook } from './webhook.ts';
+import type { CreatedWebhook, Delivery, DeliveryDetail, Webhook } from './webhook.ts';
 
 export const exampleTime = '2026-11-20T12:00:00.000Z';
 export const exampleLaterTime = '2026-11-20T14:00:00.000Z';
@@ -123,7 +123,7 @@ const createdWebhook: CreatedWebhook = {
   secret: 'whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=',
 };
 
-const delivery: DeliveryDetail = {
+const deliveryRecord: Delivery = {
   id: exampleId,
   webhookId: exampleId,
   event: 'webhook.test',
@@ -133,6 +133,10 @@ const delivery: DeliveryDetail = {
   nextAttemptAt: null,
   createdAt: exampleTime,
   completedAt: exampleTime,
+};
+
+const delivery: DeliveryDetail = {
+  ...deliveryRecord,
   body: `{"id":"${exampleId}","event":"webhook.test","createdAt":"${exampleTime}","data":{"message":"This is a test. Your webhook works.","webhookId":"${exampleId}","sample":null}}`,
   attempts: [
     {
@@ -156,5 +160,6 @@ export const examples = {
   status,
   webhook,
   createdWebhook,
+  deliveryRecord,
   delivery,
 };

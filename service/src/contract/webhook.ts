@@ -103,10 +103,21 @@ const deliveryFields = {
   completedAt: nullable(time({ description: 'When it ended; null: it is pending.' })),
 };
 
+export const Delivery = strictObject(deliveryFields, {
+  title: 'Delivery',
+  description: 'What was, or is to be, sent to a webhook.',
+});
+export type Delivery = Static<typeof Delivery>;
+
 export const DeliveryDetail = strictObject(
   {
     ...deliveryFields,
-    body: Type.String({ description: 'The exact bytes that were sent, as text.' }),
+    body: nullable(
+      Type.String({
+        description:
+          'The exact bytes that are sent, as text. Null once the app may no longer have the event.',
+      }),
+    ),
     attempts: Type.Array(Attempt, { description: 'What was tried, oldest first.' }),
   },
   { title: 'DeliveryDetail', description: 'A delivery with its body and its attempts.' },

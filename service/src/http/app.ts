@@ -14,6 +14,9 @@ import { supportAllMethods, watchMethods } from './methods.ts';
 import { registerOpenApi, registerOpenApiRoute } from './openapi.ts';
 import { registerDirectory, type DirectoryDependencies } from './v1/directory.ts';
 import { registerStatus } from './v1/status.ts';
+import { registerDeliveries } from './v1/deliveries.ts';
+import { registerEvents } from './v1/events.ts';
+import { registerWebhookActions } from './v1/webhook-actions.ts';
 import { registerWebhooks, type WebhookDependencies } from './v1/webhooks.ts';
 import { validatorCompiler } from './validate.ts';
 
@@ -115,6 +118,9 @@ async function registerV1(v1: FastifyInstance, dependencies: AppDependencies): P
   registerStatus(v1, dependencies);
   registerOpenApiRoute(v1);
   registerDirectory(v1, dependencies);
+  registerEvents(v1, dependencies);
   registerWebhooks(v1, dependencies);
+  registerWebhookActions(v1, dependencies);
+  registerDeliveries(v1, dependencies);
   refuseOtherMethods();
 }

@@ -54,12 +54,13 @@ export function createResponseCache(revisions: Revisions, enabled = true): Respo
   };
 }
 
-/** The tag is strong and made of the content alone, so that every process gives the same one. */
+/** Content as bytes with their tag. */
 export function toEntry(revision: number, content: unknown): Entry {
-  const body = Buffer.from(JSON.stringify(content));
-  return {
-    revision,
-    body,
-    etag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 27)}"`,
-  };
+  return entryOf(revision, Buffer.from(JSON.stringify(content)));
+}
+
+/** The tag is strong and made of the bytes alone, so that every process gives the same one. */
+export function entryOf(revision: number, body: Buffer): Entry {
+  const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 27)}"`;
+  return { revision, body, etag };
 }

@@ -76,7 +76,7 @@ type TSchemaAndExample = { schema: TSchema; example: unknown };
 
 /** The `response` of a route schema. Reads say that they answer 304. */
 export function responses(
-  status: 200 | 201,
+  status: 200 | 201 | 202,
   description: string,
   body: TSchemaAndExample,
   errors: ErrorCode[],

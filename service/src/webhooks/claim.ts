@@ -77,7 +77,8 @@ export async function claim(database: Database, options: ClaimOptions): Promise<
     checked as materialized (
       select p.id, w.url, w.secret, e.created_at, e.data,
         case when w.previous_secret_expires_at > now() then w.previous_secret end as previous_secret,
-        coalesce(w.active and app_may_receive(e.audience, e.org_id, e.alliance_id, w.app_id), false) as allowed
+        coalesce(w.active and app_may_receive(e.audience, e.org_id, e.alliance_id, w.app_id), false) as allowed,
+        case when w.id is null then 'deletion' when w.active then 'permission' else 'deactivation' end as cancelled_by
       from due join pending_deliveries p on p.id = due.id
       left join webhooks w on w.id = p.webhook_id
       left join events e on e.id = p.event_id
@@ -93,11 +94,11 @@ export async function claim(database: Database, options: ClaimOptions): Promise<
     ),
     refused as (
       delete from pending_deliveries p using checked c where p.id = c.id and not c.allowed
-      returning p.id, p.event_id, p.event, p.webhook_id, p.attempt_count, p.created_at
+      returning p.id, p.event_id, p.event, p.webhook_id, p.attempt_count, p.created_at, c.cancelled_by
     ),
     cancelled as (
-      insert into deliveries (id, event_id, event, webhook_id, status, attempt_count, created_at)
-      select id, event_id, event, webhook_id, 'cancelled', attempt_count, created_at from refused
+      insert into deliveries (id, event_id, event, webhook_id, status, attempt_count, created_at, cancelled_by)
+      select id, event_id, event, webhook_id, 'cancelled', attempt_count, created_at, cancelled_by from refused
       returning 1
     )
     select round.*, l.id, l.lease_token as "leaseToken", l.webhook_id as "webhookId", l.event, l.trigger,

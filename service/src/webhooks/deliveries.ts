@@ -1,5 +1,5 @@
 /** Deliveries and their attempts, pending or ended, as their owner reads them. */
-import type { Attempt, DeliveryDetail } from '../contract/webhook.ts';
+import type { Attempt, Delivery, DeliveryDetail } from '../contract/webhook.ts';
 import { sql, type Executor } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
 import { renderBody } from './sign.ts';
@@ -14,8 +14,6 @@ type DeliveryRow = {
   next_attempt_at: Date | null;
   created_at: Date;
   completed_at: Date | null;
-  event_created_at: Date;
-  data: string;
 };
 
 type AttemptRow = {
@@ -29,23 +27,85 @@ type AttemptRow = {
   response_body: Buffer | null;
 };
 
-/** One delivery of a webhook with its body and attempts. Throws `not_found`. The caller has checked whose webhook it is. */
+export type DeliveryFilter = {
+  status?: Delivery['status'] | undefined;
+  event?: string | undefined;
+  /** By the time at which they were queued; the first included, the last not. */
+  since?: string | undefined;
+  until?: string | undefined;
+};
+
+const pendingColumns = sql`
+  id, webhook_id, event, event_id, 'pending' as status, attempt_count,
+  case when lease_token is null then due_at end as next_attempt_at, created_at, null::timestamptz as completed_at
+`;
+const endedColumns = sql`
+  id, webhook_id, event, event_id, status, attempt_count, null::timestamptz as next_attempt_at, created_at, completed_at
+`;
+
+/** One page of a webhook's deliveries, newest first, and how many there are. The caller has checked whose webhook it is. */
+export async function listDeliveries(
+  executor: Executor,
+  webhookId: string,
+  query: DeliveryFilter & { page: number; limit: number },
+): Promise<{ total: number; deliveries: Delivery[] }> {
+  const pending = sql`from pending_deliveries where ${conditions(webhookId, query, 'pending')}`;
+  const ended = sql`from deliveries where ${conditions(webhookId, query, 'ended')}`;
+  const { rows } = await sql<DeliveryRow & { total: number }>`
+    select totals.total, page.*
+    from (select (select count(*) ${pending}) + (select count(*) ${ended}) as total) totals
+    left join lateral (
+      select ${pendingColumns} ${pending} union all select ${endedColumns} ${ended}
+      order by id desc limit ${query.limit} offset ${(query.page - 1) * query.limit}
+    ) page on true
+    order by page.id desc
+  `.execute(executor);
+  const found = rows.filter((row) => row.id !== null);
+  return { total: rows[0]?.total ?? 0, deliveries: found.map(toRecord) };
+}
+
+function conditions(
+  webhookId: string,
+  { status, event, since, until }: DeliveryFilter,
+  table: 'pending' | 'ended',
+) {
+  const all = [sql`webhook_id = ${webhookId}`];
+  if (status === 'pending') all.push(table === 'pending' ? sql`true` : sql`false`);
+  else if (status !== undefined) all.push(table === 'ended' ? sql`status = ${status}` : sql`false`);
+  if (event !== undefined) all.push(sql`event = ${event}`);
+  // The id holds the time as well, so that only the partitions of those days are read; a day's slack for clocks.
+  if (since !== undefined) {
+    all.push(
+      sql`created_at >= ${since}::timestamptz`,
+      sql`id >= uuid_v7_floor(${since}::timestamptz - interval '1 day')`,
+    );
+  }
+  if (until !== undefined) {
+    all.push(
+      sql`created_at < ${until}::timestamptz`,
+      sql`id < uuid_v7_floor(${until}::timestamptz + interval '1 day')`,
+    );
+  }
+  return sql.join(all, sql` and `);
+}
+
+/** One delivery of a webhook with its attempts, and its body while the app may have the event. Throws `not_found`. The caller has checked whose webhook it is. */
 export async function readDelivery(
   executor: Executor,
+  appId: string,
   webhookId: string,
   id: string,
 ): Promise<DeliveryDetail> {
-  const { rows } = await sql<DeliveryRow>`
-    select d.*, e.created_at as event_created_at, e.data
+  const { rows } = await sql<
+    DeliveryRow & { event_created_at: Date; data: string; allowed: boolean }
+  >`
+    select d.*, e.created_at as event_created_at, e.data,
+      app_may_receive(e.audience, e.org_id, e.alliance_id, ${appId}) as allowed
     from (
-      select id, webhook_id, event, event_id, 'pending' as status, attempt_count,
-        case when lease_token is null then due_at end as next_attempt_at, created_at,
-        null::timestamptz as completed_at
-      from pending_deliveries
+      select ${pendingColumns} from pending_deliveries where id = ${id} and webhook_id = ${webhookId}
       union all
-      select id, webhook_id, event, event_id, status, attempt_count, null, created_at, completed_at from deliveries
+      select ${endedColumns} from deliveries where id = ${id} and webhook_id = ${webhookId}
     ) d join events e on e.id = d.event_id
-    where d.id = ${id} and d.webhook_id = ${webhookId}
   `.execute(executor);
   const [row] = rows;
   if (!row) throw new ServiceError('not_found');
@@ -53,10 +113,14 @@ export async function readDelivery(
     select number, trigger, started_at, duration_ms, status_code, error, response_headers, response_body
     from attempts where delivery_id = ${id} order by number
   `.execute(executor);
-  return { ...toRecord(row), body: bodyOf(row), attempts: attempts.map(toAttempt) };
+  return {
+    ...toRecord(row),
+    body: row.allowed ? bodyOf(row) : null,
+    attempts: attempts.map(toAttempt),
+  };
 }
 
-function toRecord(row: DeliveryRow): Omit<DeliveryDetail, 'body' | 'attempts'> {
+function toRecord(row: DeliveryRow): Delivery {
   return {
     id: row.id,
     webhookId: row.webhook_id,
@@ -70,7 +134,7 @@ function toRecord(row: DeliveryRow): Omit<DeliveryDetail, 'body' | 'attempts'> {
   };
 }
 
-function bodyOf(row: DeliveryRow): string {
+function bodyOf(row: DeliveryRow & { event_created_at: Date; data: string }): string {
   return renderBody({
     id: row.id,
     event: row.event,

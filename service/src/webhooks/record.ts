@@ -134,6 +134,7 @@ async function settleWebhooks(
     await cancelPending(
       tx,
       deactivated.map((row) => row.webhookId),
+      'deactivation',
     );
   return deactivated;
 }

@@ -52,7 +52,7 @@ export async function testWebhook(
       previousSecret: webhook.previous_secret,
     });
     await recordAttempts(database, [attempt], dependencies.deactivateAfter);
-    return await readDelivery(database, webhook.id, leased.id);
+    return await readDelivery(database, target.appId, webhook.id, leased.id);
   } finally {
     inFlight.release(webhook.id);
   }

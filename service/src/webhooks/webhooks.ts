@@ -12,7 +12,7 @@ import {
 import { checkWebhookUrl, type GuardOptions } from './guard.ts';
 import { generateSecret, type SecretBox } from './secrets.ts';
 
-type WebhookRow = {
+export type WebhookRow = {
   id: string;
   url: string;
   description: string | null;
@@ -28,9 +28,11 @@ type WebhookRow = {
   updated_at: Date;
 };
 
-const columns = sql`
+/** A webhook as its owner sees it, over the alias `w`; `toWebhook` reads it. */
+export const webhookColumns = sql`
   w.id, w.url, w.description, w.events, w.active, w.deactivated_at, w.deactivated_reason, w.last_success_at,
-  w.last_failure_at, w.exhausted_in_a_row, w.previous_secret_expires_at, w.created_at, w.updated_at
+  w.last_failure_at, w.exhausted_in_a_row, w.created_at, w.updated_at,
+  case when w.previous_secret_expires_at > now() then w.previous_secret_expires_at end as previous_secret_expires_at
 `;
 
 /** SPEC 4. */
@@ -60,7 +62,7 @@ export async function createWebhook(
   const { rows } = await sql<WebhookRow>`
     insert into webhooks as w (id, app_id, url, description, events, secret)
     values (${id}, ${appId}, ${input.url}, ${input.description ?? null}, ${input.events ?? null}::text[], ${secretBox.seal(secret, id)})
-    returning ${columns}
+    returning ${webhookColumns}
   `.execute(tx);
   const [row] = rows;
   if (!row) throw new Error('the webhook was not written');
@@ -126,13 +128,23 @@ export async function listWebhooks(
   const { rows } = await sql<WebhookRow & { total: number }>`
     select totals.total, page.* from (select count(*) as total from webhooks where app_id = ${appId}) totals
     left join lateral (
-      select ${columns} from webhooks w where w.app_id = ${appId}
+      select ${webhookColumns} from webhooks w where w.app_id = ${appId}
       order by w.id limit ${query.limit} offset ${(query.page - 1) * query.limit}
     ) page on true
     order by page.id
   `.execute(database);
   const found = rows.filter((row) => row.id !== null);
   return { total: rows[0]?.total ?? 0, webhooks: found.map(toWebhook) };
+}
+
+/** One of an app's webhooks. Throws `not_found`. */
+export async function readWebhook(executor: Executor, appId: string, id: string): Promise<Webhook> {
+  const { rows } = await sql<WebhookRow>`
+    select ${webhookColumns} from webhooks w where w.id = ${id} and w.app_id = ${appId}
+  `.execute(executor);
+  const [row] = rows;
+  if (!row) throw new ServiceError('not_found');
+  return toWebhook(row);
 }
 
 /** Whether the app has this webhook, and where it leads. Throws `not_found`. */
@@ -157,18 +169,22 @@ export async function deleteWebhook(tx: Transaction, appId: string, id: string):
   const { rows } =
     await sql`delete from webhooks where id = ${id} and app_id = ${appId} returning 1`.execute(tx);
   if (rows.length === 0) throw new ServiceError('not_found');
-  await cancelPending(tx, [id]);
+  await cancelPending(tx, [id], 'deletion');
 }
 
 /** Ends the pending deliveries of webhooks that get no more. Those under way end by themselves. */
-export async function cancelPending(tx: Transaction, webhookIds: string[]): Promise<void> {
+export async function cancelPending(
+  tx: Transaction,
+  webhookIds: string[],
+  reason: 'deactivation' | 'deletion',
+): Promise<void> {
   await sql`
     with ended as (
       delete from pending_deliveries where webhook_id = any(${webhookIds}::uuid[]) and lease_token is null
       returning id, event_id, event, webhook_id, attempt_count, created_at
     )
-    insert into deliveries (id, event_id, event, webhook_id, status, attempt_count, created_at)
-    select id, event_id, event, webhook_id, 'cancelled', attempt_count, created_at from ended
+    insert into deliveries (id, event_id, event, webhook_id, status, attempt_count, created_at, cancelled_by)
+    select id, event_id, event, webhook_id, 'cancelled', attempt_count, created_at, ${reason}::text from ended
   `.execute(tx);
 }
 
@@ -183,7 +199,7 @@ export async function requireSampleEvent(
   return { event: name as EventName, data: catalogue[name as EventName].sample };
 }
 
-function toWebhook(row: WebhookRow): Webhook {
+export function toWebhook(row: WebhookRow): Webhook {
   return {
     id: row.id,
     url: row.url,

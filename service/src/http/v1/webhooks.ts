@@ -1,54 +1,52 @@
 /** Routes that manage webhooks: an app sees and changes its own. */
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
 import type { Config } from '../../config.ts';
 import { meta, pagination } from '../../contract/envelope.ts';
 import { examples } from '../../contract/examples.ts';
 import { nullable, strictObject, uuid } from '../../contract/shapes.ts';
-import { CreatedWebhook, DeliveryDetail, Webhook } from '../../contract/webhook.ts';
-import { ServiceError } from '../../errors.ts';
+import { CreatedWebhook, Webhook } from '../../contract/webhook.ts';
 import { PageQuery } from '../../directory/list-query.ts';
-import { testWebhook, type TestDependencies } from '../../webhooks/test-webhook.ts';
-import { createWebhook, deleteWebhook, listWebhooks } from '../../webhooks/webhooks.ts';
+import type { TestDependencies } from '../../webhooks/test-webhook.ts';
+import { updateWebhook } from '../../webhooks/update-webhook.ts';
+import {
+  createWebhook,
+  deleteWebhook,
+  listWebhooks,
+  readWebhook,
+} from '../../webhooks/webhooks.ts';
 import { callerOf } from '../admit.ts';
-import { createRequestCounter, secondsUntil } from '../request-counter.ts';
 import { errorsOf, listOf, oneOf, responses } from '../responses.ts';
-import { keyedCacheControl } from '../send-entry.ts';
+import { common, config, noQuery, params, sendRead } from './webhook-route.ts';
 
 export type WebhookDependencies = Omit<TestDependencies, 'webhooks'> & {
   webhooks: Config['webhooks'];
 };
 
-const common = { tags: ['Webhooks'], security: [{ bearer: [] }, { apiKey: [] }] };
-const config = { scope: 'write:webhooks' } as const;
-const params = Type.Object({ id: uuid({ description: 'Of the webhook.' }) });
-const noQuery = Type.Object({}, { additionalProperties: false });
-/** SPEC 4. */
-const testsPerMinute = 10;
+const address = Type.String({
+  minLength: 1,
+  maxLength: 2048,
+  description: 'Where to send: https, no credentials, no fragment.',
+  examples: ['https://example.org/hooks'],
+});
+const events = Type.Array(
+  Type.String({ minLength: 1, maxLength: 100, examples: ['org.created'] }),
+  {
+    minItems: 1,
+    maxItems: 50,
+    uniqueItems: true,
+    description:
+      'Which events. Without it: every event that the app may have, later ones included.',
+  },
+);
+const note = Type.String({ maxLength: 500, description: 'A note for yourself.' });
 
 const NewWebhook = strictObject(
   {
-    url: Type.String({
-      minLength: 1,
-      maxLength: 2048,
-      description: 'Where to send: https, no credentials, no fragment.',
-      examples: ['https://example.org/hooks'],
-    }),
-    events: Type.Optional(
-      nullable(
-        Type.Array(Type.String({ minLength: 1, maxLength: 100, examples: ['org.created'] }), {
-          minItems: 1,
-          maxItems: 50,
-          uniqueItems: true,
-          description:
-            'Which events. Without it: every event that the app may have, later ones included.',
-        }),
-      ),
-    ),
-    description: Type.Optional(
-      nullable(Type.String({ maxLength: 500, description: 'A note for yourself.' })),
-    ),
+    url: address,
+    events: Type.Optional(nullable(events)),
+    description: Type.Optional(nullable(note)),
   },
   {
     title: 'NewWebhook',
@@ -63,23 +61,23 @@ const NewWebhook = strictObject(
   },
 );
 
-const TestRequest = strictObject(
+const WebhookChanges = strictObject(
   {
-    event: Type.Optional(
-      nullable(
-        Type.String({
-          minLength: 1,
-          maxLength: 100,
-          description: 'An event whose sample the test is to hold.',
-          examples: ['org.created'],
-        }),
-      ),
+    url: Type.Optional(address),
+    events: Type.Optional(nullable(events)),
+    description: Type.Optional(nullable(note)),
+    active: Type.Optional(
+      Type.Boolean({
+        description:
+          'True activates it again and clears the count of failures; false switches it off and ends what is pending.',
+      }),
     ),
   },
   {
-    title: 'WebhookTestRequest',
-    description: 'What a test is to hold.',
-    examples: [{ event: 'org.created' }],
+    title: 'WebhookChanges',
+    description: 'What to change; what is left out stays.',
+    minProperties: 1,
+    examples: [{ active: true }],
   },
 );
 
@@ -103,18 +101,18 @@ export function registerWebhooks(app: FastifyInstance, dependencies: WebhookDepe
           'Your webhooks.',
           listOf(Webhook, 'WebhookList', examples.webhook),
           errorsOf.keyed,
+          { conditional: true },
         ),
       },
     },
     async (request, reply) => {
       const found = await listWebhooks(database, callerOf(request).appId, request.query);
-      reply.header('cache-control', keyedCacheControl);
-      return {
+      return sendRead(request, reply, {
         success: true,
         data: found.webhooks,
         meta,
         pagination: pagination(request.query, found.total),
-      };
+      });
     },
   );
 
@@ -151,6 +149,62 @@ export function registerWebhooks(app: FastifyInstance, dependencies: WebhookDepe
     },
   );
 
+  routes.get(
+    '/webhooks/:id',
+    {
+      config,
+      schema: {
+        ...common,
+        operationId: 'getWebhook',
+        summary: 'Get one webhook',
+        description: 'Without its secret. Needs the scope `write:webhooks`.',
+        params,
+        querystring: noQuery,
+        response: responses(
+          200,
+          'The webhook.',
+          oneOf(Webhook, 'WebhookResponse', examples.webhook),
+          errorsOf.keyedResource,
+          { conditional: true },
+        ),
+      },
+    },
+    async (request, reply) => {
+      const data = await readWebhook(database, callerOf(request).appId, request.params.id);
+      return sendRead(request, reply, { success: true, data, meta });
+    },
+  );
+
+  routes.patch(
+    '/webhooks/:id',
+    {
+      config,
+      schema: {
+        ...common,
+        operationId: 'updateWebhook',
+        summary: 'Change a webhook',
+        description: 'Also activates and deactivates it. Needs the scope `write:webhooks`.',
+        params,
+        body: WebhookChanges,
+        querystring: noQuery,
+        response: responses(
+          200,
+          'The webhook as it is now.',
+          oneOf(Webhook, 'WebhookResponse', examples.webhook),
+          errorsOf.keyedResourceBody,
+        ),
+      },
+    },
+    async (request, reply) => {
+      const { appId } = callerOf(request);
+      const data = await database
+        .transaction()
+        .execute((tx) => updateWebhook(tx, appId, request.params.id, request.body, webhooks));
+      reply.header('cache-control', 'no-store');
+      return { success: true, data, meta };
+    },
+  );
+
   routes.delete(
     '/webhooks/:id',
     {
@@ -180,44 +234,6 @@ export function registerWebhooks(app: FastifyInstance, dependencies: WebhookDepe
       return { success: true, data: { id: request.params.id, deleted: true }, meta };
     },
   );
-
-  const limitTests = createTestLimit();
-  routes.post(
-    '/webhooks/:id/test',
-    {
-      config,
-      // A body is optional here; without one it is an empty object.
-      preValidation: async (request) => {
-        request.body ??= {};
-      },
-      schema: {
-        ...common,
-        operationId: 'testWebhook',
-        summary: 'Send a test',
-        params,
-        body: TestRequest,
-        querystring: noQuery,
-        description: `Sends \`webhook.test\` now, in one attempt, and answers with its record. At most ${testsPerMinute} a minute and app. Needs the scope \`write:webhooks\`.`,
-        response: responses(
-          200,
-          'The delivery, its attempt included.',
-          oneOf(DeliveryDetail, 'DeliveryResponse', examples.delivery),
-          [...errorsOf.keyedResourceBody, 'conflict'],
-        ),
-      },
-    },
-    async (request, reply) => {
-      limitTests(request);
-      const { appId } = callerOf(request);
-      const delivery = await testWebhook(dependencies, {
-        appId,
-        webhookId: request.params.id,
-        event: request.body.event ?? null,
-      });
-      reply.header('cache-control', 'no-store');
-      return { success: true, data: delivery, meta };
-    },
-  );
 }
 
 const DeletedWebhook = strictObject(
@@ -227,14 +243,3 @@ const DeletedWebhook = strictObject(
   },
   { title: 'DeletedWebhook', description: 'Says that a webhook is gone.' },
 );
-
-function createTestLimit() {
-  const count = createRequestCounter(testsPerMinute);
-  return (request: FastifyRequest): void => {
-    const { exceeded, resetAt } = count(callerOf(request).appId);
-    if (!exceeded) return;
-    throw new ServiceError('rate_limited', `More than ${testsPerMinute} tests in a minute.`, {
-      headers: { 'retry-after': String(secondsUntil(resetAt)) },
-    });
-  };
-}

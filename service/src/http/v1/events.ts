@@ -1,0 +1,99 @@
+/** GET /events: the pull side of webhooks. */
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
+import type { FastifyInstance } from 'fastify';
+import { Type } from 'typebox';
+import { cursorList, meta } from '../../contract/envelope.ts';
+import { examples, exampleId, exampleTime } from '../../contract/examples.ts';
+import { strictObject, time, uuid } from '../../contract/shapes.ts';
+import type { Database } from '../../database/database.ts';
+import { subscribableEvents } from '../../events/catalogue.ts';
+import { pullEvents, type EventPage } from '../../webhooks/pull-events.ts';
+import { callerOf } from '../admit.ts';
+import { errorsOf, responses } from '../responses.ts';
+import { entryOf } from '../response-cache.ts';
+import { keyedCacheControl, sendEntry } from '../send-entry.ts';
+
+const EventQuery = Type.Object(
+  {
+    after: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 64,
+        description:
+          'The `nextCursor` of an earlier answer. Without it, from the oldest that is kept.',
+      }),
+    ),
+    limit: Type.Integer({ minimum: 1, maximum: 100, default: 20, description: 'Entries a page.' }),
+    event: Type.Optional(
+      Type.Enum(subscribableEvents, { type: 'string', description: 'Only this event.' }),
+    ),
+  },
+  { additionalProperties: false },
+);
+
+const EventRecord = strictObject(
+  {
+    id: uuid({ description: 'Of the event; the `eventId` of its deliveries.' }),
+    event: Type.Enum(subscribableEvents, { type: 'string', description: 'Its name.' }),
+    createdAt: time({ description: 'When it happened.' }),
+    data: Type.Object(
+      {},
+      { additionalProperties: true, description: 'As in the delivery of this event.' },
+    ),
+  },
+  { title: 'EventRecord', description: 'Something that happened.' },
+);
+
+const example = {
+  success: true,
+  data: [
+    { id: exampleId, event: 'org.created', createdAt: exampleTime, data: examples.organisation },
+  ],
+  meta,
+  pagination: { limit: 20, nextCursor: 'MTo0Mg', hasMore: false },
+};
+
+export function registerEvents(app: FastifyInstance, { database }: { database: Database }): void {
+  app.withTypeProvider<TypeBoxTypeProvider>().get(
+    '/events',
+    {
+      config: { scope: 'read:events' },
+      schema: {
+        operationId: 'listEvents',
+        tags: ['Events'],
+        summary: 'List what happened',
+        description:
+          'The events that this app may have, in the order in which they were sent out: go on from `nextCursor` and none is missed. Of its organisation or alliance only what happened since the app was bound to it. Needs the scope `read:events`.',
+        security: [{ bearer: [] }, { apiKey: [] }],
+        querystring: EventQuery,
+        response: responses(
+          200,
+          'The events.',
+          { schema: cursorList(EventRecord, 'EventList'), example },
+          errorsOf.keyed,
+          { conditional: true },
+        ),
+      },
+    },
+    async (request, reply) => {
+      const { after = null, limit, event = null } = request.query;
+      const page = await pullEvents(database, callerOf(request).appId, { after, limit, event });
+      return sendEntry(
+        request,
+        reply,
+        entryOf(0, Buffer.from(render(page, limit))),
+        keyedCacheControl,
+      );
+    },
+  );
+}
+
+/** By hand, because `data` is JSON text already: parsing it would change its bytes. */
+function render({ events, nextCursor, hasMore }: EventPage, limit: number): string {
+  const data = events.map(
+    ({ id, event, createdAt, data: recorded }) =>
+      `{"id":"${id}","event":"${event}","createdAt":"${createdAt}","data":${recorded}}`,
+  );
+  const pagination = { limit, nextCursor, hasMore };
+  return `{"success":true,"data":[${data.join(',')}],"meta":${JSON.stringify(meta)},"pagination":${JSON.stringify(pagination)}}`;
+}

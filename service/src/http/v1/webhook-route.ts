@@ -1,0 +1,44 @@
+/** What the routes of one app's webhooks have in common. */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import { uuid } from '../../contract/shapes.ts';
+import { ServiceError } from '../../errors.ts';
+import { callerOf } from '../admit.ts';
+import { createRequestCounter, secondsUntil } from '../request-counter.ts';
+import { toEntry } from '../response-cache.ts';
+import { keyedCacheControl, sendEntry } from '../send-entry.ts';
+
+export const common = { tags: ['Webhooks'], security: [{ bearer: [] }, { apiKey: [] }] };
+export const config = { scope: 'write:webhooks' } as const;
+export const params = Type.Object({ id: uuid({ description: 'Of the webhook.' }) });
+export const deliveryParams = Type.Object({
+  id: uuid({ description: 'Of the webhook.' }),
+  deliveryId: uuid({ description: 'Of the delivery.' }),
+});
+export const noQuery = Type.Object({}, { additionalProperties: false });
+
+/** A read that differs from app to app: not cached here, but its caller may ask whether it has changed. */
+export function sendRead(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  content: object,
+): ReturnType<typeof sendEntry> {
+  return sendEntry(request, reply, toEntry(0, content), keyedCacheControl);
+}
+
+/** A route whose body is optional: without one it is an empty object. */
+export async function withEmptyBody(request: FastifyRequest): Promise<void> {
+  request.body ??= {};
+}
+
+/** Refuses more than `perMinute` of something for an app, in this process. */
+export function createAppLimit(perMinute: number, what: string): (request: FastifyRequest) => void {
+  const count = createRequestCounter(perMinute);
+  return (request) => {
+    const { exceeded, resetAt } = count(callerOf(request).appId);
+    if (!exceeded) return;
+    throw new ServiceError('rate_limited', `More than ${perMinute} ${what} in a minute.`, {
+      headers: { 'retry-after': String(secondsUntil(resetAt)) },
+    });
+  };
+}

@@ -1,0 +1,32 @@
+/** Gives a webhook a new secret. The old one stays valid while the two overlap. */
+import type { CreatedWebhook } from '../contract/webhook.ts';
+import { sql, type Transaction } from '../database/database.ts';
+import { ServiceError } from '../errors.ts';
+import { generateSecret, type SecretBox } from './secrets.ts';
+import { toWebhook, webhookColumns, type WebhookRow } from './webhooks.ts';
+
+/** SPEC 4: a day, at most a week. */
+export const overlapSecondsDefault = 86_400;
+export const overlapSecondsMax = 604_800;
+
+/** Returns the webhook with its new secret, this once. Throws `not_found`. */
+export async function rotateSecret(
+  tx: Transaction,
+  appId: string,
+  id: string,
+  overlapSeconds: number,
+  secretBox: SecretBox,
+): Promise<CreatedWebhook> {
+  const secret = generateSecret();
+  const overlaps = overlapSeconds > 0;
+  const { rows } = await sql<WebhookRow>`
+    update webhooks w
+    set previous_secret = case when ${overlaps} then w.secret end,
+      previous_secret_expires_at = case when ${overlaps} then now() + ${overlapSeconds} * interval '1 second' end,
+      secret = ${secretBox.seal(secret, id)}, updated_at = now()
+    where w.id = ${id} and w.app_id = ${appId} returning ${webhookColumns}
+  `.execute(tx);
+  const [row] = rows;
+  if (!row) throw new ServiceError('not_found');
+  return { ...toWebhook(row), secret };
+}

@@ -1,0 +1,167 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { bindApp } from '../src/access/bindings.ts';
+import { addManager, removeManager } from '../src/access/managers.ts';
+import { sql } from '../src/database/database.ts';
+import { findOrg } from '../src/directory/orgs.ts';
+import { publishEvent } from '../src/directory/publish-event.ts';
+import { recordEvent } from '../src/events/record-event.ts';
+import { fanOut } from '../src/webhooks/fan-out.ts';
+import { put } from './support/directory.ts';
+import { makeKey, startTestService, testPublicUrl } from './support/service.ts';
+
+// No worker: fan-out happens when a test says so.
+const service = await startTestService();
+const { database } = service;
+await put(database, 'orgs', [
+  { slug: 'acme', name: 'Acme' },
+  { slug: 'rival', name: 'Rival' },
+]);
+const acme = (await findOrg(database, 'acme'))!;
+const application = (id: string) => ({
+  id,
+  applicantHandle: 'h',
+  submittedAt: '2026-11-20T12:00:00.000Z',
+});
+
+const publish = (name: string, org: string, data: unknown = null) =>
+  database
+    .transaction()
+    .execute((tx) =>
+      publishEvent(tx, { name, org, alliance: null, data, publicUrl: testPublicUrl }),
+    );
+
+async function pull(key: string, query = '') {
+  const { status, body } = await service.call(`/events${query}`, { key });
+  assert.equal(status, 200);
+  return body as {
+    data: { id: string; event: string; data: any }[];
+    pagination: { nextCursor: string | null; hasMore: boolean };
+  };
+}
+
+test('the stream is empty at first, and a cursor goes on from where it ended', async () => {
+  const empty = await pull(service.key);
+  assert.deepEqual(
+    [empty.data, empty.pagination],
+    [[], { limit: 20, nextCursor: null, hasMore: false }],
+  );
+  const ids = [
+    await publish('org.created', 'acme'),
+    await publish('org.created', 'rival'),
+    await publish('org.created', 'acme'),
+  ];
+  assert.equal(
+    (await pull(service.key)).data.length,
+    0,
+    'what has not been fanned out is not there yet',
+  );
+  await fanOut(database);
+  const first = await pull(service.key, '?limit=2');
+  assert.deepEqual(
+    [first.data.map(({ id }) => id), first.pagination.hasMore],
+    [ids.slice(0, 2), true],
+  );
+  const second = await pull(service.key, `?limit=2&after=${first.pagination.nextCursor}`);
+  assert.deepEqual(
+    [second.data.map(({ id }) => id), second.pagination.hasMore],
+    [ids.slice(2), false],
+  );
+  const third = await pull(service.key, `?after=${second.pagination.nextCursor}`);
+  assert.deepEqual([third.data, third.pagination.nextCursor], [[], second.pagination.nextCursor]);
+  assert.equal((await pull(service.key, '?event=alliance.created')).data.length, 0);
+});
+
+test('an event that commits late is not skipped by who read on meanwhile', async () => {
+  const { pagination } = await pull(service.key, '?limit=100');
+  let commit: () => void = () => {};
+  let recorded: () => void = () => {};
+  const hasRecorded = new Promise<void>((resolve) => (recorded = resolve));
+  const mayCommit = new Promise<void>((resolve) => (commit = resolve));
+  const late = database.transaction().execute(async (tx) => {
+    const id = await recordEvent(tx, {
+      name: 'system.maintenance.disabled',
+      data: { since: '2026-11-20T12:00:00.000Z', endedAt: '2026-11-20T12:00:00.000Z' },
+    });
+    recorded();
+    await mayCommit;
+    return id;
+  });
+  await hasRecorded;
+  const early = await publish('org.created', 'acme');
+  await fanOut(database);
+  const first = await pull(service.key, `?after=${pagination.nextCursor}`);
+  assert.deepEqual(
+    first.data.map(({ id }) => id),
+    [early],
+  );
+  commit();
+  const lateId = await late;
+  await fanOut(database);
+  const second = await pull(service.key, `?after=${first.pagination.nextCursor}`);
+  assert.deepEqual(
+    second.data.map(({ id }) => id),
+    [lateId],
+  );
+});
+
+test('of its organisation an app sees what happened since it was bound, and only while it is', async () => {
+  const names = async (key: string) =>
+    (await pull(key, '?limit=100')).data
+      .filter(({ event }) => event === 'application.created')
+      .map(({ data }) => data.application.id);
+  const { key, appId, owner } = await makeKey(service);
+  await publish('application.created', 'acme', application('before'));
+  await fanOut(database);
+  const subject = { kind: 'organization', id: acme.id } as const;
+  const bind = () =>
+    database.transaction().execute(async (tx) => {
+      await addManager(tx, subject, owner);
+      await bindApp(tx, appId, subject);
+    });
+  await bind();
+  await publish('application.created', 'acme', application('during'));
+  await publish('application.created', 'rival', application('elsewhere'));
+  await fanOut(database);
+  assert.deepEqual(await names(key), ['during']);
+  assert.deepEqual(await names(service.key), [], 'an app without a binding');
+  await database.transaction().execute((tx) => removeManager(tx, subject, owner));
+  assert.deepEqual(await names(key), []);
+  await bind();
+  assert.deepEqual(await names(key), [], 'a new binding revives nothing');
+});
+
+test('organisations that are unlisted since are not in the stream, and neither are tests', async () => {
+  await put(database, 'orgs', [{ slug: 'shy', name: 'Shy' }]);
+  await publish('org.created', 'shy');
+  await fanOut(database);
+  const slugs = async () =>
+    (await pull(service.key, '?limit=100&event=org.created')).data.map(({ data }) => data.slug);
+  assert.ok((await slugs()).includes('shy'));
+  await put(database, 'orgs', [{ slug: 'shy', name: 'Shy', listed: false }]);
+  assert.ok(!(await slugs()).includes('shy'));
+  const { rows } = await sql<{
+    count: number;
+  }>`select count(*) from events where audience = 'webhook' and position is not null`.execute(
+    database,
+  );
+  assert.equal(rows[0]?.count, 0);
+});
+
+test('a cursor that no answer gave is refused', async () => {
+  for (const after of [
+    'x',
+    'MTow!',
+    Buffer.from('1:-1').toString('base64url'),
+    Buffer.from('2:1').toString('base64url'),
+    '9'.repeat(64),
+    '%00',
+  ]) {
+    const { status, body } = await service.call(`/events?after=${after}`);
+    assert.deepEqual([status, body.error.details.issues[0].path], [400, 'query.after'], after);
+  }
+  const { key } = await makeKey(service, { scopes: ['read:directory'] });
+  assert.deepEqual((await service.call('/events', { key })).body.error.details, {
+    requiredScope: 'read:events',
+  });
+});
