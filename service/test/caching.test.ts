@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openClient, sql } from '../src/database/database.ts';
+import { openCuttableDatabase } from './support/cuttable-database.ts';
 import { put } from './support/directory.ts';
 import { eventually } from './support/eventually.ts';
 import { rawRequest } from './support/raw-request.ts';
@@ -139,6 +140,21 @@ test('a change is seen within a second while the listening connections are broke
       async () => (await nameOf(service)) === name,
     );
   }
+});
+
+test('a change is seen within a second while the listening connection is silent but not broken', async () => {
+  const { opened, stall } = await openCuttableDatabase(service);
+  const deaf = await startTestService({
+    beside: { ...service, connection: opened.connection },
+  });
+  await nameOf(deaf);
+  await sql`update orgs set name = 'Heard' where slug = 'acme'`.execute(service.database);
+  await eventually(async () => (await nameOf(deaf)) === 'Heard');
+  stall();
+  await seenWithinASecond(
+    () => sql`update orgs set name = 'Unheard' where slug = 'acme'`.execute(service.database),
+    async () => (await nameOf(deaf)) === 'Unheard',
+  );
 });
 
 test('nothing is seen of a change before it is committed', async () => {

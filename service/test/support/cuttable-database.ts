@@ -1,4 +1,4 @@
-/** A test's database behind a proxy that can be cut: what a service sees when the server goes away. */
+/** A test's database behind a proxy that can be cut or stalled: what a service sees when the server goes away. */
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { after } from 'node:test';
@@ -11,14 +11,17 @@ export type CuttableDatabase = {
   /** Ends all connections, and takes no more. */
   cut: () => void;
   mend: () => void;
+  /** Keeps all connections, and lets nothing more through from the server. */
+  stall: () => void;
 };
 
-export async function openCuttableDatabase(): Promise<CuttableDatabase> {
-  const { connection } = await openTestDatabase();
+export async function openCuttableDatabase(behind?: TestDatabase): Promise<CuttableDatabase> {
+  const { connection } = behind ?? (await openTestDatabase());
   const { host, port, user, password, database } = openClient(connection, {
     applicationName: 'test',
   });
   const sockets = new Set<Socket>();
+  const fromServer = new Set<Socket>();
   let whole = true;
 
   const proxy = createServer((near) => {
@@ -27,6 +30,8 @@ export async function openCuttableDatabase(): Promise<CuttableDatabase> {
       return;
     }
     const far = host.startsWith('/') ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host);
+    fromServer.add(far);
+    far.on('close', () => fromServer.delete(far));
     for (const [socket, other] of [
       [near, far],
       [far, near],
@@ -64,6 +69,9 @@ export async function openCuttableDatabase(): Promise<CuttableDatabase> {
   return {
     opened: { database: pool, connection: through },
     cut,
+    stall: () => {
+      for (const far of fromServer) far.unpipe().pause();
+    },
     mend: () => {
       whole = true;
     },
