@@ -89,11 +89,11 @@ function hostName(text: string): string {
 
 function baseUrl(text: string): string {
   const url = URL.parse(text);
-  if (url && /^https?:$/.test(url.protocol) && !url.search && !url.hash && !url.username) {
-    return url.href.replace(/\/+$/, '');
-  }
+  const isPlain = url && !url.search && !url.hash && !url.username && !url.password;
+  if (isPlain && /^https?:$/.test(url.protocol)) return url.href.replace(/\/+$/, '');
+  // The value is not repeated: it may hold credentials.
   throw new Fault(
-    `must be an http or https address without query or credentials, not ${quote(text)}`,
+    'must be an http or https address without query or credentials',
     'https://directory.example.org',
   );
 }

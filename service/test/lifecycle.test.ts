@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { after, afterEach, suite, test } from 'node:test';
 import {
   connectInto,
+  embeddedOnly,
   isAlive,
   newDataDir,
   ready,
@@ -56,7 +57,7 @@ async function stopped(service: Command): Promise<void> {
   assert.equal(service.stderr, '');
 }
 
-suite('on one DATA_DIR', { timeout: 120_000 }, () => {
+suite('on one DATA_DIR', { timeout: 170_000, skip: embeddedOnly }, () => {
   let firstKey = '';
 
   test('a first start loads the demo and prints the address, a key and a curl line that works', async () => {

@@ -1,10 +1,20 @@
 /** Makes the embedded database's files, once. `embedded-server.ts` runs a server on them. */
 import { spawnSync } from 'node:child_process';
-import { lchown, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  cp,
+  lchown,
+  mkdir,
+  mkdtemp,
+  readFile,
+  rename,
+  rm,
+  writeFile,
+} from 'node:fs/promises';
 import { join } from 'node:path';
 import { StartError } from '../errors.ts';
 import { explainErrors, type Place } from './embedded-place.ts';
-import { asUser } from './embedded-programs.ts';
+import { asUser, type Programs } from './embedded-programs.ts';
 import { exists, unfinishedName } from './unfinished.ts';
 
 /** A single step of it takes about a second. */
@@ -25,13 +35,28 @@ async function makeCluster(place: Place): Promise<void> {
   try {
     await mkdir(unfinished, { mode: 0o700 });
     if (place.user) await lchown(unfinished, place.user.uid, place.user.gid);
-    initialise(place, unfinished);
+    await withPlainPath(place, (programs) => initialise({ ...place, programs }, unfinished));
     await writeFile(join(unfinished, 'pg_hba.conf'), 'local all orgdir scram-sha-256\n');
     await rename(unfinished, place.clusterDir);
   } catch (error) {
     await rm(unfinished, { recursive: true, force: true, maxRetries: 5 });
     // Another first start was faster, and its database is as good.
     if (!(await isMade(place))) throw error;
+  }
+}
+
+/** initdb hands its own path to a shell, between double quotes. */
+const specialInShell = /["$`\\]/;
+
+async function withPlainPath(place: Place, act: (programs: Programs) => void): Promise<void> {
+  if (!specialInShell.test(place.programs.folder)) return act(place.programs);
+  const plain = await mkdtemp('/tmp/orgdir-initdb-');
+  try {
+    await chmod(plain, 0o755);
+    await cp(place.programs.folder, plain, { recursive: true, verbatimSymlinks: true });
+    act({ ...place.programs, folder: plain });
+  } finally {
+    await rm(plain, { recursive: true, force: true });
   }
 }
 

@@ -10,6 +10,11 @@ import { eventually } from './eventually.ts';
 
 const commandFile = fileURLToPath(new URL('../../src/cli.ts', import.meta.url));
 
+/** For tests about the embedded database: why they do not run a second time on a server of the operator's. */
+export const embeddedOnly = process.env['DATABASE_URL']
+  ? 'about the embedded database, which DATABASE_URL leaves out; the run without it has these'
+  : false;
+
 export type Ended = { code: number | null; signal: NodeJS.Signals | null };
 export type Command = {
   pid: number;

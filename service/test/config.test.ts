@@ -1,0 +1,136 @@
+/** Each variable of the environment: what it may be, and the one line that tells what it may not. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { loadConfig } from '../src/config.ts';
+import { runCommand } from './support/command.ts';
+
+const key = Buffer.alloc(32, 1).toString('base64');
+
+const bad: Record<string, string[]> = {
+  HOST: ['a host', 'http://127.0.0.1', '-/-'],
+  PORT: ['-1', '65536', '3e3', '0x10', 'http', '3000.5', '99999999999'],
+  PUBLIC_URL: [
+    'directory',
+    'ftp://a.example',
+    'https://u:p@a.example',
+    'https://a.example/?x=1',
+    'https://a.example/#x',
+  ],
+  SERVICE_NAME: ['two words', 'Ünï', '1st', 'a'.repeat(41), 'X-Y', 'a\r\nb'],
+  DATABASE_URL: ['mysql://a/b', 'localhost', 'postgres://a:99999/b'],
+  SECRET_KEY: [
+    'short',
+    key.slice(1),
+    `${key},`,
+    `${key},short`,
+    Buffer.alloc(31).toString('base64'),
+  ],
+  ROLES: ['API', 'api,', 'api;worker', 'scheduler'],
+  WEBHOOK_ALLOWED_NETWORKS: [
+    '127.0.0.1',
+    '127.0.0.0/33',
+    '::1/129',
+    'localhost',
+    '10.0.0.0/8;::1/128',
+  ],
+  WEBHOOK_ALLOW_HTTP: ['yes', '1', 'TRUE'],
+  WEBHOOK_TIMEOUT_MS: ['99', '30001', '1s'],
+  WEBHOOK_RETRY_BASE_MS: ['0', '-5', '3600001'],
+  WEBHOOK_RETRY_FACTOR: ['0', '101', '1.5'],
+  WEBHOOK_DEACTIVATE_AFTER: ['0', '1000001', 'never'],
+  RETENTION_DAYS: ['0', '3651', '30d'],
+  RATE_LIMIT_PER_MINUTE: ['-1', 'off', '1000000001'],
+  TRUST_PROXY: ['true', '10.0.0.1', '10.0.0.0/8 10.1.0.0/16'],
+  LOG_LEVEL: ['INFO', 'verbose', '30'],
+};
+
+for (const [name, values] of Object.entries(bad)) {
+  test(`a bad ${name} is told in one line with its fault and an example`, () => {
+    for (const value of values) {
+      assert.throws(
+        () => loadConfig({ [name]: value }),
+        (error: Error) => {
+          assert.equal(error.name, 'StartError');
+          assert.match(
+            error.message,
+            new RegExp(
+              `^${name} must be? .+, for example \\S.*$|^${name} must hold .+, for example \\S.*$`,
+            ),
+          );
+          assert.ok(!error.message.includes('\n'));
+          return true;
+        },
+        `${name}=${value}`,
+      );
+    }
+  });
+
+  test(`an example that the line about ${name} gives is right`, () => {
+    const line = messageOf({ [name]: values[0] ?? '' });
+    const example = line.split(', for example ').at(-1) ?? '';
+    if (name === 'SECRET_KEY')
+      return assert.match(example, /^the output of: openssl rand -base64 32$/);
+    assert.doesNotThrow(() => loadConfig({ [name]: example }));
+  });
+}
+
+function messageOf(env: Record<string, string>): string {
+  try {
+    loadConfig(env);
+  } catch (error) {
+    return (error as Error).message;
+  }
+  return assert.fail('it was taken');
+}
+
+test('a value with a secret in it is not repeated', () => {
+  const secret = 'hunter2hunter2';
+  for (const name of ['DATABASE_URL', 'SECRET_KEY', 'PUBLIC_URL'])
+    assert.doesNotMatch(messageOf({ [name]: `https://user:${secret}@db.example/x` }), /hunter2/);
+});
+
+test('nothing set gives the defaults of the manual, and an empty variable is one that is not set', () => {
+  const config = loadConfig({});
+  assert.equal(config.publicUrl, 'http://127.0.0.1:3000');
+  assert.equal(config.databaseUrl, null);
+  assert.equal(config.secretKeys, null);
+  assert.deepEqual([...config.roles], ['api', 'worker']);
+  assert.deepEqual(config.webhooks, {
+    allowedNetworks: [],
+    allowHttp: false,
+    timeoutMs: 10_000,
+    retryBaseMs: 10_000,
+    retryFactor: 6,
+    deactivateAfter: 5,
+  });
+  assert.equal(config.retentionDays, 30);
+  assert.equal(config.rateLimitPerMinute, 600);
+  const empty = Object.fromEntries(Object.keys(bad).map((name) => [name, ' ']));
+  assert.deepEqual(loadConfig(empty), config);
+});
+
+test('the edges of each range are taken', () => {
+  const least = loadConfig({ PORT: '0', WEBHOOK_TIMEOUT_MS: '100', RATE_LIMIT_PER_MINUTE: '0' });
+  assert.deepEqual([least.port, least.webhooks.timeoutMs, least.rateLimitPerMinute], [0, 100, 0]);
+  const most = loadConfig({ PORT: '65535', WEBHOOK_TIMEOUT_MS: '30000', RETENTION_DAYS: '3650' });
+  assert.deepEqual(
+    [most.port, most.webhooks.timeoutMs, most.retentionDays],
+    [65_535, 30_000, 3650],
+  );
+  assert.equal(loadConfig({ SECRET_KEY: `${key}, ${key}` }).secretKeys?.length, 2);
+  assert.equal(loadConfig({ HOST: '::1' }).publicUrl, 'http://[::1]:3000');
+  assert.equal(
+    loadConfig({ PUBLIC_URL: 'https://a.example/base/' }).publicUrl,
+    'https://a.example/base',
+  );
+});
+
+test('the process ends with that line alone, and not with 0', { timeout: 30_000 }, async () => {
+  const { code, stdout, stderr } = await runCommand(['serve'], { env: { PORT: 'http' } });
+  assert.equal(code, 1);
+  assert.equal(stdout, '');
+  assert.equal(
+    stderr,
+    'PORT must be a whole number from 0 to 65535, not "http", for example 3000\n',
+  );
+});

@@ -1,0 +1,309 @@
+/** First starts that are killed, race or meet odd folders. */
+import assert from 'node:assert/strict';
+import { chmod, mkdir, readdir, stat, symlink, watch, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { after, afterEach, test } from 'node:test';
+import {
+  connectInto,
+  embeddedOnly,
+  isAlive,
+  newDataDir,
+  ready,
+  removeDataDir,
+  runCommand,
+  serverPid,
+  startCommand,
+  type Command,
+} from './support/command.ts';
+import { eventually } from './support/eventually.ts';
+
+const options = { timeout: 90_000, skip: embeddedOnly };
+const isRoot = process.getuid?.() === 0;
+const rootOnly = isRoot ? embeddedOnly : 'only root runs the database as another user';
+const dataDirs: string[] = [];
+const started: Command[] = [];
+
+async function freshDataDir(name?: string): Promise<string> {
+  const dataDir = await newDataDir(name);
+  dataDirs.push(dataDir);
+  return dataDir;
+}
+
+function serve(dataDir: string, ...args: string[]): Command {
+  const service = startCommand(['serve', ...args], { env: { DATA_DIR: dataDir } });
+  started.push(service);
+  return service;
+}
+
+afterEach(async () => {
+  for (const { pid, ended } of started.splice(0)) {
+    if (isAlive(pid)) process.kill(pid, 'SIGKILL');
+    await ended;
+  }
+});
+after(() => Promise.all(dataDirs.map(removeDataDir)));
+
+async function totals({ url, key }: { url: string; key: string }): Promise<number[]> {
+  const lists = ['orgs', 'alliances', 'blueprints'].map(async (kind) => {
+    const response = await fetch(`${url}/api/v1/${kind}?limit=1`, {
+      headers: { authorization: `Bearer ${key}` },
+    });
+    return ((await response.json()) as any).pagination.total as number;
+  });
+  return Promise.all(lists);
+}
+
+async function stop(service: Command, dataDir: string): Promise<void> {
+  service.signal('SIGTERM');
+  assert.deepEqual(await service.ended, { code: 0, signal: null }, service.stderr);
+  assert.equal(await serverPid(dataDir), null);
+}
+
+/** Resolves once a name that fits appears in the folder. */
+async function appears(folder: string, pattern: RegExp): Promise<void> {
+  for await (const { filename } of watch(folder)) if (filename && pattern.test(filename)) return;
+}
+
+async function asks(dataDir: string, query: string): Promise<boolean> {
+  const client = await connectInto(dataDir).catch(() => null);
+  const answer = await client?.query(query).catch(() => null);
+  await client?.end().catch(() => {});
+  return answer?.rowCount === 1;
+}
+
+const moments: [string, (dataDir: string) => Promise<unknown>][] = [
+  ['while the database is made', (dataDir) => appears(dataDir, /^postgres\..+unfinished$/)],
+  ['when the database has just been made', (dataDir) => appears(dataDir, /^postgres$/)],
+  ['while the server starts', (dataDir) => appears(dataDir, /^postgres\.log$|^run$/)],
+  [
+    'while migrations run',
+    (dataDir) =>
+      eventually(() =>
+        asks(dataDir, `select 1 where to_regclass('orgdir.migrations') is not null`),
+      ),
+  ],
+  [
+    'while the demo loads',
+    (dataDir) =>
+      eventually(() =>
+        asks(
+          dataDir,
+          `select distinct 1 from pg_locks where relation = to_regclass('orgdir.orgs') and mode = 'RowExclusiveLock'`,
+        ),
+      ),
+  ],
+  ['just before the demo is committed', (dataDir) => appears(dataDir, /^demo-key$/)],
+];
+
+test(
+  'a first start that is killed again and again is completed by the next one',
+  options,
+  async () => {
+    const dataDir = await freshDataDir();
+    await mkdir(dataDir);
+    for (const [moment, comes] of moments) {
+      const reached = comes(dataDir);
+      const service = serve(dataDir);
+      await Promise.race([
+        reached,
+        service.ended.then(() => assert.fail(`ended ${moment}: ${service.stderr}`)),
+      ]);
+      service.signal('SIGKILL');
+      assert.equal((await service.ended).signal, 'SIGKILL', moment);
+      assert.doesNotMatch(
+        service.stdout,
+        /Serving at/,
+        `${moment}: it was no longer the first start`,
+      );
+    }
+    const last = serve(dataDir);
+    const found = await ready(last);
+    assert.deepEqual(await totals(found), [320, 33, 803]);
+    await stop(last, dataDir);
+    const left = (await readdir(dataDir)).filter((name) => name.includes('unfinished'));
+    assert.deepEqual(left, [], 'nothing half-made is left');
+  },
+);
+
+test(
+  'of two first starts at the same moment one serves and the other says why not',
+  options,
+  async () => {
+    const dataDir = await freshDataDir();
+    const both = [serve(dataDir), serve(dataDir)];
+    const outcomes = both.map((service) =>
+      Promise.race([ready(service).catch(() => null), service.ended.then(() => null)]),
+    );
+    const refused = await Promise.race(
+      both.map(async (service) => {
+        await service.ended;
+        return service;
+      }),
+    );
+    assert.match(refused.stderr, /^DATA_DIR \S+ is in use by another orgdir .+\n$/);
+    assert.equal((await refused.ended).code, 1);
+    const served = (await Promise.all(outcomes)).filter((outcome) => outcome !== null);
+    assert.equal(served.length, 1);
+    assert.deepEqual(await totals(served[0]!), [320, 33, 803]);
+    await stop(
+      both.find((service) => service !== refused)!,
+      dataDir,
+    );
+  },
+);
+
+test('--no-demo leaves the demo out for good', options, async () => {
+  const dataDir = await freshDataDir();
+  const first = serve(dataDir, '--no-demo');
+  await first.waitFor(/^Serving at (\S+)/m);
+  await stop(first, dataDir);
+  assert.doesNotMatch(first.stdout, /Demo key|Try it/);
+  const later = serve(dataDir);
+  const [, url] = await later.waitFor(/^Serving at (\S+)/m);
+  const { data } = (await (await fetch(`${url}/api/v1/status`)).json()) as any;
+  assert.deepEqual(data.counts, { orgs: 0, alliances: 0, blueprints: 0 });
+  await stop(later, dataDir);
+  assert.doesNotMatch(later.stdout, /Demo key/);
+});
+
+test('the demo does not mix with a directory that was imported first', options, async () => {
+  const dataDir = await freshDataDir();
+  const input = `${JSON.stringify({ name: 'Ours' })}\n`;
+  const imported = await runCommand(['import', 'orgs', '-'], { env: { DATA_DIR: dataDir }, input });
+  assert.equal(imported.code, 0, imported.stderr);
+  const service = serve(dataDir);
+  const [, url] = await service.waitFor(/^Serving at (\S+)/m);
+  const { data } = (await (await fetch(`${url}/api/v1/status`)).json()) as any;
+  assert.deepEqual(data.counts, { orgs: 1, alliances: 0, blueprints: 0 });
+  await stop(service, dataDir);
+});
+
+const longName = `${'long name/'.repeat(14)}end`;
+for (const [what, name] of [
+  ['spaces, quotes, commas and Unicode', `it's "my", dätä \\ dir`],
+  ['more bytes than a socket path may have', longName],
+] as const) {
+  test(
+    `a DATA_DIR of ${what} works, and every secret in it is its owner's alone`,
+    options,
+    async () => {
+      const dataDir = await freshDataDir(name);
+      const env = { DATA_DIR: dataDir };
+      const made = await runCommand(['apps', 'create', '--name', 'A', '--owner', 'a@example.org'], {
+        env,
+      });
+      assert.equal(made.code, 0, made.stderr);
+      const service = serve(dataDir, '--no-demo');
+      await service.waitFor(/^Serving at/m);
+      const listed = await runCommand(['apps', 'list'], { env: { ...env, TMPDIR: '/var/tmp' } });
+      assert.match(listed.stdout, /a@example\.org/, listed.stderr);
+      await writeFile(join(dataDir, 'of-the-operator'), '');
+      for (const entry of await readdir(dataDir)) {
+        const { mode } = await stat(join(dataDir, entry));
+        const open = entry.startsWith('programs-') || entry === 'of-the-operator';
+        if (!open) assert.equal(mode & 0o077, 0, `${entry} has mode ${(mode & 0o777).toString(8)}`);
+      }
+      assert.equal((await stat(dataDir)).mode & 0o066, 0);
+      await stop(service, dataDir);
+      const sockets = (await readdir('/tmp')).filter((entry) => /^orgdir-\w{6}$/.test(entry));
+      const own = await Promise.all(
+        sockets.map((entry) => readdir(`/tmp/${entry}`).catch(() => [])),
+      );
+      assert.ok(
+        own.every((entries) => entries.length > 0),
+        'no empty socket folder is left in /tmp',
+      );
+    },
+  );
+}
+
+test('a DATA_DIR under another name is the same DATA_DIR', options, async () => {
+  const dataDir = await freshDataDir();
+  const service = serve(dataDir, '--no-demo');
+  await service.waitFor(/^Serving at/m);
+  const other = join(dirname(dataDir), 'link');
+  await symlink(dataDir, other);
+  const second = await runCommand(['serve'], { env: { DATA_DIR: other } });
+  assert.equal(second.code, 1);
+  assert.match(second.stderr, /^DATA_DIR \S+ is in use by another orgdir .+\n$/);
+  assert.notEqual(await serverPid(dataDir), null, 'its pid file is still there');
+  await stop(service, dataDir);
+});
+
+test('a pid file that names another living program is no running database', options, async () => {
+  const dataDir = await freshDataDir();
+  const env = { DATA_DIR: dataDir };
+  assert.equal((await runCommand(['migrate'], { env })).code, 0);
+  // As after a reboot: the number belongs to something else by now, here to this test.
+  const pidFile = join(dataDir, 'postgres/postmaster.pid');
+  await writeFile(
+    pidFile,
+    `${process.pid}\n${dataDir}/postgres\n1\n5432\n${dataDir}/run\n\n\nready\n`,
+  );
+  const again = await runCommand(['migrate'], { env });
+  assert.equal(again.code, 0, again.stderr);
+  assert.equal(await serverPid(dataDir), null);
+});
+
+test(
+  'folders above DATA_DIR that have to be made let the database pass',
+  { ...options, skip: rootOnly },
+  async () => {
+    const dataDir = await freshDataDir('not/there/yet');
+    const made = await runCommand(['migrate'], { env: { DATA_DIR: dataDir } });
+    assert.equal(made.code, 0, made.stderr);
+  },
+);
+
+test(
+  'a DATA_DIR that was there keeps what its mode allows',
+  { ...options, skip: rootOnly },
+  async () => {
+    const dataDir = await freshDataDir();
+    await mkdir(dataDir);
+    await chmod(dataDir, 0o1777);
+    const made = await runCommand(['migrate'], { env: { DATA_DIR: dataDir } });
+    assert.equal(made.code, 0, made.stderr);
+    assert.equal((await stat(dataDir)).mode & 0o7777, 0o1777);
+  },
+);
+
+test('a DATA_DIR that cannot be used is told in one line', options, async () => {
+  const dataDir = await freshDataDir();
+  await writeFile(dataDir, 'a file');
+  const inFile = await runCommand(['migrate'], { env: { DATA_DIR: dataDir } });
+  assert.equal(inFile.code, 1);
+  assert.match(
+    inFile.stderr,
+    /^DATA_DIR \S+ cannot be used \(ENOTDIR\); .+ example DATA_DIR=\.\/data\n$/,
+  );
+  const folder = await freshDataDir();
+  await mkdir(join(folder, 'postgres/own'), { recursive: true });
+  const foreign = await runCommand(['migrate'], { env: { DATA_DIR: folder } });
+  assert.equal(foreign.code, 1);
+  assert.match(foreign.stderr, /^\S+\/postgres is there and holds no database; .+\n$/);
+});
+
+test(
+  'a DATA_DIR out of reach for the database is told in one line',
+  { ...options, skip: rootOnly },
+  async () => {
+    const dataDir = await freshDataDir('closed/data');
+    await mkdir(dirname(dataDir), { mode: 0o700 });
+    const refused = await runCommand(['migrate'], { env: { DATA_DIR: dataDir } });
+    assert.equal(refused.code, 1);
+    assert.match(
+      refused.stderr,
+      /^DATA_DIR \S+ is out of reach for the user \S+, .+ example DATA_DIR=\/var\/lib\/orgdir\n$/,
+    );
+  },
+);
+
+test('a secret that is not one any more stops the start, and is kept', options, async () => {
+  const dataDir = await freshDataDir();
+  await mkdir(dataDir);
+  await writeFile(join(dataDir, 'database-password'), '\n');
+  const refused = await runCommand(['migrate'], { env: { DATA_DIR: dataDir } });
+  assert.equal(refused.code, 1);
+  assert.match(refused.stderr, /^\S+database-password does not hold 32 bytes in base64; .+\n$/);
+});
