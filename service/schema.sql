@@ -362,15 +362,17 @@ table webhooks
   webhooks_url_check: CHECK ((length(url) <= 2048))
   CREATE INDEX webhooks_by_app ON orgdir.webhooks USING btree (app_id, id)
 
-CREATE OR REPLACE FUNCTION orgdir.app_may_receive(audience text, event_org uuid, event_alliance uuid, app uuid)
+CREATE OR REPLACE FUNCTION orgdir.app_may_receive(audience text, event_org uuid, event_alliance uuid, event_created timestamp with time zone, app uuid)
  RETURNS boolean
  LANGUAGE sql
  STABLE
 AS $function$
   select case audience
     when 'global' then event_org is null or exists (select from orgs where id = event_org and listed)
-    when 'organization' then exists (select from bindings where app_id = app and org_id = event_org)
-    when 'alliance' then exists (select from bindings where app_id = app and alliance_id = event_alliance)
+    when 'organization' then exists (
+      select from bindings where app_id = app and org_id = event_org and created_at <= event_created)
+    when 'alliance' then exists (
+      select from bindings where app_id = app and alliance_id = event_alliance and created_at <= event_created)
     when 'webhook' then true
     else false
   end

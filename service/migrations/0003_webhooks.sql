@@ -141,13 +141,16 @@ begin
 end $$;
 
 -- Who may have an event: the one rule for fan-out, for every attempt, and for reading what was sent.
--- The role of an app's owner needs no look: a binding ends with it.
-create function app_may_receive(audience text, event_org uuid, event_alliance uuid, app uuid)
+-- The role of an app's owner needs no look: a binding ends with it. A binding opens what happens from
+-- then on, so that a new one revives nothing of an old one.
+create function app_may_receive(audience text, event_org uuid, event_alliance uuid, event_created timestamptz, app uuid)
 returns boolean language sql stable as $$
   select case audience
     when 'global' then event_org is null or exists (select from orgs where id = event_org and listed)
-    when 'organization' then exists (select from bindings where app_id = app and org_id = event_org)
-    when 'alliance' then exists (select from bindings where app_id = app and alliance_id = event_alliance)
+    when 'organization' then exists (
+      select from bindings where app_id = app and org_id = event_org and created_at <= event_created)
+    when 'alliance' then exists (
+      select from bindings where app_id = app and alliance_id = event_alliance and created_at <= event_created)
     when 'webhook' then true
     else false
   end

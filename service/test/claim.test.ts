@@ -18,17 +18,15 @@ const deactivateAfter = 5;
 const leaseMs = 60_000;
 
 const publish = () =>
-  database
-    .transaction()
-    .execute((tx) =>
-      publishEvent(tx, {
-        name: 'org.created',
-        org: 'acme',
-        alliance: null,
-        data: null,
-        publicUrl: testPublicUrl,
-      }),
-    );
+  database.transaction().execute((tx) =>
+    publishEvent(tx, {
+      name: 'org.created',
+      org: 'acme',
+      alliance: null,
+      data: null,
+      publicUrl: testPublicUrl,
+    }),
+  );
 const claimAll = (
   options: { leaseMs?: number; inFlight?: Map<string, number>; room?: number } = {},
 ) => claim(database, { room: 100, inFlight: new Map(), cursor: roundStart, leaseMs, ...options });
@@ -152,6 +150,43 @@ test('a claim that looks at some of the webhooks goes on behind them the next ti
   assert.deepEqual([second.deliveries.length, second.nextCursor], [12, null]);
 });
 
+test('where the room is short, webhooks with a backlog take turns', async () => {
+  await clear();
+  const webhooks = [await register(), await register(), await register()];
+  for (let index = 0; index < 8; index += 1) await publish();
+  await fanOut(database);
+  const served: (string | undefined)[] = [];
+  let cursor = roundStart;
+  for (let turn = 0; turn < 3; turn += 1) {
+    const { deliveries, nextCursor } = await claim(database, {
+      room: 4,
+      inFlight: new Map(),
+      cursor,
+      leaseMs,
+    });
+    assert.equal(deliveries.length, 4);
+    served.push(deliveries[0]?.webhookId);
+    cursor = nextCursor ?? roundStart;
+  }
+  assert.deepEqual(served, webhooks.toSorted());
+});
+
+test('many webhooks make a batch of events smaller, and each event still goes to all of them', async () => {
+  await clear();
+  const count = 5_001;
+  await sql`
+    insert into webhooks (id, app_id, url, secret)
+    select uuid_v7(), ${service.appId}, 'https://example.org/', '' from generate_series(1, ${count})
+  `.execute(database);
+  for (let index = 0; index < 12; index += 1) await publish();
+  const batches = [await fanOut(database), await fanOut(database), await fanOut(database)];
+  assert.deepEqual(batches, [
+    { events: 9, deliveries: 9 * count },
+    { events: 3, deliveries: 3 * count },
+    { events: 0, deliveries: 0 },
+  ]);
+});
+
 test('a lease that ran out is an interrupted attempt; the worker that wakes too late records nothing', async () => {
   await clear();
   await register();
@@ -230,7 +265,8 @@ test('days past keeping are dropped whole, unless a pending delivery needs one',
   await sql`select ensure_partitions(current_date - 41, current_date - 39)`.execute(database);
   await sql`
     with old as (select uuid_v7(now() - interval '40 days') as id),
-    event as (insert into events (id, name, audience, data, created_at) select id, 'org.created', 'global', '{}', now() - interval '40 days' from old returning id)
+    event as (insert into events (id, name, audience, data, created_at, position)
+      select id, 'org.created', 'global', '{}', now() - interval '40 days', nextval('event_positions') from old returning id)
     update pending_deliveries set event_id = event.id from event
   `.execute(database);
   const kept = await turnPartitions(database, 30);
@@ -246,4 +282,18 @@ test('days past keeping are dropped whole, unless a pending delivery needs one',
   await sql`delete from pending_deliveries`.execute(database);
   assert.ok((await turnPartitions(database, 30)).includes(`events_${day}`));
   assert.deepEqual(await turnPartitions(database, 30), []);
+});
+
+test('days past keeping stay while an event in them waits for its fan-out', async () => {
+  await clear();
+  await sql`select ensure_partitions(current_date - 41, current_date - 39)`.execute(database);
+  const { rows } = await sql<{ day: string }>`
+    insert into events (id, name, audience, data)
+    select uuid_v7(old.at), 'org.created', 'global', '{}' from (select now() - interval '40 days' as at) old
+    returning to_char((now() - interval '40 days') at time zone 'utc', 'YYYYMMDD') as day
+  `.execute(database);
+  const partition = `events_${rows[0]?.day}`;
+  assert.ok(!(await turnPartitions(database, 30)).includes(partition));
+  assert.equal((await fanOut(database)).events, 1);
+  assert.ok((await turnPartitions(database, 30)).includes(partition));
 });

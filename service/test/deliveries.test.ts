@@ -4,9 +4,11 @@ import { test } from 'node:test';
 import { Webhook as StandardWebhook } from 'standardwebhooks';
 import { sql } from '../src/database/database.ts';
 import { findAlliance } from '../src/directory/alliances.ts';
-import { findOrg } from '../src/directory/orgs.ts';
+import { findOrg, publicOrgs } from '../src/directory/orgs.ts';
 import { publishEvent } from '../src/directory/publish-event.ts';
-import { removeManager } from '../src/access/managers.ts';
+import { bindApp } from '../src/access/bindings.ts';
+import { addManager, removeManager } from '../src/access/managers.ts';
+import { recordEvents } from '../src/events/record-event.ts';
 import { put } from './support/directory.ts';
 import { endedDelivery, eventually } from './support/eventually.ts';
 import { checkDelivery } from './support/openapi-check.ts';
@@ -35,21 +37,20 @@ await put(database, 'orgs', [
 const acme = (await findOrg(database, 'acme'))!;
 const rival = (await findOrg(database, 'rival'))!;
 const league = (await findAlliance(database, 'league'))!;
+const rivalData = (await publicOrgs(database, [rival.id], testPublicUrl))[0]!;
 
 type Publication = { org?: string; alliance?: string; data?: unknown };
 
 function publish(name: string, { org, alliance, data }: Publication = {}): Promise<string> {
-  return database
-    .transaction()
-    .execute((tx) =>
-      publishEvent(tx, {
-        name,
-        org: org ?? null,
-        alliance: alliance ?? null,
-        data: data ?? null,
-        publicUrl: testPublicUrl,
-      }),
-    );
+  return database.transaction().execute((tx) =>
+    publishEvent(tx, {
+      name,
+      org: org ?? null,
+      alliance: alliance ?? null,
+      data: data ?? null,
+      publicUrl: testPublicUrl,
+    }),
+  );
 }
 
 async function register(url: string, options: { key?: string; events?: string[] } = {}) {
@@ -267,6 +268,52 @@ test('a delivery whose permission is lost before the next attempt is cancelled',
   await unregister(webhook.id, key);
 });
 
+test('a new binding revives nothing of the one that ended', async () => {
+  const subject = { kind: 'organization', id: acme.id } as const;
+  const { key, owner, appId } = await makeKey(service, { bindTo: subject });
+  const receiver = await startReceiver((response) => {
+    void database
+      .transaction()
+      .execute((tx) => removeManager(tx, subject, owner))
+      .then(() => database.transaction().execute((tx) => addManager(tx, subject, owner)))
+      .then(() => database.transaction().execute((tx) => bindApp(tx, appId, subject)))
+      .then(() => response.writeHead(500).end());
+  });
+  const webhook = await register(receiver.url, { key });
+  await publish('application.created', { org: 'acme', data: application });
+  const ended = await endedDelivery(service, webhook.id);
+  assert.deepEqual([ended.status, ended.attempt_count], ['cancelled', 1]);
+  receiver.respond = (response) => response.writeHead(200).end();
+  await publish('application.created', { org: 'acme', data: application });
+  await receiver.waitFor(2);
+  await unregister(webhook.id, key);
+});
+
+test('deliveries begin while events still wait for their fan-out', async () => {
+  const waiting = async () =>
+    (
+      await sql<{ count: number }>`
+        select count(*) from events where position is null and audience <> 'webhook'
+      `.execute(database)
+    ).rows[0]?.count ?? 0;
+  let left: number | undefined;
+  const receiver = await startReceiver((response) => {
+    response.writeHead(200).end();
+    if (left === undefined) void waiting().then((count) => (left = count));
+  });
+  const webhook = await register(receiver.url, { events: ['org.created'] });
+  const events = Array.from({ length: 10_000 }, () => ({
+    name: 'org.created' as const,
+    data: rivalData,
+    orgId: rival.id,
+  }));
+  await database.transaction().execute((tx) => recordEvents(tx, events));
+  await eventually(async () => left !== undefined);
+  assert.notEqual(left, 0);
+  await unregister(webhook.id);
+  await eventually(async () => (await waiting()) === 0);
+});
+
 test('an organisation that is no longer listed is announced to nobody', async () => {
   await put(database, 'orgs', [{ slug: 'fleeting', name: 'Fleeting' }]);
   const receiver = await startReceiver((response) => {
@@ -304,6 +351,7 @@ test('a webhook that answers 410 to the last attempt is deactivated as gone, one
   });
   assert.deepEqual([afterFailing.deactivatedReason, afterFailing.exhaustedInARow], ['failing', 5]);
   assert.ok(afterFailing.deactivatedAt);
+  assert.equal(afterFailing.updatedAt, afterFailing.deactivatedAt);
   const before = failing.received.length;
   const other = await startReceiver();
   const otherHook = await register(other.url, { events: ['org.created'] });

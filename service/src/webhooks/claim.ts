@@ -46,7 +46,14 @@ const webhooksPerClaim = 128;
 export async function claim(database: Database, options: ClaimOptions): Promise<Claim> {
   const busy = [...options.inFlight];
   const { rows } = await sql<
-    ClaimedDelivery & { id: string | null; cancelled: number; seen: number; last: string | null }
+    ClaimedDelivery & {
+      id: string | null;
+      cancelled: number;
+      seen: number;
+      last: string | null;
+      taken: number;
+      lastTaken: string | null;
+    }
   >`
     with recursive candidates as (
       -- The next webhook that has something waiting, then the next after it: an index step each, however
@@ -62,7 +69,7 @@ export async function claim(database: Database, options: ClaimOptions): Promise<
       where c.n < ${webhooksPerClaim}
     ),
     due as materialized (
-      select d.id from candidates c
+      select d.id, c.webhook_id, c.n from candidates c
       left join unnest(${busy.map(([id]) => id)}::uuid[], ${busy.map(([, count]) => count)}::int[])
         as busy(webhook_id, n) on busy.webhook_id = c.webhook_id
       cross join lateral (
@@ -77,7 +84,7 @@ export async function claim(database: Database, options: ClaimOptions): Promise<
     checked as materialized (
       select p.id, w.url, w.secret, e.created_at, e.data,
         case when w.previous_secret_expires_at > now() then w.previous_secret end as previous_secret,
-        coalesce(w.active and app_may_receive(e.audience, e.org_id, e.alliance_id, w.app_id), false) as allowed,
+        coalesce(w.active and app_may_receive(e.audience, e.org_id, e.alliance_id, e.created_at, w.app_id), false) as allowed,
         case when w.id is null then 'deletion' when w.active then 'permission' else 'deactivation' end as cancelled_by
       from due join pending_deliveries p on p.id = due.id
       left join webhooks w on w.id = p.webhook_id
@@ -106,15 +113,24 @@ export async function claim(database: Database, options: ClaimOptions): Promise<
       l.previous_secret as "previousSecret", l.created_at as "eventCreatedAt", l.data
     from (
       select (select count(*) from cancelled) as cancelled, count(*) as seen,
-        (array_agg(webhook_id order by n desc))[1] as last
+        (array_agg(webhook_id order by n desc))[1] as last, (select count(*) from due) as taken,
+        (select webhook_id from due order by n desc limit 1) as "lastTaken"
       from candidates
     ) round left join leased l on true
   `.execute(database);
   const [first] = rows;
-  const seenAll = !first || first.seen < webhooksPerClaim;
   return {
     deliveries: rows.filter((row) => row.id !== null),
     cancelled: first?.cancelled ?? 0,
-    nextCursor: seenAll ? null : first.last,
+    nextCursor: first ? behind(first, options.room) : null,
   };
+}
+
+/** Where the room ran out the next webhook in line is first next time: those that always have something due take turns. */
+function behind(
+  round: { seen: number; last: string | null; taken: number; lastTaken: string | null },
+  room: number,
+): string | null {
+  if (round.taken >= room) return round.lastTaken;
+  return round.seen < webhooksPerClaim ? null : round.last;
 }

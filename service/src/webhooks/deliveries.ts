@@ -100,7 +100,7 @@ export async function readDelivery(
     DeliveryRow & { event_created_at: Date; data: string; allowed: boolean }
   >`
     select d.*, e.created_at as event_created_at, e.data,
-      app_may_receive(e.audience, e.org_id, e.alliance_id, ${appId}) as allowed
+      app_may_receive(e.audience, e.org_id, e.alliance_id, e.created_at, ${appId}) as allowed
     from (
       select ${pendingColumns} from pending_deliveries where id = ${id} and webhook_id = ${webhookId}
       union all

@@ -4,8 +4,9 @@
  */
 import { sql, type Database } from '../database/database.ts';
 
-/** One transaction's worth; more events wait for the next. */
+/** One transaction's worth; more events wait for the next. So many deliveries take a second or two, far below the limit of a statement. */
 const eventsPerBatch = 100;
+const deliveriesPerBatch = 50_000;
 const fanOutLock = 70420006;
 
 /** Fans out the oldest events that wait. Returns how many; 0 where none waits or another worker is at it. */
@@ -21,20 +22,23 @@ export async function fanOut(database: Database): Promise<{ events: number; deli
         select id, nextval('event_positions') as position
         from (
           select id from events where position is null and audience <> 'webhook'
-          order by id limit ${eventsPerBatch}
+          order by id limit (
+            select least(${eventsPerBatch}, greatest(1, ${deliveriesPerBatch} / greatest(1, count(*))))
+            from webhooks where active
+          )
         ) as oldest
       ),
       positioned as (
         update events e set position = waiting.position
         from waiting where e.id = waiting.id
-        returning e.id, e.name, e.audience, e.org_id, e.alliance_id
+        returning e.id, e.name, e.audience, e.org_id, e.alliance_id, e.created_at
       ),
       created as (
         insert into pending_deliveries (id, event_id, event, webhook_id, trigger, due_at)
         select uuid_v7(), e.id, e.name, w.id, 'event', clock_timestamp()
         from positioned e
         join webhooks w on w.active and (w.events is null or e.name = any(w.events))
-        where app_may_receive(e.audience, e.org_id, e.alliance_id, w.app_id)
+        where app_may_receive(e.audience, e.org_id, e.alliance_id, e.created_at, w.app_id)
         returning 1
       )
       select (select count(*) from positioned) as events, (select count(*) from created) as deliveries

@@ -45,12 +45,10 @@ export async function pullEvents(
     ) bounds
     left join lateral (
       select e.id, e.name, e.created_at, e.data, e.position
-      from events e left join bindings b on b.app_id = ${appId}
+      from events e
       where e.position > bounds.start and e.position <= bounds.start + ${positionsPerPage}
         and ${options.event === null ? sql`true` : sql`e.name = ${options.event}`}
-        and app_may_receive(e.audience, e.org_id, e.alliance_id, ${appId})
-        -- of its organisation or alliance only what happened since the app was bound to it
-        and (e.audience = 'global' or e.created_at >= b.created_at)
+        and app_may_receive(e.audience, e.org_id, e.alliance_id, e.created_at, ${appId})
       order by e.position limit ${options.limit + 1}
     ) page on true
     order by page.position

@@ -124,7 +124,9 @@ async function settleWebhooks(
       exhausted_in_a_row = s.exhausted,
       active = w.active and s.reason is null,
       deactivated_at = case when s.reason is null then w.deactivated_at else now() end,
-      deactivated_reason = coalesce(s.reason, w.deactivated_reason)
+      deactivated_reason = coalesce(s.reason, w.deactivated_reason),
+      -- as its owner reads it: deactivation is a change of the webhook, a delivery is not
+      updated_at = case when s.reason is null then w.updated_at else now() end
     from settled s join given g on g.id = s.id
     where w.id = s.id
     returning w.id as "webhookId", s.reason

@@ -18,7 +18,7 @@ export async function redeliver(
 ): Promise<void> {
   await requireActive(tx, appId, webhookId);
   const { rows } = await sql<{ event: string; allowed: boolean }>`
-    select d.event, app_may_receive(e.audience, e.org_id, e.alliance_id, ${appId}) as allowed
+    select d.event, app_may_receive(e.audience, e.org_id, e.alliance_id, e.created_at, ${appId}) as allowed
     from deliveries d join events e on e.id = d.event_id
     where d.id = ${deliveryId} and d.webhook_id = ${webhookId}
   `.execute(tx);
@@ -47,7 +47,7 @@ export async function recover(
     select d.id from deliveries d join events e on e.id = d.event_id
     where d.webhook_id = ${webhookId} and d.completed_at >= ${since.toISOString()}::timestamptz
       and (d.status = 'failed' or d.cancelled_by = 'deactivation') and d.event <> 'webhook.test'
-      and app_may_receive(e.audience, e.org_id, e.alliance_id, ${appId})
+      and app_may_receive(e.audience, e.org_id, e.alliance_id, e.created_at, ${appId})
     order by d.id limit ${recoveredMax}
   `,
   );

@@ -35,7 +35,7 @@ export async function recoverLeases(
   return rows.length;
 }
 
-/** Makes partitions ahead and drops those whose whole day is older than `retentionDays`, unless a pending delivery still needs one. */
+/** Makes partitions ahead and drops those whose whole day is older than `retentionDays`, unless something that has not ended still needs one. */
 export async function turnPartitions(database: Database, retentionDays: number): Promise<string[]> {
   await ensurePartitions(database);
   const { rows } = await sql<{ name: string }>`
@@ -61,6 +61,12 @@ async function dropPartition(database: Database, name: string): Promise<boolean>
           lateral (select to_date(${day}, 'YYYYMMDD')::timestamp at time zone 'utc' as start) d
         where (p.event_id >= uuid_v7_floor(d.start) and p.event_id < uuid_v7_floor(d.start + interval '1 day'))
           or (p.id >= uuid_v7_floor(d.start) and p.id < uuid_v7_floor(d.start + interval '1 day'))
+      ) or exists (
+        -- Recorded while no worker ran, and still to be fanned out.
+        select from events e,
+          lateral (select to_date(${day}, 'YYYYMMDD')::timestamp at time zone 'utc' as start) d
+        where e.position is null and e.audience <> 'webhook'
+          and e.id >= uuid_v7_floor(d.start) and e.id < uuid_v7_floor(d.start + interval '1 day')
       ) as needed
     `.execute(tx);
       if (rows[0]?.needed) return false;

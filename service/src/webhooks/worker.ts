@@ -64,8 +64,8 @@ export function createWorker(dependencies: WorkerDependencies): Worker {
     let waitMs = pollMs;
     try {
       while (awake && running) {
-        awake = false;
-        await fanOutAll();
+        // A batch at a time: a stream of events without end must not keep deliveries waiting.
+        awake = await fanOutSome();
         await claimAll();
       }
       if (running) waitMs = await untilNextMs();
@@ -76,16 +76,16 @@ export function createWorker(dependencies: WorkerDependencies): Worker {
     if (running) pollTimer = setTimeout(wake, waitMs);
   }
 
-  async function fanOutAll(): Promise<void> {
-    while (running) {
-      const done = await fanOut(database);
-      if (done.events === 0) return;
-      log.info(done, 'events.fanned_out');
-    }
+  async function fanOutSome(): Promise<boolean> {
+    const done = await fanOut(database);
+    if (done.events > 0) log.info(done, 'events.fanned_out');
+    return done.events > 0;
   }
 
   /** One round over all webhooks that have something due, a bounded number at a time. */
   async function claimAll(): Promise<void> {
+    // Where the last claim ran out of room, a round begins inside the list and must pass its end to see all.
+    const whole = cursor === roundStart;
     let rounds = 0;
     while (running && inFlight.total() < inFlightMax) {
       const claimed = await claim(database, {
@@ -98,7 +98,7 @@ export function createWorker(dependencies: WorkerDependencies): Worker {
       if (claimed.cancelled > 0) log.info({ count: claimed.cancelled }, 'deliveries.cancelled');
       cursor = claimed.nextCursor ?? roundStart;
       if (claimed.nextCursor === null) rounds += 1;
-      if (rounds >= 2 || (rounds === 1 && claimed.deliveries.length === 0)) return;
+      if (rounds >= 2 || (rounds === 1 && whole && claimed.deliveries.length === 0)) return;
     }
   }
 
