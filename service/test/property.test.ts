@@ -328,6 +328,14 @@ for (const target of targets) {
       });
   });
 
+  if (target.operation.requestBody)
+    test(`${name}: a body that is left out is refused where it is required, and only there`, async () => {
+      const { body: _, headers, ...rest } = build(target);
+      const { authorization } = headers as { authorization: string };
+      const status = await mustBeInOrder({ ...rest, headers: { authorization } });
+      assert.equal(status === 400, target.operation.requestBody?.required, String(status));
+    });
+
   test(`${name}: every other method is 405, and HEAD and OPTIONS are answered`, async () => {
     const known = Object.keys(openApi.paths[target.path] ?? {});
     for (const method of METHODS) {

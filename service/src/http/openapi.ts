@@ -224,9 +224,14 @@ type Document = {
   webhooks: JsonObject;
   components: JsonObject;
 };
+type BodySchema = { properties: Record<string, JsonObject>; required?: string[] };
+type RequestBody = {
+  required: boolean;
+  content: { 'application/json': { schema: BodySchema } };
+};
 type Operation = {
   parameters?: JsonObject[];
-  requestBody?: { required: boolean; content: { 'application/json': { schema: JsonObject } } };
+  requestBody?: RequestBody;
   responses: Record<string, Response>;
 };
 type Response = { $ref: string } | { headers: JsonObject; content?: Record<string, JsonObject> };
@@ -238,10 +243,7 @@ function nameComponents(document: object): Document {
   const named: Components = { schemas: {}, responses: {}, headers: {} };
   for (const operation of Object.values(paths).flatMap((methods) => Object.values(methods))) {
     operation.parameters = parametersOf(operation);
-    // A body of which no field is required may be left out as a whole.
-    const { requestBody } = operation;
-    if (requestBody)
-      requestBody.required = 'required' in requestBody.content['application/json'].schema;
+    if (operation.requestBody) relaxBody(operation.requestBody);
     for (const [status, response] of Object.entries(operation.responses))
       operation.responses[status] = nameResponse(response, named);
   }
@@ -255,6 +257,19 @@ function nameComponents(document: object): Document {
       responses: sorted(hoist(named.responses, named.schemas) as JsonObject),
       schemas: sorted(named.schemas),
     },
+  };
+}
+
+/** What has a default need not be sent; a body of which nothing has to be sent may be left out. */
+function relaxBody(body: RequestBody): void {
+  const { schema } = body.content['application/json'];
+  const { properties, required = [], ...rest } = schema;
+  const needed = required.filter((name) => !('default' in (properties[name] ?? {})));
+  body.required = needed.length > 0 || 'minProperties' in schema;
+  body.content['application/json'].schema = {
+    ...rest,
+    ...(needed.length > 0 ? { required: needed } : {}),
+    properties,
   };
 }
 
