@@ -7,7 +7,7 @@ import ipaddr from 'ipaddr.js';
 import { StartError } from './errors.ts';
 
 export type Network = [ipaddr.IPv4 | ipaddr.IPv6, number];
-export type Role = 'api' | 'worker';
+type Role = 'api' | 'worker';
 export type Config = ReturnType<typeof loadConfig>;
 
 type Environment = Readonly<Record<string, string | undefined>>;

@@ -20,7 +20,7 @@ export const BlueprintOutput = strictObject(
   { title: 'BlueprintOutput', description: 'What is made.' },
 );
 
-export const Ingredient = strictObject(
+const Ingredient = strictObject(
   {
     item: Type.String({
       minLength: 1,

@@ -38,7 +38,7 @@ export const list = (entry: TSchema, title: string) =>
     { title },
   );
 
-export const CursorPagination = strictObject(
+const CursorPagination = strictObject(
   {
     limit: Type.Integer({ minimum: 1, maximum: 100, description: 'Entries a page.' }),
     nextCursor: nullable(

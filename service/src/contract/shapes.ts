@@ -31,7 +31,7 @@ export const time = (options: object = {}) =>
   Type.String({ format: 'date-time', examples: ['2026-11-20T12:00:00.000Z'], ...options });
 
 /** Lower-case ASCII words joined by single hyphens. */
-export const slugPattern = '^[a-z0-9]+(-[a-z0-9]+)*$';
+const slugPattern = '^[a-z0-9]+(-[a-z0-9]+)*$';
 export const slug = (options: object = {}) =>
   Type.String({
     pattern: slugPattern,

@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox';
 import { nullable, strictObject, time } from './shapes.ts';
 
-export const Maintenance = strictObject(
+const Maintenance = strictObject(
   {
     message: nullable(
       Type.String({

@@ -4,7 +4,7 @@ import ajvFormats from 'ajv-formats';
 import type { Static, TSchema } from 'typebox';
 import type { Issue } from '../errors.ts';
 
-export type Validation<T> = { ok: true; value: T } | { ok: false; issues: Issue[] };
+type Validation<T> = { ok: true; value: T } | { ok: false; issues: Issue[] };
 export type Validator<T> = (value: unknown, path: string) => Validation<T>;
 
 /** More would help nobody, and a body of 64 KiB can hold thousands. */

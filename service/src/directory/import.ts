@@ -14,7 +14,7 @@ import { publicOrgs, upsertOrgs } from './orgs.ts';
 import { isAllowedSlug, SlugAllotment } from './slug.ts';
 
 export type ImportKind = 'orgs' | 'alliances' | 'blueprints';
-export type BadLine = { line: number; reason: string };
+type BadLine = { line: number; reason: string };
 export type ImportResult = {
   created: number;
   updated: number;

@@ -8,7 +8,7 @@ import { exampleId, exampleLaterTime, examples, exampleTime } from '../contract/
 import { Organisation } from '../contract/organisation.ts';
 import { nullable, slug, strictObject, time, uuid, webAddress } from '../contract/shapes.ts';
 
-export type Audience = 'global' | 'organization' | 'alliance' | 'webhook';
+type Audience = 'global' | 'organization' | 'alliance' | 'webhook';
 /** `bound`: a publisher supplies the field `inner` of the data, the service adds the subject. `rendered`: the service makes it all. */
 type Entry = {
   audience: Audience;

@@ -11,7 +11,7 @@ import { catalogue, type EventName } from './catalogue.ts';
 /** The channel on which workers hear that an event was committed. */
 export const eventsChannel = 'orgdir_events';
 
-export type EventSubject = { orgId?: string | null; allianceId?: string | null };
+type EventSubject = { orgId?: string | null; allianceId?: string | null };
 export type NewEvent<Name extends EventName = EventName> = {
   name: Name;
   data: Static<(typeof catalogue)[Name]['data']>;

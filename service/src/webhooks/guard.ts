@@ -12,7 +12,7 @@ import type { Issue } from '../errors.ts';
 export type GuardOptions = { allowedNetworks: Network[]; allowHttp: boolean };
 
 /** SPEC 7. */
-export const urlLengthMax = 2048;
+const urlLengthMax = 2048;
 
 /** The bad ports of the Fetch standard (section 2.9, "Port blocking"). */
 const badPorts = new Set([
@@ -90,7 +90,7 @@ function isIn(address: ipaddr.IPv4 | ipaddr.IPv6, [network, bits]: Network): boo
 }
 
 /** A connection that the guard refused. */
-export class BlockedError extends Error {
+class BlockedError extends Error {
   override readonly name = 'BlockedError';
   readonly code = 'ORGDIR_BLOCKED';
 }

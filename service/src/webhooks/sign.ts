@@ -20,7 +20,7 @@ export function githubSignature(secret: string, body: string | Buffer): string {
 }
 
 /** Standard Webhooks: `v1,` and the base64 HMAC-SHA256 of `id.timestamp.body`; the key is the secret's base64 part, decoded. */
-export function standardSignature(
+function standardSignature(
   secret: string,
   id: string,
   timestampSeconds: number,
