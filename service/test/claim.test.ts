@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from '../src/database/database.ts';
 import { publishEvent } from '../src/directory/publish-event.ts';
-import { claim, roundStart, type ClaimedDelivery } from '../src/webhooks/claim.ts';
+import { claim, roundStart } from '../src/webhooks/claim.ts';
+import type { Deliverable } from '../src/webhooks/deliver.ts';
 import { fanOut } from '../src/webhooks/fan-out.ts';
 import { recordAttempts, type RecordedAttempt } from '../src/webhooks/record.ts';
 import { recoverLeases, turnPartitions } from '../src/webhooks/upkeep.ts';
@@ -47,7 +48,7 @@ async function clear(): Promise<void> {
 }
 
 function outcome(
-  delivery: ClaimedDelivery,
+  delivery: Deliverable,
   statusCode: number,
   verdict: RecordedAttempt['verdict'],
 ): RecordedAttempt {

@@ -3,24 +3,8 @@
  * a worker that dies or freezes cannot make a seventh. What may no longer be sent is cancelled instead.
  */
 import { sql, type Database } from '../database/database.ts';
+import type { Deliverable } from './deliver.ts';
 import { inFlightPerWebhookMax } from './in-flight.ts';
-
-export type ClaimedDelivery = {
-  id: string;
-  leaseToken: string;
-  webhookId: string;
-  event: string;
-  trigger: 'event' | 'redelivery';
-  /** Of this attempt, over all cycles. */
-  number: number;
-  /** Of this attempt within its cycle, from 1. */
-  cycleAttempt: number;
-  url: string;
-  secret: Buffer;
-  previousSecret: Buffer | null;
-  eventCreatedAt: Date;
-  data: string;
-};
 
 export type ClaimOptions = {
   /** How many more attempts this process can have under way. */
@@ -33,7 +17,7 @@ export type ClaimOptions = {
 };
 
 export type Claim = {
-  deliveries: ClaimedDelivery[];
+  deliveries: Deliverable[];
   cancelled: number;
   /** Where to go on, or null at the end of the round. */
   nextCursor: string | null;
@@ -46,7 +30,7 @@ const webhooksPerClaim = 128;
 export async function claim(database: Database, options: ClaimOptions): Promise<Claim> {
   const busy = [...options.inFlight];
   const { rows } = await sql<
-    ClaimedDelivery & {
+    Deliverable & {
       id: string | null;
       cancelled: number;
       seen: number;

@@ -23,7 +23,9 @@ export type Deliverable = {
   webhookId: string;
   event: string;
   trigger: RecordedAttempt['trigger'];
+  /** Of this attempt, over all cycles. */
   number: number;
+  /** Of this attempt within its cycle, from 1. */
   cycleAttempt: number;
   url: string;
   secret: Buffer;

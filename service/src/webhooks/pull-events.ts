@@ -3,7 +3,7 @@ import { sql, type Database } from '../database/database.ts';
 import { invalid } from '../errors.ts';
 import type { EventName } from '../events/catalogue.ts';
 
-export type PulledEvent = {
+type PulledEvent = {
   id: string;
   event: EventName;
   createdAt: string;

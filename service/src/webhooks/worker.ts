@@ -7,8 +7,8 @@ import type { ConnectionSettings, Database } from '../database/database.ts';
 import { sql } from '../database/database.ts';
 import { createListener } from '../database/listener.ts';
 import { eventsChannel } from '../events/record-event.ts';
-import { claim, roundStart, type ClaimedDelivery } from './claim.ts';
-import { deliver, type DeliverDependencies } from './deliver.ts';
+import { claim, roundStart } from './claim.ts';
+import { deliver, type Deliverable, type DeliverDependencies } from './deliver.ts';
 import { fanOut } from './fan-out.ts';
 import type { InFlight } from './in-flight.ts';
 import { createRecorder } from './recorder.ts';
@@ -102,7 +102,7 @@ export function createWorker(dependencies: WorkerDependencies): Worker {
     }
   }
 
-  function begin(delivery: ClaimedDelivery): void {
+  function begin(delivery: Deliverable): void {
     inFlight.add(delivery.webhookId);
     const task: Promise<void> = deliver(dependencies, delivery)
       .then((attempt) => recorder.record(attempt))
