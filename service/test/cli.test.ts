@@ -133,16 +133,14 @@ test('an owner has at most ten apps, and an app at most twenty keys', async () =
   ]);
   assert.deepEqual([eleventh.code, /has 10 apps/.test(eleventh.stderr)], [1, true]);
   const make = () =>
-    service.database
-      .transaction()
-      .execute((tx) =>
-        createKey(tx, {
-          appId: service.appId,
-          name: 'k',
-          scopes: ['read:directory'],
-          expiresAt: null,
-        }),
-      );
+    service.database.transaction().execute((tx) =>
+      createKey(tx, {
+        appId: service.appId,
+        name: 'k',
+        scopes: ['read:directory'],
+        expiresAt: null,
+      }),
+    );
   const made = await Promise.allSettled(Array.from({ length: 21 }, make));
   assert.equal(
     made.filter(({ status }) => status === 'fulfilled').length,
@@ -262,6 +260,7 @@ test('times and scopes that make no sense are refused', async () => {
   for (const [args, reason] of [
     [['--scope', 'admin'], /scope must be one or more of/],
     [['--scope', 'read:directory', '--expires', 'soon'], /is not a time/],
+    [['--scope', 'read:directory', '--expires', '2099-02-30'], /is not a time/],
     [['--scope', 'read:directory', '--expires', '2020-01-01'], /must be a time in the future/],
   ] as [string[], RegExp][]) {
     const result = await run(['keys', 'create', '--app', service.appId, ...args]);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
-import { sql } from '../src/database/database.ts';
+import { openDatabase, sql } from '../src/database/database.ts';
 import {
   BadLinesError,
   importLines,
@@ -9,12 +9,13 @@ import {
   type ImportKind,
   type ImportOptions,
 } from '../src/directory/import.ts';
-import { readCsv, readNdjson } from '../src/directory/import-source.ts';
+import { readCsv, readNdjson, type SourceLine } from '../src/directory/import-source.ts';
 import { openTestDatabase } from './support/database.ts';
 import { blueprint, put } from './support/directory.ts';
+import { eventually } from './support/eventually.ts';
 import { testPublicUrl } from './support/service.ts';
 
-const { database } = await openTestDatabase();
+const { database, connection } = await openTestDatabase();
 
 function importText(
   kind: ImportKind,
@@ -102,7 +103,7 @@ test('bad lines are named by number and reason, and nothing of the file is kept'
   assert.match(reasons.get(6) ?? '', /memberCount must be >= 0/);
   assert.match(reasons.get(7) ?? '', /unknown is not known/);
   assert.match(reasons.get(8) ?? '', /alliance nowhere does not exist/);
-  assert.match(reasons.get(10) ?? '', /slug twice is on line 9 already/);
+  assert.match(reasons.get(10) ?? '', /slug twice belongs to line 9/);
   assert.match(reasons.get(15) ?? '', /reserved/);
   assert.equal(await count('orgs'), 0);
 });
@@ -216,13 +217,127 @@ test('a bad cell and an unknown column are named by the line of the file', async
   );
 });
 
+test('a row with too few or too many cells is a bad line, and the rows behind it are read', async () => {
+  await clear();
+  const result = await importText('orgs', 'name,tag\nA,a\nB\nC,c,c\nD,d\n', {
+    csv: true,
+    skipBad: true,
+  });
+  assert.deepEqual(
+    [result.created, result.badLines],
+    [
+      2,
+      [
+        { line: 3, reason: 'has not as many cells as the header row' },
+        { line: 4, reason: 'has not as many cells as the header row' },
+      ],
+    ],
+  );
+});
+
+test('CSV that is not UTF-8 is a bad line, not a name with a hole in it', async () => {
+  await clear();
+  const latin1 = Buffer.from('name,tag\nMüller,m\nMiller,m\n', 'latin1');
+  const result = await importText('orgs', latin1, { csv: true, skipBad: true });
+  assert.deepEqual(result.badLines, [{ line: 2, reason: 'is not valid UTF-8' }]);
+  assert.deepEqual(
+    (await rowsOf('orgs')).map(({ name }) => name),
+    ['Miller'],
+  );
+});
+
+test('a slug that an earlier line was given is not written over by a later one', async () => {
+  await clear();
+  const fillers = Array.from({ length: 999 }, (_, index) => `{"name":"Filler ${index}"}`);
+  const lines = ['{"name":"Foo"}', ...fillers, '{"name":"Other","slug":"foo"}'];
+  const result = await importText('orgs', lines.join('\n'), { skipBad: true });
+  assert.deepEqual(
+    [result.created, result.updated, result.badLines],
+    [1_000, 0, [{ line: 1_001, reason: 'slug foo belongs to line 1' }]],
+  );
+});
+
+test('two blueprints that claim one slug are named, whether the other is in the file or not', async () => {
+  await clear();
+  await put(database, 'blueprints', [blueprint({ key: 'old', slug: 'taken' })]);
+  const rows = [
+    blueprint({ key: 'a', slug: 'same' }),
+    blueprint({ key: 'b', slug: 'same' }),
+    blueprint({ key: 'c', slug: 'taken' }),
+    blueprint({ key: 'old', name: 'New name' }),
+  ];
+  const text = rows.map((row) => JSON.stringify(row)).join('\n');
+  const result = await importText('blueprints', text, { skipBad: true });
+  assert.deepEqual(
+    [result.created, result.updated, result.badLines],
+    [
+      1,
+      1,
+      [
+        { line: 2, reason: 'slug same belongs to line 1' },
+        { line: 3, reason: 'slug taken belongs to the blueprint old' },
+      ],
+    ],
+  );
+});
+
+test('imports of organisations and of their alliances at once wait for each other, however long', async () => {
+  await clear();
+  await put(database, 'alliances', [
+    { slug: 'first', name: 'First' },
+    { slug: 'second', name: 'Second' },
+  ]);
+  // The one that waits is told to give up statements after a tenth of a second.
+  const hasty = openDatabase(connection, { applicationName: 'hasty', statementTimeoutMs: 100 });
+  let alliances: Promise<unknown> = Promise.resolve();
+  async function* orgs(): AsyncGenerator<SourceLine> {
+    for (let number = 1; number <= 1_000; number += 1)
+      yield { number, value: { name: 'Member', alliance: 'second', memberCount: 1 } };
+    alliances = hasty.transaction().execute((tx) => importLines(tx, bothAlliances(), options));
+    await eventually(async () => {
+      const { rows } = await sql`
+        select 1 from pg_stat_activity
+        where application_name = 'hasty' and wait_event_type = 'Lock' and datname = current_database()
+          and clock_timestamp() - query_start > interval '300 milliseconds'
+      `.execute(database);
+      return rows.length > 0;
+    });
+    yield { number: 1_001, value: { name: 'Member', alliance: 'first', memberCount: 1 } };
+  }
+  async function* bothAlliances(): AsyncGenerator<SourceLine> {
+    yield { number: 1, value: { slug: 'first', name: 'The first' } };
+    yield { number: 2, value: { slug: 'second', name: 'The second' } };
+  }
+  const options = {
+    kind: 'alliances',
+    skipBad: false,
+    emitEvents: false,
+    publicUrl: testPublicUrl,
+  } as const;
+  await database
+    .transaction()
+    .execute((tx) => importLines(tx, orgs(), { ...options, kind: 'orgs' }));
+  await alliances;
+  await hasty.destroy();
+  assert.deepEqual(
+    (await rowsOf('alliances')).map(({ name, org_count }) => [name, org_count]),
+    [
+      ['The first', 1],
+      ['The second', 1_000],
+    ],
+  );
+});
+
 test('broken CSV is a bad line', async () => {
   await clear();
   const failure = await importText('orgs', 'name,tag\n"never closed,1\n', { csv: true }).catch(
     (error: unknown) => error,
   );
   assert.ok(failure instanceof BadLinesError);
-  assert.match(failure.result.badLines[0]?.reason ?? '', /not valid CSV/);
+  assert.match(
+    failure.result.badLines[0]?.reason ?? '',
+    /not valid CSV, and nothing behind it was read/,
+  );
 });
 
 test('events go out only where asked, for what is public for the first time', async () => {

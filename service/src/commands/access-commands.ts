@@ -215,7 +215,9 @@ export function readTime(text: string | undefined): Date | null {
   if (text === undefined) return null;
   const form = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/;
   const time = new Date(form.test(text) ? text : Number.NaN);
-  if (Number.isNaN(time.getTime()))
+  // `Date` takes the 31st of February for a day in March.
+  const exists = new Date(text.slice(0, 10)).getUTCDate() === Number(text.slice(8, 10));
+  if (Number.isNaN(time.getTime()) || !exists)
     throw invalid({
       path: 'time',
       message: `${text} is not a time, such as 2027-01-31 or 2027-01-31T12:00:00Z`,

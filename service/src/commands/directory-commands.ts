@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs';
-import { stat } from 'node:fs/promises';
+import { access, constants, stat } from 'node:fs/promises';
 import { progress } from '@clack/prompts';
 import { Argument, type Command } from 'commander';
 import { invalid } from '../errors.ts';
@@ -79,7 +79,10 @@ async function importFile(kind: ImportKind, file: string, flags: ImportFlags): P
 }
 
 async function fileSize(file: string): Promise<number> {
-  const found = await stat(file).catch(() => null);
+  const found = await access(file, constants.R_OK).then(
+    () => stat(file),
+    () => null,
+  );
   if (found?.isFile()) return found.size;
   throw invalid({ path: 'file', message: `${file} is not a file that can be read` });
 }

@@ -87,6 +87,17 @@ export async function blueprintSlugs(
   return new Map(rows.map((row) => [row.key, row.slug]));
 }
 
+/** The keys of the blueprints with these slugs; a slug that is free is not in the map. */
+export async function blueprintKeys(
+  tx: Transaction,
+  slugs: string[],
+): Promise<Map<string, string>> {
+  const { rows } = await sql<{ key: string; slug: string }>`
+    select key, slug from blueprints where slug = any(${slugs}::text[])
+  `.execute(tx);
+  return new Map(rows.map((row) => [row.slug, row.key]));
+}
+
 export type WrittenBlueprint = { id: string; created: boolean };
 
 /** Inserts or updates by key, one statement for the batch. Every input has its slug. */

@@ -67,6 +67,8 @@ export async function* readCsv(
     columns: true,
     info: true,
     max_record_size: lineBytesMax,
+    // Told below, as the fault of that row alone.
+    relax_column_count: true,
     skip_empty_lines: true,
   });
   const source = Readable.from(input);
@@ -75,14 +77,27 @@ export async function* readCsv(
   try {
     for await (const { record, info } of parser as AsyncIterable<{
       record: Record<string, string>;
-      info: { lines: number };
+      info: { lines: number; error?: CsvError };
     }>) {
-      yield { number: info.lines, value: toObject(record, schema) };
+      const fault = rowFault(record, info.error);
+      if (fault !== null) yield { number: info.lines, fault };
+      else yield { number: info.lines, value: toObject(record, schema) };
     }
   } catch (error) {
     if (!(error instanceof CsvError)) throw error;
-    yield { number: Number(error['lines'] ?? 1), fault: `is not valid CSV: ${error.message}` };
+    yield {
+      number: Number(error['lines'] ?? 1),
+      fault: `is not valid CSV, and nothing behind it was read: ${error.message}`,
+    };
   }
+}
+
+function rowFault(record: Record<string, string>, error: CsvError | undefined): string | null {
+  if (error) return 'has not as many cells as the header row';
+  // The parser decodes, and puts U+FFFD for bytes that are no UTF-8, such as those of an old spreadsheet.
+  return Object.values(record).some((cell) => cell.includes('\uFFFD'))
+    ? 'is not valid UTF-8'
+    : null;
 }
 
 function toObject(record: Record<string, string>, schema: TSchema): Record<string, unknown> {

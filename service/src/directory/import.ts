@@ -7,7 +7,7 @@ import { createValidator, type Validator } from '../contract/validate.ts';
 import { sql, type Database, type Transaction } from '../database/database.ts';
 import { recordEvents } from '../events/record-event.ts';
 import { allianceIds, publicAlliances, upsertAlliances } from './alliances.ts';
-import { blueprintSlugs, upsertBlueprints } from './blueprints.ts';
+import { blueprintKeys, blueprintSlugs, upsertBlueprints } from './blueprints.ts';
 import type { SourceLine } from './import-source.ts';
 import { AllianceInput, BlueprintInput, OrgInput } from './inputs.ts';
 import { publicOrgs, upsertOrgs } from './orgs.ts';
@@ -73,14 +73,16 @@ export async function importLines(
   return run.result;
 }
 
-/** Lets the planner and index-only scans see what a large import changed. Not inside a transaction. */
+/** Lets the planner and index-only scans see what a large import changed. Not inside a transaction. Where it cannot, autovacuum does so later: the import stands. */
 export async function tidyAfterImport(
   database: Database,
   kind: ImportKind,
   result: ImportResult,
 ): Promise<void> {
   if (result.created + result.updated < batchSize) return;
-  await sql`vacuum (analyze) ${sql.table(kind)}, ${sql.table(`${kind}_search`)}`.execute(database);
+  await sql`vacuum (analyze) ${sql.table(kind)}, ${sql.table(`${kind}_search`)}`
+    .execute(database)
+    .catch(() => {});
 }
 
 type Accepted = { line: number; input: Input };
@@ -89,9 +91,15 @@ type Counted = { created: boolean }[];
 
 async function startRun(tx: Transaction, options: ImportOptions) {
   const { kind } = options;
+  // However long another import takes, this one waits for it.
+  await sql`set local statement_timeout = 0`.execute(tx);
+  // Organisations move the counts of their alliances, which an import of alliances writes too: in turn, or they deadlock.
+  if (kind === 'orgs') await SlugAllotment.start(tx, 'alliances');
   const slugs = await SlugAllotment.start(tx, kind);
   const validate = createValidator(importSchemas[kind]) as Validator<Input>;
-  const lineOfName = new Map<string, number>();
+  const lineOfKey = new Map<string, number>();
+  /** Of slugs in the file, and of those that were made for its lines. */
+  const lineOfSlug = new Map<string, number>();
   const result: ImportResult = { created: 0, updated: 0, bad: 0, badLines: [] };
 
   function refuse(line: number, reason: string): null {
@@ -114,26 +122,24 @@ async function startRun(tx: Transaction, options: ImportOptions) {
     const input = checked.value;
     if (input.slug !== null && !isAllowedSlug(input.slug))
       return refuse(line.number, `slug ${input.slug} is reserved`);
-    const name = kind === 'blueprints' ? input.key : input.slug;
-    const before = name === null ? undefined : lineOfName.get(name);
-    if (before !== undefined)
-      return refuse(
-        line.number,
-        `${kind === 'blueprints' ? 'key' : 'slug'} ${name} is on line ${before} already`,
-      );
-    if (name !== null) lineOfName.set(name, line.number);
+    const { key, slug } = input;
+    const keyLine = lineOfKey.get(key);
+    if (keyLine !== undefined) return refuse(line.number, `key ${key} belongs to line ${keyLine}`);
+    const slugLine = slug === null ? undefined : lineOfSlug.get(slug);
+    if (slugLine !== undefined)
+      return refuse(line.number, `slug ${slug} belongs to line ${slugLine}`);
+    if (kind === 'blueprints') lineOfKey.set(key, line.number);
+    if (slug !== null) lineOfSlug.set(slug, line.number);
     return { line: line.number, input };
   }
 
   async function write(batch: Accepted[]): Promise<void> {
     // Once a line is bad nothing will be kept; the rest is read only to name what else is bad.
     const doomed = result.bad > 0 && !options.skipBad;
-    const known =
-      kind === 'orgs'
-        ? await withKnownAlliances(tx, batch, refuse)
-        : batch.map(({ input }) => ({ ...input, allianceId: null }));
+    const known = await check[kind](tx, batch, refuse);
     if (doomed || known.length === 0) return;
     const named = await nameAll(tx, kind, slugs, known);
+    for (const { slug, line } of named) lineOfSlug.set(slug, line);
     for (const { created } of await writers[kind](tx, named, options))
       result[created ? 'created' : 'updated'] += 1;
   }
@@ -141,22 +147,51 @@ async function startRun(tx: Transaction, options: ImportOptions) {
   return { result, accept, write };
 }
 
-type Known = Input & { allianceId: string | null };
+type Known = Input & { line: number; allianceId: string | null };
 type Named = Known & { slug: string };
+type Refuse = (line: number, reason: string) => null;
+
+/** What only the database can tell of a batch: the lines that stand, with what they refer to. */
+const check: Record<
+  ImportKind,
+  (tx: Transaction, batch: Accepted[], refuse: Refuse) => Promise<Known[]>
+> = {
+  orgs: withKnownAlliances,
+  alliances: async (_, batch) => batch.map(toKnown),
+  blueprints: withFreeSlugs,
+};
+
+function toKnown({ line, input }: Accepted): Known {
+  return { ...input, line, allianceId: null };
+}
+
+/** A blueprint is known by its key, so a slug in the file may be another one's. */
+async function withFreeSlugs(tx: Transaction, batch: Accepted[], refuse: Refuse): Promise<Known[]> {
+  const owners = await blueprintKeys(
+    tx,
+    batch.flatMap(({ input }) => input.slug ?? []),
+  );
+  return batch.map(toKnown).filter(({ line, slug, key }) => {
+    const owner = slug === null ? undefined : owners.get(slug);
+    if (owner === undefined || owner === key) return true;
+    refuse(line, `slug ${slug} belongs to the blueprint ${owner}`);
+    return false;
+  });
+}
 
 async function withKnownAlliances(
   tx: Transaction,
   batch: Accepted[],
-  refuse: (line: number, reason: string) => null,
+  refuse: Refuse,
 ): Promise<Known[]> {
   const wanted = [
     ...new Set(batch.flatMap(({ input }) => (input.alliance === null ? [] : [input.alliance]))),
   ];
   const ids = await allianceIds(tx, wanted);
   return batch.flatMap(({ line, input }): Known[] => {
-    if (input.alliance === null) return [{ ...input, allianceId: null }];
+    if (input.alliance === null) return [toKnown({ line, input })];
     const allianceId = ids.get(input.alliance);
-    if (allianceId !== undefined) return [{ ...input, allianceId }];
+    if (allianceId !== undefined) return [{ ...input, line, allianceId }];
     refuse(line, `alliance ${input.alliance} does not exist; import the alliances first`);
     return [];
   });
