@@ -91,15 +91,15 @@ function half(name: string, which: 'first' | 'second'): string {
   return (which === 'first' ? words.slice(0, middle) : words.slice(middle)).join(' ') || name;
 }
 
-/** Pairs of recipes, each pair once: `Polished Granite` with `Oak Boat`, out of what both need. */
+/** Pairs of recipes, each pair once: `Polished Granite Oak Boat`, out of what both need. */
 function makeBlueprints(random: Random, recipes: Recipe[], count: number) {
   const step = Math.floor(recipes.length ** 2 / count);
   return Array.from({ length: count }, (_, index) => {
     const pair = index * step;
     const first = recipes[Math.floor(pair / recipes.length)] as Recipe;
     const second = recipes[pair % recipes.length] as Recipe;
-    const key = `${first.key}_with_${second.key}`;
-    const name = `${first.name} with ${second.name}`;
+    const key = `${first.key}_${second.key}`;
+    const name = `${first.name} ${second.name}`;
     return {
       key,
       name,

@@ -4,7 +4,7 @@
  * again. Ends with 1 where a figure is missed. What the figures led to: docs/decisions/0003-reads.md.
  */
 import { spawnSync } from 'node:child_process';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -26,6 +26,8 @@ const root = join(import.meta.dirname, '..');
 const idleMs = 10_000;
 
 const folder = await mkdtemp(join(tmpdir(), 'orgdir-bench-'));
+// As root the database runs as another user, who must be able to pass.
+await chmod(folder, 0o711);
 const env = {
   DATA_DIR: join(folder, 'data'),
   PORT: '0',

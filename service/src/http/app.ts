@@ -67,7 +67,7 @@ export async function createApp(dependencies: AppDependencies): Promise<FastifyI
   });
   await registerOpenApi(app, dependencies);
   await app.register((v1) => registerV1(v1, dependencies), { prefix: '/api/v1' });
-  await registerDocs(app, dependencies);
+  registerDocs(app, dependencies);
   return app;
 }
 
