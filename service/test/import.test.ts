@@ -180,6 +180,12 @@ test('a blueprint that comes back without active is active again, and one retire
   assert.equal((await rowsOf('blueprints'))[0]?.['retired_at'], null);
 });
 
+test('a language tag is kept in its canonical form', async () => {
+  await clear();
+  await put(database, 'orgs', [{ name: 'Fala', language: 'PT-br' }]);
+  assert.equal((await rowsOf('orgs'))[0]?.['language'], 'pt-BR');
+});
+
 test('CSV with quotes, commas, line breaks and nested links', async () => {
   await clear();
   const csv =

@@ -149,6 +149,7 @@ test('filters narrow the list, each alone and all together', async () => {
   assert.deepEqual(await names({ activity: 'trading' }), ['echo', 'Zebra Works']);
   assert.deepEqual(await names({ activity: 'music' }), ['echo']);
   assert.deepEqual(await names({ language: 'en' }), ['100% Wool', 'Zebra Works']);
+  assert.deepEqual(await names({ language: 'EN' }), ['100% Wool', 'Zebra Works']);
   assert.deepEqual(await names({ recruiting: 'true' }), ['echo', 'Zebra Works']);
   assert.equal((await list({ recruiting: 'false' })).pagination.total, 6);
   assert.deepEqual(

@@ -78,12 +78,14 @@ async function importFile(kind: ImportKind, file: string, flags: ImportFlags): P
   }
 }
 
-async function fileSize(file: string): Promise<number> {
+/** Null for what has no size, such as a pipe. */
+async function fileSize(file: string): Promise<number | null> {
   const found = await access(file, constants.R_OK).then(
     () => stat(file),
     () => null,
   );
   if (found?.isFile()) return found.size;
+  if (found?.isFIFO()) return null;
   throw invalid({ path: 'file', message: `${file} is not a file that can be read` });
 }
 

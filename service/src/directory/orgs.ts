@@ -6,6 +6,7 @@ import { foldText, searchText } from './fold-text.ts';
 import type { OrgQuery } from './list-query.ts';
 import { readOne, readPage, type Page, type Sql } from './list.ts';
 import type { OrgInput } from './inputs.ts';
+import { canonicalLanguage } from './language.ts';
 import { iso, linksOf, type StoredLinks } from './rows.ts';
 
 type OrgRow = {
@@ -79,7 +80,8 @@ function filtersOf(query: OrgQuery): Sql[] {
     filters.push(
       sql`(t.primary_activity = ${query.activity} or t.secondary_activity = ${query.activity})`,
     );
-  if (query.language !== undefined) filters.push(sql`t.language = ${query.language}`);
+  if (query.language !== undefined)
+    filters.push(sql`t.language = ${canonicalLanguage(query.language)}`);
   if (query.recruiting !== undefined) filters.push(sql`t.recruiting = ${query.recruiting}`);
   return filters;
 }
@@ -163,7 +165,7 @@ function toColumns(input: OrgInput & { slug: string; allianceId: string | null }
     secondary_activity: input.secondaryActivity,
     commitment: input.commitment,
     recruiting: input.recruiting,
-    language: input.language,
+    language: input.language === null ? null : canonicalLanguage(input.language),
     timezone: input.timezone,
     location: input.location,
     member_count: input.memberCount,

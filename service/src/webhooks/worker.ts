@@ -64,8 +64,9 @@ export function createWorker(dependencies: WorkerDependencies): Worker {
     let waitMs = pollMs;
     try {
       while (awake && running) {
+        awake = false;
         // A batch at a time: a stream of events without end must not keep deliveries waiting.
-        awake = await fanOutSome();
+        if (await fanOutSome()) awake = true;
         await claimAll();
       }
       if (running) waitMs = await untilNextMs();
