@@ -113,6 +113,7 @@ async function warm(key: string): Promise<Figure[]> {
   say('idle memory');
   const service = await startProcess(join(root, 'service/src/cli.ts'), {
     args: ['serve', '--no-demo'],
+    runsItself: true,
     env,
     core: serverCore,
     listens: true,

@@ -23,12 +23,22 @@ export function moveTo(core: number): void {
   if (canPin) spawnSync('taskset', ['-acp', String(core), String(process.pid)]);
 }
 
-/** Starts `node FILE …`. Resolves when a server says where it listens. */
+/** Starts a file, by its own first line where it has one. Resolves when a server says where it listens. */
 export async function startProcess(
   file: string,
-  options: { args?: string[]; env?: Record<string, string>; core: number; listens: boolean },
+  options: {
+    args?: string[];
+    env?: Record<string, string>;
+    core: number;
+    listens: boolean;
+    runsItself?: boolean;
+  },
 ): Promise<Started> {
-  const command = [process.execPath, file, ...(options.args ?? [])];
+  const command = [
+    ...(options.runsItself ? [] : [process.execPath]),
+    file,
+    ...(options.args ?? []),
+  ];
   if (canPin) command.unshift('taskset', '-c', String(options.core));
   const [program = '', ...args] = command;
   const child = spawn(program, args, {

@@ -1,5 +1,8 @@
-#!/usr/bin/env node
-/** The command `orgdir`. It checks Node before anything that needs it is loaded; `commands/program.ts` has the commands. */
+#!/usr/bin/env -S node --max-semi-space-size=4
+/**
+ * The command `orgdir`. It checks Node before anything that needs it is loaded; `commands/program.ts` has the commands.
+ * The young generation is kept small: what a start leaves there stays in memory for good (docs/decisions/0003-reads.md).
+ */
 const oldestNode = 24;
 if (Number(process.versions.node.split('.')[0]) < oldestNode) {
   console.error(

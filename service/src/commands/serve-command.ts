@@ -2,7 +2,6 @@ import type { Command } from 'commander';
 import { loadConfig } from '../config.ts';
 import { createLogger } from '../log.ts';
 import type { Service } from '../main.ts';
-import { releaseStartMemory } from './release-start-memory.ts';
 import { withDatabase, print } from './with-database.ts';
 
 export function addServeCommand(program: Command): void {
@@ -40,7 +39,6 @@ async function serve(demo: boolean): Promise<void> {
       process.exit(1);
     },
   });
-  releaseStartMemory();
   welcome(service);
   await signals.first;
   await service.stop();

@@ -8,17 +8,25 @@ import type { Revisions, Scope } from '../database/revisions.ts';
 
 export type Entry = { revision: number; body: Buffer; etag: string };
 export type ResponseCache = {
+  /** What `get` gave for this address, while it is current; null where that is not known. */
+  recall(address: string): Entry | null;
   /** The entry under `key`, or what `load` reads. Requests that come while it reads share the answer. */
   get(
-    scope: Scope,
-    key: string,
+    place: Place,
     load: () => Promise<{ revision: number; content: unknown }>,
   ): Entry | Promise<Entry>;
 };
 
+/** Where an entry is: many addresses may lead to one key. */
+type Place = { scope: Scope; key: string; address: string };
+
 const bytesMax = 32 * 1024 * 1024;
 /** What an entry costs beside its body: key, tag, bookkeeping. */
 const overheadBytes = 600;
+
+/** With the longest addresses that are remembered, 5 MB. */
+const addressesMax = 10_000;
+const addressLengthMax = 500;
 
 export function createResponseCache(revisions: Revisions, enabled = true): ResponseCache {
   const entries = new LRUCache<string, Entry>({
@@ -26,6 +34,7 @@ export function createResponseCache(revisions: Revisions, enabled = true): Respo
     sizeCalculation: (entry, key) => entry.body.length + key.length + overheadBytes,
   });
   const loading = new Map<string, Promise<Entry>>();
+  const places = new LRUCache<string, Place>({ max: addressesMax });
 
   async function fill(
     key: string,
@@ -38,7 +47,14 @@ export function createResponseCache(revisions: Revisions, enabled = true): Respo
   }
 
   return {
-    get(scope, key, load) {
+    recall(address) {
+      const place = places.get(address);
+      const entry = place && entries.get(place.key);
+      return entry && entry.revision === revisions.current(place.scope) ? entry : null;
+    },
+    get(place, load) {
+      const { scope, key, address } = place;
+      if (address.length <= addressLengthMax) places.set(address, place);
       const entry = entries.get(key);
       const revision = revisions.current(scope);
       if (entry && entry.revision === revision) return entry;

@@ -1,6 +1,6 @@
 /** Routes that read the directory: organisations, alliances, blueprints. All of one shape, all cached as bytes. */
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 import { Type, type Static, type TSchema } from 'typebox';
 import { Alliance, AllianceDetail } from '../../contract/alliance.ts';
 import { Blueprint } from '../../contract/blueprint.ts';
@@ -18,7 +18,7 @@ import { listOrgs, readOrg } from '../../directory/orgs.ts';
 import { ServiceError } from '../../errors.ts';
 import { errorsOf, listOf, oneOf, responses } from '../responses.ts';
 import type { ResponseCache } from '../response-cache.ts';
-import { keyedCacheControl, sendWhenLoaded } from '../send-entry.ts';
+import { keyedCacheControl, sendEntry, sendWhenLoaded } from '../send-entry.ts';
 
 export type DirectoryDependencies = {
   database: Database;
@@ -126,11 +126,17 @@ function listRoute<Query extends TSchema>(
     operation.url,
     {
       config: { scope: 'read:directory' },
+      onRequest: sendKnown(responseCache),
       schema: { ...documentation(operation, errorsOf.keyed), querystring: operation.query },
     },
     (request, reply) => {
       const query = request.query as Static<Query> & { page: number; limit: number };
-      const entry = responseCache.get(operation.scope, cacheKey(operation.url, query), async () => {
+      const place = {
+        scope: operation.scope,
+        key: cacheKey(operation.url, query),
+        address: request.url,
+      };
+      const entry = responseCache.get(place, async () => {
         const { revision, total, rows } = await operation.load(query);
         return {
           revision,
@@ -156,6 +162,7 @@ function detailRoute(
     operation.url,
     {
       config: { scope: 'read:directory' },
+      onRequest: sendKnown(responseCache),
       schema: {
         ...documentation(operation, errorsOf.keyedResource),
         params,
@@ -164,7 +171,12 @@ function detailRoute(
     },
     (request, reply) => {
       const name = request.params.slug;
-      const entry = responseCache.get(operation.scope, `${operation.url} ${name}`, async () => {
+      const place = {
+        scope: operation.scope,
+        key: `${operation.url} ${name}`,
+        address: request.url,
+      };
+      const entry = responseCache.get(place, async () => {
         const { revision, row } = await operation.load(name);
         if (row === null) throw new ServiceError('not_found');
         return { revision, content: { success: true, data: row, meta } };
@@ -172,6 +184,15 @@ function detailRoute(
       return sendWhenLoaded(request, reply, entry, keyedCacheControl);
     },
   );
+}
+
+/** An address that was answered before is valid, and its answer known: it is sent as soon as the caller is admitted. */
+function sendKnown(responseCache: ResponseCache): onRequestHookHandler {
+  return (request, reply, done) => {
+    const entry = request.method === 'GET' ? responseCache.recall(request.url) : null;
+    if (entry) sendEntry(request, reply, entry, keyedCacheControl);
+    else done();
+  };
 }
 
 function documentation(operation: Operation, errors: typeof errorsOf.keyed) {
