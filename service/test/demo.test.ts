@@ -11,16 +11,14 @@ const { database } = await openTestDatabase();
 test('the demo imports whole, and shows what names and quantities can be', async () => {
   for (const kind of ['alliances', 'orgs', 'blueprints'] satisfies ImportKind[]) {
     const file = createReadStream(new URL(`../../demo/${kind}.ndjson`, import.meta.url));
-    const result = await database
-      .transaction()
-      .execute((tx) =>
-        importLines(tx, readNdjson(file), {
-          kind,
-          skipBad: false,
-          emitEvents: false,
-          publicUrl: '',
-        }),
-      );
+    const result = await database.transaction().execute((tx) =>
+      importLines(tx, readNdjson(file), {
+        kind,
+        skipBad: false,
+        emitEvents: false,
+        publicUrl: '',
+      }),
+    );
     assert.deepEqual([result.updated, result.bad], [0, 0]);
   }
   const { rows } = await sql<Record<string, number>>`

@@ -67,7 +67,14 @@ test('a webhook is read, changed and switched off and on again', async () => {
   assert.deepEqual([off.body.data.active, off.body.data.deactivatedReason], [false, 'owner']);
   const offAgain = await patch(`/webhooks/${id}`, { active: false });
   assert.equal(offAgain.body.data.deactivatedAt, off.body.data.deactivatedAt);
-  await publish();
+  const eventId = await publish();
+  // To whom an event goes is settled when it is fanned out, which must be while the webhook is off.
+  await eventually(async () => {
+    const { rows } = await sql`
+      select 1 from events where id = ${eventId} and position is not null
+    `.execute(database);
+    return rows.length === 1;
+  });
   const on = await patch(`/webhooks/${id}`, { active: true, events: null });
   assert.deepEqual(
     [on.body.data.active, on.body.data.deactivatedReason, on.body.data.events],
