@@ -72,6 +72,8 @@ export function createWorker(dependencies: WorkerDependencies): Worker {
       if (running) waitMs = await untilNextMs();
     } catch (error) {
       log.error({ err: error }, 'worker.failed');
+      // Not again at once, whoever asked meanwhile: a database that is away must not be asked without pause.
+      awake = false;
       waitMs = afterFailureMs;
     }
     if (running) pollTimer = setTimeout(wake, waitMs);
