@@ -21,7 +21,7 @@ import { registerWebhooks, type WebhookDependencies } from './v1/webhooks.ts';
 import { validatorCompiler } from './validate.ts';
 
 export type AppDependencies = Pick<Config, 'publicUrl' | 'serviceName' | 'trustProxy'> &
-  Omit<AdmitDependencies, 'app'> &
+  AdmitDependencies &
   DirectoryDependencies &
   WebhookDependencies & { version: string; log: Logger };
 
