@@ -529,6 +529,14 @@ begin
   return null;
 end $function$
 
+CREATE OR REPLACE FUNCTION orgdir.queue_now()
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ PARALLEL SAFE
+AS $function$
+  select clock_timestamp()
+$function$
+
 CREATE OR REPLACE FUNCTION orgdir.touch_alliance()
  RETURNS trigger
  LANGUAGE plpgsql

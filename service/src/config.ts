@@ -32,6 +32,13 @@ export function loadConfig(env: Environment) {
       allowedNetworks: read(env, 'WEBHOOK_ALLOWED_NETWORKS', '', networks),
       allowHttp: read(env, 'WEBHOOK_ALLOW_HTTP', 'false', trueOrFalse),
       timeoutMs: read(env, 'WEBHOOK_TIMEOUT_MS', '10000', wholeNumber(100, 30_000, '10000')),
+      /** Beyond the deadline, to record the attempt: a lease is both together. */
+      leaseMarginMs: read(
+        env,
+        'WEBHOOK_LEASE_MARGIN_MS',
+        '20000',
+        wholeNumber(100, 600_000, '20000'),
+      ),
       retryBaseMs: read(env, 'WEBHOOK_RETRY_BASE_MS', '10000', wholeNumber(1, 3_600_000, '10000')),
       retryFactor: read(env, 'WEBHOOK_RETRY_FACTOR', '6', wholeNumber(1, 100, '6')),
       deactivateAfter: read(env, 'WEBHOOK_DEACTIVATE_AFTER', '5', wholeNumber(1, 1_000_000, '5')),

@@ -113,7 +113,7 @@ async function startOn(
           health,
           keyCache,
           responseCache: createResponseCache(revisions),
-          leaseMs: leaseMs(webhooks.timeoutMs),
+          leaseMs: leaseMs(webhooks),
           deactivateAfter: webhooks.deactivateAfter,
         })
       : null;

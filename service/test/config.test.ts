@@ -99,6 +99,7 @@ test('nothing set gives the defaults of the manual, and an empty variable is one
     allowedNetworks: [],
     allowHttp: false,
     timeoutMs: 10_000,
+    leaseMarginMs: 20_000,
     retryBaseMs: 10_000,
     retryFactor: 6,
     deactivateAfter: 5,

@@ -45,7 +45,7 @@ export function createHealth(database: Database, revisions: Revisions): Health {
         select m.message, m.since, m.expected_end, totals.*,
           (select max(finished_at) from sync_runs where kind = 'blueprints' and status = 'succeeded') as blueprints_synced_at,
           (select max(finished_at) from sync_runs where kind = 'chat' and status = 'succeeded') as chat_synced_at,
-          (select extract(epoch from clock_timestamp() - min(due_at))::float8 * 1000
+          (select extract(epoch from queue_now() - min(due_at))::float8 * 1000
            from pending_deliveries where lease_token is null) as oldest_due_ms
         from (
           select coalesce(sum(entries) filter (where kind = 'orgs'), 0)::int8 as orgs,

@@ -58,7 +58,7 @@ export async function claim(database: Database, options: ClaimOptions): Promise<
         as busy(webhook_id, n) on busy.webhook_id = c.webhook_id
       cross join lateral (
         select p.id from pending_deliveries p
-        where p.webhook_id = c.webhook_id and p.lease_token is null and p.due_at <= clock_timestamp()
+        where p.webhook_id = c.webhook_id and p.lease_token is null and p.due_at <= queue_now()
         order by p.due_at
         limit greatest(${inFlightPerWebhookMax}::int - coalesce(busy.n, 0), 0)
         for update skip locked
@@ -76,8 +76,8 @@ export async function claim(database: Database, options: ClaimOptions): Promise<
     ),
     leased as (
       update pending_deliveries p
-      set lease_token = gen_random_uuid(), leased_at = clock_timestamp(),
-        leased_until = clock_timestamp() + ${options.leaseMs} * interval '1 millisecond',
+      set lease_token = gen_random_uuid(), leased_at = queue_now(),
+        leased_until = queue_now() + ${options.leaseMs} * interval '1 millisecond',
         cycle_attempts = p.cycle_attempts + 1, attempt_count = p.attempt_count + 1
       from checked c where p.id = c.id and c.allowed
       returning p.id, p.lease_token, p.webhook_id, p.event, p.trigger, p.attempt_count, p.cycle_attempts,

@@ -35,7 +35,7 @@ export async function fanOut(database: Database): Promise<{ events: number; deli
       ),
       created as (
         insert into pending_deliveries (id, event_id, event, webhook_id, trigger, due_at)
-        select uuid_v7(), e.id, e.name, w.id, 'event', clock_timestamp()
+        select uuid_v7(), e.id, e.name, w.id, 'event', queue_now()
         from positioned e
         join webhooks w on w.active and (w.events is null or e.name = any(w.events))
         where app_may_receive(e.audience, e.org_id, e.alliance_id, e.created_at, w.app_id)

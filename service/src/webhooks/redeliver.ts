@@ -73,7 +73,7 @@ async function moveBack(tx: Transaction, chosen: ReturnType<typeof sql>): Promis
     ),
     queued as (
       insert into pending_deliveries (id, event_id, event, webhook_id, trigger, attempt_count, due_at, created_at)
-      select id, event_id, event, webhook_id, 'redelivery', attempt_count, clock_timestamp(), created_at from ended
+      select id, event_id, event, webhook_id, 'redelivery', attempt_count, queue_now(), created_at from ended
       returning 1
     )
     select count(*) as count from queued

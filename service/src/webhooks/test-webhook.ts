@@ -74,8 +74,8 @@ async function createLeased(
     delivery as (
       insert into pending_deliveries (id, event_id, event, webhook_id, trigger, cycle_attempts, attempt_count,
         due_at, lease_token, leased_at, leased_until)
-      select ${id}, event.id, 'webhook.test', ${webhookId}, 'test', 1, 1, clock_timestamp(), ${leaseToken},
-        clock_timestamp(), clock_timestamp() + ${leaseMs} * interval '1 millisecond'
+      select ${id}, event.id, 'webhook.test', ${webhookId}, 'test', 1, 1, queue_now(), ${leaseToken},
+        queue_now(), queue_now() + ${leaseMs} * interval '1 millisecond'
       from event
     )
     select created_at from event

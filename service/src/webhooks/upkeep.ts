@@ -18,7 +18,7 @@ export async function recoverLeases(
       least(extract(epoch from leased_until - leased_at) * 1000, 2147483647)::int as "durationMs",
       null::int as "statusCode", 'interrupted' as error, null::bytea as "responseHeaders",
       null::bytea as "responseBody", cycle_attempts as "cycleAttempt"
-    from pending_deliveries where leased_until < clock_timestamp()
+    from pending_deliveries where leased_until < queue_now()
     order by leased_until limit ${leasesPerBatch}
   `.execute(database);
   if (rows.length === 0) return 0;

@@ -32,9 +32,11 @@ const partitionCheckMs = 3_600_000;
 const afterFailureMs = 500;
 
 /** SPEC 1: an attempt's whole deadline, and time to record it. */
-export function leaseMs(timeoutMs: number): number {
-  return timeoutMs + 20_000;
+export function leaseMs({ timeoutMs, leaseMarginMs }: LeaseSettings): number {
+  return timeoutMs + leaseMarginMs;
 }
+
+type LeaseSettings = Pick<Config['webhooks'], 'timeoutMs' | 'leaseMarginMs'>;
 
 export function createWorker(dependencies: WorkerDependencies): Worker {
   const { database, inFlight, webhooks, log } = dependencies;
@@ -95,7 +97,7 @@ export function createWorker(dependencies: WorkerDependencies): Worker {
         room: inFlightMax - inFlight.total(),
         inFlight: inFlight.counts(),
         cursor,
-        leaseMs: leaseMs(webhooks.timeoutMs),
+        leaseMs: leaseMs(webhooks),
       });
       for (const delivery of claimed.deliveries) begin(delivery);
       if (claimed.cancelled > 0) log.info({ count: claimed.cancelled }, 'deliveries.cancelled');
@@ -122,7 +124,7 @@ export function createWorker(dependencies: WorkerDependencies): Worker {
 
   async function untilNextMs(): Promise<number> {
     const { rows } = await sql<{ ms: number | null }>`
-      select extract(epoch from min(due_at) - clock_timestamp())::float8 * 1000 as ms
+      select extract(epoch from min(due_at) - queue_now())::float8 * 1000 as ms
       from pending_deliveries where lease_token is null
     `.execute(database);
     // What is due and was not claimed waits for its webhook's share, which wakes the loop when it is free.

@@ -87,7 +87,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     health,
     keyCache,
     responseCache: createResponseCache(revisions),
-    leaseMs: leaseMs(config.webhooks.timeoutMs),
+    leaseMs: leaseMs(config.webhooks),
     deactivateAfter: config.webhooks.deactivateAfter,
   });
   const worker = createWorker({ ...delivery, connection, retentionDays: config.retentionDays });
