@@ -1,0 +1,193 @@
+/**
+ * What a process counts of itself, for Prometheus. Each call of `createMetrics` has a registry of its own, so that
+ * two services in one process do not share their figures. `http/internal-app.ts` serves them.
+ */
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+
+/** How an attempt ended: by the class of its answer's status, or by what kept an answer from coming. */
+export type OutcomeClass =
+  | 'succeeded'
+  | '3xx'
+  | '4xx'
+  | '5xx'
+  | 'dns'
+  | 'connect'
+  | 'tls'
+  | 'timeout'
+  | 'blocked'
+  | 'reset'
+  | 'interrupted';
+type AttemptError = Exclude<OutcomeClass, 'succeeded' | '3xx' | '4xx' | '5xx'>;
+
+export type Metrics = {
+  attempted(attempt: {
+    outcome: OutcomeClass;
+    trigger: 'event' | 'test' | 'redelivery';
+    durationMs: number;
+  }): void;
+  /** How many deliveries one claim found; not called for a claim that found nothing. */
+  claimed(deliveries: number): void;
+  /** How many attempts one transaction recorded. */
+  recorded(attempts: number): void;
+  fannedOut(done: { events: number; deliveries: number }): void;
+  cancelled(deliveries: number): void;
+  leasesRecovered(deliveries: number): void;
+  deactivated(reason: 'failing' | 'gone'): void;
+  /** Says how to learn, at a scrape, how many attempts this process has under way. */
+  inFlight(read: () => number): void;
+  /** Says how to learn, at a scrape, what the queue holds. What it throws is told as a database that is away. */
+  queue(read: () => Promise<QueueState>): void;
+  /** The media type of what `render` returns. */
+  contentType: string;
+  /** All figures in Prometheus' text format. */
+  render(): Promise<string>;
+};
+
+/** The queue of all processes together. Counts stop at a bound; see `webhooks/queue-state.ts`. */
+export type QueueState = {
+  due: number;
+  oldestDueSeconds: number;
+  pending: number;
+  leased: number;
+  eventsWaiting: number;
+};
+
+/** From a receiver next door to the longest deadline that can be configured. */
+const durationBucketsSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30];
+/** Up to what one process has under way at once. */
+const batchBuckets = [1, 2, 5, 10, 20, 50, 100, 200, 512];
+
+export function createMetrics(): Metrics {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const flow = createFlowMetrics(registry);
+  let showQueue: (() => Promise<void>) | undefined;
+  return {
+    ...flow,
+    inFlight(read) {
+      const gauge = new Gauge({
+        name: 'orgdir_delivery_attempts_in_flight',
+        help: 'Attempts that this process has under way.',
+        registers: [],
+        collect() {
+          this.set(read());
+        },
+      });
+      registry.registerMetric(gauge);
+    },
+    queue(read) {
+      showQueue = createQueueMetrics(registry, read);
+    },
+    contentType: registry.contentType,
+    async render() {
+      await showQueue?.();
+      return registry.metrics();
+    },
+  };
+}
+
+/** One class for each attempt. An error decides even where a status had come; no status but 2xx to 5xx is an answer. */
+export function outcomeClass(statusCode: number | null, error: AttemptError | null): OutcomeClass {
+  if (error !== null) return error;
+  switch (Math.floor((statusCode ?? 0) / 100)) {
+    case 2:
+      return 'succeeded';
+    case 3:
+      return '3xx';
+    case 4:
+      return '4xx';
+    case 5:
+      return '5xx';
+    default:
+      return 'reset';
+  }
+}
+
+function createFlowMetrics(registry: Registry) {
+  const registers = [registry];
+  const attempts = new Counter({
+    name: 'orgdir_delivery_attempts_total',
+    help: 'Attempts that this process made, by how they ended and what asked for them.',
+    labelNames: ['outcome', 'trigger'],
+    registers,
+  });
+  const durations = new Histogram({
+    name: 'orgdir_delivery_attempt_duration_seconds',
+    help: 'How long attempts took, from the look-up of the name to the end of the answer.',
+    labelNames: ['outcome'],
+    buckets: durationBucketsSeconds,
+    registers,
+  });
+  const claims = new Histogram({
+    name: 'orgdir_claim_batch_deliveries',
+    help: 'Deliveries in each claim that found any.',
+    buckets: batchBuckets,
+    registers,
+  });
+  const records = new Histogram({
+    name: 'orgdir_record_batch_attempts',
+    help: 'Attempts in each transaction that recorded some.',
+    buckets: batchBuckets,
+    registers,
+  });
+  const deactivations = new Counter({
+    name: 'orgdir_webhooks_deactivated_total',
+    help: 'Webhooks that this process deactivated, by reason.',
+    labelNames: ['reason'],
+    registers,
+  });
+  // A rate needs a zero to rise from.
+  for (const reason of ['failing', 'gone']) deactivations.inc({ reason }, 0);
+  const total = (name: string, help: string) =>
+    new Counter({ name: `orgdir_${name}_total`, help, registers });
+  const events = total('events_fanned_out', 'Events that this process fanned out.');
+  const deliveries = total('deliveries_created', 'Deliveries that fan-out made.');
+  const cancellations = total('deliveries_cancelled', 'Deliveries that were cancelled unsent.');
+  const leases = total(
+    'delivery_leases_recovered',
+    'Leases that ran out and were taken back: attempts whose worker died or froze.',
+  );
+  return {
+    attempted({ outcome, trigger, durationMs }) {
+      attempts.inc({ outcome, trigger });
+      durations.observe({ outcome }, durationMs / 1000);
+    },
+    claimed: (count) => claims.observe(count),
+    recorded: (count) => records.observe(count),
+    fannedOut(done) {
+      events.inc(done.events);
+      deliveries.inc(done.deliveries);
+    },
+    cancelled: (count) => cancellations.inc(count),
+    leasesRecovered: (count) => leases.inc(count),
+    deactivated: (reason) => deactivations.inc({ reason }),
+  } satisfies Partial<Metrics>;
+}
+
+/** What the database says at each scrape. While it is away there are no such figures: a stale one would hide that. */
+function createQueueMetrics(registry: Registry, read: () => Promise<QueueState>) {
+  const gauge = (name: string, help: string) =>
+    new Gauge({ name: `orgdir_${name}`, help, registers: [registry] });
+  const up = gauge('database_up', 'Whether the database told of the queue: 1, or 0.');
+  const gauges: Record<keyof QueueState, Gauge> = {
+    due: gauge('deliveries_due', 'Deliveries that could be sent now.'),
+    oldestDueSeconds: gauge(
+      'deliveries_oldest_due_age_seconds',
+      'For how long the first of those has been due; 0 where there is none.',
+    ),
+    pending: gauge('deliveries_pending', 'Deliveries that wait, due or not.'),
+    leased: gauge('deliveries_leased', 'Deliveries with an attempt under way, in any process.'),
+    eventsWaiting: gauge('events_waiting', 'Events that wait for their fan-out.'),
+  };
+  const names = Object.keys(gauges) as (keyof QueueState)[];
+  return async () => {
+    try {
+      const state = await read();
+      for (const name of names) gauges[name].set(state[name]);
+      up.set(1);
+    } catch {
+      for (const name of names) gauges[name].remove();
+      up.set(0);
+    }
+  };
+}

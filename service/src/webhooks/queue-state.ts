@@ -1,0 +1,59 @@
+/** What the queue holds, for whoever watches it: bounded in rows, in time, and in how often the database is asked. */
+import { setTimeout as wait } from 'node:timers/promises';
+import { sql, type Database } from '../database/database.ts';
+import type { QueueState } from '../metrics.ts';
+
+/** Counts stop here: beyond it the figure says no more than that there is far too much, and a scrape stays cheap. */
+const countMax = 100_000;
+const askedEveryMs = 1_000;
+/** A scrape does not wait for a database that is away or stalled. */
+const answerWithinMs = 2_000;
+
+/** Returns a reader that asks the database at most once a second, however many call it. Rejects while it is away. */
+export function createQueueReader(database: Database): () => Promise<QueueState> {
+  let asked: Promise<QueueState> | null = null;
+
+  function ask(): Promise<QueueState> {
+    const answer = readQueueState(database);
+    // Counted from the end: one that takes long is not followed by the next at once, and there is never a second.
+    const forget = () => setTimeout(() => (asked = null), askedEveryMs).unref();
+    answer.then(forget, forget);
+    return answer;
+  }
+
+  return async () => {
+    const timer = new AbortController();
+    const late = wait(answerWithinMs, undefined, { ref: false, signal: timer.signal }).then(() => {
+      throw new Error('the database did not answer in time');
+    });
+    late.catch(() => {});
+    try {
+      return await Promise.race([(asked ??= ask()), late]);
+    } finally {
+      timer.abort();
+    }
+  };
+}
+
+async function readQueueState(database: Database): Promise<QueueState> {
+  const { rows } = await sql<QueueState>`
+    -- read once: a function that may give another time for each row cannot be looked up in an index
+    with clock as materialized (select queue_now() as now)
+    select
+      (select count(*) from (
+        select from pending_deliveries
+        where lease_token is null and due_at <= (select now from clock) limit ${countMax}) due) as due,
+      coalesce((
+        select greatest(extract(epoch from (select now from clock) - min(due_at)), 0)
+        from pending_deliveries where lease_token is null)::float8, 0) as "oldestDueSeconds",
+      (select count(*) from (
+        select from pending_deliveries where lease_token is null limit ${countMax}) pending) as pending,
+      (select count(*) from (
+        select from pending_deliveries where lease_token is not null limit ${countMax}) leased) as leased,
+      (select count(*) from (
+        select from events where position is null and audience <> 'webhook' limit ${countMax}) waiting) as "eventsWaiting"
+  `.execute(database);
+  const [state] = rows;
+  if (!state) throw new Error('the queue was not counted');
+  return state;
+}

@@ -1,0 +1,177 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { sql } from '../src/database/database.ts';
+import { createMetrics, outcomeClass } from '../src/metrics.ts';
+import { createQueueReader } from '../src/webhooks/queue-state.ts';
+import { openCuttableDatabase } from './support/cuttable-database.ts';
+import { openTestDatabase } from './support/database.ts';
+import { eventually } from './support/eventually.ts';
+
+/** The samples by name and labels, as a scraper reads them. */
+function samples(text: string): Map<string, number> {
+  const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  return new Map(
+    lines.map((line) => {
+      const at = line.lastIndexOf(' ');
+      return [line.slice(0, at), Number(line.slice(at + 1))];
+    }),
+  );
+}
+
+test('an attempt has one class: its error, or the class of its answer', () => {
+  assert.equal(outcomeClass(200, null), 'succeeded');
+  assert.equal(outcomeClass(299, null), 'succeeded');
+  assert.equal(outcomeClass(302, null), '3xx');
+  assert.equal(outcomeClass(410, null), '4xx');
+  assert.equal(outcomeClass(503, null), '5xx');
+  assert.equal(outcomeClass(200, 'timeout'), 'timeout');
+  assert.equal(outcomeClass(null, 'dns'), 'dns');
+  for (const odd of [100, 199, 600, 999]) assert.equal(outcomeClass(odd, null), 'reset');
+});
+
+test('what is told is counted, by outcome and trigger, and durations are in seconds', async () => {
+  const metrics = createMetrics();
+  metrics.attempted({ outcome: 'succeeded', trigger: 'event', durationMs: 4 });
+  metrics.attempted({ outcome: 'succeeded', trigger: 'event', durationMs: 40 });
+  metrics.attempted({ outcome: 'timeout', trigger: 'redelivery', durationMs: 10_001 });
+  metrics.claimed(7);
+  metrics.recorded(3);
+  metrics.recorded(150);
+  metrics.fannedOut({ events: 2, deliveries: 9 });
+  metrics.cancelled(4);
+  metrics.leasesRecovered(5);
+  metrics.deactivated('gone');
+  metrics.inFlight(() => 6);
+  const found = samples(await metrics.render());
+  const expected: Record<string, number> = {
+    'orgdir_delivery_attempts_total{outcome="succeeded",trigger="event"}': 2,
+    'orgdir_delivery_attempts_total{outcome="timeout",trigger="redelivery"}': 1,
+    'orgdir_delivery_attempt_duration_seconds_bucket{le="0.005",outcome="succeeded"}': 1,
+    'orgdir_delivery_attempt_duration_seconds_bucket{le="0.05",outcome="succeeded"}': 2,
+    'orgdir_delivery_attempt_duration_seconds_bucket{le="10",outcome="timeout"}': 0,
+    'orgdir_delivery_attempt_duration_seconds_bucket{le="30",outcome="timeout"}': 1,
+    orgdir_claim_batch_deliveries_sum: 7,
+    orgdir_claim_batch_deliveries_count: 1,
+    'orgdir_record_batch_attempts_bucket{le="5"}': 1,
+    'orgdir_record_batch_attempts_bucket{le="200"}': 2,
+    orgdir_events_fanned_out_total: 2,
+    orgdir_deliveries_created_total: 9,
+    orgdir_deliveries_cancelled_total: 4,
+    orgdir_delivery_leases_recovered_total: 5,
+    'orgdir_webhooks_deactivated_total{reason="gone"}': 1,
+    'orgdir_webhooks_deactivated_total{reason="failing"}': 0,
+    orgdir_delivery_attempts_in_flight: 6,
+  };
+  for (const [name, value] of Object.entries(expected)) assert.equal(found.get(name), value, name);
+  assert.ok((found.get('process_resident_memory_bytes') ?? 0) > 0);
+});
+
+test('two services in one process share no figure', async () => {
+  const [one, other] = [createMetrics(), createMetrics()];
+  one.cancelled(3);
+  const name = 'orgdir_deliveries_cancelled_total';
+  assert.equal(samples(await one.render()).get(name), 3);
+  assert.equal(samples(await other.render()).get(name), 0);
+});
+
+test('every metric is named and described as Prometheus asks', async () => {
+  const metrics = createMetrics();
+  metrics.inFlight(() => 0);
+  metrics.queue(async () => none);
+  const text = await metrics.render();
+  const types = [...text.matchAll(/^# TYPE (orgdir_\S+) (\S+)$/gm)];
+  assert.ok(types.length >= 15);
+  for (const [, name = '', type] of types) {
+    assert.match(name, /^[a-z_]+$/);
+    assert.equal(name.endsWith('_total'), type === 'counter', name);
+    assert.match(text, new RegExp(`^# HELP ${name} [A-Z].+\\.$`, 'm'));
+  }
+});
+
+const none = { due: 0, oldestDueSeconds: 0, pending: 0, leased: 0, eventsWaiting: 0 };
+const queueNames = [
+  'orgdir_deliveries_due',
+  'orgdir_deliveries_oldest_due_age_seconds',
+  'orgdir_deliveries_pending',
+  'orgdir_deliveries_leased',
+  'orgdir_events_waiting',
+];
+
+test('while the queue cannot be read its figures are left out, and come back', async () => {
+  const metrics = createMetrics();
+  let away = false;
+  metrics.queue(async () => {
+    if (away) throw new Error('away');
+    return { ...none, due: 3 };
+  });
+  assert.equal(samples(await metrics.render()).get('orgdir_deliveries_due'), 3);
+  away = true;
+  const without = samples(await metrics.render());
+  for (const name of queueNames) assert.ok(!without.has(name), name);
+  assert.equal(without.get('orgdir_database_up'), 0);
+  assert.ok(without.has('orgdir_deliveries_cancelled_total'));
+  away = false;
+  const again = samples(await metrics.render());
+  for (const name of queueNames) assert.ok(again.has(name), name);
+  assert.equal(again.get('orgdir_database_up'), 1);
+});
+
+test('the queue is told as the database has it: what is due, for how long, under way, and not fanned out', async () => {
+  const { database } = await openTestDatabase();
+  await sql`create or replace function queue_now() returns timestamptz language sql as $$
+    select timestamptz '2030-01-01 00:01:00Z' $$`.execute(database);
+  await sql`
+    insert into pending_deliveries (id, event_id, event, webhook_id, trigger, due_at, lease_token, leased_at, leased_until)
+    select uuid_v7(), uuid_v7(), 'org.created', uuid_v7(), 'event', due_at, token,
+      case when token is not null then due_at end, case when token is not null then due_at end
+    from (values
+      (timestamptz '2030-01-01 00:00:18Z', null::uuid),
+      (timestamptz '2030-01-01 00:00:50Z', null),
+      (timestamptz '2030-01-01 00:02:00Z', null),
+      (timestamptz '2030-01-01 00:00:01Z', gen_random_uuid())
+    ) as given (due_at, token)`.execute(database);
+  await sql`
+    insert into events (id, name, audience, data, position)
+    values (uuid_v7(), 'org.created', 'global', '{}', null), (uuid_v7(), 'org.created', 'global', '{}', 1),
+      (uuid_v7(), 'webhook.test', 'webhook', '{}', null)`.execute(database);
+  assert.deepEqual(await createQueueReader(database)(), {
+    due: 2,
+    oldestDueSeconds: 42,
+    pending: 3,
+    leased: 1,
+    eventsWaiting: 1,
+  });
+});
+
+test('scrapes at once share one look at the database, and a later one looks again', async () => {
+  const { database } = await openTestDatabase();
+  await sql`create sequence looks`.execute(database);
+  await sql`create or replace function queue_now() returns timestamptz language sql volatile as $$
+    select clock_timestamp() from (select nextval('orgdir.looks')) looked $$`.execute(database);
+  const read = createQueueReader(database);
+  await Promise.all(Array.from({ length: 20 }, read));
+  const looks = async () => {
+    const { rows } = await sql<{ n: number }>`select last_value as n from looks`.execute(database);
+    return rows[0]?.n ?? 0;
+  };
+  assert.equal(await looks(), 1);
+  await eventually(async () => {
+    await read();
+    return (await looks()) === 2;
+  });
+});
+
+test('a database that is cut off or stalls without a word does not hold a scrape', async () => {
+  const { opened, cut, stall } = await openCuttableDatabase();
+  const scrape = async () => {
+    // A reader of its own, as in a new process: nothing is remembered from the last scrape.
+    const metrics = createMetrics();
+    metrics.queue(createQueueReader(opened.database));
+    return samples(await metrics.render()).get('orgdir_database_up');
+  };
+  assert.equal(await scrape(), 1);
+  stall();
+  assert.equal(await scrape(), 0);
+  cut();
+  assert.equal(await scrape(), 0);
+});
