@@ -8,6 +8,20 @@ import { StartError } from './errors.ts';
 
 export type Network = [ipaddr.IPv4 | ipaddr.IPv6, number];
 type Role = 'api' | 'worker';
+/** Where mail to owners leaves, and from whom. */
+export type MailSettings = {
+  host: string;
+  port: number;
+  /** TLS from the first byte (smtps:). */
+  secure: boolean;
+  /** Whether mail waits rather than goes out in clear: with a password, to another machine. */
+  requireTls: boolean;
+  /** Not for this machine itself: nobody is on the way there, and a relay's certificate is its own. */
+  verifyCertificate: boolean;
+  credentials: { user: string; password: string } | null;
+  from: MailAddress;
+};
+type MailAddress = { name: string; address: string };
 export type Config = ReturnType<typeof loadConfig>;
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -16,6 +30,12 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export function loadConfig(env: Environment) {
   const host = read(env, 'HOST', '127.0.0.1', hostName);
   const port = read(env, 'PORT', '3000', wholeNumber(0, 65_535, '3000'));
+  const roleNames = read(env, 'ROLES', 'api,worker', roles);
+  const internal = {
+    host: read(env, 'INTERNAL_HOST', '127.0.0.1', hostName),
+    port: read(env, 'INTERNAL_PORT', '3001', wholeNumber(0, 65_535, '3001')),
+  };
+  if (roleNames.has('api')) requireTwoPorts({ host, port }, internal);
   return {
     host,
     port,
@@ -27,7 +47,9 @@ export function loadConfig(env: Environment) {
     ),
     /** Newest first: the first encrypts, all decrypt. Null: generated into `dataDir`. */
     secretKeys: optional(env, 'SECRET_KEY', secretKeys),
-    roles: read(env, 'ROLES', 'api,worker', roles),
+    roles: roleNames,
+    /** Where this process tells of itself, whatever its roles; never on the public port. */
+    internal,
     webhooks: {
       allowedNetworks: read(env, 'WEBHOOK_ALLOWED_NETWORKS', '', networks),
       allowHttp: read(env, 'WEBHOOK_ALLOW_HTTP', 'false', trueOrFalse),
@@ -52,6 +74,11 @@ export function loadConfig(env: Environment) {
       wholeNumber(0, 1_000_000_000, '600'),
     ),
     trustProxy: read(env, 'TRUST_PROXY', '', networkNames),
+    /** Null: owners are told by record only. */
+    mail: mailSettings(
+      optional(env, 'SMTP_URL', smtpServer),
+      optional(env, 'MAIL_FROM', mailAddress),
+    ),
     logLevel: read(env, 'LOG_LEVEL', 'info', logLevel),
   };
 }
@@ -59,6 +86,19 @@ export function loadConfig(env: Environment) {
 /** `http://HOST:PORT`, with brackets around an IPv6 address. */
 export function httpAddress(host: string, port: number): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+type Listening = { host: string; port: number };
+const everywhere = new Set(['0.0.0.0', '::']);
+
+/** What is for the public and what is not must not meet in one port. 0 lets the system choose two. */
+function requireTwoPorts(open: Listening, internal: Listening): void {
+  const meet =
+    open.host === internal.host || everywhere.has(open.host) || everywhere.has(internal.host);
+  if (internal.port === 0 || internal.port !== open.port || !meet) return;
+  throw new StartError(
+    `INTERNAL_PORT must be another than PORT, which is ${open.port} too, for example ${open.port < 65_535 ? open.port + 1 : 3001}`,
+  );
 }
 
 class Fault extends Error {
@@ -164,6 +204,70 @@ function networkNames(text: string): string[] {
       throw new Fault(`must hold networks in CIDR form, not ${quote(name)}`, '127.0.0.0/8,::1/128');
   }
   return names;
+}
+
+type SmtpServer = Omit<MailSettings, 'from'>;
+
+function mailSettings(server: SmtpServer | null, from: MailAddress | null): MailSettings | null {
+  if (!server) return null;
+  if (from) return { ...server, from };
+  throw new StartError(
+    `MAIL_FROM must be set where SMTP_URL is, for example ${mailAddressExample}`,
+  );
+}
+
+function smtpServer(text: string): SmtpServer {
+  const url = URL.parse(text);
+  const isPlain = url && url.hostname !== '' && /^\/?$/.test(url.pathname + url.search + url.hash);
+  const credentials = url && smtpCredentials(url);
+  if (!isPlain || !/^smtps?:$/.test(url.protocol) || credentials === undefined)
+    // The value is not repeated: it may hold a password.
+    throw new Fault(
+      'must be an smtp or smtps address, with a user and a password or neither, and nothing after the port',
+      'smtp://user:password@mail.example.org:587',
+    );
+  const secure = url.protocol === 'smtps:';
+  const isLocal = isLoopback(url.hostname);
+  return {
+    host: url.hostname.replace(/^\[|\]$/g, ''),
+    port: url.port === '' ? (secure ? 465 : credentials ? 587 : 25) : Number(url.port),
+    secure,
+    requireTls: !secure && !isLocal && credentials !== null,
+    verifyCertificate: !isLocal,
+    credentials,
+  };
+}
+
+/** Null: none. Undefined: half of them, or no percent-encoding. */
+function smtpCredentials({ username, password }: URL): MailSettings['credentials'] | undefined {
+  if (username === '' && password === '') return null;
+  if (username === '' || password === '') return undefined;
+  try {
+    return { user: decodeURIComponent(username), password: decodeURIComponent(password) };
+  } catch {
+    return undefined;
+  }
+}
+
+function isLoopback(hostname: string): boolean {
+  return /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
+}
+
+const mailAddressExample = 'Directory <no-reply@example.org>';
+
+/** An address alone or with a name before it. Plain ASCII, so that every server takes it and no header can be added. */
+function mailAddress(text: string): MailAddress {
+  const [, name = '', address = ''] = /^(?:([A-Za-z0-9 ._'-]{1,80}) <([^<>]+)>)$/.exec(text) ?? [
+    '',
+    '',
+    text,
+  ];
+  if (/^[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9.-]{1,253}$/.test(address))
+    return { name: name.trim(), address };
+  throw new Fault(
+    `must be one address in plain letters, with or without a name, not ${quote(text)}`,
+    mailAddressExample,
+  );
 }
 
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];

@@ -8,19 +8,25 @@ import { decideDemo, readDemoKey } from './demo.ts';
 import { StartError } from './errors.ts';
 import { createApp } from './http/app.ts';
 import { endRequests } from './http/end-requests.ts';
+import { createInternalApp } from './http/internal-app.ts';
 import { createResponseCache } from './http/response-cache.ts';
 import type { Logger } from './log.ts';
+import { createMetrics } from './metrics.ts';
 import { openConfiguredDatabase, type OpenedDatabase } from './open-database.ts';
 import { createHealth } from './system/health.ts';
+import { createReadinessCheck } from './system/readiness.ts';
 import { version } from './version.ts';
 import { createSender } from './webhooks/attempt.ts';
 import { createInFlight } from './webhooks/in-flight.ts';
+import { createQueueReader } from './webhooks/queue-state.ts';
 import { createSecretBox } from './webhooks/secrets.ts';
 import { createWorker, leaseMs } from './webhooks/worker.ts';
 
 export type Service = {
   /** Where it listens; null without the role `api`. */
   address: string | null;
+  /** Where it tells of itself, whatever its roles. */
+  internalAddress: string;
   demoKey: string | null;
   /** Ends requests and attempts in flight, then everything else. May be called twice. */
   stop(): Promise<void>;
@@ -66,14 +72,17 @@ async function startOn(
       publicUrl: config.publicUrl,
     });
   const parts = await createParts(opened, config, log);
-  const address = await startParts(parts, config).catch(async (error: unknown) => {
-    await stopParts(parts);
-    throw error;
-  });
+  const { address, internalAddress } = await startParts(parts, config).catch(
+    async (error: unknown) => {
+      await stopParts(parts);
+      throw error;
+    },
+  );
   const demoKey = opened.embedded ? await readDemoKey(database, config.dataDir) : null;
   log.info(
     {
       address,
+      internalAddress,
       roles: [...config.roles],
       version,
       database: opened.embedded ? 'embedded' : 'server',
@@ -81,7 +90,12 @@ async function startOn(
     'service.started',
   );
   let stopping: Promise<void> | undefined;
-  return { address, demoKey, stop: () => (stopping ??= stop(parts, opened, log)) };
+  return {
+    address,
+    internalAddress,
+    demoKey,
+    stop: () => (stopping ??= stop(parts, opened, log)),
+  };
 
   async function createParts(
     { embedded }: OpenedDatabase,
@@ -96,6 +110,10 @@ async function startOn(
     const keyCache = createKeyCache(database, revisions);
     const sender = createSender(webhooks);
     const inFlight = createInFlight();
+    const metrics = createMetrics();
+    metrics.inFlight(() => inFlight.total());
+    metrics.queue(createQueueReader(database));
+    const readiness = createReadinessCheck(database);
     const delivery = {
       database,
       sender,
@@ -104,6 +122,7 @@ async function startOn(
       webhooks,
       serviceName: settings.serviceName,
       version,
+      metrics,
       log: logger,
     };
     const server = settings.roles.has('api')
@@ -118,12 +137,24 @@ async function startOn(
         })
       : null;
     const loop = createWorker({ ...delivery, connection, retentionDays: settings.retentionDays });
-    return { app: server, worker: loop, revisions, health, keyCache, sender };
+    const internalApp = createInternalApp({ metrics, readiness, log: logger });
+    return {
+      app: server,
+      internalApp,
+      readiness,
+      worker: loop,
+      revisions,
+      health,
+      keyCache,
+      sender,
+    };
   }
 }
 
 type Parts = {
   app: Awaited<ReturnType<typeof createApp>> | null;
+  internalApp: ReturnType<typeof createInternalApp>;
+  readiness: ReturnType<typeof createReadinessCheck>;
   worker: ReturnType<typeof createWorker>;
   revisions: ReturnType<typeof createRevisions>;
   health: ReturnType<typeof createHealth>;
@@ -131,14 +162,15 @@ type Parts = {
   sender: ReturnType<typeof createSender>;
 };
 
-async function startParts(parts: Parts, config: Config): Promise<string | null> {
-  const { app, worker, health, revisions, keyCache } = parts;
+async function startParts(parts: Parts, config: Config) {
+  const { app, internalApp, worker, health, revisions, keyCache } = parts;
+  const internalAddress = await listen(internalApp, config.internal, 'INTERNAL_');
   if (app) await health.start();
   if (app) await revisions.start();
-  const address = app ? await listen(app, config) : null;
+  const address = app ? await listen(app, config, '') : null;
   keyCache.start();
   if (config.roles.has('worker')) worker.start();
-  return address;
+  return { address, internalAddress };
 }
 
 async function stop(parts: Parts, opened: OpenedDatabase, log: Logger): Promise<void> {
@@ -148,11 +180,21 @@ async function stop(parts: Parts, opened: OpenedDatabase, log: Logger): Promise<
   log.info('service.stopped');
 }
 
-/** No new requests, no new claims; what is in flight ends first. */
+/** A scrape is short; together with what ends before it, it stays within the time that a stop may take. */
+const scrapesEndWithinMs = 500;
+
+/** No new requests, no new claims; what is in flight ends first. It tells of itself until then. */
 async function stopParts(parts: Parts): Promise<void> {
-  const { app, worker, revisions, health, keyCache, sender } = parts;
+  const { app, internalApp, readiness, worker, revisions, health, keyCache, sender } = parts;
+  readiness.stop();
   await Promise.all([app && endRequests(app), worker.stop()]);
-  await Promise.all([health.stop(), revisions.stop(), keyCache.stop(), sender.close()]);
+  await Promise.all([
+    endRequests(internalApp, scrapesEndWithinMs),
+    health.stop(),
+    revisions.stop(),
+    keyCache.stop(),
+    sender.close(),
+  ]);
 }
 
 async function generatedKeys(dataDir: string, embedded: boolean): Promise<Buffer[]> {
@@ -163,32 +205,45 @@ async function generatedKeys(dataDir: string, embedded: boolean): Promise<Buffer
   );
 }
 
-async function listen(app: NonNullable<Parts['app']>, { host, port }: Config): Promise<string> {
+type Listening = Pick<Config, 'host' | 'port'>;
+/** What comes before HOST and PORT in the names of the variables. */
+type Prefix = '' | 'INTERNAL_';
+
+async function listen(
+  app: NonNullable<Parts['app']>,
+  { host, port }: Listening,
+  prefix: Prefix,
+): Promise<string> {
   try {
     await app.listen({ host, port });
   } catch (error) {
-    throw explainListening(error as NodeJS.ErrnoException, host, port);
+    throw explainListening(error as NodeJS.ErrnoException, { host, port }, prefix);
   }
-  // With PORT=0 the system chose one.
+  // With 0 the system chose one.
   const bound = app.addresses().find((each) => typeof each !== 'string');
   return httpAddress(host, bound?.port ?? port);
 }
 
-function explainListening(error: NodeJS.ErrnoException, host: string, port: number): Error {
+function explainListening(
+  error: NodeJS.ErrnoException,
+  { host, port }: Listening,
+  prefix: Prefix,
+): Error {
   if (error.code === undefined) return error;
   const options = { cause: error };
+  const fallback = prefix === '' ? 3000 : 3001;
   if (error.code === 'EADDRINUSE')
     return new StartError(
-      `PORT ${port} on ${host} is taken by another program; choose another, for example PORT=${port < 65_535 ? port + 1 : 3000}`,
+      `${prefix}PORT ${port} on ${host} is taken by another program; choose another, for example ${prefix}PORT=${port < 65_535 ? port + 1 : fallback}`,
       options,
     );
   if (error.code === 'EACCES')
     return new StartError(
-      `PORT ${port} needs rights that this user lacks; choose one above 1023, for example PORT=3000`,
+      `${prefix}PORT ${port} needs rights that this user lacks; choose one above 1023, for example ${prefix}PORT=${fallback}`,
       options,
     );
   return new StartError(
-    `HOST ${host} is no address of this machine (${error.code}); for example HOST=127.0.0.1`,
+    `${prefix}HOST ${host} is no address of this machine (${error.code}); for example ${prefix}HOST=127.0.0.1`,
     options,
   );
 }

@@ -9,6 +9,8 @@ const key = Buffer.alloc(32, 1).toString('base64');
 const bad: Record<string, string[]> = {
   HOST: ['a host', 'http://127.0.0.1', '-/-'],
   PORT: ['-1', '65536', '3e3', '0x10', 'http', '3000.5', '99999999999'],
+  INTERNAL_HOST: ['a host', 'http://127.0.0.1', '-/-'],
+  INTERNAL_PORT: ['-1', '65536', '3e3', 'http', '3001.5'],
   PUBLIC_URL: [
     'directory',
     'ftp://a.example',
@@ -41,6 +43,27 @@ const bad: Record<string, string[]> = {
   RETENTION_DAYS: ['0', '3651', '30d'],
   RATE_LIMIT_PER_MINUTE: ['-1', 'off', '1000000001'],
   TRUST_PROXY: ['true', '10.0.0.1', '10.0.0.0/8 10.1.0.0/16'],
+  SMTP_URL: [
+    'mail.example.org',
+    'https://mail.example.org',
+    'smtp://',
+    'smtp://user@mail.example.org',
+    'smtp://:password@mail.example.org',
+    'smtp://%zz:password@mail.example.org',
+    'smtp://mail.example.org/?tls.rejectUnauthorized=false',
+    'smtp://mail.example.org/path',
+    'smtp://mail.example.org:99999',
+  ],
+  MAIL_FROM: [
+    'nobody',
+    'a@b.example, c@d.example',
+    'A <a@b.example> B',
+    'A <a@b.example>\r\nBcc: c@d.example',
+    '"A\n" <a@b.example>',
+    'Ünï <a@b.example>',
+    'a b@c.example',
+    'a@b@c.example',
+  ],
   LOG_LEVEL: ['INFO', 'verbose', '30'],
 };
 
@@ -70,7 +93,8 @@ for (const [name, values] of Object.entries(bad)) {
     const example = line.split(', for example ').at(-1) ?? '';
     if (name === 'SECRET_KEY')
       return assert.match(example, /^the output of: openssl rand -base64 32$/);
-    assert.doesNotThrow(() => loadConfig({ [name]: example }));
+    const beside = name === 'SMTP_URL' ? { MAIL_FROM: 'a@b.example' } : {};
+    assert.doesNotThrow(() => loadConfig({ ...beside, [name]: example }));
   });
 }
 
@@ -85,7 +109,7 @@ function messageOf(env: Record<string, string>): string {
 
 test('a value with a secret in it is not repeated', () => {
   const secret = 'hunter2hunter2';
-  for (const name of ['DATABASE_URL', 'SECRET_KEY', 'PUBLIC_URL'])
+  for (const name of ['DATABASE_URL', 'SECRET_KEY', 'PUBLIC_URL', 'SMTP_URL'])
     assert.doesNotMatch(messageOf({ [name]: `https://user:${secret}@db.example/x` }), /hunter2/);
 });
 
@@ -104,10 +128,66 @@ test('nothing set gives the defaults of the manual, and an empty variable is one
     retryFactor: 6,
     deactivateAfter: 5,
   });
+  assert.deepEqual(config.internal, { host: '127.0.0.1', port: 3001 });
+  assert.equal(config.mail, null);
   assert.equal(config.retentionDays, 30);
   assert.equal(config.rateLimitPerMinute, 600);
   const empty = Object.fromEntries(Object.keys(bad).map((name) => [name, ' ']));
   assert.deepEqual(loadConfig(empty), config);
+});
+
+test('the internal port must be another than the public one, where both would listen', () => {
+  const line = messageOf({ PORT: '3001' });
+  assert.equal(
+    line,
+    'INTERNAL_PORT must be another than PORT, which is 3001 too, for example 3002',
+  );
+  messageOf({ PORT: '65535', INTERNAL_PORT: '65535' });
+  messageOf({ HOST: '0.0.0.0', PORT: '3001' });
+  messageOf({ HOST: '::', PORT: '3001' });
+  messageOf({ INTERNAL_HOST: '0.0.0.0', INTERNAL_PORT: '3000' });
+  for (const env of [
+    { PORT: '0', INTERNAL_PORT: '0' },
+    { PORT: '3001', INTERNAL_HOST: '127.0.0.2' },
+    { PORT: '3001', ROLES: 'worker' },
+  ])
+    assert.doesNotThrow(() => loadConfig(env));
+});
+
+test('mail has a server and a sender, or is off', () => {
+  assert.equal(
+    messageOf({ SMTP_URL: 'smtp://127.0.0.1' }),
+    'MAIL_FROM must be set where SMTP_URL is, for example Directory <no-reply@example.org>',
+  );
+  assert.equal(loadConfig({ MAIL_FROM: 'a@b.example' }).mail, null);
+  assert.deepEqual(
+    loadConfig({ SMTP_URL: 'smtp://ada:p%40ss@mail.example', MAIL_FROM: "The Ada's <a@b.example>" })
+      .mail,
+    {
+      host: 'mail.example',
+      port: 587,
+      secure: false,
+      requireTls: true,
+      verifyCertificate: true,
+      credentials: { user: 'ada', password: 'p@ss' },
+      from: { name: "The Ada's", address: 'a@b.example' },
+    },
+  );
+});
+
+test('a password never goes to another machine in clear, and certificates are checked there', () => {
+  const mail = (url: string) => loadConfig({ SMTP_URL: url, MAIL_FROM: 'a@b.example' }).mail;
+  const pick = (url: string) => {
+    const { port, secure, requireTls, verifyCertificate } = mail(url) ?? assert.fail();
+    return [port, secure, requireTls, verifyCertificate];
+  };
+  assert.deepEqual(pick('smtps://u:p@mail.example'), [465, true, false, true]);
+  assert.deepEqual(pick('smtp://u:p@mail.example:2525'), [2525, false, true, true]);
+  assert.deepEqual(pick('smtp://mail.example'), [25, false, false, true]);
+  assert.deepEqual(pick('smtp://u:p@localhost'), [587, false, false, false]);
+  assert.deepEqual(pick('smtp://u:p@localhost.example'), [587, false, true, true]);
+  assert.deepEqual(pick('smtp://[::1]'), [25, false, false, false]);
+  assert.equal(mail('smtp://[::1]')?.host, '::1');
 });
 
 test('the edges of each range are taken', () => {

@@ -67,9 +67,10 @@ function catchSignals(): { first: Promise<void> } {
 
 const sameSignalMs = 500;
 
-function welcome({ address, demoKey }: Service): void {
-  if (address === null) return;
-  const lines = [`Serving at ${address}  (API reference: ${address}/docs)`];
+function welcome({ address, internalAddress, demoKey }: Service): void {
+  const metrics = `Metrics:   ${internalAddress}/metrics`;
+  if (address === null) return console.log(metrics);
+  const lines = [`Serving at ${address}  (API reference: ${address}/docs)`, metrics];
   if (demoKey) {
     lines.push(
       `Demo key:  ${demoKey}`,

@@ -38,6 +38,17 @@ export async function ensurePartitions(database: Database): Promise<void> {
   `.execute(database);
 }
 
+/** The migrations that this version needs, oldest first. */
+export async function listMigrations(): Promise<string[]> {
+  return (await readdir(folder)).filter((name) => /^\d{4}_.+\.sql$/.test(name)).sort();
+}
+
+/** The migrations that a database has. */
+export async function listApplied(database: Database): Promise<string[]> {
+  const { rows } = await sql<{ name: string }>`select name from migrations`.execute(database);
+  return rows.map((row) => row.name);
+}
+
 async function requireSupportedServer(database: Database): Promise<void> {
   const { rows } = await sql<{ number: string; version: string; encoding: string }>`
     select current_setting('server_version_num') as number, current_setting('server_version') as version,
@@ -59,9 +70,8 @@ async function requireSupportedServer(database: Database): Promise<void> {
 type Migration = { name: string; text: string; checksum: string };
 
 async function readMigrations(): Promise<Migration[]> {
-  const names = (await readdir(folder)).filter((name) => /^\d{4}_.+\.sql$/.test(name)).sort();
   return Promise.all(
-    names.map(async (name) => {
+    (await listMigrations()).map(async (name) => {
       const text = await readFile(new URL(name, folder), 'utf8');
       return { name, text, checksum: createHash('sha256').update(text).digest('hex') };
     }),

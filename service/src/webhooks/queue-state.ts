@@ -1,38 +1,16 @@
 /** What the queue holds, for whoever watches it: bounded in rows, in time, and in how often the database is asked. */
-import { setTimeout as wait } from 'node:timers/promises';
 import { sql, type Database } from '../database/database.ts';
+import { shareAnswer } from '../database/shared-answer.ts';
 import type { QueueState } from '../metrics.ts';
 
 /** Counts stop here: beyond it the figure says no more than that there is far too much, and a scrape stays cheap. */
 const countMax = 100_000;
-const askedEveryMs = 1_000;
-/** A scrape does not wait for a database that is away or stalled. */
-const answerWithinMs = 2_000;
+/** A scrape does not wait for a database that is away or stalled; two scrapers ask it no more often than one. */
+const bounds = { withinMs: 2_000, standsForMs: 1_000 };
 
 /** Returns a reader that asks the database at most once a second, however many call it. Rejects while it is away. */
 export function createQueueReader(database: Database): () => Promise<QueueState> {
-  let asked: Promise<QueueState> | null = null;
-
-  function ask(): Promise<QueueState> {
-    const answer = readQueueState(database);
-    // Counted from the end: one that takes long is not followed by the next at once, and there is never a second.
-    const forget = () => setTimeout(() => (asked = null), askedEveryMs).unref();
-    answer.then(forget, forget);
-    return answer;
-  }
-
-  return async () => {
-    const timer = new AbortController();
-    const late = wait(answerWithinMs, undefined, { ref: false, signal: timer.signal }).then(() => {
-      throw new Error('the database did not answer in time');
-    });
-    late.catch(() => {});
-    try {
-      return await Promise.race([(asked ??= ask()), late]);
-    } finally {
-      timer.abort();
-    }
-  };
+  return shareAnswer(() => readQueueState(database), bounds);
 }
 
 async function readQueueState(database: Database): Promise<QueueState> {

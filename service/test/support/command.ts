@@ -38,7 +38,7 @@ export type CommandOptions = {
 /** Starts `orgdir ...args` with nothing in its environment but what is given. */
 export function startCommand(args: string[], options: CommandOptions = {}): Command {
   const child = spawn(process.execPath, [commandFile, ...args], {
-    env: { PATH: process.env['PATH'] ?? '', PORT: '0', ...options.env },
+    env: { PATH: process.env['PATH'] ?? '', PORT: '0', INTERNAL_PORT: '0', ...options.env },
     cwd: '/',
     stdio: ['pipe', 'pipe', 'pipe'],
     detached: true,

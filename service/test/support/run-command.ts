@@ -13,7 +13,7 @@ export async function runCommand(
   input = '',
 ): Promise<CommandResult> {
   const child = spawn(process.execPath, [command, ...args], {
-    env: { PATH: process.env['PATH'], ...env },
+    env: { PATH: process.env['PATH'], INTERNAL_PORT: '0', ...env },
   });
   const output = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr'] as const)

@@ -12,6 +12,7 @@ import { createRevisions, type Revisions } from '../../src/database/revisions.ts
 import { createApp } from '../../src/http/app.ts';
 import { createResponseCache } from '../../src/http/response-cache.ts';
 import { createLogger, type Logger } from '../../src/log.ts';
+import { createMetrics, type Metrics } from '../../src/metrics.ts';
 import { createHealth } from '../../src/system/health.ts';
 import { createSender } from '../../src/webhooks/attempt.ts';
 import { createInFlight } from '../../src/webhooks/in-flight.ts';
@@ -34,6 +35,7 @@ export type TestService = TestDatabase & {
   revisions: Revisions;
   worker: Worker;
   secretBox: SecretBox;
+  metrics: Metrics;
   url: string;
   /** A key with every scope, of an app without a binding. */
   key: string;
@@ -71,6 +73,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
   const keyCache = createKeyCache(database, revisions);
   const sender = createSender(config.webhooks);
   const inFlight = createInFlight();
+  const metrics = createMetrics();
   const delivery = {
     database,
     sender,
@@ -79,6 +82,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     webhooks: config.webhooks,
     serviceName: config.serviceName,
     version: '0.0.0-test',
+    metrics,
     log,
   };
   const app = await createApp({
@@ -106,6 +110,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     revisions,
     worker,
     secretBox,
+    metrics,
     url,
     key,
     appId,

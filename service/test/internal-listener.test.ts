@@ -1,0 +1,186 @@
+/** The internal listener: what it serves, to whom, and that none of it is on the public port. */
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import { after, test } from 'node:test';
+import { sql, type Database } from '../src/database/database.ts';
+import { createInternalApp } from '../src/http/internal-app.ts';
+import { createLogger } from '../src/log.ts';
+import { createMetrics } from '../src/metrics.ts';
+import { createReadinessCheck } from '../src/system/readiness.ts';
+import { createQueueReader } from '../src/webhooks/queue-state.ts';
+import { runCommand, startCommand, type Command } from './support/command.ts';
+import { openCuttableDatabase } from './support/cuttable-database.ts';
+import { openTestDatabase, toUrl } from './support/database.ts';
+import { eventually } from './support/eventually.ts';
+import { rawRequest, sendBytes } from './support/raw-request.ts';
+import { startTestService } from './support/service.ts';
+
+const opened = await openTestDatabase();
+const { url } = await startListener(opened.database);
+const options = { timeout: 60_000 };
+
+async function startListener(database: Database) {
+  const metrics = createMetrics();
+  metrics.queue(createQueueReader(database));
+  const readiness = createReadinessCheck(database);
+  const app = createInternalApp({ metrics, readiness, log: createLogger('silent') });
+  const address = await app.listen({ host: '127.0.0.1', port: 0 });
+  after(() => app.close());
+  return { url: address, metrics, readiness };
+}
+
+async function readyz(base: string): Promise<{ status: number; body: any }> {
+  const response = await fetch(`${base}/readyz`);
+  return { status: response.status, body: await response.json() };
+}
+
+const paths = ['/metrics', '/livez', '/readyz'];
+
+test('figures are served in Prometheus’ text format, to GET and HEAD', async () => {
+  const response = await fetch(`${url}/metrics`);
+  assert.equal(response.status, 200);
+  assert.equal(response.headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8');
+  const text = await response.text();
+  assert.match(text, /^orgdir_deliveries_due 0$/m);
+  assert.match(text, /^orgdir_database_up 1$/m);
+  for (const path of paths) {
+    const head = await fetch(url + path, { method: 'HEAD' });
+    assert.equal(head.status, 200, path);
+    assert.equal(await head.text(), '');
+  }
+});
+
+test('whatever else is asked is refused in the envelope', async () => {
+  const missing = await rawRequest(url, { path: '/api/v1/status' });
+  assert.equal(missing.status, 404);
+  assert.equal(JSON.parse(missing.text).error.code, 'not_found');
+  for (const path of paths) {
+    const body = Buffer.alloc(100_000);
+    const refused = await rawRequest(url, { method: 'POST', path, body });
+    assert.equal(refused.status, 405);
+    assert.equal(refused.headers.allow, 'GET, HEAD, OPTIONS');
+    assert.equal(JSON.parse(refused.text).error.code, 'method_not_allowed');
+  }
+  const strange = await rawRequest(url, { path: '/%ff' });
+  assert.equal(JSON.parse(strange.text).error.code, 'not_found');
+});
+
+test('what is no request, and one with too many headers, is refused and hung up on', async () => {
+  assert.match(
+    await sendBytes(url, 'no request\r\n\r\n'),
+    /^HTTP\/1\.1 400 .+"validation_failed"/s,
+  );
+  const long = `GET /livez HTTP/1.1\r\nHost: x\r\nX-Long: ${'a'.repeat(20_000)}\r\n\r\n`;
+  assert.match(await sendBytes(url, long), /^HTTP\/1\.1 400 .+16 KiB of headers/s);
+});
+
+test('nothing of it is on the public port', async () => {
+  const service = await startTestService();
+  for (const path of paths) {
+    const answer = await rawRequest(service.url, { path });
+    assert.equal(answer.status, 404, path);
+    assert.equal(JSON.parse(answer.text).error.code, 'not_found');
+  }
+});
+
+test('it is ready with every migration that it needs, also beside those of a newer version', async () => {
+  const behind = await openTestDatabase();
+  const listener = await startListener(behind.database);
+  const ready = { success: true, data: { ready: true }, meta: { apiVersion: 'v1' } };
+  assert.deepEqual(await readyz(listener.url), { status: 200, body: ready });
+  await sql`insert into migrations (name, checksum) values ('9999_newer.sql', '')`.execute(
+    behind.database,
+  );
+  const last = await sql<{ name: string }>`
+    delete from migrations where name = (select max(name) from migrations where name < '9999')
+    returning name`.execute(behind.database);
+  const { status, body } = await eventually(async () => {
+    const answer = await readyz(listener.url);
+    return answer.status === 503 && answer;
+  });
+  assert.equal(status, 503);
+  assert.equal(body.error.code, 'unavailable');
+  assert.deepEqual(body.error.details, {
+    reason: 'outdated',
+    migrations: [last.rows[0]?.name],
+  });
+  await sql`insert into migrations (name, checksum) values (${last.rows[0]?.name}, '')`.execute(
+    behind.database,
+  );
+  await eventually(async () => (await readyz(listener.url)).status === 200);
+});
+
+test('a database that stalls or is away makes it live but not ready, and tells of itself without it', async () => {
+  const { opened: cuttable, cut, stall, mend } = await openCuttableDatabase();
+  const listener = await startListener(cuttable.database);
+  assert.equal((await readyz(listener.url)).status, 200);
+  for (const harm of [stall, cut]) {
+    harm();
+    const { body } = await eventually(async () => {
+      const answer = await readyz(listener.url);
+      return answer.status === 503 && answer;
+    });
+    assert.equal(body.error.details.reason, 'unreachable');
+    assert.equal((await fetch(`${listener.url}/livez`)).status, 200);
+  }
+  const text = await (await fetch(`${listener.url}/metrics`)).text();
+  assert.match(text, /^orgdir_database_up 0$/m);
+  assert.doesNotMatch(text, /^orgdir_deliveries_due /m);
+  assert.match(text, /^process_resident_memory_bytes \d/m);
+  mend();
+  await eventually(async () => (await readyz(listener.url)).status === 200);
+});
+
+test('a process that stops says that it is not ready', async () => {
+  const listener = await startListener(opened.database);
+  listener.readiness.stop();
+  const { status, body } = await readyz(listener.url);
+  assert.equal(status, 503);
+  assert.equal(body.error.details.reason, 'stopping');
+  assert.equal((await fetch(`${listener.url}/livez`)).status, 200);
+});
+
+const env = {
+  DATABASE_URL: toUrl(opened.connection),
+  SECRET_KEY: randomBytes(32).toString('base64'),
+};
+
+test('a worker alone has it too, and a port that the system chooses', options, async () => {
+  const service = startCommand(['serve'], { env: { ...env, ROLES: 'worker' } });
+  try {
+    const [, address] = await service.waitFor(/^Metrics: +(http:\S+)$/m);
+    assert.match(await (await fetch(address as string)).text(), /^orgdir_database_up 1$/m);
+    assert.doesNotMatch(service.stdout, /Serving at/);
+  } finally {
+    service.signal('SIGTERM');
+    assert.deepEqual(await service.ended, { code: 0, signal: null });
+  }
+});
+
+test('a scraper that keeps its connection does not hold up the end', options, async () => {
+  const service: Command = startCommand(['serve'], { env });
+  const [, address = ''] = await service.waitFor(/^Metrics: +(http:\S+)$/m);
+  // `fetch` keeps it open.
+  await (await fetch(address)).text();
+  service.signal('SIGTERM');
+  assert.deepEqual(await service.ended, { code: 0, signal: null });
+});
+
+test('an internal address that cannot be had is told in one line', options, async () => {
+  const holder = createServer();
+  holder.listen(0, '127.0.0.1');
+  await once(holder, 'listening');
+  const { port } = holder.address() as AddressInfo;
+  const taken = await runCommand(['serve'], { env: { ...env, INTERNAL_PORT: String(port) } });
+  holder.close();
+  assert.equal(taken.code, 1);
+  assert.match(
+    taken.stderr,
+    new RegExp(`^INTERNAL_PORT ${port} on 127\\.0\\.0\\.1 is taken .+ INTERNAL_PORT=\\d+\\n$`),
+  );
+  const foreign = await runCommand(['serve'], { env: { ...env, INTERNAL_HOST: '192.0.2.1' } });
+  assert.equal(foreign.code, 1);
+  assert.match(foreign.stderr, /^INTERNAL_HOST .+ for example INTERNAL_HOST=127\.0\.0\.1\n$/);
+});
