@@ -1,39 +1,48 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { once } from 'node:events';
+import { setImmediate as turn } from 'node:timers/promises';
 import type { AddressInfo } from 'node:net';
 import { test, after } from 'node:test';
 import fc from 'fast-check';
 import ipaddr from 'ipaddr.js';
 import type { Network } from '../src/config.ts';
-import { createSender } from '../src/webhooks/attempt.ts';
-import { isAllowedAddress, type Resolve } from '../src/webhooks/guard.ts';
+import { createSender, type SenderOptions } from '../src/webhooks/attempt.ts';
+import { isAllowedAddress } from '../src/webhooks/is-allowed-address.ts';
+import { okAnswer, startByteReceiver } from './support/byte-receiver.ts';
+import { startDnsServer, type DnsScript } from './support/dns-server.ts';
 
 const loopback: Network[] = [ipaddr.parseCIDR('127.0.0.0/8')];
+/** Never reached by what ends by itself. */
+const longMs = 60_000;
 const server = createServer((_, response) => response.end('reached'));
 server.listen(0, '127.0.0.1');
 await once(server, 'listening');
 after(() => server.close());
 const { port } = server.address() as AddressInfo;
-async function send(resolve: Resolve, allowedNetworks: Network[], host = 'receiver.example') {
-  const sender = createSender({ allowedNetworks, timeoutMs: 2_000 }, resolve);
-  try {
-    return await sender.attempt({
-      url: `http://${host}:${port}/`,
-      headers: {},
-      body: Buffer.from('{}'),
-    });
-  } finally {
-    await sender.close();
-  }
+const post = { headers: {}, body: Buffer.from('{}') };
+
+type Given = { allowed?: Network[]; timeoutMs?: number; options?: SenderOptions };
+
+async function openSender(script: DnsScript, given: Given = {}) {
+  const dns = await startDnsServer(script);
+  const { allowed: allowedNetworks = loopback, timeoutMs = longMs } = given;
+  const sender = createSender(
+    { allowedNetworks, timeoutMs },
+    { nameServers: [dns.address], ...given.options },
+  );
+  after(() => sender.close());
+  return { dns, sender };
 }
-const answers =
-  (...addresses: string[]): Resolve =>
-  (_, callback) =>
-    callback(
-      null,
-      addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 })),
-    );
+
+/** The status or the error of one attempt to a host. */
+async function send(host: string, script: DnsScript, given: Given = {}) {
+  const { sender } = await openSender(script, given);
+  const { statusCode, error } = await sender.attempt({ ...post, url: `http://${host}:${port}/` });
+  return statusCode ?? error;
+}
+
+const unasked: DnsScript = () => assert.fail('nothing to resolve');
 
 test('private, reserved and translated addresses are refused, public ones are not', () => {
   const refused = [
@@ -63,25 +72,21 @@ test('private, reserved and translated addresses are refused, public ones are no
     '64:ff9b::a00:1',
     '64:ff9b:1::1',
     '::ffff:10.0.0.1',
+    '::ffff:8.8.8.8',
     '2001::1',
+    '2001:2::1',
     '100::1',
     'fec0::1',
     '::7f00:1',
     '4000::1',
+    '5f00::1',
     '168.63.129.16',
     'nonsense',
     '',
   ];
   for (const address of refused) assert.equal(isAllowedAddress(address, []), false, address);
-  for (const address of [
-    '1.1.1.1',
-    '8.8.8.8',
-    '93.184.216.34',
-    '2606:4700::1111',
-    '::ffff:8.8.8.8',
-  ]) {
+  for (const address of ['1.1.1.1', '8.8.8.8', '93.184.216.34', '2606:4700::1111'])
     assert.equal(isAllowedAddress(address, []), true, address);
-  }
   assert.equal(isAllowedAddress('127.0.0.1', loopback), true);
   assert.equal(isAllowedAddress('::ffff:127.0.0.1', loopback), true);
   assert.equal(isAllowedAddress('10.0.0.1', loopback), false);
@@ -104,44 +109,134 @@ test('no spelling of a private IPv4 address passes', () => {
 });
 
 test('a name that resolves to a private address is blocked, also when it has a public one beside it', async () => {
-  assert.equal((await send(answers('127.0.0.1'), [])).error, 'blocked');
-  assert.equal((await send(answers('93.184.216.34', '127.0.0.1'), [])).error, 'blocked');
-  assert.equal((await send(answers('127.0.0.1', '10.0.0.1'), loopback)).error, 'blocked');
-  assert.equal((await send(answers('127.0.0.1'), loopback)).statusCode, 200);
+  const to =
+    (...addresses: string[]) =>
+    () =>
+      addresses;
+  assert.equal(await send('a.test', to('127.0.0.1'), { allowed: [] }), 'blocked');
+  assert.equal(await send('a.test', to('93.184.216.34', '127.0.0.1'), { allowed: [] }), 'blocked');
+  assert.equal(await send('a.test', to('93.184.216.34', 'fd00::1'), { allowed: [] }), 'blocked');
+  assert.equal(await send('a.test', to('127.0.0.1', '10.0.0.1')), 'blocked');
+  assert.equal(
+    await send('a.test', () => ({ alias: 'b.test', addresses: ['10.0.0.1'] })),
+    'blocked',
+  );
+  assert.equal(await send('a.test', to('127.0.0.1')), 200);
+});
+
+test('one private address among a thousand blocks', async () => {
+  const allowed = Array.from({ length: 999 }, (_, index) => `127.1.${index >> 8}.${index & 255}`);
+  assert.equal(await send('a.test', () => [...allowed, '10.0.0.1']), 'blocked');
 });
 
 test('an address that needs no resolving is checked as well', async () => {
-  const never: Resolve = () => assert.fail('nothing to resolve');
-  assert.equal((await send(never, [], '127.0.0.1')).error, 'blocked');
-  assert.equal((await send(never, [], '[::1]')).error, 'blocked');
-  assert.equal((await send(never, loopback, '127.0.0.1')).statusCode, 200);
+  assert.equal(await send('127.0.0.1', unasked, { allowed: [] }), 'blocked');
+  assert.equal(await send('[::1]', unasked, { allowed: [] }), 'blocked');
+  assert.equal(await send('[::ffff:127.0.0.1]', unasked, { allowed: [] }), 'blocked');
+  assert.equal(await send('127.0.0.1', unasked), 200);
 });
 
-test('each new connection is checked again: a name that changes its address gains nothing', async () => {
-  const sequence = ['127.0.0.1', '10.0.0.1'];
-  const changing: Resolve = (hostname, callback) =>
-    answers(sequence.shift() ?? '10.0.0.1')(hostname, callback);
-  const results = [await send(changing, loopback), await send(changing, loopback)];
-  assert.deepEqual(
-    results.map(({ statusCode, error }) => statusCode ?? error),
-    [200, 'blocked'],
-  );
+test('localhost is this machine whatever a name server says, and either of its addresses will do', async () => {
+  assert.equal(await send('localhost', unasked, { allowed: [] }), 'blocked');
+  assert.equal(await send('localhost', unasked), 200);
+  assert.equal(await send('localhost.', unasked), 200);
+  assert.equal(await send('hook.localhost', unasked), 200);
 });
 
-test('a name without an address, and a resolver that fails, are DNS errors', async () => {
-  assert.equal((await send(answers(), [])).error, 'dns');
-  const failing: Resolve = (_, callback) =>
-    callback(Object.assign(new Error('no'), { code: 'EAI_AGAIN' }), []);
-  assert.equal((await send(failing, [])).error, 'dns');
-});
-
-test('a resolver that never answers is a timeout at the deadline', async () => {
-  const sender = createSender({ allowedNetworks: loopback, timeoutMs: 150 }, () => {});
-  const outcome = await sender.attempt({
-    url: 'http://slow.example/',
-    headers: {},
-    body: Buffer.from('{}'),
+test('what is checked is what is connected to: one resolution a connection, whatever a second would say', async () => {
+  const answers = ['127.0.0.1', '127.0.0.2'];
+  const honest = await startByteReceiver((socket) => socket.end(okAnswer));
+  const trap = await startByteReceiver((socket) => socket.end(okAnswer), {
+    host: '127.0.0.2',
+    port: honest.port,
   });
-  assert.equal(outcome.error, 'timeout');
+  const { dns, sender } = await openSender(
+    ({ type }) => (type === 'A' ? [answers.shift() ?? '127.0.0.2'] : []),
+    { allowed: [ipaddr.parseCIDR('127.0.0.1/32')] },
+  );
+  const url = `http://changing.test:${honest.port}/`;
+  assert.equal((await sender.attempt({ ...post, url })).statusCode, 200);
+  assert.deepEqual(dns.queries.map(({ type }) => type).sort(), ['A', 'AAAA']);
+  assert.equal((await sender.attempt({ ...post, url })).error, 'blocked');
+  assert.equal(dns.queries.length, 4);
+  assert.deepEqual([honest.connections(), trap.connections()], [1, 0]);
+});
+
+test('the peer is checked before a byte is sent', async () => {
+  // The system takes this address for 127.0.0.1, which is not allowed.
+  const unspecified = [ipaddr.parseCIDR('0.0.0.0/32')];
+  const receiver = await startByteReceiver((socket) => socket.end(okAnswer));
+  const { sender } = await openSender(() => ['0.0.0.0'], { allowed: unspecified });
+  const url = `http://a.test:${receiver.port}/`;
+  assert.equal((await sender.attempt({ ...post, url })).error, 'blocked');
+  assert.equal(receiver.requests(), 0);
+});
+
+test('where one address refuses, the next one is tried', async () => {
+  assert.equal(await send('a.test', () => ['127.0.0.3', '127.0.0.1']), 200);
+  assert.equal(await send('a.test', () => ['127.0.0.3', '127.0.0.4']), 'connect');
+});
+
+test('a name without an address, and a name server that fails, are DNS errors', async () => {
+  assert.equal(await send('a.test', () => []), 'dns');
+  assert.equal(await send('a.test', () => 'NXDOMAIN'), 'dns');
+  assert.equal(await send('a.test', () => 'SERVFAIL'), 'dns');
+});
+
+test('a name server that never answers is a timeout at the deadline', async () => {
+  assert.equal(await send('a.test', () => 'silence', { timeoutMs: 150 }), 'timeout');
+});
+
+test('fifty names that nobody answers for delay no other', async () => {
+  const { dns, sender } = await openSender(({ name }) =>
+    name === 'quick.test' ? ['127.0.0.1'] : 'silence',
+  );
+  let ended = 0;
+  const dead = Array.from({ length: 50 }, async (_, index) => {
+    const { error } = await sender.attempt({ ...post, url: `http://dead-${index}.test:${port}/` });
+    ended += 1;
+    return error;
+  });
+  for (let index = 0; index < 50; index += 1) await dns.asked(`dead-${index}.test`, 2);
+  const { statusCode } = await sender.attempt({ ...post, url: `http://quick.test:${port}/` });
+  assert.deepEqual([statusCode, ended], [200, 0]);
   await sender.close();
+  assert.equal((await Promise.all(dead)).includes(null), false);
+});
+
+const keptOpen = (socket: { write(text: string): void }) => socket.write(okAnswer);
+
+test('a connection is used again within its life, and its name is not asked for again', async () => {
+  const receiver = await startByteReceiver(keptOpen);
+  const { dns, sender } = await openSender(() => ['127.0.0.1'], { timeoutMs: longMs / 2 });
+  const url = `http://a.test:${receiver.port}/`;
+  for (const _ of [1, 2, 3]) {
+    assert.equal((await sender.attempt({ ...post, url })).statusCode, 200);
+    // A connection is free for the next attempt one turn after its answer.
+    await turn();
+  }
+  assert.deepEqual([receiver.connections(), dns.queries.length], [1, 2]);
+});
+
+test('after its life a connection is not used again: the name is resolved and checked anew', async () => {
+  const receiver = await startByteReceiver(keptOpen);
+  const addresses = ['127.0.0.1'];
+  const { dns, sender } = await openSender(({ type }) => (type === 'A' ? addresses : []), {
+    // So that nothing of it is left for a second attempt.
+    options: { connectionLifeMs: longMs },
+  });
+  const url = `http://a.test:${receiver.port}/`;
+  assert.equal((await sender.attempt({ ...post, url })).statusCode, 200);
+  const openedAt = Date.now();
+  while (Date.now() - openedAt < 5) await turn();
+  addresses[0] = '10.0.0.1';
+  assert.equal((await sender.attempt({ ...post, url })).error, 'blocked');
+  assert.deepEqual([receiver.connections(), receiver.requests(), dns.queries.length], [1, 1, 4]);
+});
+
+test('at the end of its life a connection closes, whatever is under way', async () => {
+  const receiver = await startByteReceiver(() => {});
+  const { sender } = await openSender(unasked, { options: { connectionLifeMs: 200 } });
+  assert.equal((await sender.attempt({ ...post, url: receiver.url })).error, 'reset');
+  await receiver.allClosed();
 });

@@ -2,9 +2,12 @@
  * One attempt: a POST with one deadline over DNS, connect, TLS, headers and body. It decides nothing and
  * stores nothing; `retry.ts` judges, `record.ts` stores. The only place that calls receivers.
  */
+import { LRUCache } from 'lru-cache';
 import { Agent, type Dispatcher } from 'undici';
 import type { Config, Network } from '../config.ts';
-import { createGuardedConnector, type Resolve } from './guard.ts';
+import { ConnectError, createGuardedConnector, type GuardedConnector } from './guard.ts';
+import { type AnswerHeaders, headerText, KeptBody, keepHeaders } from './kept-answer.ts';
+import { createResolve, type Resolve } from './resolve.ts';
 import type { AttemptResult } from './retry.ts';
 
 export type AttemptOutcome = AttemptResult & {
@@ -16,162 +19,199 @@ export type AttemptOutcome = AttemptResult & {
   responseBody: Buffer | null;
 };
 
+type AttemptRequest = { url: string; headers: Record<string, string>; body: Buffer };
+
 export type Sender = {
-  /** Never throws: whatever happens is an outcome. */
-  attempt(request: {
-    url: string;
-    headers: Record<string, string>;
-    body: Buffer;
-  }): Promise<AttemptOutcome>;
+  /** Never throws: whatever happens is an outcome. At most one request goes out. */
+  attempt(request: AttemptRequest): Promise<AttemptOutcome>;
+  /** Ends every connection, those that are still being opened too. May be called twice. */
   close(): Promise<void>;
 };
 
-/** SPEC 7: at most this much is read, and 4 KiB of it kept. */
-const readBytesMax = 64 * 1024;
-const keptBytesMax = 4 * 1024;
-const keptHeaderBytesMax = 8 * 1024;
-/** SPEC 7: no connection lives longer, so that a name that changes its address is checked again. */
+export type SenderOptions = {
+  resolve?: Resolve;
+  /** Name servers instead of the system's. */
+  nameServers?: string[];
+  /** Authorities to trust instead of the system's, as PEM. */
+  ca?: string;
+  /** SPEC 7: no connection lives longer, so that a name that changes its address is checked again. */
+  connectionLifeMs?: number;
+};
+
 const connectionLifeMs = 60_000;
+/** Shorter than the five seconds after which many servers close a connection without saying so before. */
+const idleMsMax = 4_000;
+/** What one silent address, or one silent address family, may cost of the deadline. */
+const addressWaitShare = 1 / 8;
+const addressWaitMsMax = 1_000;
+const addressWaitMsMin = 10;
+/** Informational answers before the real one; two are usual. */
+const informationalMax = 32;
+/** Node's own bound for a server; said here so that no option of the process moves it. */
+const headerBytesMax = 16 * 1024;
+/** Addresses of webhooks that are in use, taken apart. */
+const targetsMax = 2_000;
 
 export function createSender(
   config: Pick<Config['webhooks'], 'allowedNetworks' | 'timeoutMs'>,
-  resolve?: Resolve,
+  options: SenderOptions = {},
 ): Sender {
-  const agent = createAgent(config.allowedNetworks, config.timeoutMs, resolve);
+  const lifeMs = options.connectionLifeMs ?? connectionLifeMs;
+  const connector = createConnector({ ...config, lifeMs }, options);
+  const agent = createAgent(connector, config.timeoutMs, lifeMs);
+  const targets = new LRUCache<string, Target>({ max: targetsMax });
   return {
-    async attempt(request) {
-      const startedAt = new Date();
-      const start = performance.now();
-      const answer = await post(agent, request, config.timeoutMs);
-      return { startedAt, durationMs: Math.round(performance.now() - start), ...answer };
+    attempt: (request) =>
+      new Promise((resolve) => {
+        const exchange = new Exchange(config.timeoutMs, resolve);
+        try {
+          const target = targets.get(request.url) ?? readTarget(request.url);
+          targets.set(request.url, target);
+          agent.dispatch(
+            { ...target, method: 'POST', headers: request.headers, body: request.body },
+            exchange,
+          );
+        } catch {
+          // An address that is none: registration lets no such thing pass.
+          exchange.end('connect');
+        }
+      }),
+    async close() {
+      connector.close();
+      await agent.destroy();
     },
-    close: () => agent.destroy(),
   };
 }
 
-function createAgent(
-  allowedNetworks: Network[],
-  timeoutMs: number,
-  resolve: Resolve | undefined,
-): Agent {
+type Target = { origin: string; path: string };
+
+function readTarget(url: string): Target {
+  const { origin, pathname, search } = new URL(url);
+  return { origin, path: pathname + search };
+}
+
+function createConnector(
+  limits: { allowedNetworks: Network[]; timeoutMs: number; lifeMs: number },
+  { resolve, nameServers, ca }: SenderOptions,
+): GuardedConnector {
+  const share = Math.min(addressWaitMsMax, Math.floor(limits.timeoutMs * addressWaitShare));
+  const addressWaitMs = Math.max(addressWaitMsMin, share);
+  return createGuardedConnector({
+    ...limits,
+    addressWaitMs,
+    resolve:
+      resolve ??
+      createResolve({
+        familyWaitMs: addressWaitMs,
+        ...(nameServers === undefined ? {} : { servers: nameServers }),
+      }),
+    ...(ca === undefined ? {} : { ca }),
+  });
+}
+
+function createAgent(connector: GuardedConnector, timeoutMs: number, lifeMs: number): Agent {
   return new Agent({
-    connect: createGuardedConnector(allowedNetworks, timeoutMs, resolve),
+    connect: connector.connect,
     // No bound on connections to one origin: attempts in flight are bounded, and a webhook that waited
     // there for a slow one of the same host would run out of time unsent.
     pipelining: 1,
     // Over HTTP/2 all webhooks of an origin would share one connection, and wait for its handshake.
     allowH2: false,
-    clientTtl: connectionLifeMs,
-    keepAliveTimeout: 10_000,
-    keepAliveMaxTimeout: connectionLifeMs,
+    // Its end must not fall into an attempt, and the last attempt on it may take its whole deadline.
+    clientTtl: Math.max(1, lifeMs - timeoutMs),
+    keepAliveTimeout: idleMsMax,
+    keepAliveMaxTimeout: idleMsMax,
+    maxHeaderSize: headerBytesMax,
     // The deadline is ours, one for everything.
     headersTimeout: 0,
     bodyTimeout: 0,
   });
 }
 
-type Answer = Omit<AttemptOutcome, 'startedAt' | 'durationMs'>;
+type AttemptError = NonNullable<AttemptResult['error']>;
 
-async function post(
-  agent: Agent,
-  request: { url: string; headers: Record<string, string>; body: Buffer },
-  timeoutMs: number,
-): Promise<Answer> {
-  const deadline = AbortSignal.timeout(timeoutMs);
-  const { origin, pathname, search } = new URL(request.url);
-  try {
-    const response = await agent.request({
-      origin,
-      path: pathname + search,
-      method: 'POST',
-      headers: request.headers,
-      body: request.body,
-      signal: deadline,
-    });
-    const responseBody = await readStart(response.body);
-    return {
-      statusCode: response.statusCode,
-      error: null,
-      ...keptHeaders(response.headers),
-      responseBody,
-    };
-  } catch (error) {
-    const kind = deadline.aborted ? 'timeout' : errorKind(error);
-    return {
-      statusCode: null,
-      error: kind,
-      retryAfter: null,
-      responseHeaders: null,
-      responseBody: null,
-    };
+/** One request and what comes of it. Ends once, whichever comes first: the answer, an error or the deadline. */
+class Exchange implements Dispatcher.DispatchHandler {
+  readonly #startedAt = new Date();
+  readonly #start = performance.now();
+  readonly #resolve: (outcome: AttemptOutcome) => void;
+  readonly #timer: NodeJS.Timeout;
+  #controller: Dispatcher.DispatchController | undefined;
+  #ended = false;
+  #informational = 0;
+  #statusCode: number | null = null;
+  #headers: AnswerHeaders = {};
+  readonly #body = new KeptBody();
+
+  constructor(timeoutMs: number, resolve: (outcome: AttemptOutcome) => void) {
+    this.#resolve = resolve;
+    this.#timer = setTimeout(endAtDeadline, timeoutMs, this);
   }
-}
 
-/** Reads as far as the bound and the deadline allow. What becomes of the body decides nothing. */
-async function readStart(body: Dispatcher.ResponseData['body']): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let keptBytes = 0;
-  let readBytes = 0;
-  body.on('error', () => {});
-  try {
-    for await (const chunk of body as AsyncIterable<Buffer>) {
-      readBytes += chunk.length;
-      if (keptBytes < keptBytesMax) {
-        chunks.push(chunk.subarray(0, keptBytesMax - keptBytes));
-        keptBytes += Math.min(chunk.length, keptBytesMax - keptBytes);
-      }
-      if (readBytes >= readBytesMax) break;
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    // The deadline passed before there was a connection: nothing goes out any more.
+    if (this.#ended) controller.abort(abandoned);
+  }
+
+  onResponseStart(_: unknown, statusCode: number, headers: AnswerHeaders): void {
+    if (statusCode >= 200) {
+      this.#statusCode = statusCode;
+      this.#headers = headers;
+      return;
     }
-  } catch {
-    // Cut off or out of time: the status had come.
+    this.#informational += 1;
+    // After 101 no HTTP follows, and nobody asked for it.
+    if (statusCode === 101 || this.#informational > informationalMax) this.abandon('reset');
   }
-  body.destroy();
-  return Buffer.concat(chunks);
+
+  onResponseData(_: unknown, chunk: Buffer): void {
+    if (!this.#body.add(chunk)) this.abandon('reset');
+  }
+
+  onResponseEnd(): void {
+    this.end('reset');
+  }
+
+  onResponseError(_: unknown, error: Error): void {
+    this.end(errorKind(error));
+  }
+
+  /** What is left of the answer is not wanted; its connection cannot be used again. */
+  abandon(error: AttemptError): void {
+    this.end(error);
+    this.#controller?.abort(abandoned);
+  }
+
+  /** A status that came is the outcome, whatever became of the body; else it is the error. */
+  end(error: AttemptError): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    clearTimeout(this.#timer);
+    const came = this.#statusCode !== null;
+    this.#resolve({
+      startedAt: this.#startedAt,
+      durationMs: Math.round(performance.now() - this.#start),
+      statusCode: this.#statusCode,
+      error: came ? null : error,
+      retryAfter: headerText(this.#headers['retry-after']) || null,
+      responseHeaders: came ? keepHeaders(this.#headers) : null,
+      responseBody: came ? this.#body.bytes() : null,
+    });
+  }
 }
 
-function keptHeaders(
-  headers: Record<string, string | string[] | undefined>,
-): Pick<Answer, 'retryAfter' | 'responseHeaders'> {
-  const kept: Record<string, string> = {};
-  let bytes = 0;
-  for (const [name, value] of Object.entries(headers)) {
-    const text = [value ?? ''].flat().join(', ');
-    bytes += name.length + text.length;
-    if (bytes > keptHeaderBytesMax) break;
-    kept[name] = text;
-  }
-  return {
-    retryAfter: [headers['retry-after'] ?? []].flat().join(', ') || null,
-    responseHeaders: Buffer.from(JSON.stringify(kept)),
-  };
+/** Made once: an error's stack costs more than all else here. */
+const abandoned = new Error('the attempt has ended');
+
+function endAtDeadline(exchange: Exchange): void {
+  exchange.abandon('timeout');
 }
 
-const connectCodes = new Set([
-  'ECONNREFUSED',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'EADDRNOTAVAIL',
-  'ETIMEDOUT',
-  'EHOSTDOWN',
-  'ENETDOWN',
-  'EACCES',
-  'EPERM',
-]);
-const tlsCode =
-  /^(ERR_TLS|ERR_SSL|CERT_|UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO|EPROTO|CRL_|ERR_OSSL|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE)/;
+/** A server may refuse the handshake after the client has ended it: when it wants a certificate, for one. */
+const tlsCode = /^(ERR_SSL|EPROTO)/;
 
-function errorKind(error: unknown): NonNullable<AttemptResult['error']> {
-  const {
-    code = '',
-    cause,
-    errors,
-  } = error as { code?: string; cause?: unknown; errors?: unknown[] };
-  if (code === 'ORGDIR_BLOCKED') return 'blocked';
-  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN' || code === 'EAI_FAIL' || code === 'ENODATA')
-    return 'dns';
-  if (connectCodes.has(code)) return 'connect';
-  if (code === 'UND_ERR_CONNECT_TIMEOUT') return 'timeout';
-  if (tlsCode.test(code)) return 'tls';
-  if (cause !== undefined) return errorKind(cause);
-  return Array.isArray(errors) && errors.length > 0 ? errorKind(errors[0]) : 'reset';
+function errorKind(error: Error & { code?: string }): AttemptError {
+  if (error instanceof ConnectError) return error.fault;
+  return tlsCode.test(error.code ?? '') ? 'tls' : 'reset';
 }

@@ -1,155 +1,222 @@
 /**
- * Keeps deliveries out of private networks. Pure but for the connector at the end, which checks every
- * address that a host resolves to, connects to a checked one, and looks at the socket's peer again.
+ * Opens connections to receivers, and keeps them out of private networks: every address that a host resolves
+ * to is checked, the connection goes to a checked one, and the socket's peer is looked at before a byte is sent.
  */
-import { lookup as systemLookup, type LookupAddress } from 'node:dns';
-import { isIP, type LookupFunction } from 'node:net';
+import { connect as connectTcp, isIP, type LookupFunction, type Socket } from 'node:net';
+import { connect as connectTls, createSecureContext } from 'node:tls';
 import ipaddr from 'ipaddr.js';
-import { buildConnector } from 'undici';
+import type { buildConnector } from 'undici';
 import type { Network } from '../config.ts';
-import type { Issue } from '../errors.ts';
+import { bareHost, isLoopbackName, shownAddresses } from './host-name.ts';
+import { isAllowedAddress } from './is-allowed-address.ts';
+import type { Resolve } from './resolve.ts';
 
-export type GuardOptions = { allowedNetworks: Network[]; allowHttp: boolean };
+/** Why there is no connection: an attempt's error classes, save those that come after it. */
+export type ConnectFault = 'dns' | 'connect' | 'tls' | 'timeout' | 'blocked';
 
-/** SPEC 7. */
-const urlLengthMax = 2048;
+export class ConnectError extends Error {
+  override readonly name = 'ConnectError';
+  readonly code = 'ORGDIR_CONNECT';
+  readonly fault: ConnectFault;
 
-/** The bad ports of the Fetch standard (section 2.9, "Port blocking"). */
-const badPorts = new Set([
-  0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102,
-  103, 104, 109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465,
-  512, 513, 514, 515, 526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 636, 989, 990, 993,
-  995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668,
-  6669, 6679, 6697, 10080,
-]);
-
-/** All of IPv6 that is assigned for the public: what lies outside is reserved, or an IPv4 address in disguise (`::7f00:1`). */
-const publicIpv6 = ipaddr.parseCIDR('2000::/3');
-
-/** Public in no sense, though `ipaddr.js` calls them unicast: IANA's special registries, and Azure's metadata address. */
-const moreForbidden = [
-  '2001::/23',
-  '3fff::/20',
-  '192.0.0.0/24',
-  '192.88.99.0/24',
-  '192.31.196.0/24',
-  '192.52.193.0/24',
-  '192.175.48.0/24',
-  '168.63.129.16/32',
-].map((network) => ipaddr.parseCIDR(network));
-
-/** What is wrong with a webhook's address as far as the text of it shows, or null. */
-export function checkWebhookUrl(
-  text: string,
-  path: string,
-  { allowedNetworks, allowHttp }: GuardOptions,
-): Issue | null {
-  const fault = (message: string) => ({ path, message });
-  if (text.length > urlLengthMax) return fault(`must have at most ${urlLengthMax} characters`);
-  const url = URL.parse(text);
-  if (!url || !/^https?:\/\//i.test(text))
-    return fault('must be a full address, such as https://example.org/hooks');
-  if (url.protocol !== 'https:' && !(allowHttp && url.protocol === 'http:')) {
-    return fault(allowHttp ? 'must begin with https:// or http://' : 'must begin with https://');
+  constructor(fault: ConnectFault, cause?: unknown) {
+    super(`no connection: ${fault}`, { cause });
+    this.fault = fault;
   }
-  if (url.username !== '' || url.password !== '')
-    return fault('must not contain credentials; the signature proves who sends');
-  if (text.includes('#')) return fault('must not contain a fragment');
-  if (badPorts.has(Number(url.port || defaultPort(url))))
-    return fault(`must not use port ${url.port}, which is reserved for another protocol`);
-  const address = shownAddress(url.hostname);
-  if (address !== null && !isAllowedAddress(address, allowedNetworks))
-    return fault('must not lead into a private or reserved network');
-  return null;
 }
 
-function defaultPort(url: URL): number {
-  return url.protocol === 'https:' ? 443 : 80;
-}
-
-/** The address that the host is, without asking anybody; null for a name. */
-function shownAddress(hostname: string): string | null {
-  const bare = hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
-  // RFC 6761: the name and everything under it is loopback.
-  if (bare === 'localhost' || bare.endsWith('.localhost')) return '127.0.0.1';
-  return isIP(bare) ? bare : null;
-}
-
-/** Whether a connection to this address is allowed. What cannot be read is not. */
-export function isAllowedAddress(text: string, allowedNetworks: Network[]): boolean {
-  const bare = text.replace(/%.*$/, '');
-  if (!ipaddr.isValid(bare)) return false;
-  const address = ipaddr.process(bare);
-  if (allowedNetworks.some((network) => isIn(address, network))) return true;
-  if (address.kind() === 'ipv6' && !isIn(address, publicIpv6)) return false;
-  return address.range() === 'unicast' && !moreForbidden.some((network) => isIn(address, network));
-}
-
-function isIn(address: ipaddr.IPv4 | ipaddr.IPv6, [network, bits]: Network): boolean {
-  return address.kind() === network.kind() && address.match(network, bits);
-}
-
-/** A connection that the guard refused. */
-class BlockedError extends Error {
-  override readonly name = 'BlockedError';
-  readonly code = 'ORGDIR_BLOCKED';
-}
-
-export type Resolve = (
-  hostname: string,
-  callback: (error: Error | null, addresses: LookupAddress[]) => void,
-) => void;
-
-const resolveWithSystem: Resolve = (hostname, callback) => {
-  systemLookup(hostname, { all: true, verbatim: true }, callback);
+export type GuardedConnector = {
+  connect: buildConnector.connector;
+  /** Ends what is still being opened. */
+  close(): void;
 };
 
-/** How undici opens connections to receivers. `resolve` is the system's unless a test brings its own. */
-export function createGuardedConnector(
-  allowedNetworks: Network[],
-  timeoutMs: number,
-  resolve: Resolve = resolveWithSystem,
-): buildConnector.connector {
-  const lookup: LookupFunction = (hostname, options, callback) => {
-    resolve(hostname, (error, addresses) => {
-      const failure = error ?? refuse(hostname, addresses, allowedNetworks);
-      if (failure) return callback(failure, '', 0);
-      const [first] = addresses;
-      if (options.all) return callback(null, addresses);
-      return callback(null, first?.address ?? '', first?.family ?? 0);
-    });
-  };
-  // The caller's deadline spans DNS to body; this is only its upper bound.
-  const open = buildConnector({ timeout: timeoutMs, lookup, allowH2: false });
+export type GuardedConnectorOptions = {
+  allowedNetworks: Network[];
+  /** From the name to the end of the TLS handshake. */
+  timeoutMs: number;
+  /** How long one address may keep silent before the next one is tried. */
+  addressWaitMs: number;
+  /** From connect to close, whatever is under way. */
+  lifeMs: number;
+  resolve: Resolve;
+  /** Authorities to trust instead of the system's, as PEM. */
+  ca?: string;
+};
 
-  return (options, callback) => {
-    const literal = shownAddress(options.hostname);
-    if (literal !== null && !isAllowedAddress(literal, allowedNetworks))
-      return callback(blocked(options.hostname), null);
-    open(options, (...result) => {
-      const [error, socket] = result;
-      if (error) return callback(error, null);
-      if (isAllowedAddress(socket.remoteAddress ?? '', allowedNetworks))
-        return callback(null, socket);
+/** A name may have hundreds; all are checked, this many are tried. */
+const addressesTriedMax = 4;
+
+export function createGuardedConnector(options: GuardedConnectorOptions): GuardedConnector {
+  const opening = new Set<AbortController>();
+  const secureContext = createSecureContext(options.ca === undefined ? {} : { ca: options.ca });
+
+  async function open(target: buildConnector.Options, signal: AbortSignal): Promise<Socket> {
+    const host = bareHost(target.hostname);
+    const addresses = await checkedAddresses(host, options, signal);
+    const socket = await openTcp(target, addresses, options.addressWaitMs, signal);
+    if (!isPeerChecked(socket, addresses, options.allowedNetworks)) {
       socket.destroy();
-      return callback(blocked(options.hostname), null);
-    });
+      throw new ConnectError('blocked');
+    }
+    limitLife(socket, options.lifeMs);
+    return target.protocol === 'https:' ? openTls(socket, host, secureContext, signal) : socket;
+  }
+
+  async function begin(
+    target: buildConnector.Options,
+    callback: buildConnector.Callback,
+  ): Promise<void> {
+    const controller = new AbortController();
+    const end = () => controller.abort(new ConnectError('timeout'));
+    const timer = setTimeout(end, options.timeoutMs);
+    opening.add(controller);
+    const result = await open(target, controller.signal).catch((error: Error) => error);
+    clearTimeout(timer);
+    opening.delete(controller);
+    if (result instanceof Error) callback(result, null);
+    else callback(null, result);
+  }
+
+  return {
+    connect: (target, callback) => void begin(target, callback),
+    close() {
+      for (const controller of opening) controller.abort(new ConnectError('timeout'));
+    },
   };
 }
 
 /** One forbidden address among several is enough: a name that resolves to both is an attack or a mistake. */
-function refuse(
-  hostname: string,
-  addresses: LookupAddress[],
-  allowedNetworks: Network[],
-): Error | null {
-  if (addresses.length === 0)
-    return Object.assign(new Error(`${hostname} has no address`), { code: 'ENOTFOUND' });
-  return addresses.every(({ address }) => isAllowedAddress(address, allowedNetworks))
-    ? null
-    : blocked(hostname);
+async function checkedAddresses(
+  host: string,
+  { allowedNetworks, resolve }: GuardedConnectorOptions,
+  signal: AbortSignal,
+): Promise<string[]> {
+  const isAllowed = (address: string) => isAllowedAddress(address, allowedNetworks);
+  const shown = shownAddresses(host);
+  // This machine's two addresses are no secret of whoever holds the name: one that is allowed will do.
+  const addresses = isLoopbackName(host)
+    ? (shown ?? []).filter(isAllowed)
+    : (shown ?? (await resolved(host, resolve, signal)));
+  if (addresses.length === 0 || !addresses.every(isAllowed)) throw new ConnectError('blocked');
+  return addresses;
 }
 
-function blocked(hostname: string): BlockedError {
-  return new BlockedError(`${hostname} leads into a network that webhooks may not reach`);
+async function resolved(host: string, resolve: Resolve, signal: AbortSignal): Promise<string[]> {
+  const resolution = await untilAborted(resolve(host, signal), signal);
+  if (resolution.kind !== 'addresses') throw new ConnectError(resolution.kind);
+  if (resolution.addresses.length === 0) throw new ConnectError('dns');
+  return resolution.addresses;
+}
+
+async function untilAborted<T>(answer: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const abort = () => reject(signal.reason as Error);
+  signal.addEventListener('abort', abort);
+  try {
+    return await Promise.race([answer, promise]);
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
+}
+
+/** The addresses are tried in turn, the families by turns; one that refuses or keeps silent makes way for the next. */
+function openTcp(
+  target: buildConnector.Options,
+  addresses: string[],
+  addressWaitMs: number,
+  signal: AbortSignal,
+): Promise<Socket> {
+  const tried = interleaved(addresses).slice(0, addressesTriedMax);
+  const lookup: LookupFunction = (_, __, callback) =>
+    callback(
+      null,
+      tried.map((address) => ({ address, family: familyOf(address) })),
+    );
+  const [only = ''] = tried;
+  const socket = connectTcp({
+    // With one address there is nothing to choose, and no time to share.
+    host: tried.length === 1 ? only : target.hostname,
+    port: Number(target.port) || (target.protocol === 'https:' ? 443 : 80),
+    lookup,
+    autoSelectFamily: true,
+    autoSelectFamilyAttemptTimeout: addressWaitMs,
+    noDelay: true,
+  });
+  return opened(socket, 'connect', 'connect', signal);
+}
+
+function familyOf(address: string): 4 | 6 {
+  return address.includes(':') ? 6 : 4;
+}
+
+/** IPv4 first: whoever lacks IPv6 is not kept waiting. */
+function interleaved(addresses: string[]): string[] {
+  const ipv4 = addresses.filter((address) => familyOf(address) === 4);
+  const ipv6 = addresses.filter((address) => familyOf(address) === 6);
+  const turns = Array.from({ length: Math.max(ipv4.length, ipv6.length) }, (_, turn) => [
+    ...ipv4.slice(turn, turn + 1),
+    ...ipv6.slice(turn, turn + 1),
+  ]);
+  return turns.flat();
+}
+
+function isPeerChecked(socket: Socket, addresses: string[], allowedNetworks: Network[]): boolean {
+  const peer = socket.remoteAddress ?? '';
+  if (!isAllowedAddress(peer, allowedNetworks)) return false;
+  return addresses.some((address) => canonical(address) === canonical(peer));
+}
+
+function limitLife(socket: Socket, lifeMs: number): void {
+  const timer = setTimeout(() => socket.destroy(), lifeMs).unref();
+  socket.once('close', () => clearTimeout(timer));
+}
+
+/** One spelling for each address. */
+function canonical(address: string): string {
+  return ipaddr.process(address).toString();
+}
+
+function openTls(
+  socket: Socket,
+  host: string,
+  secureContext: ReturnType<typeof createSecureContext>,
+  signal: AbortSignal,
+): Promise<Socket> {
+  const secured = connectTls({
+    socket,
+    // What the certificate is held against; an address has no server name.
+    host,
+    servername: isIP(host) ? '' : host,
+    secureContext,
+    // Over HTTP/2 all webhooks of an origin would share one connection, and wait for its handshake.
+    ALPNProtocols: ['http/1.1'],
+  });
+  return opened(secured, 'secureConnect', 'tls', signal);
+}
+
+function opened(
+  socket: Socket,
+  event: 'connect' | 'secureConnect',
+  fault: ConnectFault,
+  signal: AbortSignal,
+): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const abort = () => socket.destroy(signal.reason as Error);
+    if (signal.aborted) abort();
+    signal.addEventListener('abort', abort);
+    const fail = (cause?: unknown) => {
+      signal.removeEventListener('abort', abort);
+      socket.destroy();
+      reject(cause instanceof ConnectError ? cause : new ConnectError(fault, cause));
+    };
+    // It stays: an error between here and the next listener must not end the process.
+    socket.on('error', fail);
+    socket.once('close', fail);
+    socket.once(event, () => {
+      signal.removeEventListener('abort', abort);
+      socket.off('close', fail);
+      resolve(socket);
+    });
+  });
 }

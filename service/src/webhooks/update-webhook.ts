@@ -2,7 +2,7 @@
 import type { Webhook } from '../contract/webhook.ts';
 import { sql, type Transaction } from '../database/database.ts';
 import { invalid, ServiceError } from '../errors.ts';
-import { checkWebhookUrl, type GuardOptions } from './guard.ts';
+import { checkWebhookUrl, type GuardOptions } from './check-webhook-url.ts';
 import {
   cancelPending,
   checkEvents,

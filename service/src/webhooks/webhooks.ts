@@ -9,7 +9,7 @@ import {
   subscribableEvents,
   type EventName,
 } from '../events/catalogue.ts';
-import { checkWebhookUrl, type GuardOptions } from './guard.ts';
+import { checkWebhookUrl, type GuardOptions } from './check-webhook-url.ts';
 import { generateSecret, type SecretBox } from './secrets.ts';
 
 export type WebhookRow = {

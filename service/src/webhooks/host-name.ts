@@ -1,0 +1,20 @@
+/** What a URL's host is without asking anybody. Pure. */
+import { isIP } from 'node:net';
+
+/** RFC 6761: `localhost` and everything under it is this machine, whatever a name server says. */
+const loopbackAddresses = ['127.0.0.1', '::1'];
+
+/** A host as `URL` gives it, without an IPv6 address's brackets and a name's final dot. */
+export function bareHost(hostname: string): string {
+  return hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
+}
+
+export function isLoopbackName(host: string): boolean {
+  return host === 'localhost' || host.endsWith('.localhost');
+}
+
+/** The addresses that the host itself shows; null for a name that has to be resolved. */
+export function shownAddresses(host: string): string[] | null {
+  if (isLoopbackName(host)) return loopbackAddresses;
+  return isIP(host) ? [host] : null;
+}

@@ -1,0 +1,182 @@
+/** What becomes of a connection between attempts: whose answer is whose, and what is left at the end. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { Socket } from 'node:net';
+import { after, test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import ipaddr from 'ipaddr.js';
+import { createSender, type Sender } from '../src/webhooks/attempt.ts';
+import { head, okAnswer, startByteReceiver, type Speak } from './support/byte-receiver.ts';
+
+const allowedNetworks = [ipaddr.parseCIDR('127.0.0.0/8')];
+const post = { headers: {}, body: Buffer.from('{}') };
+/** An answer that nobody asked for. */
+const stray = `${head('299 Stray', 'Content-Length: 5')}stray`;
+
+function openSender(): Sender {
+  const sender = createSender({ allowedNetworks, timeoutMs: 30_000 });
+  after(() => sender.close());
+  return sender;
+}
+
+/** What so many attempts, one after the other, have as status or error; and the receiver. */
+async function attempts(count: number, speak: Speak) {
+  const receiver = await startByteReceiver(speak);
+  const sender = openSender();
+  const outcomes: (number | string | null)[] = [];
+  for (let number = 1; number <= count; number += 1) {
+    const { statusCode, error } = await sender.attempt({ ...post, url: receiver.url });
+    outcomes.push(statusCode ?? error);
+    // A connection is free for the next attempt one turn after its answer.
+    await turn();
+  }
+  return { outcomes, receiver };
+}
+
+test('a connection serves one attempt after the other', async () => {
+  const { outcomes, receiver } = await attempts(5, (socket) => socket.write(okAnswer));
+  assert.deepEqual(outcomes, [200, 200, 200, 200, 200]);
+  assert.equal(receiver.connections(), 1);
+});
+
+test('a second answer at once is nobody’s: the next attempt gets its own, on a new connection', async () => {
+  const { outcomes, receiver } = await attempts(4, (socket) => socket.write(okAnswer + stray));
+  assert.deepEqual(outcomes, [200, 200, 200, 200]);
+  assert.deepEqual([receiver.requests(), receiver.connections()], [4, 4]);
+});
+
+test('half of a second answer, ended when the next request comes, is nobody’s either', async () => {
+  const half = stray.length - 3;
+  const begun = new Set<Socket>();
+  const { outcomes, receiver } = await attempts(4, (socket) => {
+    if (begun.has(socket)) return socket.write(stray.slice(half));
+    begun.add(socket);
+    return socket.write(okAnswer + stray.slice(0, half));
+  });
+  assert.deepEqual(outcomes, [200, 200, 200, 200]);
+  assert.equal(receiver.connections(), 4);
+});
+
+test('more body than its length says never begins the next answer', async () => {
+  const smuggled = `${head('200 OK', 'Content-Length: 0')}${stray}`;
+  const { outcomes } = await attempts(4, (socket) => socket.write(smuggled));
+  assert.deepEqual(outcomes, [200, 200, 200, 200]);
+});
+
+test('a body where none may be never begins the next answer', async () => {
+  for (const status of ['204 No Content', '304 Not Modified']) {
+    const { outcomes } = await attempts(3, (socket) => socket.write(head(status) + stray));
+    assert.deepEqual(new Set(outcomes), new Set([Number(status.slice(0, 3))]));
+  }
+});
+
+test('an answer that comes while nobody waits ends its connection', async () => {
+  const sockets: Socket[] = [];
+  const receiver = await startByteReceiver((socket) => {
+    sockets.push(socket);
+    socket.write(okAnswer);
+  });
+  const sender = openSender();
+  assert.equal((await sender.attempt({ ...post, url: receiver.url })).statusCode, 200);
+  sockets[0]?.write(stray);
+  await receiver.allClosed();
+  assert.equal((await sender.attempt({ ...post, url: receiver.url })).statusCode, 200);
+  assert.deepEqual([receiver.requests(), receiver.connections()], [2, 2]);
+});
+
+test('an answer too late for its attempt is not taken for the next one’s', async () => {
+  const waiting: Socket[] = [];
+  const receiver = await startByteReceiver((socket, request) => {
+    if (request === 1) waiting.push(socket);
+    else {
+      waiting[0]?.write(stray);
+      socket.write(okAnswer);
+    }
+  });
+  const sender = createSender({ allowedNetworks, timeoutMs: 2_000 });
+  after(() => sender.close());
+  const first = sender.attempt({ ...post, url: receiver.url });
+  assert.equal((await first).error, 'timeout');
+  assert.equal((await sender.attempt({ ...post, url: receiver.url })).statusCode, 200);
+  assert.equal(receiver.connections(), 2);
+});
+
+test('a connection that its receiver wants closed is not used again', async () => {
+  const closing = `${head('200 OK', 'Content-Length: 2', 'Connection: close')}ok`;
+  const { outcomes, receiver } = await attempts(3, (socket) => socket.end(closing));
+  assert.deepEqual(outcomes, [200, 200, 200]);
+  assert.equal(receiver.connections(), 3);
+});
+
+test('an idle connection that was closed meanwhile is not used', async () => {
+  const sockets: Socket[] = [];
+  const receiver = await startByteReceiver((socket) => {
+    sockets.push(socket);
+    socket.write(okAnswer);
+  });
+  const sender = openSender();
+  assert.equal((await sender.attempt({ ...post, url: receiver.url })).statusCode, 200);
+  sockets[0]?.end();
+  await receiver.allClosed();
+  assert.equal((await sender.attempt({ ...post, url: receiver.url })).statusCode, 200);
+  assert.deepEqual([receiver.requests(), receiver.connections()], [2, 2]);
+});
+
+test('a request on a connection that breaks under it is one attempt, and never sent a second time', async () => {
+  for (const breakOff of [
+    (socket: Socket) => socket.destroy(),
+    (socket: Socket) => socket.resetAndDestroy(),
+    (socket: Socket) => socket.end(),
+  ]) {
+    const { outcomes, receiver } = await attempts(3, (socket, request) =>
+      request === 2 ? breakOff(socket) : socket.write(okAnswer),
+    );
+    assert.deepEqual(outcomes, [200, 'reset', 200]);
+    // The request that broke off was the second on its connection, and there was no fourth.
+    assert.deepEqual([receiver.requests(), receiver.connections()], [3, 2]);
+  }
+});
+
+test('a receiver that closes just as the next request goes out gets it at most once', async () => {
+  // Whether the request or the close is first is left to chance; each outcome must agree with what arrived.
+  const rounds = 100;
+  const { outcomes, receiver } = await attempts(rounds, (socket) => {
+    socket.write(okAnswer);
+    setImmediate(() => socket.destroy());
+  });
+  const answered = outcomes.filter((outcome) => outcome === 200).length;
+  const broken = outcomes.filter((outcome) => outcome === 'reset').length;
+  assert.equal(answered + broken, rounds);
+  assert.ok(receiver.requests() >= answered && receiver.requests() <= rounds);
+});
+
+test('closing ends what is under way and what is idle, may be done twice, and nothing goes out afterwards', async () => {
+  let arrived = () => {};
+  const oneWaits = new Promise<void>((resolve) => (arrived = resolve));
+  const silent = await startByteReceiver(() => arrived());
+  const kept = await startByteReceiver((socket) => socket.write(okAnswer));
+  const sender = openSender();
+  await sender.attempt({ ...post, url: kept.url });
+  const underWay = sender.attempt({ ...post, url: silent.url });
+  await oneWaits;
+  await Promise.all([sender.close(), sender.close()]);
+  assert.equal((await underWay).error, 'reset');
+  await Promise.all([silent.allClosed(), kept.allClosed()]);
+  assert.equal((await sender.attempt({ ...post, url: kept.url })).error, 'reset');
+  assert.deepEqual([silent.requests(), kept.requests()], [1, 1]);
+});
+
+test('closing ends a handshake under way', async () => {
+  let arrived: (socket: Socket) => void = () => {};
+  const hello = new Promise<Socket>((resolve) => (arrived = resolve));
+  const receiver = await startByteReceiver(() => {}, {
+    onConnection: (socket) => socket.once('data', () => arrived(socket)),
+  });
+  const sender = openSender();
+  const underWay = sender.attempt({ ...post, url: receiver.url.replace('http:', 'https:') });
+  const socket = await hello;
+  const ended = once(socket, 'close');
+  await sender.close();
+  await ended;
+  assert.notEqual((await underWay).error, null);
+});
