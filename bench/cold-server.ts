@@ -6,10 +6,13 @@ import { createApp } from '../service/src/http/app.ts';
 import { createResponseCache } from '../service/src/http/response-cache.ts';
 import { createLogger } from '../service/src/log.ts';
 import { openConfiguredDatabase } from '../service/src/open-database.ts';
+import { createMetrics } from '../service/src/metrics.ts';
 import { createHealth } from '../service/src/system/health.ts';
 import { createSender } from '../service/src/webhooks/attempt.ts';
+import { systemClock } from '../service/src/webhooks/clock.ts';
 import { createInFlight } from '../service/src/webhooks/in-flight.ts';
 import { createSecretBox } from '../service/src/webhooks/secrets.ts';
+import { createSigningKeys } from '../service/src/webhooks/signing-keys.ts';
 
 const config = loadConfig(process.env);
 const opened = await openConfiguredDatabase(config, {
@@ -20,6 +23,7 @@ const { database, connection } = opened;
 const revisions = createRevisions(database, connection);
 const health = createHealth(database, revisions);
 const keyCache = createKeyCache(database, revisions);
+const secretBox = createSecretBox([Buffer.alloc(32)]);
 const app = await createApp({
   ...config,
   database,
@@ -27,7 +31,10 @@ const app = await createApp({
   keyCache,
   responseCache: createResponseCache(revisions, false),
   sender: createSender(config.webhooks),
-  secretBox: createSecretBox([Buffer.alloc(32)]),
+  secretBox,
+  signingKeys: createSigningKeys(secretBox),
+  clock: systemClock,
+  metrics: createMetrics(),
   inFlight: createInFlight(),
   version: 'bench',
   log: createLogger(config.logLevel),

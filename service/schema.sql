@@ -205,6 +205,14 @@ table installation
   decided_at timestamp(3) with time zone not null default now()
   installation_pkey: PRIMARY KEY (name)
 
+table leases
+  token uuid not null
+  delivery_ids uuid[] not null
+  leased_until timestamp(3) with time zone not null
+  leases_delivery_ids_check: CHECK ((cardinality(delivery_ids) > 0))
+  leases_pkey: PRIMARY KEY (token)
+  CREATE INDEX leases_by_end ON orgdir.leases USING btree (leased_until)
+
 table list_totals
   kind text not null
   entries bigint not null
@@ -224,6 +232,45 @@ table migrations
   checksum text not null
   applied_at timestamp(3) with time zone not null default now()
   migrations_pkey: PRIMARY KEY (name)
+
+table operational_events
+  id uuid not null default uuid_v7()
+  app_id uuid not null
+  webhook_id uuid not null
+  kind text not null
+  reason text
+  status_code integer
+  error text
+  exhausted_in_a_row integer not null
+  cancelled integer not null default 0
+  host text not null
+  last_success_at timestamp(3) with time zone
+  created_at timestamp(3) with time zone not null default queue_now()
+  repeats integer not null default 0
+  next_mail_at timestamp(3) with time zone
+  mail_leased_until timestamp(3) with time zone
+  mail_attempts integer not null default 0
+  mailed_at timestamp(3) with time zone
+  given_up_at timestamp(3) with time zone
+  mail_error text
+  operational_events_app_id_fkey: FOREIGN KEY (app_id) REFERENCES apps(id) ON DELETE CASCADE
+  operational_events_cancelled_check: CHECK ((cancelled >= 0))
+  operational_events_check: CHECK (((kind = 'webhook.deactivated'::text) = (reason IS NOT NULL)))
+  operational_events_check1: CHECK ((num_nonnulls(next_mail_at, mailed_at, given_up_at) <= 1))
+  operational_events_check2: CHECK (((mail_leased_until IS NULL) OR (next_mail_at IS NOT NULL)))
+  operational_events_error_check: CHECK ((error = ANY (ARRAY['dns'::text, 'connect'::text, 'tls'::text, 'timeout'::text, 'blocked'::text, 'reset'::text])))
+  operational_events_exhausted_in_a_row_check: CHECK ((exhausted_in_a_row >= 0))
+  operational_events_kind_check: CHECK ((kind = ANY (ARRAY['webhook.failing'::text, 'webhook.deactivated'::text])))
+  operational_events_mail_attempts_check: CHECK (((mail_attempts >= 0) AND (mail_attempts <= 8)))
+  operational_events_pkey: PRIMARY KEY (id)
+  operational_events_reason_check: CHECK ((reason = ANY (ARRAY['failing'::text, 'gone'::text])))
+  operational_events_repeats_check: CHECK ((repeats >= 0))
+  operational_events_status_code_check: CHECK (((status_code >= 100) AND (status_code <= 999)))
+  operational_events_webhook_id_fkey: FOREIGN KEY (webhook_id) REFERENCES webhooks(id) ON DELETE CASCADE
+  CREATE INDEX operational_events_by_app ON orgdir.operational_events USING btree (app_id, created_at DESC, id DESC)
+  CREATE INDEX operational_events_by_time ON orgdir.operational_events USING btree (created_at)
+  CREATE INDEX operational_events_by_webhook ON orgdir.operational_events USING btree (webhook_id, created_at DESC, id DESC)
+  CREATE INDEX operational_events_to_mail ON orgdir.operational_events USING btree (next_mail_at) WHERE (next_mail_at IS NOT NULL)
 
 table org_managers
   org_id uuid not null
@@ -304,17 +351,14 @@ table pending_deliveries
   due_at timestamp(3) with time zone not null
   lease_token uuid
   leased_at timestamp(3) with time zone
-  leased_until timestamp(3) with time zone
   created_at timestamp(3) with time zone not null default clock_timestamp()
   pending_deliveries_check: CHECK ((attempt_count >= cycle_attempts))
-  pending_deliveries_check1: CHECK ((num_nonnulls(lease_token, leased_at, leased_until) = ANY (ARRAY[0, 3])))
+  pending_deliveries_check1: CHECK ((num_nonnulls(lease_token, leased_at) = ANY (ARRAY[0, 2])))
   pending_deliveries_cycle_attempts_check: CHECK (((cycle_attempts >= 0) AND (cycle_attempts <= 6)))
   pending_deliveries_pkey: PRIMARY KEY (id)
   pending_deliveries_trigger_check: CHECK ((trigger = ANY (ARRAY['event'::text, 'test'::text, 'redelivery'::text])))
-  CREATE INDEX pending_deliveries_by_event ON orgdir.pending_deliveries USING btree (event_id)
-  CREATE INDEX pending_deliveries_due ON orgdir.pending_deliveries USING btree (webhook_id, due_at) WHERE (lease_token IS NULL)
-  CREATE INDEX pending_deliveries_leased ON orgdir.pending_deliveries USING btree (leased_until) WHERE (lease_token IS NOT NULL)
-  CREATE INDEX pending_deliveries_next ON orgdir.pending_deliveries USING btree (due_at) WHERE (lease_token IS NULL)
+  CREATE INDEX pending_deliveries_by_webhook ON orgdir.pending_deliveries USING btree (webhook_id, due_at)
+  CREATE INDEX pending_deliveries_due ON orgdir.pending_deliveries USING btree (due_at)
 
 table revisions
   scope text not null
@@ -367,15 +411,9 @@ CREATE OR REPLACE FUNCTION orgdir.app_may_receive(audience text, event_org uuid,
  LANGUAGE sql
  STABLE
 AS $function$
-  select case audience
-    when 'global' then event_org is null or exists (select from orgs where id = event_org and listed)
-    when 'organization' then exists (
-      select from bindings where app_id = app and org_id = event_org and created_at <= event_created)
-    when 'alliance' then exists (
-      select from bindings where app_id = app and alliance_id = event_alliance and created_at <= event_created)
-    when 'webhook' then true
-    else false
-  end
+  select may_receive(audience, event_org, event_alliance, event_created,
+    (select listed from orgs where id = event_org), b.org_id, b.alliance_id, b.created_at)
+  from (values (app)) as asked(app_id) left join bindings b on b.app_id = asked.app_id
 $function$
 
 CREATE OR REPLACE FUNCTION orgdir.apply_alliance_difference(alliance uuid, orgs_more bigint, members_more bigint)
@@ -503,6 +541,20 @@ begin
     target, findable);
   return null;
 end $function$
+
+CREATE OR REPLACE FUNCTION orgdir.may_receive(audience text, event_org uuid, event_alliance uuid, event_created timestamp with time zone, org_listed boolean, bound_org uuid, bound_alliance uuid, bound_at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+  select case audience
+    when 'global' then event_org is null or coalesce(org_listed, false)
+    when 'organization' then coalesce(bound_org = event_org and bound_at <= event_created, false)
+    when 'alliance' then coalesce(bound_alliance = event_alliance and bound_at <= event_created, false)
+    when 'webhook' then true
+    else false
+  end
+$function$
 
 CREATE OR REPLACE FUNCTION orgdir.move_revision()
  RETURNS trigger

@@ -11,6 +11,7 @@ import { endRequests } from './http/end-requests.ts';
 import { createInternalApp } from './http/internal-app.ts';
 import { createResponseCache } from './http/response-cache.ts';
 import type { Logger } from './log.ts';
+import { createMailer } from './mail.ts';
 import { createMetrics } from './metrics.ts';
 import { openConfiguredDatabase, type OpenedDatabase } from './open-database.ts';
 import { createHealth } from './system/health.ts';
@@ -18,9 +19,13 @@ import { createReadinessCheck } from './system/readiness.ts';
 import { version } from './version.ts';
 import { createSender } from './webhooks/attempt.ts';
 import { createInFlight } from './webhooks/in-flight.ts';
+import { createOwnerMail } from './webhooks/mail-owners.ts';
 import { createQueueReader } from './webhooks/queue-state.ts';
 import { createSecretBox } from './webhooks/secrets.ts';
-import { createWorker, leaseMs } from './webhooks/worker.ts';
+import { systemClock } from './webhooks/clock.ts';
+import { leaseMs } from './webhooks/dispatcher.ts';
+import { createSigningKeys } from './webhooks/signing-keys.ts';
+import { createWorker } from './webhooks/worker.ts';
 
 export type Service = {
   /** Where it listens; null without the role `api`. */
@@ -118,6 +123,8 @@ async function startOn(
       database,
       sender,
       secretBox,
+      signingKeys: createSigningKeys(secretBox),
+      clock: systemClock,
       inFlight,
       webhooks,
       serviceName: settings.serviceName,
@@ -137,12 +144,23 @@ async function startOn(
         })
       : null;
     const loop = createWorker({ ...delivery, connection, retentionDays: settings.retentionDays });
+    const ownerMail = settings.mail
+      ? createOwnerMail({
+          ...settings,
+          database,
+          connection,
+          mailer: createMailer(settings.mail),
+          deactivateAfter: webhooks.deactivateAfter,
+          log: logger,
+        })
+      : null;
     const internalApp = createInternalApp({ metrics, readiness, log: logger });
     return {
       app: server,
       internalApp,
       readiness,
       worker: loop,
+      ownerMail,
       revisions,
       health,
       keyCache,
@@ -156,6 +174,8 @@ type Parts = {
   internalApp: ReturnType<typeof createInternalApp>;
   readiness: ReturnType<typeof createReadinessCheck>;
   worker: ReturnType<typeof createWorker>;
+  /** Null where no mail is sent. */
+  ownerMail: ReturnType<typeof createOwnerMail> | null;
   revisions: ReturnType<typeof createRevisions>;
   health: ReturnType<typeof createHealth>;
   keyCache: ReturnType<typeof createKeyCache>;
@@ -163,13 +183,16 @@ type Parts = {
 };
 
 async function startParts(parts: Parts, config: Config) {
-  const { app, internalApp, worker, health, revisions, keyCache } = parts;
+  const { app, internalApp, worker, ownerMail, health, revisions, keyCache } = parts;
   const internalAddress = await listen(internalApp, config.internal, 'INTERNAL_');
   if (app) await health.start();
   if (app) await revisions.start();
   const address = app ? await listen(app, config, '') : null;
   keyCache.start();
-  if (config.roles.has('worker')) worker.start();
+  if (config.roles.has('worker')) {
+    worker.start();
+    ownerMail?.start();
+  }
   return { address, internalAddress };
 }
 
@@ -185,9 +208,10 @@ const scrapesEndWithinMs = 500;
 
 /** No new requests, no new claims; what is in flight ends first. It tells of itself until then. */
 async function stopParts(parts: Parts): Promise<void> {
-  const { app, internalApp, readiness, worker, revisions, health, keyCache, sender } = parts;
+  const { app, internalApp, readiness, worker, ownerMail } = parts;
+  const { revisions, health, keyCache, sender } = parts;
   readiness.stop();
-  await Promise.all([app && endRequests(app), worker.stop()]);
+  await Promise.all([app && endRequests(app), worker.stop(), ownerMail?.stop()]);
   await Promise.all([
     endRequests(internalApp, scrapesEndWithinMs),
     health.stop(),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from '../src/database/database.ts';
 import { publishEvent } from '../src/directory/publish-event.ts';
-import { claim, roundStart } from '../src/webhooks/claim.ts';
+import { claim, roundStart, type ClaimOptions } from '../src/webhooks/claim.ts';
 import type { Deliverable } from '../src/webhooks/deliver.ts';
 import { fanOut } from '../src/webhooks/fan-out.ts';
 import { recordAttempts, type RecordedAttempt } from '../src/webhooks/record.ts';
@@ -28,9 +28,10 @@ const publish = () =>
       publicUrl: testPublicUrl,
     }),
   );
-const claimAll = (
-  options: { leaseMs?: number; inFlight?: Map<string, number>; room?: number } = {},
-) => claim(database, { room: 100, inFlight: new Map(), cursor: roundStart, leaseMs, ...options });
+const room = { total: 1_000, failing: 1_000, perWebhook: 8 };
+const claimAll = (options: Partial<ClaimOptions> = {}) =>
+  claim(database, { room, inFlight: new Map(), cursor: null, leaseMs, ...options });
+const noLease = { deactivateAfter, endedLeases: [] };
 
 async function register(key = service.key): Promise<string> {
   const { body } = await service.call('/webhooks', {
@@ -134,42 +135,128 @@ test('a webhook gets no more than its share, and its backlog does not keep other
   assert.equal((await claimAll({ inFlight: new Map([[busy, 5]]) })).deliveries.length, 3);
 });
 
-test('a claim that looks at some of the webhooks goes on behind them the next time', async () => {
+test('a claim by webhooks that looks at some of them goes on behind them the next time', async () => {
   await clear();
   const keys = await Promise.all(Array.from({ length: 7 }, () => makeKey(service)));
   for (const { key } of keys) await Promise.all(Array.from({ length: 20 }, () => register(key)));
   await publish();
   await fanOut(database);
-  const first = await claimAll({ room: 500 });
+  const first = await claimAll({ cursor: roundStart });
   assert.equal(first.deliveries.length, 128);
-  const second = await claim(database, {
-    room: 500,
-    inFlight: new Map(),
-    cursor: first.nextCursor ?? '',
-    leaseMs,
-  });
-  assert.deepEqual([second.deliveries.length, second.nextCursor], [12, null]);
+  assert.equal(first.complete, false);
+  const second = await claimAll({ cursor: first.nextCursor });
+  assert.deepEqual(
+    [second.deliveries.length, second.nextCursor, second.complete],
+    [12, null, true],
+  );
 });
 
-test('where the room is short, webhooks with a backlog take turns', async () => {
+test('behind a backlog that fills the view of a claim by time, a claim by webhooks finds what is due', async () => {
   await clear();
-  const webhooks = [await register(), await register(), await register()];
-  for (let index = 0; index < 8; index += 1) await publish();
+  const busy = await register();
+  for (let index = 0; index < 600; index += 1) await publish();
+  while ((await fanOut(database)).events > 0);
+  const calm = await register();
+  await publish();
   await fanOut(database);
-  const served: (string | undefined)[] = [];
-  let cursor = roundStart;
-  for (let turn = 0; turn < 3; turn += 1) {
-    const { deliveries, nextCursor } = await claim(database, {
-      room: 4,
-      inFlight: new Map(),
-      cursor,
-      leaseMs,
-    });
-    assert.equal(deliveries.length, 4);
-    served.push(deliveries[0]?.webhookId);
-    cursor = nextCursor ?? roundStart;
+  const inFlight = new Map([[busy, 8]]);
+  const byTime = await claimAll({ inFlight });
+  assert.deepEqual([byTime.deliveries.length, byTime.complete], [0, false]);
+  const byWebhook = await claimAll({ inFlight, cursor: roundStart });
+  assert.deepEqual(
+    byWebhook.deliveries.map(({ webhookId }) => webhookId),
+    [calm],
+  );
+});
+
+test('where the room is short, those that have been due the longest come first', async () => {
+  await clear();
+  await Promise.all([register(), register(), register()]);
+  const events: string[] = [];
+  for (let index = 0; index < 4; index += 1) {
+    events.unshift(await publish());
+    await fanOut(database);
+    await sql`update pending_deliveries set due_at = due_at + interval '1 minute' - ${index + 1} * interval '2 minutes'
+      where event_id = ${events[0]}`.execute(database);
   }
-  assert.deepEqual(served, webhooks.toSorted());
+  for (const event of events) {
+    const { deliveries } = await claimAll({ room: { ...room, total: 3 } });
+    assert.equal(new Set(deliveries.map(({ webhookId }) => webhookId)).size, 3);
+    const { rows } = await sql<{ event_id: string }>`
+      select distinct event_id from pending_deliveries where id = any(${deliveries.map(({ id }) => id)}::uuid[])
+    `.execute(database);
+    assert.deepEqual(rows, [{ event_id: event }]);
+  }
+});
+
+test('where the process is crowded, each webhook that has nothing under way still gets one', async () => {
+  await clear();
+  const [busy, calm] = [await register(), await register()];
+  for (let index = 0; index < 5; index += 1) await publish();
+  await fanOut(database);
+  const { deliveries } = await claimAll({
+    room: { ...room, perWebhook: 1 },
+    inFlight: new Map([[busy, 1]]),
+  });
+  assert.deepEqual(
+    deliveries.map(({ webhookId }) => webhookId),
+    [calm],
+  );
+});
+
+test('webhooks whose last attempt failed get no more than their part of the room', async () => {
+  await clear();
+  const [failing, healthy] = [await register(), await register()];
+  await sql`update webhooks set last_success_at = now() - interval '1 minute', last_failure_at = now()
+    where id = ${failing}`.execute(database);
+  for (let index = 0; index < 6; index += 1) await publish();
+  await fanOut(database);
+  const { deliveries } = await claimAll({ room: { ...room, failing: 2 } });
+  const claimedBy = (id: string) => deliveries.filter(({ webhookId }) => webhookId === id);
+  assert.deepEqual([claimedBy(failing).length, claimedBy(healthy).length], [2, 6]);
+  assert.ok(claimedBy(failing).every((delivery) => delivery.failing));
+});
+
+test('a claim says when the next delivery falls due', async () => {
+  await clear();
+  await register();
+  await publish();
+  await fanOut(database);
+  await sql`update pending_deliveries set due_at = queue_now() + interval '1 hour'`.execute(
+    database,
+  );
+  const { deliveries, nextDueMs } = await claimAll();
+  assert.equal(deliveries.length, 0);
+  assert.ok(nextDueMs !== null && nextDueMs > 3_500_000 && nextDueMs <= 3_600_000);
+});
+
+test('the payload comes once for an event, and stands in each of its deliveries', async () => {
+  await clear();
+  await Promise.all([register(), register(), register()]);
+  await publish();
+  await publish();
+  await fanOut(database);
+  const { deliveries } = await claimAll();
+  assert.equal(deliveries.length, 6);
+  for (const { data } of deliveries) assert.equal(JSON.parse(data).slug, 'acme');
+});
+
+test('what was not sent because its secret cannot be read is put back, and no attempt of it counts', async () => {
+  await clear();
+  await register();
+  await publish();
+  await fanOut(database);
+  for (let turn = 0; turn < 8; turn += 1) {
+    await sql`update pending_deliveries set due_at = now()`.execute(database);
+    const { deliveries } = await claimAll();
+    assert.deepEqual([deliveries[0]?.number, deliveries[0]?.cycleAttempt], [1, 1]);
+    const put = outcome(deliveries[0] as Deliverable, 200, { kind: 'postponed', waitMs: 1 });
+    await recordAttempts(database, [{ ...put, statusCode: null }], {
+      deactivateAfter,
+      endedLeases: [put.leaseToken],
+    });
+    assert.deepEqual(await attemptsOf(put.deliveryId), []);
+  }
 });
 
 test('many webhooks make a batch of events smaller, and each event still goes to all of them', async () => {
@@ -199,7 +286,7 @@ test('a lease that ran out is an interrupted attempt; the worker that wakes too 
   assert.ok(frozen);
   assert.equal(await recoverLeases(database, backoff, deactivateAfter), 1);
   assert.deepEqual(await attemptsOf(frozen.id), [{ number: 1, error: 'interrupted' }]);
-  await recordAttempts(database, [outcome(frozen, 200, { kind: 'succeeded' })], deactivateAfter);
+  await recordAttempts(database, [outcome(frozen, 200, { kind: 'succeeded' })], noLease);
   assert.deepEqual(await attemptsOf(frozen.id), [{ number: 1, error: 'interrupted' }]);
   const { rows } = await sql<{
     count: number;
@@ -247,7 +334,7 @@ test('workers that record for the same webhooks at once wait for each other', as
         (worker % 2 ? part.toReversed() : part).map((each) =>
           outcome(each, 200, { kind: 'succeeded' }),
         ),
-        deactivateAfter,
+        noLease,
       ),
     ),
   );

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { Webhook as StandardWebhook } from 'standardwebhooks';
 import { createSecretBox, generateSecret } from '../src/webhooks/secrets.ts';
-import { deliveryHeaders, githubSignature, renderBody } from '../src/webhooks/sign.ts';
+import { deliveryHeaders, githubSignature, renderBody, signingKey } from '../src/webhooks/sign.ts';
 
 test("the signature is GitHub's, by its published vector", () => {
   const signature = githubSignature("It's a Secret to Everybody", 'Hello, World!');
@@ -37,7 +37,7 @@ test('while a secret is rotated both verify as Standard Webhooks, and the single
     id: 'd-1',
     event: 'org.created',
     body,
-    secrets: { current, previous },
+    secrets: { current: signingKey(current), previous: signingKey(previous) },
     now: new Date(),
   });
   for (const secret of [current, previous])

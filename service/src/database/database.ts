@@ -2,6 +2,7 @@
 import { Kysely, PostgresDialect, sql, type Transaction as KyselyTransaction } from 'kysely';
 import pg from 'pg';
 import { ServiceError } from '../errors.ts';
+import { createPool } from './pool.ts';
 
 export { sql };
 
@@ -25,11 +26,15 @@ const poolSize = 12;
 const connectTimeoutMs = 5_000;
 /** Above the slowest read that is measured, far below what a client waits for. */
 const statementTimeoutMs = 15_000;
+/** The server ends a statement by itself before this; a server that says nothing at all is given up. */
+const silenceAfterStatementMs = 5_000;
 
 export type DatabaseOptions = {
   applicationName: string;
   poolSize?: number;
   statementTimeoutMs?: number;
+  /** PostgreSQL's own, for all statements of the pool. */
+  settings?: Record<string, string>;
 };
 
 /** Opens a pool. Nothing is connected before the first statement. Close it with `destroy()`. */
@@ -43,7 +48,7 @@ export function openDatabase(connection: ConnectionSettings, options: DatabaseOp
   pool.on('error', () => {});
   // The same for one that breaks between two statements of a transaction: the next statement tells.
   pool.on('connect', (client) => client.on('error', () => {}));
-  return new Kysely<NoTables>({ dialect: new PostgresDialect({ pool }) });
+  return new Kysely<NoTables>({ dialect: new PostgresDialect({ pool: createPool(pool) }) });
 }
 
 /** One connection of its own, for listening and for locks that last. The caller connects and ends it. */
@@ -56,11 +61,24 @@ function clientSettings(connection: ConnectionSettings, options: DatabaseOptions
     ...connection,
     application_name: options.applicationName,
     connectionTimeoutMillis: connectTimeoutMs,
-    statement_timeout: options.statementTimeoutMs ?? statementTimeoutMs,
+    ...timeouts(options.statementTimeoutMs ?? statementTimeoutMs),
     keepAlive: true,
-    options: `-c search_path=${searchPath.replaceAll(' ', '')} -c timezone=UTC`,
+    options: serverSettings(options.settings ?? {}),
     types: { getTypeParser },
   };
+}
+
+function serverSettings(more: Record<string, string>): string {
+  const settings = { search_path: searchPath.replaceAll(' ', ''), timezone: 'UTC', ...more };
+  return Object.entries(settings)
+    .map(([name, value]) => `-c ${name}=${value}`)
+    .join(' ');
+}
+
+function timeouts(ms: number): Pick<pg.ClientConfig, 'statement_timeout' | 'query_timeout'> {
+  return ms === 0
+    ? { statement_timeout: 0 }
+    : { statement_timeout: ms, query_timeout: ms + silenceAfterStatementMs };
 }
 
 // Counts and positions stay far below 2^53; `pg` gives them as strings by default.
@@ -94,7 +112,7 @@ export function isConnectionFault(error: unknown): boolean {
   if (typeof code === 'string' && (connectionFaults.has(code) || code.startsWith('08')))
     return true;
   return (
-    /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error)/.test(
+    /^(Connection terminated|Query read timeout|Client was closed|timeout exceeded when trying to connect|Client has encountered a connection error)/.test(
       error.message,
     ) || isConnectionFault(error.cause)
   );

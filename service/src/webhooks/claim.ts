@@ -1,87 +1,105 @@
 /**
- * Claims deliveries that are due: takes a lease on each and counts the attempt before it is made, so that
- * a worker that dies or freezes cannot make a seventh. What may no longer be sent is cancelled instead.
+ * Claims deliveries that are due: takes a lease on them and counts the attempt before it is made, so that a worker
+ * that dies or freezes cannot make a seventh. What may no longer be sent is cancelled instead. Next: `deliver.ts`.
  */
+import { randomUUID } from 'node:crypto';
 import { sql, type Database } from '../database/database.ts';
 import type { Deliverable } from './deliver.ts';
 import { inFlightPerWebhookMax } from './in-flight.ts';
 
 export type ClaimOptions = {
-  /** How many more attempts this process can have under way. */
-  room: number;
+  /** How many more attempts this process can have under way: in all, of failing webhooks, of one webhook. */
+  room: { total: number; failing: number; perWebhook: number };
   /** Under way in this process, by webhook. */
   inFlight: ReadonlyMap<string, number>;
-  /** Only webhooks behind this one, so that all get their turn; see `nextCursor`. */
-  cursor: string;
   leaseMs: number;
+  /**
+   * Null: those that have been due the longest. Else webhook by webhook, from the one behind this: slower, but a
+   * backlog of webhooks that have their share under way cannot hide what is due for others.
+   */
+  cursor: string | null;
 };
 
 export type Claim = {
   deliveries: Deliverable[];
   cancelled: number;
-  /** Where to go on, or null at the end of the round. */
+  /** Whether all that is due was looked at, or all webhooks to the last. */
+  complete: boolean;
+  /** Where to go on with webhooks; null at the end of the round. */
   nextCursor: string | null;
+  /** Until the next delivery falls due, where none that is due was left out; null without one. */
+  nextDueMs: number | null;
 };
 
 export const roundStart = '00000000-0000-0000-0000-000000000000';
-/** How many webhooks one claim looks at: its cost does not grow with the number that have deliveries waiting. */
+/** At most so many in one statement: each is sent at once. */
+export const claimMax = 128;
+/** How many webhooks a claim by webhooks looks at: its cost does not grow with the number that have deliveries waiting. */
 const webhooksPerClaim = 128;
+/** How far a claim by time looks: past webhooks with their share under way, but not through a whole backlog. */
+const windowMax = 512;
 
 export async function claim(database: Database, options: ClaimOptions): Promise<Claim> {
+  const take = Math.min(options.room.total, claimMax);
+  const head = options.cursor === null ? byTime() : byWebhook(options.cursor);
   const busy = [...options.inFlight];
-  const { rows } = await sql<
-    Deliverable & {
-      id: string | null;
-      cancelled: number;
-      seen: number;
-      last: string | null;
-      taken: number;
-      lastTaken: string | null;
-    }
-  >`
-    with recursive candidates as (
-      -- The next webhook that has something waiting, then the next after it: an index step each, however
-      -- much waits behind one of them.
-      (select webhook_id, 1 as n from pending_deliveries
-       where lease_token is null and webhook_id > ${options.cursor} order by webhook_id limit 1)
-      union all
-      select next.webhook_id, c.n + 1
-      from candidates c cross join lateral (
-        select p.webhook_id from pending_deliveries p
-        where p.lease_token is null and p.webhook_id > c.webhook_id order by p.webhook_id limit 1
-      ) next
-      where c.n < ${webhooksPerClaim}
+  const token = randomUUID();
+  const { rows } = await sql<Row>`
+    -- prepared: claim
+    with recursive clock as materialized (select queue_now() as now),
+    busy as materialized (
+      select * from unnest(${busy.map(([id]) => id)}::uuid[], ${busy.map(([, n]) => n)}::int[]) as b(webhook_id, n)
     ),
-    due as materialized (
-      select d.id, c.webhook_id, c.n from candidates c
-      left join unnest(${busy.map(([id]) => id)}::uuid[], ${busy.map(([, count]) => count)}::int[])
-        as busy(webhook_id, n) on busy.webhook_id = c.webhook_id
-      cross join lateral (
-        select p.id from pending_deliveries p
-        where p.webhook_id = c.webhook_id and p.lease_token is null and p.due_at <= queue_now()
-        order by p.due_at
-        limit greatest(${inFlightPerWebhookMax}::int - coalesce(busy.n, 0), 0)
-        for update skip locked
-      ) d
-      limit ${options.room}
+    ${head},
+    chosen as materialized (
+      select id from (
+        select h.id, h.due_at,
+          coalesce(b.n, 0) + row_number() over (partition by h.webhook_id order by h.due_at) as place
+        from head h left join busy b on b.webhook_id = h.webhook_id
+      ) placed
+      where place <= ${options.room.perWebhook}::int
+      order by due_at limit ${take}
     ),
+    locked as materialized (
+      select p.* from chosen cross join lateral (
+        select id, webhook_id, event_id, due_at from pending_deliveries
+        where id = chosen.id and lease_token is null for update skip locked
+      ) p
+    ),
+    -- A limit in each look-up keeps it one: whole tables are not joined for a hundred rows, whatever the statistics say.
     checked as materialized (
-      select p.id, w.url, w.secret, e.created_at, e.data,
-        case when w.previous_secret_expires_at > now() then w.previous_secret end as previous_secret,
-        coalesce(w.active and app_may_receive(e.audience, e.org_id, e.alliance_id, e.created_at, w.app_id), false) as allowed,
-        case when w.id is null then 'deletion' when w.active then 'permission' else 'deactivation' end as cancelled_by
-      from due join pending_deliveries p on p.id = due.id
-      left join webhooks w on w.id = p.webhook_id
-      left join events e on e.id = p.event_id
+      select l.id, l.event_id, l.due_at, w.url, w.secret, w.previous_secret, w.failing, e.created_at,
+        coalesce(w.active and may_receive(e.audience, e.org_id, e.alliance_id, e.created_at, e.org_listed,
+          w.bound_org, w.bound_alliance, w.bound_at), false) as allowed,
+        case when w.active is null then 'deletion' when w.active then 'permission' else 'deactivation' end as cancelled_by
+      from locked l
+      left join lateral (
+        select w.active, w.url, w.secret,
+          case when w.previous_secret_expires_at > now() then w.previous_secret end as previous_secret,
+          w.last_failure_at is not null and w.last_failure_at > coalesce(w.last_success_at, '-infinity') as failing,
+          b.org_id as bound_org, b.alliance_id as bound_alliance, b.created_at as bound_at
+        from webhooks w left join bindings b on b.app_id = w.app_id where w.id = l.webhook_id limit 1
+      ) w on true
+      left join lateral (
+        select e.audience, e.org_id, e.alliance_id, e.created_at, (select listed from orgs o where o.id = e.org_id) as org_listed
+        from events e where e.id = l.event_id limit 1
+      ) e on true
     ),
     leased as (
       update pending_deliveries p
-      set lease_token = gen_random_uuid(), leased_at = queue_now(),
-        leased_until = queue_now() + ${options.leaseMs} * interval '1 millisecond',
+      set lease_token = ${token}, leased_at = (select now from clock),
         cycle_attempts = p.cycle_attempts + 1, attempt_count = p.attempt_count + 1
-      from checked c where p.id = c.id and c.allowed
-      returning p.id, p.lease_token, p.webhook_id, p.event, p.trigger, p.attempt_count, p.cycle_attempts,
-        c.url, c.secret, c.previous_secret, c.created_at, c.data
+      from (
+        select *, row_number() over (partition by failing order by due_at) as slot from checked where allowed
+      ) c
+      where p.id = c.id and (not c.failing or c.slot <= ${options.room.failing}::int)
+      returning p.id, p.webhook_id, p.event_id, p.event, p.trigger, p.attempt_count, p.cycle_attempts,
+        c.url, c.secret, c.previous_secret, c.failing, c.created_at
+    ),
+    lease as (
+      insert into leases (token, delivery_ids, leased_until)
+      select ${token}::uuid, array_agg(id), (select now from clock) + ${options.leaseMs} * interval '1 millisecond'
+      from leased having count(*) > 0
     ),
     refused as (
       delete from pending_deliveries p using checked c where p.id = c.id and not c.allowed
@@ -92,29 +110,80 @@ export async function claim(database: Database, options: ClaimOptions): Promise<
       select id, event_id, event, webhook_id, 'cancelled', attempt_count, created_at, cancelled_by from refused
       returning 1
     )
-    select round.*, l.id, l.lease_token as "leaseToken", l.webhook_id as "webhookId", l.event, l.trigger,
+    select round.*, l.id, l.webhook_id as "webhookId", l.event_id as "eventId", l.event, l.trigger,
       l.attempt_count as number, l.cycle_attempts as "cycleAttempt", l.url, l.secret,
-      l.previous_secret as "previousSecret", l.created_at as "eventCreatedAt", l.data
+      l.previous_secret as "previousSecret", l.failing, l.created_at as "eventCreatedAt",
+      -- once for each event: it is the same for all its deliveries
+      case when row_number() over (partition by l.event_id order by l.id) = 1
+        then (select data from events e where e.id = l.event_id) end as data
     from (
-      select (select count(*) from cancelled) as cancelled, count(*) as seen,
-        (array_agg(webhook_id order by n desc))[1] as last, (select count(*) from due) as taken,
-        (select webhook_id from due order by n desc limit 1) as "lastTaken"
-      from candidates
+      select (select count(*) from cancelled) as cancelled, (select seen from look) as seen, (select last from look) as last,
+        (select extract(epoch from min(due_at) - (select now from clock))::float8 * 1000
+         from pending_deliveries where due_at > (select now from clock)) as "nextDueMs"
     ) round left join leased l on true
   `.execute(database);
-  const [first] = rows;
-  return {
-    deliveries: rows.filter((row) => row.id !== null),
-    cancelled: first?.cancelled ?? 0,
-    nextCursor: first ? behind(first, options.room) : null,
-  };
+  return read(rows, token, options);
 }
 
-/** Where the room ran out the next webhook in line is first next time: those that always have something due take turns. */
-function behind(
-  round: { seen: number; last: string | null; taken: number; lastTaken: string | null },
-  room: number,
-): string | null {
-  if (round.taken >= room) return round.lastTaken;
-  return round.seen < webhooksPerClaim ? null : round.last;
+type Row = Omit<Deliverable, 'leaseToken' | 'data'> & {
+  id: string | null;
+  data: string | null;
+  eventId: string;
+  cancelled: number;
+  seen: number;
+  last: string | null;
+  nextDueMs: number | null;
+};
+
+/** `head`: what may be chosen from; `look`: how far it was looked. */
+function byTime() {
+  return sql`
+    head as materialized (
+      select id, webhook_id, due_at from pending_deliveries
+      where due_at <= (select now from clock) and lease_token is null
+      order by due_at limit ${sql.lit(windowMax)}
+    ),
+    look as (select count(*) as seen, null::uuid as last from head)`;
+}
+
+function byWebhook(cursor: string) {
+  return sql`
+    candidates as (
+      -- The next webhook that has something in the queue, then the next after it: an index step each, however much
+      -- waits behind one of them.
+      (select webhook_id, 1 as n from pending_deliveries where webhook_id > ${cursor} order by webhook_id limit 1)
+      union all
+      select next.webhook_id, c.n + 1
+      from candidates c cross join lateral (
+        select p.webhook_id from pending_deliveries p where p.webhook_id > c.webhook_id order by p.webhook_id limit 1
+      ) next
+      where c.n < ${sql.lit(webhooksPerClaim)}
+    ),
+    head as materialized (
+      select d.id, c.webhook_id, d.due_at
+      from candidates c left join busy on busy.webhook_id = c.webhook_id
+      cross join lateral (
+        select p.id, p.due_at from pending_deliveries p
+        where p.webhook_id = c.webhook_id and p.lease_token is null and p.due_at <= (select now from clock)
+        order by p.due_at limit greatest(${sql.lit(inFlightPerWebhookMax)} - coalesce(busy.n, 0), 0)
+      ) d
+    ),
+    look as (select count(*) as seen, (array_agg(webhook_id order by n desc))[1] as last from candidates)`;
+}
+
+function read(rows: Row[], leaseToken: string, { cursor }: ClaimOptions): Claim {
+  const [first] = rows;
+  if (!first) throw new Error('a claim says at least what it saw');
+  const data = new Map<string, string>();
+  for (const row of rows) if (row.data !== null) data.set(row.eventId, row.data);
+  const complete = first.seen < (cursor === null ? windowMax : webhooksPerClaim);
+  return {
+    deliveries: rows
+      .filter((row) => row.id !== null)
+      .map((row) => ({ ...row, leaseToken, data: data.get(row.eventId) ?? '' })),
+    cancelled: first.cancelled,
+    complete,
+    nextCursor: complete ? null : first.last,
+    nextDueMs: first.nextDueMs,
+  };
 }

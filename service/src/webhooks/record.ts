@@ -19,14 +19,20 @@ export type RecordedAttempt = Pick<
   verdict: Verdict;
 };
 
+export type RecordOptions = {
+  deactivateAfter: number;
+  /** Leases of which nothing is under way any more, with these attempts. */
+  endedLeases: string[];
+};
+
 /** Returns the webhooks that this batch deactivated. */
 export async function recordAttempts(
   database: Database,
   attempts: RecordedAttempt[],
-  deactivateAfter: number,
+  { deactivateAfter, endedLeases }: RecordOptions,
 ): Promise<Deactivation[]> {
   return database.transaction().execute(async (tx) => {
-    const recorded = await store(tx, attempts);
+    const recorded = await store(tx, attempts, endedLeases);
     return settleWebhooks(
       tx,
       attempts.filter(({ deliveryId }) => recorded.has(deliveryId)),
@@ -35,10 +41,15 @@ export async function recordAttempts(
   });
 }
 
-async function store(tx: Transaction, attempts: RecordedAttempt[]): Promise<Set<string>> {
+async function store(
+  tx: Transaction,
+  attempts: RecordedAttempt[],
+  endedLeases: string[],
+): Promise<Set<string>> {
   const column = <T>(pick: (attempt: RecordedAttempt) => T) => attempts.map(pick);
   const { rows } = await sql<{ id: string }>`
-    with given as (
+    -- prepared: record
+    with given as materialized (
       select * from unnest(
         ${column((a) => a.deliveryId)}::uuid[], ${column((a) => a.leaseToken)}::uuid[],
         ${column((a) => a.number)}::int[], ${column((a) => a.trigger)}::text[],
@@ -46,27 +57,30 @@ async function store(tx: Transaction, attempts: RecordedAttempt[]): Promise<Set<
         ${column((a) => a.statusCode)}::int[], ${column((a) => a.error)}::text[],
         ${column((a) => a.responseHeaders)}::bytea[], ${column((a) => a.responseBody)}::bytea[],
         ${column((a) => a.verdict.kind)}::text[],
-        ${column((a) => (a.verdict.kind === 'retry' ? a.verdict.waitMs : 0))}::bigint[]
+        ${column((a) => ('waitMs' in a.verdict ? a.verdict.waitMs : 0))}::bigint[]
       ) as g(id, token, number, trigger, started_at, duration_ms, status_code, error, response_headers,
         response_body, verdict, wait_ms)
     ),
     ended as (
       delete from pending_deliveries p using given g
-      where p.id = g.id and p.lease_token = g.token and g.verdict <> 'retry'
+      where p.id = g.id and p.lease_token = g.token and g.verdict in ('succeeded', 'failed')
       returning p.id, p.event_id, p.event, p.webhook_id, g.verdict, p.attempt_count, p.created_at
     ),
     again as (
       update pending_deliveries p
-      set lease_token = null, leased_at = null, leased_until = null,
-        due_at = queue_now() + g.wait_ms * interval '1 millisecond'
-      from given g where p.id = g.id and p.lease_token = g.token and g.verdict = 'retry'
-      returning p.id
+      set lease_token = null, leased_at = null, due_at = queue_now() + g.wait_ms * interval '1 millisecond',
+        -- What was not sent was no attempt.
+        cycle_attempts = p.cycle_attempts - (g.verdict = 'postponed')::int,
+        attempt_count = p.attempt_count - (g.verdict = 'postponed')::int
+      from given g where p.id = g.id and p.lease_token = g.token and g.verdict in ('retry', 'postponed')
+      returning p.id, g.verdict
     ),
     stored as (
       insert into deliveries (id, event_id, event, webhook_id, status, attempt_count, created_at)
       select id, event_id, event, webhook_id, verdict, attempt_count, created_at from ended
     ),
-    kept as (select id from ended union all select id from again)
+    released as (delete from leases where token = any(${endedLeases}::uuid[])),
+    kept as (select id from ended union all select id from again where verdict = 'retry')
     insert into attempts (delivery_id, number, trigger, started_at, duration_ms, status_code, error,
       response_headers, response_body)
     select g.id, g.number, g.trigger, g.started_at, g.duration_ms, g.status_code, g.error,

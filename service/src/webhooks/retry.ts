@@ -15,7 +15,9 @@ export type AttemptResult = {
 export type Verdict =
   | { kind: 'succeeded' }
   | { kind: 'failed' }
-  | { kind: 'retry'; waitMs: number };
+  | { kind: 'retry'; waitMs: number }
+  /** Nothing was sent and nothing counts: put back to wait. */
+  | { kind: 'postponed'; waitMs: number };
 
 /** `attempt` counts from 1 within the cycle. `random` is in [0, 1). */
 export function judge(

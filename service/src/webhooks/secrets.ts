@@ -1,5 +1,11 @@
 /** Webhook secrets: made, and encrypted at rest with AES-256-GCM under SECRET_KEY. */
-import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  createSecretKey,
+  randomBytes,
+} from 'node:crypto';
 
 export type SecretBox = {
   /** `owner` is the webhook's id: a ciphertext moved to another row does not open. */
@@ -23,7 +29,7 @@ export function generateSecret(): string {
 export function createSecretBox(keys: readonly Buffer[]): SecretBox {
   const [newest] = keys;
   if (!newest) throw new Error('a secret box needs a key');
-  const byId = new Map(keys.map((key) => [keyId(key).toString('hex'), key]));
+  const byId = new Map(keys.map((key) => [keyId(key).toString('hex'), createSecretKey(key)]));
 
   return {
     seal(secret, owner) {

@@ -1,10 +1,18 @@
 /** Signs a delivery, GitHub's way and Standard Webhooks' way. Pure: what comes in decides what comes out. */
-import { createHmac } from 'node:crypto';
+import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 
-export type Secrets = {
-  current: string;
+/** One secret, as the two keys that are made of it. */
+export type SigningKey = {
+  /** The secret's UTF-8 bytes, as shown to its owner. */
+  github: KeyObject;
+  /** Its base64 part, decoded. */
+  standard: KeyObject;
+};
+
+export type SigningSecrets = {
+  current: SigningKey;
   /** Still valid while a rotation overlaps. */
-  previous: string | null;
+  previous: SigningKey | null;
 };
 
 export type DeliveryContent = { id: string; event: string; createdAt: Date; data: string };
@@ -14,20 +22,22 @@ export function renderBody({ id, event, createdAt, data }: DeliveryContent): str
   return `{"id":${JSON.stringify(id)},"event":${JSON.stringify(event)},"createdAt":${JSON.stringify(createdAt.toISOString())},"data":${data}}`;
 }
 
+/** As objects: `createHmac` takes several times as long with bytes that it must look into first. */
+export function signingKey(secret: string): SigningKey {
+  return {
+    github: createSecretKey(Buffer.from(secret)),
+    standard: createSecretKey(Buffer.from(secret.replace(/^whsec_/, ''), 'base64')),
+  };
+}
+
 /** Lower-case hex HMAC-SHA256 of the body's bytes; the key is the secret's UTF-8 bytes as shown to its owner. */
-export function githubSignature(secret: string, body: string | Buffer): string {
+export function githubSignature(secret: string | KeyObject, body: string | Buffer): string {
   return `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`;
 }
 
-/** Standard Webhooks: `v1,` and the base64 HMAC-SHA256 of `id.timestamp.body`; the key is the secret's base64 part, decoded. */
-function standardSignature(
-  secret: string,
-  id: string,
-  timestampSeconds: number,
-  body: string | Buffer,
-): string {
-  const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
-  return `v1,${createHmac('sha256', key).update(`${id}.${timestampSeconds}.`).update(body).digest('base64')}`;
+/** Standard Webhooks: `v1,` and the base64 HMAC-SHA256 of `id.timestamp.body`. */
+function standardSignature(key: KeyObject, signedStart: string, body: Buffer): string {
+  return `v1,${createHmac('sha256', key).update(signedStart).update(body).digest('base64')}`;
 }
 
 /**
@@ -40,7 +50,7 @@ export function deliveryHeaders(options: {
   id: string;
   event: string;
   body: Buffer;
-  secrets: Secrets;
+  secrets: SigningSecrets;
   now: Date;
 }): Record<string, string> {
   const { serviceName, id, body, secrets } = options;
@@ -52,11 +62,14 @@ export function deliveryHeaders(options: {
     'user-agent': `${serviceName}-Webhooks/${options.version}`,
     [`X-${serviceName}-Event`]: options.event,
     [`X-${serviceName}-Delivery`]: id,
-    [`X-${serviceName}-Signature`]: githubSignature(secrets.previous ?? secrets.current, body),
+    [`X-${serviceName}-Signature`]: githubSignature(
+      (secrets.previous ?? secrets.current).github,
+      body,
+    ),
     'webhook-id': id,
     'webhook-timestamp': String(timestampSeconds),
     'webhook-signature': inUse
-      .map((secret) => standardSignature(secret, id, timestampSeconds, body))
+      .map((secret) => standardSignature(secret.standard, `${id}.${timestampSeconds}.`, body))
       .join(' '),
   };
 }

@@ -50,11 +50,15 @@ export async function testWebhook(
       url: webhook.url,
       secret: webhook.secret,
       previousSecret: webhook.previous_secret,
+      failing: false,
     });
-    await recordAttempts(database, [attempt], dependencies.deactivateAfter);
+    await recordAttempts(database, [attempt], {
+      deactivateAfter: dependencies.deactivateAfter,
+      endedLeases: [leased.leaseToken],
+    });
     return await readDelivery(database, target.appId, webhook.id, leased.id);
   } finally {
-    inFlight.release(webhook.id);
+    inFlight.release(webhook.id, false);
   }
 }
 
@@ -73,10 +77,13 @@ async function createLeased(
     ),
     delivery as (
       insert into pending_deliveries (id, event_id, event, webhook_id, trigger, cycle_attempts, attempt_count,
-        due_at, lease_token, leased_at, leased_until)
-      select ${id}, event.id, 'webhook.test', ${webhookId}, 'test', 1, 1, queue_now(), ${leaseToken},
-        queue_now(), queue_now() + ${leaseMs} * interval '1 millisecond'
+        due_at, lease_token, leased_at)
+      select ${id}, event.id, 'webhook.test', ${webhookId}, 'test', 1, 1, queue_now(), ${leaseToken}, queue_now()
       from event
+    ),
+    lease as (
+      insert into leases (token, delivery_ids, leased_until)
+      values (${leaseToken}, array[${id}::uuid], queue_now() + ${leaseMs} * interval '1 millisecond')
     )
     select created_at from event
   `.execute(database);

@@ -1,38 +1,71 @@
 /** What must happen now and then: leases that ran out, partitions ahead, and days that are past keeping. */
 import { sql, type Database } from '../database/database.ts';
 import { ensurePartitions } from '../database/migrate.ts';
+import { systemClock, type Clock } from './clock.ts';
 import { recordAttempts, type RecordedAttempt } from './record.ts';
 import { attemptsMax, judge, type Backoff } from './retry.ts';
-
-const leasesPerBatch = 500;
 
 /** Records attempts whose worker died or froze as interrupted; the next follows after its normal backoff. Returns how many. */
 export async function recoverLeases(
   database: Database,
   backoff: Backoff,
   deactivateAfter: number,
+  clock: Clock = systemClock,
 ): Promise<number> {
-  const { rows } = await sql<Omit<RecordedAttempt, 'verdict'> & { cycleAttempt: number }>`
-    select id as "deliveryId", lease_token as "leaseToken", webhook_id as "webhookId", attempt_count as number, trigger,
-      leased_at as "startedAt",
-      least(extract(epoch from leased_until - leased_at) * 1000, 2147483647)::int as "durationMs",
-      null::int as "statusCode", 'interrupted' as error, null::bytea as "responseHeaders",
-      null::bytea as "responseBody", cycle_attempts as "cycleAttempt"
-    from pending_deliveries where leased_until < queue_now()
-    order by leased_until limit ${leasesPerBatch}
+  let count = 0;
+  // A lease at a time: each is one claim's worth.
+  for (;;) {
+    const lease = await nextExpired(database);
+    if (lease === null) return count;
+    const attempts = lease.deliveries.map((delivery) => interrupted(delivery, backoff, clock));
+    // The token is the fence: a worker that wakes and records first, or a second upkeep, leaves nothing to do here.
+    await recordAttempts(database, attempts, { deactivateAfter, endedLeases: [lease.token] });
+    count += attempts.length;
+  }
+}
+
+type Interrupted = Omit<RecordedAttempt, 'verdict' | 'statusCode' | 'error'> & {
+  cycleAttempt: number;
+};
+
+async function nextExpired(
+  database: Database,
+): Promise<{ token: string; deliveries: Interrupted[] } | null> {
+  const { rows } = await sql<Interrupted & { token: string; deliveryId: string | null }>`
+    select l.token, p.id as "deliveryId", p.lease_token as "leaseToken", p.webhook_id as "webhookId",
+      p.attempt_count as number, p.trigger, p.leased_at as "startedAt",
+      least(extract(epoch from l.leased_until - p.leased_at) * 1000, 2147483647)::int as "durationMs",
+      null::bytea as "responseHeaders", null::bytea as "responseBody", p.cycle_attempts as "cycleAttempt"
+    from (
+      select * from leases where leased_until < (select queue_now()) order by leased_until limit 1
+    ) l
+    left join lateral (
+      select p.* from unnest(l.delivery_ids) as d(id)
+      join pending_deliveries p on p.id = d.id and p.lease_token = l.token
+    ) p on true
   `.execute(database);
-  if (rows.length === 0) return 0;
-  const interrupted = { statusCode: null, error: 'interrupted', retryAfter: null } as const;
-  const attempts = rows.map((row) => {
-    const cycle = {
-      attempt: row.cycleAttempt,
-      attemptsMax: row.trigger === 'test' ? 1 : attemptsMax,
-    };
-    return { ...row, verdict: judge(interrupted, cycle, backoff, Math.random(), new Date()) };
-  });
-  // The token is the fence: a worker that wakes and records first, or a second upkeep, leaves nothing to do here.
-  await recordAttempts(database, attempts, deactivateAfter);
-  return rows.length;
+  const [first] = rows;
+  if (!first) return null;
+  // Recorded to the last, by a worker that died before it could say so: only the lease itself is left.
+  return { token: first.token, deliveries: rows.filter((row) => row.deliveryId !== null) };
+}
+
+function interrupted(
+  { cycleAttempt, ...delivery }: Interrupted,
+  backoff: Backoff,
+  clock: Clock,
+): RecordedAttempt {
+  const result = { statusCode: null, error: 'interrupted', retryAfter: null } as const;
+  const cycle = {
+    attempt: cycleAttempt,
+    attemptsMax: delivery.trigger === 'test' ? 1 : attemptsMax,
+  };
+  return {
+    ...delivery,
+    statusCode: null,
+    error: 'interrupted',
+    verdict: judge(result, cycle, backoff, clock.random(), clock.now()),
+  };
 }
 
 /** Makes partitions ahead and drops those whose whole day is older than `retentionDays`, unless something that has not ended still needs one. */

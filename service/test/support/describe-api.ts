@@ -6,11 +6,14 @@ import { createRevisions } from '../../src/database/revisions.ts';
 import { createApp } from '../../src/http/app.ts';
 import { createResponseCache } from '../../src/http/response-cache.ts';
 import { createLogger } from '../../src/log.ts';
+import { createMetrics } from '../../src/metrics.ts';
 import { createHealth } from '../../src/system/health.ts';
 import { version } from '../../src/version.ts';
 import { createSender } from '../../src/webhooks/attempt.ts';
+import { systemClock } from '../../src/webhooks/clock.ts';
 import { createInFlight } from '../../src/webhooks/in-flight.ts';
 import { createSecretBox } from '../../src/webhooks/secrets.ts';
+import { createSigningKeys } from '../../src/webhooks/signing-keys.ts';
 
 /** As a service with the default configuration describes itself. Connects to nothing. */
 export async function describeApi(): Promise<string> {
@@ -18,6 +21,7 @@ export async function describeApi(): Promise<string> {
   const database = openDatabase({}, { applicationName: 'openapi' });
   const revisions = createRevisions(database, {});
   const health = createHealth(database, revisions);
+  const secretBox = createSecretBox([Buffer.alloc(32)]);
   const app = await createApp({
     ...config,
     database,
@@ -27,7 +31,10 @@ export async function describeApi(): Promise<string> {
     responseCache: createResponseCache(revisions),
     sender: createSender(config.webhooks),
     inFlight: createInFlight(),
-    secretBox: createSecretBox([Buffer.alloc(32)]),
+    secretBox,
+    signingKeys: createSigningKeys(secretBox),
+    clock: systemClock,
+    metrics: createMetrics(),
     leaseMs: 0,
     deactivateAfter: 1,
     log: createLogger('silent'),

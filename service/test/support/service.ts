@@ -17,7 +17,10 @@ import { createHealth } from '../../src/system/health.ts';
 import { createSender } from '../../src/webhooks/attempt.ts';
 import { createInFlight } from '../../src/webhooks/in-flight.ts';
 import { createSecretBox, type SecretBox } from '../../src/webhooks/secrets.ts';
-import { createWorker, leaseMs, type Worker } from '../../src/webhooks/worker.ts';
+import { systemClock } from '../../src/webhooks/clock.ts';
+import { leaseMs } from '../../src/webhooks/dispatcher.ts';
+import { createSigningKeys } from '../../src/webhooks/signing-keys.ts';
+import { createWorker, type Worker } from '../../src/webhooks/worker.ts';
 import { openTestDatabase, type TestDatabase } from './database.ts';
 import { checkAnswer } from './openapi-check.ts';
 
@@ -78,6 +81,8 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     database,
     sender,
     secretBox,
+    signingKeys: createSigningKeys(secretBox),
+    clock: systemClock,
     inFlight,
     webhooks: config.webhooks,
     serviceName: config.serviceName,

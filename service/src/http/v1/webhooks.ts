@@ -8,6 +8,7 @@ import { examples } from '../../contract/examples.ts';
 import { nullable, strictObject, uuid } from '../../contract/shapes.ts';
 import { CreatedWebhook, Webhook } from '../../contract/webhook.ts';
 import { PageQuery } from '../../directory/list-query.ts';
+import type { SecretBox } from '../../webhooks/secrets.ts';
 import type { TestDependencies } from '../../webhooks/test-webhook.ts';
 import { updateWebhook } from '../../webhooks/update-webhook.ts';
 import {
@@ -21,6 +22,7 @@ import { errorsOf, listOf, oneOf, responses } from '../responses.ts';
 import { common, config, noQuery, params, sendRead } from './webhook-route.ts';
 
 export type WebhookDependencies = Omit<TestDependencies, 'webhooks'> & {
+  secretBox: SecretBox;
   webhooks: Config['webhooks'];
 };
 

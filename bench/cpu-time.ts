@@ -1,0 +1,11 @@
+/** What processes have used of the cores. Linux only. */
+import { readFile } from 'node:fs/promises';
+
+/** User and system time of a process, or null where the system does not say. */
+export async function cpuMs(pid: number): Promise<number | null> {
+  const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => null);
+  if (text === null) return null;
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  // In hundredths of a second.
+  return (Number(fields[11]) + Number(fields[12])) * 10;
+}

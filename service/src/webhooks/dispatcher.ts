@@ -1,0 +1,108 @@
+/** Claims what is due as far as there is room, sends it, and hands what came of it to the recorder. */
+import type { Config } from '../config.ts';
+import type { Database } from '../database/database.ts';
+import { claim, claimMax, roundStart, type Claim } from './claim.ts';
+import { deliver, type Deliverable, type DeliverDependencies } from './deliver.ts';
+import type { InFlight } from './in-flight.ts';
+import { createRecorder } from './recorder.ts';
+
+export type DispatcherDependencies = DeliverDependencies & {
+  database: Database;
+  inFlight: InFlight;
+  webhooks: Config['webhooks'];
+  /** Called when there is room again. */
+  onRoom: () => void;
+};
+
+export type Dispatcher = {
+  /** Returns after how many milliseconds it wants to be called again, at the latest. */
+  claimAll(): Promise<number>;
+  /** Claims no more; resolves when what is under way has ended and is recorded. */
+  stop(): Promise<void>;
+};
+
+/** Without a notification, work is found after this long. */
+export const pollMs = 1_000;
+
+export function createDispatcher(dependencies: DispatcherDependencies): Dispatcher {
+  const { database, inFlight, webhooks, log, metrics } = dependencies;
+  const recorder = createRecorder({ ...dependencies, deactivateAfter: webhooks.deactivateAfter });
+  const underWay = new Set<Promise<void>>();
+  let claiming = true;
+  /** Where the next claim by webhooks goes on, so that all get their turn. */
+  let nextWebhook = roundStart;
+
+  async function claimAll(): Promise<number> {
+    let cursor: string | null = null;
+    while (claiming && inFlight.room().total > 0) {
+      const claimed: Claim = await claimSome(cursor);
+      const found = claimed.deliveries.length + claimed.cancelled;
+      if (cursor === null) {
+        if (claimed.complete && found < claimMax) return untilMs(claimed.nextDueMs);
+        // What is due for webhooks that have their share fills the view: others are looked for one by one.
+        if (found === 0) cursor = nextWebhook;
+      } else {
+        nextWebhook = claimed.nextCursor ?? roundStart;
+        if (claimed.nextCursor === null) break;
+        cursor = claimed.nextCursor;
+      }
+    }
+    return pollMs;
+  }
+
+  async function claimSome(cursor: string | null): Promise<Claim> {
+    const claimed = await claim(database, {
+      room: inFlight.room(),
+      inFlight: inFlight.counts(),
+      leaseMs: leaseMs(webhooks),
+      cursor,
+    });
+    const { deliveries, cancelled } = claimed;
+    const [first] = deliveries;
+    if (first) {
+      recorder.expect(first.leaseToken, deliveries.length);
+      metrics.claimed(deliveries.length);
+      for (const delivery of deliveries) begin(delivery);
+    }
+    if (cancelled > 0) {
+      metrics.cancelled(cancelled);
+      log.info({ count: cancelled }, 'deliveries.cancelled');
+    }
+    return claimed;
+  }
+
+  function begin(delivery: Deliverable): void {
+    inFlight.add(delivery.webhookId, delivery.failing);
+    const task: Promise<void> = deliver(dependencies, delivery)
+      .then((attempt) => recorder.record(attempt))
+      .catch((error: unknown) =>
+        log.error({ err: error, deliveryId: delivery.id }, 'delivery.failed'),
+      )
+      .finally(() => {
+        inFlight.release(delivery.webhookId, delivery.failing);
+        underWay.delete(task);
+        dependencies.onRoom();
+      });
+    underWay.add(task);
+  }
+
+  return {
+    claimAll,
+    async stop() {
+      claiming = false;
+      await recorder.stop(Promise.all(underWay));
+    },
+  };
+}
+
+/** SPEC 1: an attempt's whole deadline, and time to record it. */
+export function leaseMs({
+  timeoutMs,
+  leaseMarginMs,
+}: Pick<Config['webhooks'], 'timeoutMs' | 'leaseMarginMs'>): number {
+  return timeoutMs + leaseMarginMs;
+}
+
+function untilMs(nextDueMs: number | null): number {
+  return Math.min(Math.max(Math.ceil(nextDueMs ?? pollMs), 0), pollMs);
+}
