@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
+import { fork } from 'node:child_process';
 import { createServer } from 'node:http';
 import { once } from 'node:events';
 import { setImmediate as turn } from 'node:timers/promises';
-import type { AddressInfo } from 'node:net';
+import { connect, type AddressInfo, type Socket } from 'node:net';
+import { join } from 'node:path';
 import { test, after } from 'node:test';
 import fc from 'fast-check';
 import ipaddr from 'ipaddr.js';
@@ -20,6 +22,8 @@ server.listen(0, '127.0.0.1');
 await once(server, 'listening');
 after(() => server.close());
 const { port } = server.address() as AddressInfo;
+/** How a full backlog behaves is the system's own. */
+const notLinux = process.platform !== 'linux';
 const post = { headers: {}, body: Buffer.from('{}') };
 
 type Given = { allowed?: Network[]; timeoutMs?: number; options?: SenderOptions };
@@ -175,6 +179,22 @@ test('the peer is checked before a byte is sent', async () => {
 test('where one address refuses, the next one is tried', async () => {
   assert.equal(await send('a.test', () => ['127.0.0.3', '127.0.0.1']), 200);
   assert.equal(await send('a.test', () => ['127.0.0.3', '127.0.0.4']), 'connect');
+});
+
+test('where one address keeps silent, the next one is tried', { skip: notLinux }, async () => {
+  const deaf = fork(join(import.meta.dirname, 'support/deaf-listener.ts'));
+  const waiting: Socket[] = [];
+  after(() => {
+    deaf.kill('SIGKILL');
+    for (const socket of waiting) socket.destroy();
+  });
+  deaf.send({ host: '127.0.0.5', port });
+  await once(deaf, 'message');
+  // The backlog holds two, and more than that are waiting behind them.
+  for (let count = 0; count < 8; count += 1) waiting.push(connect(port, '127.0.0.5'));
+  for (const socket of waiting) socket.on('error', () => {});
+  await Promise.all(waiting.slice(0, 2).map((socket) => once(socket, 'connect')));
+  assert.equal(await send('a.test', () => ['127.0.0.5', '127.0.0.1']), 200);
 });
 
 test('a name without an address, and a name server that fails, are DNS errors', async () => {

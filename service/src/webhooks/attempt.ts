@@ -59,14 +59,13 @@ export function createSender(
   const lifeMs = options.connectionLifeMs ?? connectionLifeMs;
   const connector = createConnector({ ...config, lifeMs }, options);
   const agent = createAgent(connector, config.timeoutMs, lifeMs);
-  const targets = new LRUCache<string, Target>({ max: targetsMax });
+  const targetOf = createTargets();
   return {
     attempt: (request) =>
       new Promise((resolve) => {
         const exchange = new Exchange(config.timeoutMs, resolve);
         try {
-          const target = targets.get(request.url) ?? readTarget(request.url);
-          targets.set(request.url, target);
+          const target = targetOf(request.url);
           agent.dispatch(
             { ...target, method: 'POST', headers: request.headers, body: request.body },
             exchange,
@@ -85,9 +84,16 @@ export function createSender(
 
 type Target = { origin: string; path: string };
 
-function readTarget(url: string): Target {
-  const { origin, pathname, search } = new URL(url);
-  return { origin, path: pathname + search };
+function createTargets(): (url: string) => Target {
+  const targets = new LRUCache<string, Target>({ max: targetsMax });
+  return (url) => {
+    const known = targets.get(url);
+    if (known) return known;
+    const { origin, pathname, search } = new URL(url);
+    const target = { origin, path: pathname + search };
+    targets.set(url, target);
+    return target;
+  };
 }
 
 function createConnector(
