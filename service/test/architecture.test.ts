@@ -34,7 +34,7 @@ const levels: string[][] = [
   ['access', 'events'],
   ['database'],
   ['contract'],
-  ['config.ts', 'errors.ts', 'log.ts', 'metrics.ts', 'version.ts'],
+  ['config.ts', 'errors.ts', 'log.ts', 'mail.ts', 'metrics.ts', 'version.ts'],
 ];
 
 const part = (file: string) => file.split('/')[0] as string;
@@ -64,6 +64,7 @@ const owners: [RegExp, RegExp][] = [
   [/^undici$/, /^webhooks\/(attempt|guard)\.ts$/],
   [/^(commander|@clack\/prompts)$/, /^commands\//],
   [/^prom-client$/, /^metrics\.ts$/],
+  [/^nodemailer$/, /^mail\.ts$/],
 ];
 
 test('what reaches outside is used in one place', () => {

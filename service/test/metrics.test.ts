@@ -121,9 +121,9 @@ test('the queue is told as the database has it: what is due, for how long, under
   await sql`create or replace function queue_now() returns timestamptz language sql as $$
     select timestamptz '2030-01-01 00:01:00Z' $$`.execute(database);
   await sql`
-    insert into pending_deliveries (id, event_id, event, webhook_id, trigger, due_at, lease_token, leased_at, leased_until)
+    insert into pending_deliveries (id, event_id, event, webhook_id, trigger, due_at, lease_token, leased_at)
     select uuid_v7(), uuid_v7(), 'org.created', uuid_v7(), 'event', due_at, token,
-      case when token is not null then due_at end, case when token is not null then due_at end
+      case when token is not null then due_at end
     from (values
       (timestamptz '2030-01-01 00:00:18Z', null::uuid),
       (timestamptz '2030-01-01 00:00:50Z', null),

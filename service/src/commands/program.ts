@@ -6,6 +6,7 @@ import { addAccessCommands } from './access-commands.ts';
 import { addDirectoryCommands } from './directory-commands.ts';
 import { addEventCommands } from './event-commands.ts';
 import { addServeCommand } from './serve-command.ts';
+import { addWebhookCommands } from './webhook-commands.ts';
 
 /** Runs one command. Sets the exit code; ends the process only where a command says so. */
 export async function run(args: string[]): Promise<void> {
@@ -30,6 +31,7 @@ export function createProgram(): Command {
   addDirectoryCommands(program);
   addAccessCommands(program);
   addEventCommands(program);
+  addWebhookCommands(program);
   return program;
 }
 

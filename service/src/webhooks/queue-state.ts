@@ -17,19 +17,22 @@ async function readQueueState(database: Database): Promise<QueueState> {
   const { rows } = await sql<QueueState>`
     -- read once: a function that may give another time for each row cannot be looked up in an index
     with clock as materialized (select queue_now() as now)
-    select
-      (select count(*) from (
-        select from pending_deliveries
-        where lease_token is null and due_at <= (select now from clock) limit ${countMax}) due) as due,
-      coalesce((
-        select greatest(extract(epoch from (select now from clock) - min(due_at)), 0)
-        from pending_deliveries where lease_token is null)::float8, 0) as "oldestDueSeconds",
+    select due.due, due."oldestDueSeconds", due.leased,
       (select count(*) from (
         select from pending_deliveries where lease_token is null limit ${countMax}) pending) as pending,
       (select count(*) from (
-        select from pending_deliveries where lease_token is not null limit ${countMax}) leased) as leased,
-      (select count(*) from (
         select from events where position is null and audience <> 'webhook' limit ${countMax}) waiting) as "eventsWaiting"
+    from (
+      -- what is under way became due before it was claimed, and still is
+      select count(*) filter (where lease_token is null) as due,
+        count(*) filter (where lease_token is not null) as leased,
+        coalesce(greatest(extract(epoch from (select now from clock)
+          - min(due_at) filter (where lease_token is null)), 0), 0)::float8 as "oldestDueSeconds"
+      from (
+        select due_at, lease_token from pending_deliveries
+        where due_at <= (select now from clock) order by due_at limit ${countMax}
+      ) first
+    ) due
   `.execute(database);
   const [state] = rows;
   if (!state) throw new Error('the queue was not counted');

@@ -1,12 +1,19 @@
 /**
  * What attempts mean for their webhooks: when each last succeeded and failed, how many deliveries in a row are
- * exhausted, and whether that deactivates it. Called by `record.ts` in the transaction that stores the attempts.
+ * exhausted, whether that deactivates it, and what its owner must hear of. Called by `record.ts` in the transaction
+ * that stores the attempts.
  */
 import { sql, type Transaction } from '../database/database.ts';
+import { recordOperationalEvents } from './operational-events.ts';
 import type { RecordedAttempt } from './record.ts';
 import { cancelPending } from './webhooks.ts';
 
-export type Deactivation = { webhookId: string; reason: 'failing' | 'gone' };
+export type Deactivation = {
+  webhookId: string;
+  reason: 'failing' | 'gone';
+  /** Deliveries that waited and were cancelled with it. */
+  cancelled: number;
+};
 
 type Tally = {
   successAt: Date | null;
@@ -14,6 +21,20 @@ type Tally = {
   /** Deliveries that failed for good, since the batch's last success. */
   exhausted: number;
   gone: boolean;
+  /** What the last failure was answered, or why nothing was. */
+  statusCode: number | null;
+  error: RecordedAttempt['error'];
+};
+
+type Settled = {
+  webhookId: string;
+  appId: string;
+  url: string;
+  exhausted: number;
+  lastSuccessAt: Date | null;
+  reason: Deactivation['reason'] | null;
+  /** Whether this batch holds the first exhausted delivery since a success. */
+  begins: boolean;
 };
 
 /** Returns the webhooks that these attempts deactivated; their pending deliveries are cancelled. */
@@ -27,7 +48,7 @@ export async function settleWebhooks(
   const ids = [...tallies.keys()].sort();
   if (ids.length === 0) return [];
   const column = <T>(pick: (one: Tally) => T) => ids.map((id) => pick(tallies.get(id) as Tally));
-  const { rows } = await sql<Deactivation>`
+  const { rows } = await sql<Settled>`
     with given as (
       select * from unnest(${ids}::uuid[],
         ${column((t) => t.successAt?.toISOString() ?? null)}::timestamptz[],
@@ -36,7 +57,7 @@ export async function settleWebhooks(
       ) as g(id, success_at, failure_at, exhausted, gone)
     ),
     locked as materialized (
-      select w.id, w.active,
+      select w.id, w.active, w.exhausted_in_a_row as before,
         case when g.success_at is null then w.exhausted_in_a_row else 0 end + g.exhausted as exhausted
       from webhooks w join given g on g.id = w.id order by w.id for update of w
     ),
@@ -45,7 +66,8 @@ export async function settleWebhooks(
           when not l.active then null
           when g.gone then 'gone'
           when l.exhausted >= ${deactivateAfter} and g.exhausted > 0 then 'failing'
-        end as reason
+        end as reason,
+        l.active and g.exhausted > 0 and (l.before = 0 or g.success_at is not null) as begins
       from locked l join given g on g.id = l.id
     )
     update webhooks w
@@ -59,16 +81,58 @@ export async function settleWebhooks(
       updated_at = case when s.reason is null then w.updated_at else now() end
     from settled s join given g on g.id = s.id
     where w.id = s.id
-    returning w.id as "webhookId", s.reason
+    returning w.id as "webhookId", w.app_id as "appId", w.url, w.exhausted_in_a_row as exhausted,
+      w.last_success_at as "lastSuccessAt", s.reason, s.begins
   `.execute(tx);
-  const deactivated = rows.filter((row) => row.reason !== null);
-  if (deactivated.length > 0)
-    await cancelPending(
-      tx,
-      deactivated.map((row) => row.webhookId),
-      'deactivation',
-    );
+  const deactivated = await cancelDeliveries(tx, rows);
+  await tellOwners(tx, rows, tallies, deactivated);
   return deactivated;
+}
+
+async function cancelDeliveries(tx: Transaction, rows: Settled[]): Promise<Deactivation[]> {
+  const deactivated = rows.flatMap(({ webhookId, reason }) =>
+    reason ? [{ webhookId, reason }] : [],
+  );
+  if (deactivated.length === 0) return [];
+  const cancelled = await cancelPending(
+    tx,
+    deactivated.map(({ webhookId }) => webhookId),
+    'deactivation',
+  );
+  return deactivated.map(({ webhookId, reason }) => ({
+    webhookId,
+    reason,
+    cancelled: cancelled.get(webhookId) ?? 0,
+  }));
+}
+
+/** Once when a webhook begins to fail, and once when it is deactivated; where both come together, the latter says it all. */
+async function tellOwners(
+  tx: Transaction,
+  rows: Settled[],
+  tallies: Map<string, Tally>,
+  deactivated: Deactivation[],
+): Promise<void> {
+  const cancelled = new Map(deactivated.map((each) => [each.webhookId, each.cancelled]));
+  const told = rows.filter(({ reason, begins }) => reason !== null || begins);
+  await recordOperationalEvents(
+    tx,
+    told.map(({ webhookId, appId, url, exhausted, lastSuccessAt, reason }) => {
+      const { statusCode, error } = tallies.get(webhookId) as Tally;
+      return {
+        appId,
+        webhookId,
+        kind: reason ? 'webhook.deactivated' : 'webhook.failing',
+        reason,
+        statusCode,
+        error,
+        exhaustedInARow: exhausted,
+        cancelled: cancelled.get(webhookId) ?? 0,
+        host: new URL(url).host,
+        lastSuccessAt,
+      } as const;
+    }),
+  );
 }
 
 function tally(attempts: RecordedAttempt[]): Map<string, Tally> {
@@ -81,6 +145,8 @@ function tally(attempts: RecordedAttempt[]): Map<string, Tally> {
       failureAt: null,
       exhausted: 0,
       gone: false,
+      statusCode: null,
+      error: null,
     };
     tallies.set(attempt.webhookId, add(before, attempt));
   }
@@ -89,7 +155,7 @@ function tally(attempts: RecordedAttempt[]): Map<string, Tally> {
 
 function add(
   before: Tally,
-  { verdict, startedAt, durationMs, statusCode }: RecordedAttempt,
+  { verdict, startedAt, durationMs, statusCode, error }: RecordedAttempt,
 ): Tally {
   const at = new Date(startedAt.getTime() + durationMs);
   if (verdict.kind === 'succeeded') return { ...before, successAt: at, exhausted: 0, gone: false };
@@ -98,6 +164,8 @@ function add(
     ...before,
     failureAt: at,
     exhausted,
+    statusCode,
+    error,
     gone: before.gone || (verdict.kind === 'failed' && statusCode === 410),
   };
 }

@@ -172,20 +172,25 @@ export async function deleteWebhook(tx: Transaction, appId: string, id: string):
   await cancelPending(tx, [id], 'deletion');
 }
 
-/** Ends the pending deliveries of webhooks that get no more. Those under way end by themselves. */
+/** Ends the pending deliveries of webhooks that get no more, and returns how many by webhook. Those under way end by themselves. */
 export async function cancelPending(
   tx: Transaction,
   webhookIds: string[],
   reason: 'deactivation' | 'deletion',
-): Promise<void> {
-  await sql`
+): Promise<Map<string, number>> {
+  const { rows } = await sql<{ id: string; count: number }>`
     with ended as (
       delete from pending_deliveries where webhook_id = any(${webhookIds}::uuid[]) and lease_token is null
       returning id, event_id, event, webhook_id, attempt_count, created_at
+    ),
+    kept as (
+      insert into deliveries (id, event_id, event, webhook_id, status, attempt_count, created_at, cancelled_by)
+      select id, event_id, event, webhook_id, 'cancelled', attempt_count, created_at, ${reason}::text from ended
+      returning webhook_id
     )
-    insert into deliveries (id, event_id, event, webhook_id, status, attempt_count, created_at, cancelled_by)
-    select id, event_id, event, webhook_id, 'cancelled', attempt_count, created_at, ${reason}::text from ended
+    select webhook_id as id, count(*) as count from kept group by webhook_id
   `.execute(tx);
+  return new Map(rows.map(({ id, count }) => [id, count]));
 }
 
 /** Whether a name can stand in a test: an event that the app may have. Throws `validation_failed`. */

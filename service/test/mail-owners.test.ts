@@ -1,0 +1,366 @@
+/** Mail to owners: what it says, that it arrives once, and what becomes of it when the server or the worker fails. */
+import assert from 'node:assert/strict';
+import { after, afterEach, beforeEach, test } from 'node:test';
+import { createApp } from '../src/access/apps.ts';
+import { sql } from '../src/database/database.ts';
+import { createLogger } from '../src/log.ts';
+import { createMailer, type MailerOptions } from '../src/mail.ts';
+import { createOwnerMail, type OwnerMail } from '../src/webhooks/mail-owners.ts';
+import {
+  claimMails,
+  mailChannel,
+  recordOperationalEvents,
+  type OperationalEvent,
+} from '../src/webhooks/operational-events.ts';
+import { renderMail } from '../src/webhooks/render-mail.ts';
+import { openTestDatabase } from './support/database.ts';
+import { eventually } from './support/eventually.ts';
+import { startSmtpServer, type SmtpServer } from './support/smtp-server.ts';
+
+const { database, connection } = await openTestDatabase();
+const context = {
+  serviceName: 'Service',
+  publicUrl: 'https://directory.example',
+  deactivateAfter: 5,
+};
+
+await sql`create table test_time (ahead interval not null)`.execute(database);
+await sql`insert into test_time values ('0')`.execute(database);
+await sql`create or replace function queue_now() returns timestamptz language sql volatile as $$
+  select clock_timestamp() + ahead from orgdir.test_time $$`.execute(database);
+
+beforeEach(async () => {
+  await sql`delete from operational_events`.execute(database);
+});
+
+/** Of the test that runs: the next must not find them at work on its own. */
+const running: OwnerMail[] = [];
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((ownerMail) => ownerMail.stop()));
+});
+
+/** Moves the queue's clock, and wakes whoever looks at it. */
+async function pass(time: string): Promise<void> {
+  await sql`update test_time set ahead = ahead + ${time}::interval`.execute(database);
+  await sql`select pg_notify(${mailChannel}, '')`.execute(database);
+}
+
+let owners = 0;
+async function makeWebhook(
+  appName = 'Herald',
+): Promise<{ webhookId: string; appId: string; owner: string }> {
+  const owner = `owner-${(owners += 1)}@example.org`;
+  return database.transaction().execute(async (tx) => {
+    const appId = await createApp(tx, { name: appName, owner });
+    const { rows } = await sql<{ id: string }>`
+      insert into webhooks (id, app_id, url, secret)
+      values (uuid_v7(), ${appId}, 'https://hooks.example/in?token=hunter2', 'x') returning id
+    `.execute(tx);
+    return { webhookId: rows[0]?.id ?? '', appId, owner };
+  });
+}
+
+async function happen(
+  { webhookId, appId }: { webhookId: string; appId: string },
+  more: Partial<OperationalEvent> = {},
+): Promise<void> {
+  await database.transaction().execute(async (tx) => {
+    // As whoever records attempts does.
+    await sql`select from webhooks where id = ${webhookId} for update`.execute(tx);
+    await recordOperationalEvents(tx, [
+      {
+        appId,
+        webhookId,
+        kind: 'webhook.failing',
+        reason: null,
+        statusCode: 500,
+        error: null,
+        exhaustedInARow: 1,
+        cancelled: 0,
+        host: 'hooks.example',
+        lastSuccessAt: null,
+        ...more,
+      },
+    ]);
+  });
+}
+
+type Row = {
+  id: string;
+  mail_attempts: number;
+  mailed_at: Date | null;
+  given_up_at: Date | null;
+  next_mail_at: Date | null;
+  /** A mail is under way. */
+  leased: boolean;
+  mail_error: string | null;
+  repeats: number;
+  waits_seconds: number | null;
+};
+
+async function rowsOf({ webhookId }: { webhookId: string }): Promise<Row[]> {
+  const { rows } = await sql<Row>`
+    select id, mail_attempts, mailed_at, given_up_at, next_mail_at, mail_error, repeats,
+      mail_leased_until is not null as leased,
+      round(extract(epoch from next_mail_at - queue_now()))::int as waits_seconds
+    from operational_events where webhook_id = ${webhookId} order by created_at, id
+  `.execute(database);
+  return rows;
+}
+
+function settledRow(webhook: { webhookId: string }): Promise<Row> {
+  return eventually(async () => {
+    const [row] = await rowsOf(webhook);
+    return row && (row.mailed_at ?? row.given_up_at) && row;
+  });
+}
+
+function startOwnerMail({ port }: Pick<SmtpServer, 'port'>, options: MailerOptions = {}) {
+  const mailer = createMailer(
+    {
+      host: '127.0.0.1',
+      port,
+      secure: false,
+      requireTls: false,
+      verifyCertificate: false,
+      credentials: null,
+      from: { name: 'Directory', address: 'no-reply@directory.example' },
+    },
+    options,
+  );
+  const log = createLogger('silent');
+  const ownerMail = createOwnerMail({ ...context, database, connection, mailer, log });
+  running.push(ownerMail);
+  ownerMail.start();
+  return ownerMail;
+}
+
+test('the owner is told what happened, since when, the last answer and how to get it back', async () => {
+  const server = await startSmtpServer();
+  startOwnerMail(server);
+  const webhook = await makeWebhook();
+  const lastSuccessAt = new Date();
+  await happen(webhook, {
+    kind: 'webhook.deactivated',
+    reason: 'failing',
+    statusCode: 503,
+    exhaustedInARow: 5,
+    cancelled: 12,
+    lastSuccessAt,
+  });
+  const [mail] = await server.received(1);
+  const row = await settledRow(webhook);
+  assert.ok(mail && row.mailed_at);
+  assert.deepEqual(mail.to, [webhook.owner]);
+  assert.equal(mail.headers.get('subject'), 'Service: webhook to hooks.example was deactivated');
+  assert.equal(mail.headers.get('message-id'), `<${row.id}@directory.example>`);
+  const base = `https://directory.example/api/v1/webhooks/${webhook.webhookId}`;
+  for (const part of [
+    'app "Herald" at hooks.example',
+    '5 deliveries in a row failed at every attempt',
+    '12 deliveries that waited were cancelled',
+    'Last answer:   HTTP status 503',
+    `Last success:  ${lastSuccessAt.toISOString()}`,
+    `curl -X PATCH "${base}" -H "Authorization: Bearer $KEY"`,
+    `-d '{"active":true}'`,
+    `curl -X POST "${base}/recover"`,
+    `-d '{"since":"${lastSuccessAt.toISOString()}"}'`,
+  ])
+    assert.ok(mail.text.includes(part), `${part} is not in:\n${mail.text}`);
+  assert.doesNotMatch(mail.text, /hunter2|token|\/in\b/);
+});
+
+test('what is recorded wakes the worker that mails, and what waits is mailed at a start', async () => {
+  const server = await startSmtpServer();
+  const before = await makeWebhook();
+  await happen(before);
+  startOwnerMail(server);
+  await server.received(1);
+  // By now it waits for a notification or half a minute.
+  await settledRow(before);
+  await happen(await makeWebhook());
+  await server.received(2);
+});
+
+test('two workers send each mail once', async () => {
+  const server = await startSmtpServer();
+  const webhooks = await Promise.all(Array.from({ length: 25 }, () => makeWebhook()));
+  startOwnerMail(server);
+  startOwnerMail(server);
+  await Promise.all(webhooks.map((webhook) => happen(webhook)));
+  for (const webhook of webhooks) assert.ok((await settledRow(webhook)).mailed_at);
+  assert.deepEqual(
+    server.mails.map(({ to }) => to[0]).sort(),
+    webhooks.map(({ owner }) => owner).sort(),
+  );
+});
+
+test('a recipient that the server refuses is given up at once', async () => {
+  const server = await startSmtpServer({ refuseRecipient: () => 550 });
+  startOwnerMail(server);
+  const webhook = await makeWebhook();
+  await happen(webhook);
+  const row = await settledRow(webhook);
+  assert.equal(row.mail_error, 'recipient');
+  assert.equal(row.mail_attempts, 1);
+  assert.equal(row.mailed_at, null);
+  await pass('2 hours');
+  assert.deepEqual(await claimMails(database, 10), []);
+});
+
+test('what the server refuses for now goes out later, longer and longer apart', async () => {
+  let code: number | null = 451;
+  const server = await startSmtpServer({ refuseRecipient: () => code });
+  startOwnerMail(server);
+  const webhook = await makeWebhook();
+  await happen(webhook);
+  const failed = (attempts: number) =>
+    eventually(async () => {
+      const [row] = await rowsOf(webhook);
+      return row?.mail_attempts === attempts && !row.leased;
+    });
+  await failed(1);
+  await pass('61 seconds');
+  await failed(2);
+  code = null;
+  await pass('61 seconds');
+  assert.deepEqual(await claimMails(database, 10), []);
+  await pass('4 minutes');
+  const row = await settledRow(webhook);
+  assert.ok(row.mailed_at);
+  assert.equal(row.mail_attempts, 3);
+  assert.equal(row.mail_error, null);
+  assert.equal(server.mails.length, 1);
+});
+
+test('a server that stays away is given up after eight tries within a day', async () => {
+  const server = await startSmtpServer();
+  await server.stop();
+  startOwnerMail(server);
+  const webhook = await makeWebhook();
+  await happen(webhook);
+  for (let tries = 1; tries < 8; tries += 1) {
+    await eventually(async () => {
+      const [row] = await rowsOf(webhook);
+      return row?.mail_attempts === tries && !row.leased;
+    });
+    const [row] = await rowsOf(webhook);
+    await pass(`${(row?.waits_seconds ?? 0) + 1} seconds`);
+  }
+  const row = await settledRow(webhook);
+  assert.equal(row.mail_attempts, 8);
+  assert.equal(row.mail_error, 'connect');
+});
+
+test('a server that accepts and hangs does not hold up the others for ever', async () => {
+  const held = await startSmtpServer({ refuseMessage: () => new Promise(() => {}) });
+  startOwnerMail(held, { timeoutMs: 200 });
+  const webhook = await makeWebhook();
+  await happen(webhook);
+  await eventually(async () => (await rowsOf(webhook))[0]?.mail_error === 'timeout');
+});
+
+test('a stop cuts the mail under way, which whoever runs next sends', async () => {
+  const held = await startSmtpServer({ refuseMessage: () => new Promise(() => {}) });
+  const first = startOwnerMail(held, { timeoutMs: 60_000 });
+  const webhook = await makeWebhook();
+  await happen(webhook);
+  await held.received(1);
+  await Promise.all([first.stop(), first.stop()]);
+  const [row] = await rowsOf(webhook);
+  assert.equal(row?.mail_attempts, 0);
+  assert.equal(row.mailed_at, null);
+  const server = await startSmtpServer();
+  startOwnerMail(server);
+  const [mail] = await server.received(1);
+  assert.ok((await settledRow(webhook)).mailed_at);
+  assert.equal(mail?.headers.get('message-id'), held.mails[0]?.headers.get('message-id'));
+});
+
+test('a crash between sending and recording makes one double, which can be told by its id', async () => {
+  const server = await startSmtpServer();
+  const webhook = await makeWebhook();
+  await happen(webhook);
+  // As far as a process comes that is killed there.
+  const [claimed] = await claimMails(database, 1);
+  assert.ok(claimed);
+  const mailer = createMailer({
+    host: '127.0.0.1',
+    port: server.port,
+    secure: false,
+    requireTls: false,
+    verifyCertificate: false,
+    credentials: null,
+    from: { name: 'Directory', address: 'no-reply@directory.example' },
+  });
+  after(() => mailer.close());
+  await mailer.send({ id: claimed.id, to: claimed.ownerEmail, ...renderMail(claimed, context) });
+  startOwnerMail(server);
+  await happen(await makeWebhook());
+  await server.received(2);
+  assert.equal((await rowsOf(webhook))[0]?.mailed_at, null, 'its lease still runs');
+  await pass('61 seconds');
+  assert.ok((await settledRow(webhook)).mailed_at);
+  await pass('2 hours');
+  await happen(await makeWebhook());
+  await server.received(4);
+  const doubled = server.mails.filter(({ to }) => to[0] === webhook.owner);
+  assert.equal(doubled.length, 2);
+  assert.equal(doubled[0]?.headers.get('message-id'), doubled[1]?.headers.get('message-id'));
+  assert.equal(doubled[0]?.text, doubled[1]?.text);
+});
+
+test('a webhook that falls down again and again is told of once an hour, with how often', async () => {
+  const server = await startSmtpServer();
+  startOwnerMail(server);
+  const webhook = await makeWebhook();
+  await happen(webhook);
+  await settledRow(webhook);
+  for (let times = 0; times < 4; times += 1) await happen(webhook);
+  // Of another kind, and of another webhook: at once.
+  await happen(webhook, { kind: 'webhook.deactivated', reason: 'gone', statusCode: 410 });
+  const other = await makeWebhook();
+  await happen(other);
+  await settledRow(other);
+  await server.received(3);
+  const waiting = (await rowsOf(webhook)).filter(({ next_mail_at: at }) => at !== null);
+  assert.equal(waiting.length, 1);
+  assert.equal(waiting[0]?.repeats, 3);
+  await pass('61 minutes');
+  const mails = await server.received(4);
+  assert.match(mails[3]?.text ?? '', /began to fail 3 more times before/);
+  assert.equal((await rowsOf(webhook)).length, 6);
+});
+
+test('what waited for a day is no news, and what was never to be mailed is not mailed at once when mail is set up', async () => {
+  const old = await makeWebhook();
+  await happen(old);
+  await pass('25 hours');
+  const fresh = await makeWebhook();
+  await happen(fresh);
+  const server = await startSmtpServer();
+  startOwnerMail(server);
+  assert.ok((await settledRow(fresh)).mailed_at);
+  assert.ok((await settledRow(old)).given_up_at);
+  assert.deepEqual(
+    server.mails.map(({ to }) => to[0]),
+    [fresh.owner],
+  );
+});
+
+test('an app’s name adds neither header nor line, and an address that is none is given up', async () => {
+  const server = await startSmtpServer();
+  startOwnerMail(server);
+  const odd = await makeWebhook('Her"ald\r\n\r\nBcc: eve@example.net\u2028.');
+  await happen(odd);
+  const [mail] = await server.received(1);
+  assert.match(mail?.text ?? '', /app "Her\\"ald Bcc: eve@example\.net \." at hooks\.example/);
+  assert.equal(mail?.headers.get('bcc'), undefined);
+  const unmailable = await makeWebhook();
+  await sql`update apps set owner_email = 'a,b@example.org' where id = ${unmailable.appId}`.execute(
+    database,
+  );
+  await happen(unmailable);
+  assert.equal((await settledRow(unmailable)).mail_error, 'recipient');
+  assert.equal(server.mails.length, 1);
+});
