@@ -1,0 +1,188 @@
+/**
+ * Holds what the service recorded against what was published and what the receivers saw. Pure. It says what is
+ * wrong, delivery by delivery, and counts.
+ */
+import type { Counts } from './counts.ts';
+import type { Fault, Ledger, LedgerAttempt, LedgerDelivery } from './ledger.ts';
+import type { Received } from './received.ts';
+
+/** SPEC 7. */
+const attemptsMax = 6;
+
+export type Verdict = { counts: Omit<Counts, 'scenario' | 'seconds'>; wrong: string[] };
+
+/** A delivery with all that is known of it. */
+type Case = {
+  delivery: LedgerDelivery;
+  attempts: LedgerAttempt[];
+  received: Received[];
+  digest: string | undefined;
+  path: string | undefined;
+  faults: Fault[];
+};
+
+export function checkLedger(ledger: Ledger): Verdict {
+  const cases = casesOf(ledger);
+  const wrong = [
+    ...checkEvents(ledger),
+    ...checkUnknown(ledger),
+    ...cases.flatMap((one) => checkCase(one).map((what) => `${one.delivery.id}: ${what}`)),
+  ];
+  const withStatus = (status: string) =>
+    ledger.deliveries.filter((delivery) => delivery.status === status).length;
+  const sum = (count: (one: Case) => number) => cases.reduce((total, one) => total + count(one), 0);
+  return {
+    wrong,
+    counts: {
+      faults: ledger.faults.length,
+      deliveries: ledger.deliveries.length,
+      succeeded: withStatus('succeeded'),
+      failed: withStatus('failed'),
+      attempts: ledger.attempts.length,
+      requests: ledger.received.length,
+      interrupted: ledger.attempts.filter(isInterrupted).length,
+      doubles: sum(doubles),
+      inFlight: sum((one) => Math.min(doubles(one), inFlightAtFault(one))),
+    },
+  };
+}
+
+// --- events -------------------------------------------------------------------------------------
+
+/** Every event that was committed went to each webhook that asks for it, once; none that was not went anywhere. */
+function checkEvents({ committed, uncertain, events, webhooks, deliveries }: Ledger): string[] {
+  const wrong: string[] = [];
+  const stored = new Set(events.map(({ id }) => id));
+  for (const id of committed) if (!stored.has(id)) wrong.push(`the event ${id} is lost`);
+  for (const id of stored)
+    if (!committed.has(id) && !uncertain.has(id)) wrong.push(`nobody published the event ${id}`);
+  const pairs = new Map<string, number>();
+  for (const { eventId, webhookId } of deliveries) {
+    const pair = `${eventId} to ${webhookId}`;
+    pairs.set(pair, (pairs.get(pair) ?? 0) + 1);
+  }
+  for (const { id, name } of events) {
+    for (const webhook of webhooks) {
+      const count = pairs.get(`${id} to ${webhook.id}`) ?? 0;
+      const expected = webhook.event === name ? 1 : 0;
+      if (count !== expected)
+        wrong.push(`the event ${id} has ${count} deliveries to ${webhook.path}, not ${expected}`);
+    }
+  }
+  return wrong;
+}
+
+function checkUnknown({ deliveries, attempts, received }: Ledger): string[] {
+  const known = new Set(deliveries.map(({ id }) => id));
+  return [
+    ...received
+      .filter(({ deliveryId }) => !known.has(deliveryId))
+      .map(({ deliveryId }) => `a receiver saw ${deliveryId}, which is no delivery`),
+    ...attempts
+      .filter(({ deliveryId }) => !known.has(deliveryId))
+      .map(({ deliveryId }) => `an attempt belongs to ${deliveryId}, which is no delivery`),
+  ];
+}
+
+// --- one delivery -------------------------------------------------------------------------------
+
+function checkCase(one: Case): string[] {
+  return [
+    checkEnd(one),
+    checkNumbers(one),
+    checkOutcomes(one),
+    checkBytes(one),
+    checkRequests(one),
+    checkInterruptions(one),
+  ].filter((what) => what !== null);
+}
+
+function checkEnd({ delivery }: Case): string | null {
+  if (delivery.status === 'succeeded' || delivery.status === 'failed') return null;
+  return `it is ${delivery.status} at the end`;
+}
+
+function checkNumbers({ delivery, attempts }: Case): string | null {
+  const numbers = attempts.map(({ number }) => number);
+  if (numbers.some((number, index) => number !== index + 1))
+    return `its attempts are numbered ${numbers.join(', ')}`;
+  if (attempts.length !== delivery.attemptCount)
+    return `${attempts.length} attempts are recorded, and ${delivery.attemptCount} counted`;
+  return attempts.length > attemptsMax ? `it has ${attempts.length} attempts` : null;
+}
+
+/** A success is the last attempt, and only a success ends a delivery before the sixth. */
+function checkOutcomes({ delivery, attempts }: Case): string | null {
+  const firstSuccess = attempts.findIndex(isSuccess);
+  if (delivery.status === 'succeeded' && firstSuccess !== attempts.length - 1)
+    return `it succeeded, with a success as attempt ${firstSuccess + 1} of ${attempts.length}`;
+  if (delivery.status === 'failed' && firstSuccess !== -1) return 'it failed with a success';
+  if (delivery.status === 'failed' && attempts.length !== attemptsMax)
+    return `it failed after ${attempts.length} attempts`;
+  return null;
+}
+
+function checkBytes({ received, digest, path }: Case): string | null {
+  if (received.some((request) => request.digest !== digest)) return 'its bytes differ';
+  if (received.some(({ signed }) => !signed)) return 'a signature does not verify';
+  return received.some(({ webhookPath }) => webhookPath !== path) ? 'another webhook got it' : null;
+}
+
+/** Every status recorded was answered; every request seen has its attempt, and every one beyond that an interruption. */
+function checkRequests({ attempts, received }: Case): string | null {
+  for (const status of new Set(attempts.map(({ statusCode }) => statusCode))) {
+    if (status === null) continue;
+    const recorded = attempts.filter(({ statusCode }) => statusCode === status).length;
+    const answered = received.filter((request) => request.status === status).length;
+    if (recorded > answered)
+      return `${status} is recorded ${recorded} times, answered ${answered} times`;
+  }
+  if (received.length <= attempts.length) return null;
+  return `${received.length} requests were seen, and ${attempts.length} attempts recorded`;
+}
+
+/** Beyond those whose outcome is recorded, only attempts that a fault met in flight may have arrived. */
+function checkInterruptions(one: Case): string | null {
+  const unexplained = doubles(one) - inFlightAtFault(one);
+  return unexplained > 0 ? `${unexplained} doubles were not in flight at a fault` : null;
+}
+
+/** Requests beyond the attempts whose outcome is recorded. */
+function doubles({ attempts, received }: Case): number {
+  return Math.max(0, received.length - attempts.filter((one) => !isInterrupted(one)).length);
+}
+
+function inFlightAtFault({ attempts, faults }: Case): number {
+  return attempts.filter(
+    (attempt) =>
+      isInterrupted(attempt) &&
+      faults.some(
+        ({ from, until }) =>
+          attempt.startedAt <= until && attempt.startedAt + attempt.durationMs >= from,
+      ),
+  ).length;
+}
+
+function isInterrupted({ error }: LedgerAttempt): boolean {
+  return error === 'interrupted';
+}
+
+function isSuccess({ statusCode, error }: LedgerAttempt): boolean {
+  return error === null && statusCode !== null && statusCode >= 200 && statusCode <= 299;
+}
+
+// --- bringing together --------------------------------------------------------------------------
+
+function casesOf({ deliveries, attempts, received, webhooks, digests, faults }: Ledger): Case[] {
+  const attemptsOf = Map.groupBy(attempts, ({ deliveryId }) => deliveryId);
+  const receivedOf = Map.groupBy(received, ({ deliveryId }) => deliveryId);
+  const paths = new Map(webhooks.map(({ id, path }) => [id, path]));
+  return deliveries.map((delivery) => ({
+    delivery,
+    attempts: attemptsOf.get(delivery.id) ?? [],
+    received: receivedOf.get(delivery.id) ?? [],
+    digest: digests.get(delivery.id),
+    path: paths.get(delivery.webhookId),
+    faults,
+  }));
+}

@@ -1,0 +1,26 @@
+/** A DATA_DIR with a migrated database in it, copied from the one that a run makes first. */
+import { execFileSync } from 'node:child_process';
+import { chmodSync, copyFileSync, mkdirSync, readdirSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { preparePlace, type Place } from '../service/src/database/embedded-place.ts';
+import { runFolder } from './run-folder.ts';
+
+export function templateIn(folder: string): string {
+  return join(folder, 'template');
+}
+
+/** `mount` is called with the folder of the database's files before they are copied into it. */
+export async function makeDataDir(name: string, mount?: (path: string) => void): Promise<Place> {
+  const template = templateIn(runFolder());
+  const dataDir = join(runFolder(), name);
+  const clusterDir = join(dataDir, 'postgres');
+  mkdirSync(clusterDir, { recursive: true });
+  chmodSync(dataDir, 0o711);
+  mount?.(clusterDir);
+  // With its owner and its modes: PostgreSQL refuses a folder that others may read.
+  execFileSync('cp', ['-a', `${join(template, 'postgres')}/.`, clusterDir]);
+  copyFileSync(join(template, 'database-password'), join(dataDir, 'database-password'));
+  for (const programs of readdirSync(template).filter((each) => each.startsWith('programs-')))
+    symlinkSync(join(template, programs), join(dataDir, programs));
+  return preparePlace(dataDir, []);
+}

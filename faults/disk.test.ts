@@ -1,0 +1,62 @@
+/** A disk that fills up under the database: it refuses writes or ends itself, and goes on when there is room again. */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { scenario } from './scenario.ts';
+
+const requestsBefore = 1_500;
+/** Room for the database's files and some of the log that it writes ahead. */
+const diskBytes = 256 * 2 ** 20;
+/** Long enough that the database needs room which is not there, and that leases run out meanwhile. */
+const fullMs = 4_000;
+const fills = 2;
+
+scenario(
+  'a full disk, twice',
+  { skip: whyNoMount(), mount: mountDisk, publishEveryMs: 100 },
+  async ({ store, ...world }) => {
+    const worker = world.startWorker();
+    await worker.started;
+    const filler = join(store.clusterDir, 'filler');
+    for (let time = 1; time <= fills; time += 1) {
+      await world.receivers.more(requestsBefore);
+      await world.moment(150);
+      await world.fault(async () => {
+        fill(filler);
+        await wait(fullMs);
+        rmSync(filler);
+        // Where it could not even write its log, it has ended itself.
+        if (!(await store.isRunning())) await store.start();
+      });
+    }
+  },
+);
+
+/** Writes until nothing more fits. */
+function fill(file: string): void {
+  const chunk = Buffer.alloc(2 ** 20);
+  for (const size of [chunk.length, 4096]) {
+    try {
+      for (;;) writeFileSync(file, chunk.subarray(0, size), { flag: 'a' });
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+    }
+  }
+  if (statfsSync(file).bfree > 0) throw new Error('the disk is not full');
+}
+
+function mountDisk(path: string): void {
+  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${diskBytes},mode=700`, 'tmpfs', path]);
+}
+
+function whyNoMount(): string | false {
+  if (process.getuid?.() !== 0) return 'only root may mount a small disk';
+  const path = mkdtempSync(join(tmpdir(), 'orgdir-mount-'));
+  mkdirSync(path, { recursive: true });
+  const { status } = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', path]);
+  if (status === 0) spawnSync('umount', [path]);
+  rmdirSync(path);
+  return status === 0 ? false : 'this machine does not let root mount a small disk';
+}

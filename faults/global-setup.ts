@@ -1,0 +1,54 @@
+/** Before all scenarios: the seed, a folder, a caretaker and a migrated database to copy. After them: the table of counts. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { randomInt } from 'node:crypto';
+import { once } from 'node:events';
+import { chmod, mkdtemp } from 'node:fs/promises';
+import { join } from 'node:path';
+import { openDatabase } from '../service/src/database/database.ts';
+import { openEmbedded } from '../service/src/database/embedded.ts';
+import { migrate } from '../service/src/database/migrate.ts';
+import { readCounts, table } from './counts.ts';
+import { templateIn } from './data-dir.ts';
+import { runVariable } from './run-folder.ts';
+import { seedVariable } from './seed.ts';
+
+const seedMax = 2 ** 31;
+let folder = '';
+let caretaker: ChildProcess | undefined;
+
+export async function globalSetup(): Promise<void> {
+  if (process.platform !== 'linux') throw new Error('the scenarios need Linux: they read /proc');
+  process.env[seedVariable] ??= String(randomInt(seedMax));
+  console.log(`Random moments: ${seedVariable}=${process.env[seedVariable]}`);
+  folder = await mkdtemp('/tmp/orgdir-faults-');
+  await chmod(folder, 0o755);
+  process.env[runVariable] = folder;
+  caretaker = spawn(process.execPath, [join(import.meta.dirname, 'caretaker.ts'), folder], {
+    stdio: ['pipe', 'inherit', 'inherit'],
+    // Ctrl-C on the terminal ends the run, and must not end who cleans up after it.
+    detached: true,
+  });
+  await makeTemplate();
+}
+
+export async function globalTeardown(): Promise<void> {
+  const lines = table(readCounts(folder));
+  console.log(
+    `\n${lines.join('\n')}\nRandom moments: ${seedVariable}=${process.env[seedVariable]}`,
+  );
+  if (!caretaker) return;
+  const ended = once(caretaker, 'exit');
+  caretaker.stdin?.end();
+  await ended;
+}
+
+async function makeTemplate(): Promise<void> {
+  const server = await openEmbedded({ dataDir: templateIn(folder), purpose: 'tool' });
+  const database = openDatabase(server.connection, {
+    applicationName: 'faults setup',
+    statementTimeoutMs: 0,
+  });
+  await migrate(database);
+  await database.destroy();
+  await server.close();
+}

@@ -1,0 +1,61 @@
+/** An alliance, and as many apps bound to it as the receivers' webhooks need; made by the functions that the service itself calls. */
+import { Readable } from 'node:stream';
+import { createApp } from '../service/src/access/apps.ts';
+import { bindApp } from '../service/src/access/bindings.ts';
+import { addManager } from '../service/src/access/managers.ts';
+import { loadConfig } from '../service/src/config.ts';
+import { sql, type Database, type Transaction } from '../service/src/database/database.ts';
+import { readNdjson } from '../service/src/directory/import-source.ts';
+import { importLines } from '../service/src/directory/import.ts';
+import type { SecretBox } from '../service/src/webhooks/secrets.ts';
+import { createWebhook } from '../service/src/webhooks/webhooks.ts';
+import type { ReceiverAddress } from './receivers.ts';
+
+export const allianceSlug = 'night-watch';
+const owner = 'faults@example.org';
+const webhooksPerApp = 20;
+
+/** What lets the service send to this machine. */
+export const loopbackAllowed = {
+  WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
+  WEBHOOK_ALLOW_HTTP: 'true',
+};
+
+/** Returns the secret of each webhook by its path. */
+export async function layOut(
+  database: Database,
+  secretBox: SecretBox,
+  addresses: ReceiverAddress[],
+): Promise<Record<string, string>> {
+  const guard = loadConfig(loopbackAllowed).webhooks;
+  return database.transaction().execute(async (tx) => {
+    const allianceId = await makeAlliance(tx);
+    await addManager(tx, { kind: 'alliance', id: allianceId }, owner);
+    const secrets: Record<string, string> = {};
+    let appId = '';
+    for (const [index, { event, path, url }] of addresses.entries()) {
+      if (index % webhooksPerApp === 0) appId = await makeApp(tx, allianceId);
+      const webhook = await createWebhook(tx, appId, { url, events: [event] }, guard, secretBox);
+      secrets[path] = webhook.secret;
+    }
+    return secrets;
+  });
+}
+
+async function makeAlliance(tx: Transaction): Promise<string> {
+  const line = `${JSON.stringify({ slug: allianceSlug, name: 'Night Watch' })}\n`;
+  const lines = readNdjson(Readable.from([Buffer.from(line)]));
+  const options = { skipBad: false, emitEvents: false, publicUrl: 'http://directory.test' };
+  await importLines(tx, lines, { kind: 'alliances', ...options });
+  const { rows } = await sql<{ id: string }>`
+    select id from alliances where slug = ${allianceSlug}
+  `.execute(tx);
+  if (!rows[0]) throw new Error('the alliance was not written');
+  return rows[0].id;
+}
+
+async function makeApp(tx: Transaction, allianceId: string): Promise<string> {
+  const appId = await createApp(tx, { name: 'Receivers', owner });
+  await bindApp(tx, appId, { kind: 'alliance', id: allianceId });
+  return appId;
+}

@@ -1,0 +1,74 @@
+/** Everything that is known after a scenario: what was published, what the service recorded, what the receivers saw. */
+import { createHash } from 'node:crypto';
+import { sql, type Database } from '../service/src/database/database.ts';
+import type { Received } from './received.ts';
+
+export type LedgerDelivery = {
+  id: string;
+  eventId: string;
+  webhookId: string;
+  status: 'pending' | 'succeeded' | 'failed' | 'cancelled';
+  attemptCount: number;
+};
+export type LedgerAttempt = {
+  deliveryId: string;
+  number: number;
+  startedAt: number;
+  durationMs: number;
+  statusCode: number | null;
+  error: string | null;
+};
+/** A time during which something was broken, in milliseconds since 1970. */
+export type Fault = { from: number; until: number };
+
+export type Ledger = {
+  committed: ReadonlySet<string>;
+  uncertain: ReadonlySet<string>;
+  events: { id: string; name: string }[];
+  webhooks: { id: string; event: string; path: string }[];
+  deliveries: LedgerDelivery[];
+  attempts: LedgerAttempt[];
+  /** The SHA-256 that a delivery's body must have, by delivery. */
+  digests: ReadonlyMap<string, string>;
+  received: Received[];
+  faults: Fault[];
+};
+
+/** What the database holds of it. */
+export async function readRecords(
+  database: Database,
+): Promise<Pick<Ledger, 'events' | 'webhooks' | 'deliveries' | 'attempts' | 'digests'>> {
+  const events = await sql<{ id: string; name: string }>`select id, name from events`.execute(
+    database,
+  );
+  const webhooks = await sql<{ id: string; event: string; path: string }>`
+    select id, events[1] as event, substring(url from '^http://[^/]+([^?]+)') as path from webhooks
+  `.execute(database);
+  const deliveries = await sql<LedgerDelivery & { body: string }>`
+    select d.id, d.event_id as "eventId", d.webhook_id as "webhookId", d.status, d.attempt_count as "attemptCount",
+      -- the contract's bytes, put together here a second time
+      format('{"id":"%s","event":"%s","createdAt":"%s","data":%s}', d.id, e.name,
+        to_char(e.created_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), e.data) as body
+    from (
+      select id, event_id, webhook_id, status, attempt_count from deliveries
+      union all
+      select id, event_id, webhook_id, 'pending', attempt_count from pending_deliveries
+    ) d join events e on e.id = d.event_id
+  `.execute(database);
+  const attempts = await sql<LedgerAttempt>`
+    select delivery_id as "deliveryId", number, extract(epoch from started_at)::float8 * 1000 as "startedAt",
+      duration_ms as "durationMs", status_code as "statusCode", error
+    from attempts order by delivery_id, number
+  `.execute(database);
+  return {
+    events: events.rows,
+    webhooks: webhooks.rows,
+    deliveries: deliveries.rows,
+    attempts: attempts.rows,
+    digests: new Map(deliveries.rows.map(({ id, body }) => [id, digestOf(body)])),
+  };
+}
+
+function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}

@@ -1,0 +1,21 @@
+/** What a receiver saw of one request, and the messages between the harness and the receivers' process. */
+export type Received = {
+  deliveryId: string;
+  webhookPath: string;
+  at: number;
+  /** SHA-256 of the body, in hex. */
+  digest: string;
+  /** Whether both signatures verify. */
+  signed: boolean;
+  /** The status that was answered; null where none was. */
+  status: number | null;
+};
+
+export type ToReceivers =
+  | { kind: 'secrets'; byPath: Record<string, string> }
+  | { kind: 'notify'; count: number }
+  | { kind: 'report' };
+export type FromReceivers =
+  | { kind: 'listening'; ports: number[] }
+  | { kind: 'reached'; count: number; total: number }
+  | { kind: 'report'; received: Received[] };

@@ -1,0 +1,122 @@
+/** The receivers, in a process of their own: one server for each behaviour. They note every request and verify its signatures. */
+import { createHash, createHmac } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { kinds, marker, type Behaviour } from './behaviours.ts';
+import type { FromReceivers, Received, ToReceivers } from './received.ts';
+
+const received: Received[] = [];
+const seenOfDelivery = new Map<string, number>();
+let secrets: Record<string, string> = {};
+let awaited: number[] = [];
+const slowestMs = 200;
+const failuresBeforeRecovery = 2;
+
+process.on('message', (message: ToReceivers) => {
+  if (message.kind === 'secrets') secrets = message.byPath;
+  if (message.kind === 'report') tell({ kind: 'report', received });
+  if (message.kind === 'notify') {
+    awaited.push(message.count);
+    notify();
+  }
+});
+process.once('disconnect', () => process.exit());
+
+const ports: number[] = [];
+for (const { behaviour } of kinds) ports.push(await serve(behaviour));
+tell({ kind: 'listening', ports });
+
+async function serve(behaviour: Behaviour): Promise<number> {
+  const server = createServer(
+    (request, response) => void take(behaviour, request, response).catch(() => response.destroy()),
+  );
+  // Longer than a run: a connection that a server closes while a request is on its way is another story.
+  server.keepAliveTimeout = 600_000;
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return (server.address() as AddressInfo).port;
+}
+
+async function take(
+  behaviour: Behaviour,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
+  const one = note(request, Buffer.concat(chunks));
+  const seen = (seenOfDelivery.get(one.deliveryId) ?? 0) + 1;
+  seenOfDelivery.set(one.deliveryId, seen);
+  notify();
+  const answer = (status: number) => {
+    one.status = status;
+    response.writeHead(status).end(marker);
+  };
+  act(behaviour, seen, request, answer);
+}
+
+function act(
+  behaviour: Behaviour,
+  seen: number,
+  request: IncomingMessage,
+  answer: (status: number) => void,
+): void {
+  switch (behaviour) {
+    case 'prompt':
+      return answer(200);
+    case 'slow':
+      setTimeout(answer, (received.length * 37) % slowestMs, 200);
+      return;
+    case 'error':
+      return answer(500);
+    case 'recovering':
+      return answer(seen > failuresBeforeRecovery ? 204 : 503);
+    case 'reset':
+      request.socket.resetAndDestroy();
+      return;
+    case 'hung':
+  }
+}
+
+function note({ headers, url = '' }: IncomingMessage, body: Buffer): Received {
+  const webhookPath = url.split('?')[0] ?? '';
+  const one = {
+    deliveryId: header('x-service-delivery'),
+    webhookPath,
+    at: Date.now(),
+    digest: createHash('sha256').update(body).digest('hex'),
+    signed: isSigned(secrets[webhookPath] ?? '', body),
+    status: null,
+  };
+  received.push(one);
+  return one;
+
+  function header(name: string): string {
+    return String(headers[name] ?? '');
+  }
+
+  function isSigned(secret: string, bytes: Buffer): boolean {
+    const github = createHmac('sha256', secret).update(bytes).digest('hex');
+    const key = Buffer.from(secret.slice('whsec_'.length), 'base64');
+    const prefix = `${header('webhook-id')}.${header('webhook-timestamp')}.`;
+    const standard = createHmac('sha256', key).update(prefix).update(bytes).digest('base64');
+    return (
+      secret !== '' &&
+      header('x-service-signature') === `sha256=${github}` &&
+      header('webhook-signature') === `v1,${standard}` &&
+      header('webhook-id') === header('x-service-delivery')
+    );
+  }
+}
+
+function notify(): void {
+  const total = received.length;
+  for (const count of awaited.filter((each) => each <= total))
+    tell({ kind: 'reached', count, total });
+  awaited = awaited.filter((each) => each > total);
+}
+
+function tell(message: FromReceivers): void {
+  process.send?.(message);
+}

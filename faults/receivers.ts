@@ -1,0 +1,72 @@
+/** Starts the receivers' process, and asks it what it saw. */
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { kinds, marker } from './behaviours.ts';
+import type { FromReceivers, Received, ToReceivers } from './received.ts';
+import { noteProcess } from './run-folder.ts';
+
+export type ReceiverAddress = { event: string; path: string; url: string };
+export type Receivers = {
+  addresses: ReceiverAddress[];
+  /** The secret of each webhook by its path, before anything is sent to it. */
+  tellSecrets(byPath: Record<string, string>): void;
+  /** Resolves once so many more requests have come. */
+  more(count: number): Promise<void>;
+  /** Everything that was received so far. */
+  report(): Promise<Received[]>;
+  stop(): void;
+};
+
+export async function startReceivers(): Promise<Receivers> {
+  const child = fork(join(import.meta.dirname, 'receivers-process.ts'), { stdio: 'inherit' });
+  noteProcess(child.pid ?? 0);
+  const tell = (message: ToReceivers) => child.send(message);
+  const first = (await once(child, 'message')) as [FromReceivers];
+  const ports = first[0].kind === 'listening' ? first[0].ports : [];
+
+  async function ask<Kind extends FromReceivers['kind']>(
+    message: ToReceivers,
+    kind: Kind,
+    isMine: (answer: Extract<FromReceivers, { kind: Kind }>) => boolean,
+  ): Promise<Extract<FromReceivers, { kind: Kind }>> {
+    const answered = new Promise<Extract<FromReceivers, { kind: Kind }>>((resolve) => {
+      const look = (answer: FromReceivers) => {
+        if (!isKind(answer, kind) || !isMine(answer)) return;
+        child.off('message', look);
+        resolve(answer);
+      };
+      child.on('message', look);
+    });
+    tell(message);
+    return answered;
+  }
+
+  return {
+    addresses: addressesOn(ports),
+    tellSecrets: (byPath) => tell({ kind: 'secrets', byPath }),
+    async more(count) {
+      const { total } = await ask({ kind: 'notify', count: 0 }, 'reached', (a) => a.count === 0);
+      const goal = total + count;
+      await ask({ kind: 'notify', count: goal }, 'reached', (answer) => answer.count === goal);
+    },
+    report: async () => (await ask({ kind: 'report' }, 'report', () => true)).received,
+    stop: () => child.disconnect(),
+  };
+}
+
+function isKind<Kind extends FromReceivers['kind']>(
+  message: FromReceivers,
+  kind: Kind,
+): message is Extract<FromReceivers, { kind: Kind }> {
+  return message.kind === kind;
+}
+
+function addressesOn(ports: number[]): ReceiverAddress[] {
+  return kinds.flatMap(({ behaviour, webhooks, event }, index) =>
+    Array.from({ length: webhooks }, (_, number) => {
+      const path = `/${behaviour}/${number}`;
+      return { event, path, url: `http://127.0.0.1:${ports[index]}${path}?token=${marker}` };
+    }),
+  );
+}

@@ -1,0 +1,61 @@
+/** A worker as its operator runs it: `orgdir serve` in a process of its own, whose log is kept. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { killAll } from './processes.ts';
+import { compileCache, noteProcess } from './run-folder.ts';
+
+const command = fileURLToPath(new URL('../service/src/cli.ts', import.meta.url));
+
+type Ended = { code: number | null; signal: NodeJS.Signals | null };
+export type WorkerProcess = {
+  pid: number;
+  /** Its log, line by line as far as it came. */
+  stdout(): string;
+  stderr(): string;
+  /** Resolves when it serves; rejects where it ends before. */
+  started: Promise<void>;
+  ended: Promise<Ended>;
+  hasEnded(): boolean;
+  signal(signal: NodeJS.Signals): void;
+  /** SIGKILL; resolves when it is gone. */
+  kill(): Promise<void>;
+};
+
+/** `env` is all that it sees, beside PATH. */
+export function startWorkerProcess(args: string[], env: Record<string, string>): WorkerProcess {
+  const child = spawn(process.execPath, [command, 'serve', ...args], {
+    env: { PATH: process.env['PATH'] ?? '', NODE_COMPILE_CACHE: compileCache(), ...env },
+    cwd: '/',
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const pid = child.pid ?? 0;
+  noteProcess(pid);
+  const output: { stdout: string[]; stderr: string[] } = { stdout: [], stderr: [] };
+  let left: Ended | null = null;
+  const ended = once(child, 'close').then(([code, signal]) => (left = { code, signal }));
+  const started = new Promise<void>((resolve, reject) => {
+    child.stdout.on('data', (text: string) => {
+      output.stdout.push(text);
+      if (text.includes('service.started')) resolve();
+    });
+    child.stderr.on('data', (text: string) => output.stderr.push(text));
+    void ended.then(() => reject(new Error(`it ended: ${output.stderr.join('')}`)));
+  });
+  // Some are killed before they have started, and nobody waits for them.
+  started.catch(() => {});
+  for (const name of ['stdout', 'stderr'] as const) child[name].setEncoding('utf8');
+  return {
+    pid,
+    stdout: () => output.stdout.join(''),
+    stderr: () => output.stderr.join(''),
+    started,
+    ended,
+    hasEnded: () => left !== null,
+    signal: (signal) => process.kill(pid, signal),
+    async kill() {
+      killAll([pid]);
+      await ended;
+    },
+  };
+}
