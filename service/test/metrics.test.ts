@@ -5,7 +5,10 @@ import { createMetrics, outcomeClass } from '../src/metrics.ts';
 import { createQueueReader } from '../src/webhooks/queue-state.ts';
 import { openCuttableDatabase } from './support/cuttable-database.ts';
 import { openTestDatabase } from './support/database.ts';
+import { put } from './support/directory.ts';
 import { eventually } from './support/eventually.ts';
+import { loopbackAllowed, startReceiver } from './support/receiver.ts';
+import { startTestService } from './support/service.ts';
 
 /** The samples by name and labels, as a scraper reads them. */
 function samples(text: string): Map<string, number> {
@@ -174,4 +177,45 @@ test('a database that is cut off or stalls without a word does not hold a scrape
   assert.equal(await scrape(), 0);
   cut();
   assert.equal(await scrape(), 0);
+});
+
+test('what a worker does is counted: fan-out, claims, attempts by outcome, batches and deactivations', async () => {
+  const service = await startTestService({
+    worker: true,
+    env: {
+      ...loopbackAllowed,
+      WEBHOOK_RETRY_BASE_MS: '1',
+      WEBHOOK_RETRY_FACTOR: '1',
+      WEBHOOK_DEACTIVATE_AFTER: '1',
+    },
+  });
+  const good = await startReceiver();
+  const bad = await startReceiver((response) => response.writeHead(500).end());
+  for (const { url } of [good, bad])
+    await service.call('/webhooks', { method: 'POST', json: { url, events: ['org.created'] } });
+  await put(service.database, 'orgs', [{ slug: 'acme', name: 'Acme' }], { emitEvents: true });
+  await Promise.all([good.waitFor(1), bad.waitFor(6)]);
+  const found = await eventually(async () => {
+    const now = samples(await service.metrics.render());
+    return now.get('orgdir_webhooks_deactivated_total{reason="failing"}') === 1 && now;
+  });
+  const expected: Record<string, number> = {
+    'orgdir_delivery_attempts_total{outcome="succeeded",trigger="event"}': 1,
+    'orgdir_delivery_attempts_total{outcome="5xx",trigger="event"}': 6,
+    'orgdir_delivery_attempt_duration_seconds_count{outcome="5xx"}': 6,
+    orgdir_events_fanned_out_total: 1,
+    orgdir_deliveries_created_total: 2,
+    orgdir_claim_batch_deliveries_sum: 7,
+    orgdir_record_batch_attempts_sum: 7,
+    orgdir_delivery_leases_recovered_total: 0,
+  };
+  for (const [name, value] of Object.entries(expected)) assert.equal(found.get(name), value, name);
+  const webhookId = await service.call('/webhooks').then(({ body }) => body.data[0].id as string);
+  await service.call(`/webhooks/${webhookId}/test`, { method: 'POST' });
+  assert.equal(
+    samples(await service.metrics.render()).get(
+      'orgdir_delivery_attempts_total{outcome="succeeded",trigger="test"}',
+    ),
+    1,
+  );
 });
