@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { after, test } from 'node:test';
-import { setImmediate as turn } from 'node:timers/promises';
 import ipaddr from 'ipaddr.js';
 import { createSender, type Sender } from '../src/webhooks/attempt.ts';
 import { head, okAnswer, startByteReceiver, type Speak } from './support/byte-receiver.ts';
@@ -27,8 +26,6 @@ async function attempts(count: number, speak: Speak) {
   for (let number = 1; number <= count; number += 1) {
     const { statusCode, error } = await sender.attempt({ ...post, url: receiver.url });
     outcomes.push(statusCode ?? error);
-    // A connection is free for the next attempt one turn after its answer.
-    await turn();
   }
   return { outcomes, receiver };
 }
@@ -37,6 +34,26 @@ test('a connection serves one attempt after the other', async () => {
   const { outcomes, receiver } = await attempts(5, (socket) => socket.write(okAnswer));
   assert.deepEqual(outcomes, [200, 200, 200, 200, 200]);
   assert.equal(receiver.connections(), 1);
+});
+
+test('attempts at once have a connection each, and what was opened serves the next ones', async () => {
+  const together = 8;
+  let answerAll = () => {};
+  const waiting: Socket[] = [];
+  const allArrived = new Promise<void>((resolve) => (answerAll = resolve));
+  const receiver = await startByteReceiver((socket, request) => {
+    if (request > together) socket.write(okAnswer);
+    else if (waiting.push(socket) === together) answerAll();
+  });
+  const sender = openSender();
+  const send = () => sender.attempt({ ...post, url: receiver.url });
+  const first = Array.from({ length: together }, send);
+  await allArrived;
+  for (const socket of waiting) socket.write(okAnswer);
+  const second = (await Promise.all(first)).map(send);
+  const statuses = (await Promise.all(second)).map(({ statusCode }) => statusCode);
+  assert.deepEqual(new Set(statuses), new Set([200]));
+  assert.deepEqual([receiver.requests(), receiver.connections()], [2 * together, together]);
 });
 
 test('a second answer at once is nobody’s: the next attempt gets its own, on a new connection', async () => {

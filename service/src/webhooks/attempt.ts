@@ -3,8 +3,9 @@
  * stores nothing; `retry.ts` judges, `record.ts` stores. The only place that calls receivers.
  */
 import { LRUCache } from 'lru-cache';
-import { Agent, type Dispatcher } from 'undici';
+import { Client, type Dispatcher } from 'undici';
 import type { Config, Network } from '../config.ts';
+import { createConnections, type Connections } from './connections.ts';
 import { ConnectError, createGuardedConnector, type GuardedConnector } from './guard.ts';
 import { type AnswerHeaders, headerText, KeptBody, keepHeaders } from './kept-answer.ts';
 import { createResolve, type Resolve } from './resolve.ts';
@@ -56,28 +57,30 @@ export function createSender(
   config: Pick<Config['webhooks'], 'allowedNetworks' | 'timeoutMs'>,
   options: SenderOptions = {},
 ): Sender {
+  const { timeoutMs } = config;
   const lifeMs = options.connectionLifeMs ?? connectionLifeMs;
   const connector = createConnector({ ...config, lifeMs }, options);
-  const agent = createAgent(connector, config.timeoutMs, lifeMs);
+  const open = (origin: string) => openClient(origin, connector);
+  // A connection's end must not fall into an attempt, and the last attempt on it may take its whole deadline.
+  const connections = createConnections(open, Math.max(1, lifeMs - timeoutMs));
   const targetOf = createTargets();
+  let closed = false;
   return {
     attempt: (request) =>
       new Promise((resolve) => {
-        const exchange = new Exchange(config.timeoutMs, resolve);
+        const exchange = new Exchange(connections, timeoutMs, resolve);
+        if (closed) return exchange.end('reset');
         try {
-          const target = targetOf(request.url);
-          agent.dispatch(
-            { ...target, method: 'POST', headers: request.headers, body: request.body },
-            exchange,
-          );
+          exchange.send(targetOf(request.url), request);
         } catch {
           // An address that is none: registration lets no such thing pass.
-          exchange.end('connect');
+          exchange.abandon('connect');
         }
       }),
     async close() {
+      closed = true;
       connector.close();
-      await agent.destroy();
+      await connections.close();
     },
   };
 }
@@ -115,16 +118,12 @@ function createConnector(
   });
 }
 
-function createAgent(connector: GuardedConnector, timeoutMs: number, lifeMs: number): Agent {
-  return new Agent({
+function openClient(origin: string, connector: GuardedConnector): Client {
+  return new Client(origin, {
     connect: connector.connect,
-    // No bound on connections to one origin: attempts in flight are bounded, and a webhook that waited
-    // there for a slow one of the same host would run out of time unsent.
     pipelining: 1,
     // Over HTTP/2 all webhooks of an origin would share one connection, and wait for its handshake.
     allowH2: false,
-    // Its end must not fall into an attempt, and the last attempt on it may take its whole deadline.
-    clientTtl: Math.max(1, lifeMs - timeoutMs),
     keepAliveTimeout: idleMsMax,
     keepAliveMaxTimeout: idleMsMax,
     maxHeaderSize: headerBytesMax,
@@ -140,25 +139,38 @@ type AttemptError = NonNullable<AttemptResult['error']>;
 class Exchange implements Dispatcher.DispatchHandler {
   readonly #startedAt = new Date();
   readonly #start = performance.now();
+  readonly #connections: Connections<Client>;
   readonly #resolve: (outcome: AttemptOutcome) => void;
   readonly #timer: NodeJS.Timeout;
-  #controller: Dispatcher.DispatchController | undefined;
+  #origin = '';
+  #client: Client | null = null;
   #ended = false;
   #informational = 0;
   #statusCode: number | null = null;
   #headers: AnswerHeaders = {};
   readonly #body = new KeptBody();
 
-  constructor(timeoutMs: number, resolve: (outcome: AttemptOutcome) => void) {
+  constructor(
+    connections: Connections<Client>,
+    timeoutMs: number,
+    resolve: (outcome: AttemptOutcome) => void,
+  ) {
+    this.#connections = connections;
     this.#resolve = resolve;
     this.#timer = setTimeout(endAtDeadline, timeoutMs, this);
   }
 
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller;
-    // The deadline passed before there was a connection: nothing goes out any more.
-    if (this.#ended) controller.abort(abandoned);
+  /**
+   * No bound on connections to one origin: attempts in flight are bounded, and a webhook that waited there for a
+   * slow one of the same host would run out of time unsent.
+   */
+  send({ origin, path }: Target, { headers, body }: AttemptRequest): void {
+    this.#origin = origin;
+    this.#client = this.#connections.take(origin);
+    this.#client.dispatch({ path, method: 'POST', headers, body }, this);
   }
+
+  onRequestStart(): void {}
 
   onResponseStart(_: unknown, statusCode: number, headers: AnswerHeaders): void {
     if (statusCode >= 200) {
@@ -176,17 +188,19 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
+    if (this.#client && !this.#ended) this.#connections.giveBack(this.#origin, this.#client);
     this.end('reset');
   }
 
   onResponseError(_: unknown, error: Error): void {
-    this.end(errorKind(error));
+    this.abandon(errorKind(error));
   }
 
-  /** What is left of the answer is not wanted; its connection cannot be used again. */
+  /** What is left of the answer is not wanted, or not to be had: its connection cannot be used again. */
   abandon(error: AttemptError): void {
+    if (this.#ended) return;
     this.end(error);
-    this.#controller?.abort(abandoned);
+    if (this.#client) this.#connections.drop(this.#client);
   }
 
   /** A status that came is the outcome, whatever became of the body; else it is the error. */
@@ -206,9 +220,6 @@ class Exchange implements Dispatcher.DispatchHandler {
     });
   }
 }
-
-/** Made once: an error's stack costs more than all else here. */
-const abandoned = new Error('the attempt has ended');
 
 function endAtDeadline(exchange: Exchange): void {
   exchange.abandon('timeout');

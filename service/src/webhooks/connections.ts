@@ -1,0 +1,79 @@
+/**
+ * Connections to receivers, by origin. Each serves one request at a time and waits for the next one as long as it
+ * may. Why this is not undici's own pool: `docs/decisions/0010-attempts.md`.
+ */
+
+export type Connection = {
+  on(event: 'disconnect', listener: () => void): unknown;
+  destroy(): Promise<void>;
+};
+
+export type Connections<C extends Connection> = {
+  /** One that waits, the latest used first, or a new one. */
+  take(origin: string): C;
+  /** After a request that ended well. What ended otherwise is to be dropped. */
+  giveBack(origin: string, connection: C): void;
+  drop(connection: C): void;
+  close(): Promise<void>;
+};
+
+/** Beyond `usableMs` a connection takes no further request. */
+export function createConnections<C extends Connection>(
+  open: (origin: string) => C,
+  usableMs: number,
+): Connections<C> {
+  const openedAt = new Map<C, number>();
+  const waiting = new Map<string, C[]>();
+
+  function openNew(origin: string): C {
+    const connection = open(origin);
+    openedAt.set(connection, performance.now());
+    connection.on('disconnect', () => {
+      if (leave(origin, connection)) drop(connection);
+    });
+    return connection;
+  }
+
+  /** Whether it waited. */
+  function leave(origin: string, connection: C): boolean {
+    const list = waiting.get(origin) ?? [];
+    const index = list.indexOf(connection);
+    if (index < 0) return false;
+    list.splice(index, 1);
+    if (list.length === 0) waiting.delete(origin);
+    return true;
+  }
+
+  function drop(connection: C): void {
+    openedAt.delete(connection);
+    void connection.destroy();
+  }
+
+  function isUsable(connection: C): boolean {
+    return performance.now() - (openedAt.get(connection) ?? 0) < usableMs;
+  }
+
+  return {
+    take(origin) {
+      const list = waiting.get(origin);
+      for (let last = list?.pop(); last !== undefined; last = list?.pop()) {
+        if (list?.length === 0) waiting.delete(origin);
+        if (isUsable(last)) return last;
+        drop(last);
+      }
+      return openNew(origin);
+    },
+    giveBack(origin, connection) {
+      const list = waiting.get(origin);
+      if (list) list.push(connection);
+      else waiting.set(origin, [connection]);
+    },
+    drop,
+    async close() {
+      const all = [...openedAt.keys()];
+      openedAt.clear();
+      waiting.clear();
+      await Promise.all(all.map((connection) => connection.destroy()));
+    },
+  };
+}
