@@ -1,5 +1,6 @@
 /** Mail to owners: what it says, that it arrives once, and what becomes of it when the server or the worker fails. */
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { after, afterEach, beforeEach, test } from 'node:test';
 import { createApp } from '../src/access/apps.ts';
 import { sql } from '../src/database/database.ts';
@@ -13,9 +14,10 @@ import {
   type OperationalEvent,
 } from '../src/webhooks/operational-events.ts';
 import { renderMail } from '../src/webhooks/render-mail.ts';
-import { openTestDatabase } from './support/database.ts';
+import { startCommand } from './support/command.ts';
+import { openTestDatabase, toUrl } from './support/database.ts';
 import { eventually } from './support/eventually.ts';
-import { startSmtpServer, type SmtpServer } from './support/smtp-server.ts';
+import { smtpUser, startSmtpServer, type SmtpServer } from './support/smtp-server.ts';
 
 const { database, connection } = await openTestDatabase();
 const context = {
@@ -363,4 +365,31 @@ test('an app’s name adds neither header nor line, and an address that is none 
   await happen(unmailable);
   assert.equal((await settledRow(unmailable)).mail_error, 'recipient');
   assert.equal(server.mails.length, 1);
+});
+
+test('a worker process mails as its environment says, and its password stands nowhere', async () => {
+  const server = await startSmtpServer({ options: { authOptional: false } });
+  const password = encodeURIComponent(smtpUser.password);
+  const service = startCommand(['serve'], {
+    env: {
+      DATABASE_URL: toUrl(connection),
+      SECRET_KEY: randomBytes(32).toString('base64'),
+      ROLES: 'worker',
+      SMTP_URL: `smtp://${smtpUser.user}:${password}@127.0.0.1:${server.port}`,
+      MAIL_FROM: 'Directory <no-reply@directory.example>',
+      SERVICE_NAME: 'Herald',
+      LOG_LEVEL: 'trace',
+    },
+  });
+  const webhook = await makeWebhook();
+  await happen(webhook);
+  const [mail] = await server.received(1);
+  assert.equal(mail?.headers.get('subject'), 'Herald: webhook to hooks.example is failing');
+  assert.equal(mail.user, smtpUser.user);
+  await service.waitFor(/mail\.sent/);
+  service.signal('SIGTERM');
+  assert.deepEqual(await service.ended, { code: 0, signal: null });
+  const output = service.stdout + service.stderr;
+  for (const secret of [password, smtpUser.password, webhook.owner, 'hunter2'])
+    assert.ok(!output.includes(secret), secret);
 });
