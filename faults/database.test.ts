@@ -24,8 +24,8 @@ scenario('kill -9 of the database, 5 times', {}, async ({ store, ...world }) => 
   assert.equal(worker.hasEnded(), false);
 });
 
-scenario('kill -9 of both, 5 times', { interrupts: true }, async ({ store, ...world }) => {
-  for (let time = 1; time <= 5; time += 1) {
+scenario('kill -9 of both, 4 times', { interrupts: true }, async ({ store, ...world }) => {
+  for (let time = 1; time <= 4; time += 1) {
     const worker = world.startWorker();
     await worker.started;
     await world.receivers.more(requestsBetween);
@@ -38,10 +38,10 @@ scenario('kill -9 of both, 5 times', { interrupts: true }, async ({ store, ...wo
   await world.startWorker().started;
 });
 
-scenario('restart of the database, 4 times', {}, async ({ store, ...world }) => {
+scenario('restart of the database, 3 times', {}, async ({ store, ...world }) => {
   const worker = world.startWorker();
   await worker.started;
-  for (const stop of [store.stop, store.abort, store.stop, store.abort]) {
+  for (const stop of [store.stop, store.abort, store.stop]) {
     await world.receivers.more(requestsBetween);
     await world.moment(longestMomentMs);
     await world.fault(async () => {

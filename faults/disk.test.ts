@@ -9,8 +9,8 @@ import { scenario } from './scenario.ts';
 const requestsBefore = 1_500;
 /** Room for the database's files and some of the log that it writes ahead. */
 const diskBytes = 256 * 2 ** 20;
-/** Long enough that the database needs room which is not there, and that leases run out meanwhile. */
-const fullMs = 4_000;
+/** Long enough that the database needs room which is not there, and that more than one try fails. */
+const fullMs = 3_000;
 const fills = 2;
 
 scenario(

@@ -42,7 +42,7 @@ export type World = {
 
 /** Short enough for a test, and long enough that a busy machine alone interrupts nothing. */
 const timeoutMs = 500;
-const leaseMarginMs = 2_000;
+const leaseMarginMs = 4_000;
 export const leaseMs = timeoutMs + leaseMarginMs;
 /** What a process or a statement that was under way at a fault may still do after it. */
 const aftermathMs = 1_000;
