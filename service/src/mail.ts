@@ -6,7 +6,7 @@ import nodemailer from 'nodemailer';
 import type { NodemailerError } from 'nodemailer';
 import type { MailSettings } from './config.ts';
 
-export type Mail = {
+type Mail = {
   /** The same at every try: makes the Message-ID, by which a doubled mail is recognised. */
   id: string;
   to: string;
@@ -28,7 +28,7 @@ export type MailError =
   /** `close` was called meanwhile. */
   | 'closed';
 
-export type MailResult =
+type MailResult =
   | { kind: 'sent' }
   /** For good, or for now. `statusCode` is the server's, where it said something. */
   | { kind: 'refused' | 'failed'; error: MailError; statusCode: number | null };

@@ -40,7 +40,7 @@ export type ClaimedMail = Omit<OperationalEvent, 'appId'> & {
 export const mailChannel = 'orgdir_mail';
 /** Rows kept for one webhook; a new one drops the oldest. */
 const eventsPerWebhookMax = 100;
-export const mailAttemptsMax = 8;
+const mailAttemptsMax = 8;
 /** What is older is no news: the owner is told within a day, or not by mail. Nor is a new SMTP_URL a flood of old mail. */
 const mailWithinHours = 24;
 /** Longer than a mail may take, so that nobody sends it again meanwhile. */
