@@ -1,0 +1,109 @@
+/** What can happen in a history. Things are named by small numbers, so that a shrunk history can be read. */
+
+export type Kind = 'org' | 'alliance';
+/** An organisation or alliance by its number. */
+export type Place = { kind: Kind; slot: number };
+export type BoundName =
+  | 'application.created'
+  | 'event.created'
+  | 'resource.request.created'
+  | 'resource.offer.created';
+export type Name =
+  | BoundName
+  | 'org.created'
+  | 'alliance.created'
+  | 'system.maintenance.enabled'
+  | 'system.maintenance.disabled';
+/** How a receiver answers; `final` is the answer to the last attempt of a cycle. */
+export type Answer = { status: number | 'timeout'; final: boolean };
+
+export type Command =
+  | { do: 'set-org'; org: number; listed?: boolean; alliance?: number | null; rename?: boolean }
+  | { do: 'delete-org'; org: number }
+  | { do: 'set-alliance'; alliance: number; disbanded?: boolean; rename?: boolean }
+  | { do: 'delete-alliance'; alliance: number }
+  | { do: 'add-manager' | 'remove-manager'; of: Place; person: number }
+  | { do: 'create-app'; app: number; owner: number }
+  | { do: 'delete-app' | 'unbind'; app: number }
+  | { do: 'bind'; app: number; to: Place }
+  | { do: 'create-webhook'; webhook: number; app: number; events: Name[] | null }
+  | { do: 'subscribe'; webhook: number; events: Name[] | null }
+  | { do: 'move-webhook' | 'delete-webhook' | 'recover'; webhook: number }
+  | { do: 'activate'; webhook: number; active: boolean }
+  | { do: 'announce'; what: Place }
+  | { do: 'maintenance'; on: boolean }
+  | { do: 'publish'; name: BoundName; of: number; text: string; amount: number }
+  | { do: 'fan-out' | 'recover-leases' }
+  | { do: 'claim'; worker: number; room: number }
+  | { do: 'record'; worker: number; answers: Answer[] }
+  | { do: 'pass'; ms: number }
+  | { do: 'redeliver' | 'read-delivery'; webhook: number; nth: number }
+  | { do: 'pull'; app: number; limit: number; event: Name | null };
+
+/** One thing after another, but for two that happen at once. */
+export type Step = Command | { do: 'at-once'; both: [Command, Command] };
+
+/** What stands when a history begins. */
+export type Opening = {
+  alliances: number;
+  orgs: { listed: boolean; alliance: number | null }[];
+  apps: { owner: number; to: Place | null }[];
+  webhooks: { app: number; events: Name[] | null }[];
+};
+export type History = { opening: Opening; steps: Step[] };
+
+/** Which kind of subject each bound event has. */
+export const subjectOf: Record<BoundName, Kind> = {
+  'application.created': 'org',
+  'event.created': 'org',
+  'resource.request.created': 'alliance',
+  'resource.offer.created': 'alliance',
+};
+
+/** The opening as commands, in an order in which all of them can be done. */
+export function openingCommands({ alliances, orgs, apps, webhooks }: Opening): Command[] {
+  return [
+    ...Array.from({ length: alliances }, (_, alliance): Command => ({
+      do: 'set-alliance',
+      alliance,
+    })),
+    ...orgs.map(({ listed, alliance }, org): Command => ({
+      do: 'set-org',
+      org,
+      listed,
+      alliance: alliance === null ? null : alliance % alliances,
+    })),
+    ...apps.flatMap(({ owner, to }, app): Command[] => [
+      { do: 'create-app', app, owner },
+      ...(to === null
+        ? []
+        : [
+            { do: 'add-manager' as const, of: to, person: owner },
+            { do: 'bind' as const, app, to },
+          ]),
+    ]),
+    ...webhooks.map(({ app, events }, webhook): Command => ({
+      do: 'create-webhook',
+      webhook,
+      app: app % apps.length,
+      events,
+    })),
+  ];
+}
+
+/** A history as a reader can follow it, one line for each thing that happens. */
+export function describeHistory({ opening, steps }: History): string {
+  return [
+    ...openingCommands(opening).map((command) => `(opening) ${describe(command)}`),
+    ...steps.map(describe),
+  ].join('\n');
+}
+
+export function describe(step: Step): string {
+  if (step.do === 'at-once') return `at once: ${step.both.map(describe).join('  |  ')}`;
+  if (step.do === 'record' && step.answers.length > 20)
+    return `record worker=${step.worker} everything succeeds`;
+  const { do: verb, ...rest } = step;
+  const details = Object.entries(rest).map(([key, value]) => `${key}=${JSON.stringify(value)}`);
+  return [verb, ...details].join(' ');
+}

@@ -1,0 +1,20 @@
+/** The rule, from SPEC 5 and 6 alone: which app may have which event at this moment. */
+import type { Event, State } from './state.ts';
+
+export function mayHave(state: State, event: Event, app: string): boolean {
+  if (![...state.apps.values()].some(({ key }) => key === app)) return false;
+  switch (event.name) {
+    case 'org.created':
+      // Global, but an organisation that is not listed is announced to nobody.
+      return [...state.orgs.values()].some(({ key, listed }) => key === event.subject && listed);
+    case 'alliance.created':
+    case 'system.maintenance.enabled':
+    case 'system.maintenance.disabled':
+      return true;
+    default: {
+      // Bound: to whom is bound to its subject, and was when it happened.
+      const binding = state.bindings.get(app);
+      return binding?.subject === event.subject && binding.at < event.at;
+    }
+  }
+}

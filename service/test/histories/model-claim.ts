@@ -1,0 +1,110 @@
+/** What may be handed out for sending, what must be, and what is cancelled instead. */
+import type { Command } from './commands.ts';
+import { mayHave } from './may-have.ts';
+import type { Rule, Seen } from './model.ts';
+import { eventOf } from './model-webhooks.ts';
+import { addressOf } from './naming.ts';
+import type { Handed } from './observation.ts';
+import { Disagreement, webhookByKey, type Delivery, type State } from './state.ts';
+
+/** SPEC 7: a webhook's share in one process; the lease is the deadline and 20 s. */
+export const perWebhookMax = 8;
+export const leaseMs = 30_000;
+const attemptsMax = 6;
+
+export const claimRule: Rule<Extract<Command, { do: 'claim' }>> = (state, _, seen) => {
+  const { claim } = seen.observation;
+  if (!claim) throw new Disagreement('nothing is known of the claim');
+  const due = [...state.deliveries.values()].filter(
+    ({ status, lease, due: { from } }) => status === 'pending' && !lease && from <= state.now,
+  );
+  const handed = claim.handed.map((one) => hand(state, due, one));
+  const refused = due.filter(
+    (delivery) =>
+      !handed.includes(delivery) &&
+      !isStanding(state, delivery) &&
+      wasCancelled(state, delivery, seen),
+  );
+  if (seen.alone) requireComplete(state, due, [...handed, ...refused], seen);
+  for (const delivery of refused) {
+    delivery.cancelledBy = reasonFor(state, delivery);
+    delivery.status = 'cancelled';
+  }
+};
+
+function hand(state: State, due: Delivery[], handed: Handed): Delivery {
+  const delivery = due.find(({ id }) => id === handed.id);
+  if (!delivery) throw new Disagreement(`${handed.id} was handed out and is not due`);
+  const event = eventOf(state, delivery);
+  const what = `${event.name} #${delivery.event} for ${delivery.webhook}`;
+  if (!isStanding(state, delivery)) throw new Disagreement(`leak: ${what} was handed out`);
+  const [slot, webhook] = [...state.webhooks].find(([, { key }]) => key === delivery.webhook) ?? [];
+  requireSame(`the address of ${what}`, handed.url, addressOf(slot ?? -1, webhook?.moves ?? -1));
+  requireSame(`the body of ${what}`, handed.body, bodyOf(state, delivery));
+  delivery.count += 1;
+  delivery.cycle += 1;
+  requireSame(
+    `the attempt of ${what}`,
+    [handed.number, handed.cycleAttempt].join(),
+    [delivery.count, delivery.cycle].join(),
+  );
+  if (delivery.cycle > attemptsMax) throw new Disagreement(`attempt ${delivery.cycle} of ${what}`);
+  delivery.lease = { token: handed.leaseToken, until: state.now + leaseMs };
+  return delivery;
+}
+
+/** The bytes that a delivery has, at every attempt. */
+export function bodyOf(state: State, delivery: Delivery): string {
+  const event = eventOf(state, delivery);
+  return `{"id":"${delivery.id}","event":"${event.name}","createdAt":"${event.stored?.createdAt}","data":${event.stored?.data}}`;
+}
+
+function isStanding(state: State, delivery: Delivery): boolean {
+  const webhook = webhookByKey(state, delivery.webhook);
+  return Boolean(webhook?.active) && mayHave(state, eventOf(state, delivery), delivery.app);
+}
+
+function reasonFor(state: State, delivery: Delivery): 'deletion' | 'deactivation' | 'permission' {
+  const webhook = webhookByKey(state, delivery.webhook);
+  if (!webhook) return 'deletion';
+  return webhook.active ? 'permission' : 'deactivation';
+}
+
+/** Which of those that had to be cancelled had their turn, only the tables tell. */
+function wasCancelled(state: State, delivery: Delivery, { snapshot }: Seen): boolean {
+  const row = snapshot?.deliveries.find(({ id }) => id === delivery.id);
+  return row?.status === 'cancelled' && row.cancelledBy === reasonFor(state, delivery);
+}
+
+/** Nothing that is due stays behind but for a webhook's share and the worker's room. */
+function requireComplete(
+  state: State,
+  due: Delivery[],
+  taken: Delivery[],
+  { observation }: Seen,
+): void {
+  const {
+    cancelled = 0,
+    handed = [],
+    room = 0,
+    busy = new Map<string, number>(),
+  } = observation.claim ?? {};
+  requireSame('how many were cancelled', cancelled, taken.length - handed.length);
+  if (taken.length > room) throw new Disagreement(`${taken.length} taken with room for ${room}`);
+  for (const key of new Set(due.map(({ webhook }) => webhook))) {
+    const mine = due.filter(({ webhook }) => webhook === key);
+    const webhook = webhookByKey(state, key);
+    const share = Math.max(0, perWebhookMax - (busy.get(webhook?.id ?? '') ?? 0));
+    const surely = mine.filter(({ due: { to } }) => to <= state.now).length;
+    const got = mine.filter((delivery) => taken.includes(delivery)).length;
+    // A webhook that is gone has no id here to know its share by.
+    if (webhook && got > share)
+      throw new Disagreement(`${key} has ${got} more under way than its share`);
+    if (webhook && taken.length < room && got < Math.min(share, surely))
+      throw new Disagreement(`${surely} due for ${key}, ${got} taken`);
+  }
+}
+
+function requireSame(what: string, actual: string | number, expected: string | number): void {
+  if (actual !== expected) throw new Disagreement(`${what} is ${actual}, not ${expected}`);
+}

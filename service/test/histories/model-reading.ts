@@ -1,0 +1,45 @@
+/** What an app may read: its deliveries' bodies, and the events that it may have. */
+import { mayHave } from './may-have.ts';
+import { bodyOf } from './model-claim.ts';
+import type { Rules } from './model.ts';
+import { eventOf } from './model-webhooks.ts';
+import { Disagreement, requireThat } from './state.ts';
+
+export const readingRules: Rules<'read-delivery' | 'pull'> = {
+  'read-delivery'(state, { webhook }, { observation }) {
+    const delivery = state.deliveries.get(observation.chosen ?? '');
+    requireThat(state.webhooks.has(webhook) && delivery);
+    const expected = mayHave(state, eventOf(state, delivery), delivery.app)
+      ? bodyOf(state, delivery)
+      : null;
+    if (observation.body !== expected)
+      throw new Disagreement(`the body reads ${observation.body}, not ${expected}`);
+  },
+  pull(state, { app, limit, event }, { observation: { page } }) {
+    const reader = state.apps.get(app)?.key;
+    if (reader === undefined || !page) return;
+    const { upTo } = state.readers.get(reader) ?? { upTo: 0 };
+    const found = [...state.fannedOut.entries()].slice(upTo).flatMap(([place, index]) => {
+      const one = state.events[index];
+      return one && (event === null || one.name === event) && mayHave(state, one, reader)
+        ? [{ place, one }]
+        : [];
+    });
+    const shown = found.slice(0, limit);
+    const reached = found.length > limit ? (shown.at(-1)?.place ?? 0) + 1 : state.fannedOut.length;
+    const expected = {
+      ids: shown.map(({ one }) => one.stored?.id),
+      data: shown.map(({ one }) => one.stored?.data),
+      hasMore: reached < state.fannedOut.length,
+    };
+    const { nextCursor, ...actual } = page;
+    if (
+      JSON.stringify({ ids: actual.ids, data: actual.data, hasMore: actual.hasMore }) !==
+      JSON.stringify(expected)
+    )
+      throw new Disagreement(
+        `/events gives ${JSON.stringify(actual)}, not ${JSON.stringify(expected)}`,
+      );
+    state.readers.set(reader, { upTo: reached, cursor: nextCursor });
+  },
+};

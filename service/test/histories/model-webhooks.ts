@@ -1,0 +1,105 @@
+/** Webhooks: who may ask for what, and what becomes of their deliveries when they change. */
+import { subjectOf, type Name } from './commands.ts';
+import { mayHave } from './may-have.ts';
+import type { Rules } from './model.ts';
+import { boundKind } from './model-access.ts';
+import { Disagreement, newKey, requireThat, type Delivery, type State } from './state.ts';
+
+export const webhookRules: Rules<
+  | 'create-webhook'
+  | 'subscribe'
+  | 'move-webhook'
+  | 'activate'
+  | 'delete-webhook'
+  | 'redeliver'
+  | 'recover'
+> = {
+  'create-webhook'(state, { webhook, app, events }, { observation }) {
+    const owner = state.apps.get(app);
+    requireThat(owner && !state.webhooks.has(webhook) && mayAskFor(state, owner.key, events));
+    state.webhooks.set(webhook, {
+      key: newKey(state, `webhook-${webhook}`),
+      id: observation.id ?? '',
+      app: owner.key,
+      moves: 0,
+      events,
+      active: true,
+      exhausted: 0,
+    });
+  },
+  subscribe(state, { webhook, events }) {
+    const found = state.webhooks.get(webhook);
+    requireThat(found && mayAskFor(state, found.app, events));
+    found.events = events;
+  },
+  'move-webhook'(state, { webhook }) {
+    const found = state.webhooks.get(webhook);
+    requireThat(found);
+    found.moves += 1;
+  },
+  activate(state, { webhook, active }) {
+    const found = state.webhooks.get(webhook);
+    requireThat(found);
+    found.active = active;
+    if (active) found.exhausted = 0;
+    else cancelWaiting(state, found.key, 'deactivation');
+  },
+  'delete-webhook'(state, { webhook }) {
+    const found = state.webhooks.get(webhook);
+    requireThat(found);
+    state.webhooks.delete(webhook);
+    cancelWaiting(state, found.key, 'deletion');
+  },
+  redeliver(state, { webhook }, { observation }) {
+    const delivery = state.deliveries.get(observation.chosen ?? '');
+    requireThat(state.webhooks.get(webhook)?.active && delivery && delivery.status !== 'pending');
+    requireThat(mayHave(state, eventOf(state, delivery), delivery.app));
+    queueAgain(state, delivery);
+  },
+  recover(state, { webhook }, { observation }) {
+    const found = state.webhooks.get(webhook);
+    requireThat(found?.active);
+    const back = [...state.deliveries.values()].filter(
+      (delivery) =>
+        delivery.webhook === found.key &&
+        (delivery.status === 'failed' || delivery.cancelledBy === 'deactivation') &&
+        mayHave(state, eventOf(state, delivery), delivery.app),
+    );
+    if (back.length !== observation.count && !observation.refused)
+      throw new Disagreement(`${observation.count} recovered, not ${back.length}`);
+    for (const delivery of back) queueAgain(state, delivery);
+  },
+};
+
+/** Ends what waits; what is under way ends by itself. */
+export function cancelWaiting(
+  state: State,
+  webhook: string,
+  by: 'deactivation' | 'deletion',
+): void {
+  for (const delivery of state.deliveries.values()) {
+    if (delivery.webhook !== webhook || delivery.status !== 'pending' || delivery.lease) continue;
+    delivery.status = 'cancelled';
+    delivery.cancelledBy = by;
+  }
+}
+
+export function eventOf(state: State, delivery: Delivery) {
+  const event = state.events[delivery.event];
+  if (!event) throw new Disagreement('a delivery without an event');
+  return event;
+}
+
+function queueAgain(state: State, delivery: Delivery): void {
+  delivery.status = 'pending';
+  delivery.cancelledBy = null;
+  delivery.cycle = 0;
+  delivery.due = { from: state.now, to: state.now };
+}
+
+function mayAskFor(state: State, app: string, events: Name[] | null): boolean {
+  return (events ?? []).every(
+    (name) =>
+      !(name in subjectOf) || subjectOf[name as keyof typeof subjectOf] === boundKind(state, app),
+  );
+}

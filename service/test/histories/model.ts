@@ -1,0 +1,54 @@
+/**
+ * The independent model: what each command must do, written from SPEC 5 to 7. It never reads the database and
+ * asks none of the service's predicates; ids and tokens come in as what was seen and mean nothing to it.
+ */
+import type { Command } from './commands.ts';
+import { accessRules } from './model-access.ts';
+import { directoryRules } from './model-directory.ts';
+import { queueRules } from './model-queue.ts';
+import { readingRules } from './model-reading.ts';
+import { webhookRules } from './model-webhooks.ts';
+import type { Observation, Snapshot } from './observation.ts';
+import { Disagreement, isRefusal, type State } from './state.ts';
+
+export type Seen = {
+  observation: Observation;
+  /** What stood in the tables afterwards. */
+  snapshot: Snapshot | null;
+  /** False where something else happened at the same time. */
+  alone: boolean;
+};
+/** Changes the state as the command must; `requireThat` says first what must be refused. Throws `Disagreement`. */
+export type Rule<C extends Command = Command> = (state: State, command: C, seen: Seen) => void;
+export type Rules<Verb extends Command['do']> = {
+  [V in Verb]: Rule<Extract<Command, { do: V }>>;
+};
+
+const rules: Rules<Command['do']> = {
+  ...directoryRules,
+  ...accessRules,
+  ...webhookRules,
+  ...queueRules,
+  ...readingRules,
+};
+
+/** Changes the state as the command must. Throws `Disagreement` where the service did something else. */
+export function apply(state: State, command: Command, seen: Seen): void {
+  if (seen.observation.skipped) return;
+  state.tick += 1;
+  const refused = !isDone(() => (rules[command.do] as Rule)(state, command, seen));
+  if (refused !== seen.observation.refused)
+    throw new Disagreement(
+      refused ? 'it was done and must be refused' : 'it was refused and must be done',
+    );
+}
+
+function isDone(rule: () => void): boolean {
+  try {
+    rule();
+    return true;
+  } catch (error) {
+    if (isRefusal(error)) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,45 @@
+/** What things are called: the runner says it to the service, and the model expects to hear it. */
+import type { BoundName } from './commands.ts';
+
+export const slugOf = (kind: 'org' | 'alliance', slot: number) => `${kind}-${slot}`;
+export const personOf = (person: number) => `person-${person}@example.org`;
+export const nameOf = (slot: number, version: number) =>
+  `Zažit "№${slot}" \\ ${'*'.repeat(version)}😀`;
+export const addressOf = (webhook: number, moves: number) =>
+  `https://receiver-${webhook}.example.org/${moves}`;
+/** Stands in private fields and must never be sent. */
+export const privateWord = 'do-not-tell';
+
+/** What the platform says of a bound event: `text` and `amount` in all the places where they fit. */
+export function innerOf(name: BoundName, text: string, amount: number): Record<string, unknown> {
+  const at = '2026-11-20T12:00:00.000Z';
+  const items = [{ unit: null, quantity: amount, name: `item ${text}` }];
+  switch (name) {
+    case 'application.created':
+      return { submittedAt: at, applicantHandle: `x${text}`, id: 'a-1' };
+    case 'event.created':
+      return {
+        title: `x${text}`,
+        id: 'e-1',
+        category: null,
+        startsAt: at,
+        endsAt: null,
+        timezone: null,
+        location: null,
+        url: null,
+      };
+    case 'resource.request.created':
+      return { id: 'r-1', items, title: `x${text}`, organization: null, deadline: null };
+    case 'resource.offer.created':
+      return { id: 'o-1', items, title: `x${text}`, availableUntil: null, organization: null };
+    default:
+      throw new Error(`${String(name)} is no bound event`);
+  }
+}
+
+export const fieldOf: Record<BoundName, string> = {
+  'application.created': 'application',
+  'event.created': 'event',
+  'resource.request.created': 'request',
+  'resource.offer.created': 'offer',
+};

@@ -1,0 +1,101 @@
+/** Two workers' claims and what they record, taken by hand, so that everything else can happen in between. */
+import { claim, roundStart } from '../../src/webhooks/claim.ts';
+import { recordAttempts, type RecordedAttempt } from '../../src/webhooks/record.ts';
+import { judge } from '../../src/webhooks/retry.ts';
+import { renderBody } from '../../src/webhooks/sign.ts';
+import type { Answer } from './commands.ts';
+import { leaseMs, perWebhookMax } from './model-claim.ts';
+import { backoff, deactivateAfter } from './model-queue.ts';
+import type { Handed, Observation, RecordedAnswer } from './observation.ts';
+import type { Stage } from './stage.ts';
+
+export async function claimSome(
+  stage: Stage,
+  worker: number,
+  room: number,
+): Promise<Partial<Observation>> {
+  const mine = stage.workers[worker % 2] as Handed[];
+  const busy = new Map<string, number>();
+  for (const { id } of mine) {
+    const webhook = stage.webhookOf.get(id) ?? '';
+    busy.set(webhook, (busy.get(webhook) ?? 0) + 1);
+  }
+  const options = {
+    room: { total: room, failing: room, perWebhook: perWebhookMax },
+    inFlight: busy,
+    leaseMs,
+    // One worker claims by time, the other webhook by webhook.
+    cursor: worker % 2 === 0 ? null : roundStart,
+  };
+  const { deliveries, cancelled } = await claim(stage.database, options);
+  const handed = deliveries.map((one) => {
+    stage.webhookOf.set(one.id, one.webhookId);
+    const { id, leaseToken, number, cycleAttempt, url, event, data } = one;
+    const body = renderBody({ id, event, createdAt: one.eventCreatedAt, data });
+    return { id, leaseToken, number, cycleAttempt, url, body };
+  });
+  mine.push(...handed);
+  return { claim: { handed, cancelled, room, busy } };
+}
+
+/** The worker's oldest claims, answered; what it claimed and does not record, it is still at. */
+export async function recordSome(
+  stage: Stage,
+  worker: number,
+  answers: Answer[],
+): Promise<Partial<Observation>> {
+  const mine = stage.workers[worker % 2] as Handed[];
+  const batch = takeBatch(stage, mine, answers);
+  const attempts = batch.map((handed, index) => attempt(stage, handed, answers[index] as Answer));
+  if (attempts.length > 0) {
+    const endedLeases = tokens(batch).filter((token) => !tokens(mine).includes(token));
+    await recordAttempts(stage.database, attempts, { deactivateAfter, endedLeases });
+  }
+  return {
+    recorded: attempts.map(({ deliveryId, leaseToken, verdict, statusCode }) => ({
+      id: deliveryId,
+      leaseToken,
+      verdict: verdict as RecordedAnswer['verdict'],
+      gone: statusCode === 410,
+    })),
+  };
+}
+
+const tokens = (handed: Handed[]) => handed.map(({ leaseToken }) => leaseToken);
+
+/** The oldest, one of each webhook. */
+function takeBatch(stage: Stage, mine: Handed[], answers: Answer[]): Handed[] {
+  const nameOf = ({ id }: Handed) =>
+    answers.some(({ final }) => final) ? stage.webhookOf.get(id) : id;
+  const batch: Handed[] = [];
+  for (const handed of mine.slice()) {
+    if (batch.length >= answers.length) break;
+    if (batch.some((other) => nameOf(other) === nameOf(handed))) continue;
+    batch.push(handed);
+    mine.splice(mine.indexOf(handed), 1);
+  }
+  return batch;
+}
+
+/** With an even chance for the jitter: what the model expects has no margin. */
+function attempt(stage: Stage, handed: Handed, { status, final }: Answer): RecordedAttempt {
+  const result = {
+    statusCode: status === 'timeout' ? null : status,
+    error: status === 'timeout' ? ('timeout' as const) : null,
+    retryAfter: status === 503 ? '120' : null,
+  };
+  const cycle = { attempt: handed.cycleAttempt, attemptsMax: final ? handed.cycleAttempt : 6 };
+  return {
+    ...result,
+    deliveryId: handed.id,
+    leaseToken: handed.leaseToken,
+    webhookId: stage.webhookOf.get(handed.id) ?? '',
+    number: handed.number,
+    trigger: 'event',
+    verdict: judge(result, cycle, backoff, 0.5, new Date()),
+    startedAt: new Date(),
+    durationMs: 1,
+    responseHeaders: null,
+    responseBody: null,
+  };
+}

@@ -1,0 +1,257 @@
+/** Does what a command says, through the functions that the API, the command line and the worker call. */
+import { createApp } from '../../src/access/apps.ts';
+import { bindApp } from '../../src/access/bindings.ts';
+import { addManager, removeManager, type Subject } from '../../src/access/managers.ts';
+import { sql, violatedConstraint, type Transaction } from '../../src/database/database.ts';
+import { BadLinesError } from '../../src/directory/import.ts';
+import { publishEvent } from '../../src/directory/publish-event.ts';
+import { ServiceError } from '../../src/errors.ts';
+import { disableMaintenance, enableMaintenance } from '../../src/system/maintenance.ts';
+import { fanOut } from '../../src/webhooks/fan-out.ts';
+import { pullEvents } from '../../src/webhooks/pull-events.ts';
+import { readDelivery } from '../../src/webhooks/deliveries.ts';
+import { recover, redeliver } from '../../src/webhooks/redeliver.ts';
+import { updateWebhook, type WebhookChanges } from '../../src/webhooks/update-webhook.ts';
+import { recoverLeases } from '../../src/webhooks/upkeep.ts';
+import { createWebhook, deleteWebhook, requireWebhook } from '../../src/webhooks/webhooks.ts';
+import type { Command, Place } from './commands.ts';
+import { subjectAt } from './model-directory.ts';
+import { backoff, deactivateAfter } from './model-queue.ts';
+import { addressOf, innerOf, personOf, slugOf } from './naming.ts';
+import type { Observation } from './observation.ts';
+import { claimSome, recordSome } from './perform-queue.ts';
+import { putAlliance, putOrg, publicUrl } from './perform-directory.ts';
+import type { Stage } from './stage.ts';
+import type { State } from './state.ts';
+
+type Verb = Command['do'];
+type Found = Partial<Observation> | void;
+/** Returns null where what the command needs is not there. */
+type Act<C> = (stage: Stage, command: C, state: State) => (() => Promise<Found>) | null;
+
+export const guard = { allowedNetworks: [], allowHttp: false };
+
+/** `state` says what the numbers stand for before the command. A refusal is an answer; what is thrown is a bug. */
+export async function perform(stage: Stage, command: Command, state: State): Promise<Observation> {
+  const act = (acts[command.do] as Act<Command>)(stage, command, state);
+  if (!act) return { refused: false, skipped: true };
+  try {
+    return { refused: false, ...(await act()) };
+  } catch (error) {
+    const known =
+      error instanceof ServiceError ||
+      error instanceof BadLinesError ||
+      violatedConstraint(error)?.endsWith('_fkey');
+    if (!known) throw error;
+    const { chosen } = chosenOf(command, state) ?? {};
+    return { refused: true, ...(chosen === undefined ? {} : { chosen }) };
+  }
+}
+
+const acts: { [V in Verb]: Act<Extract<Command, { do: V }>> } = {
+  'set-org': (stage, command, state) => inTransaction(stage, (tx) => putOrg(tx, command, state)),
+  'set-alliance': (stage, command, state) =>
+    inTransaction(stage, (tx) => putAlliance(tx, command, state)),
+  'delete-org': (stage, { org }, state) =>
+    withId(state.orgs.get(org), ({ id }) =>
+      inTransaction(stage, (tx) => sql`delete from orgs where id = ${id}`.execute(tx)),
+    ),
+  'delete-alliance': (stage, { alliance }, state) =>
+    withId(state.alliances.get(alliance), ({ id }) =>
+      inTransaction(stage, (tx) => sql`delete from alliances where id = ${id}`.execute(tx)),
+    ),
+  'add-manager': (stage, { of, person }, state) =>
+    withSubject(state, of, (subject) =>
+      inTransaction(stage, (tx) => addManager(tx, subject, ` ${personOf(person).toUpperCase()} `)),
+    ),
+  'remove-manager': (stage, { of, person }, state) =>
+    withSubject(state, of, (subject) =>
+      inTransaction(stage, (tx) => removeManager(tx, subject, personOf(person))),
+    ),
+  'create-app': (stage, { app, owner }, state) =>
+    state.apps.has(app)
+      ? null
+      : inTransaction(stage, async (tx) => ({
+          id: await createApp(tx, { name: `App ${app}`, owner: personOf(owner) }),
+        })),
+  'delete-app': (stage, { app }, state) =>
+    withId(state.apps.get(app), ({ id }) =>
+      inTransaction(stage, (tx) => sql`delete from apps where id = ${id}`.execute(tx)),
+    ),
+  bind: (stage, { app, to }, state) =>
+    withId(state.apps.get(app), ({ id }) =>
+      withSubject(state, to, (subject) => async () => {
+        // A binding and an event are compared by the millisecond: what happened in the same one counts as since.
+        await sql`select pg_sleep(0.001)`.execute(stage.database);
+        return inTransaction(stage, (tx) => bindApp(tx, id, subject))();
+      }),
+    ),
+  unbind: (stage, { app }, state) =>
+    withId(state.apps.get(app), ({ id }) =>
+      inTransaction(stage, (tx) => sql`delete from bindings where app_id = ${id}`.execute(tx)),
+    ),
+  'create-webhook': (stage, { webhook, app, events }, state) =>
+    state.webhooks.has(webhook)
+      ? null
+      : withId(state.apps.get(app), ({ id }) =>
+          inTransaction(stage, async (tx) => {
+            const input = { url: addressOf(webhook, 0), events };
+            return { id: (await createWebhook(tx, id, input, guard, stage.secretBox)).id };
+          }),
+        ),
+  subscribe: (stage, { webhook, events }, state) =>
+    change(stage, state, webhook, () => ({ events })),
+  'move-webhook': (stage, { webhook }, state) =>
+    change(stage, state, webhook, (moves) => ({ url: addressOf(webhook, moves + 1) })),
+  activate: (stage, { webhook, active }, state) =>
+    change(stage, state, webhook, () => ({ active })),
+  'delete-webhook': (stage, { webhook }, state) =>
+    onWebhook(state, webhook, ({ id, appId }) =>
+      inTransaction(stage, (tx) => deleteWebhook(tx, appId, id)),
+    ),
+  announce: (stage, { what }, state) =>
+    publish(stage, state, what, what.kind === 'org' ? 'org.created' : 'alliance.created', null),
+  maintenance:
+    ({ database }, { on }) =>
+    async () => {
+      if (on) await enableMaintenance(database, { message: 'soon', expectedEnd: null });
+      else await disableMaintenance(database);
+    },
+  publish: (stage, { name, of, text, amount }, state) =>
+    publish(
+      stage,
+      state,
+      { kind: name.startsWith('resource') ? 'alliance' : 'org', slot: of },
+      name,
+      innerOf(name, text, amount),
+    ),
+  'fan-out':
+    ({ database }) =>
+    async () => {
+      await fanOut(database);
+    },
+  claim:
+    (stage, { worker, room }) =>
+    () =>
+      claimSome(stage, worker, room),
+  record:
+    (stage, { worker, answers }) =>
+    () =>
+      recordSome(stage, worker, answers),
+  'recover-leases':
+    ({ database }) =>
+    async () => {
+      await recoverLeases(database, backoff, deactivateAfter);
+    },
+  pass:
+    (stage, { ms }, state) =>
+    () =>
+      stage.setClock(state.now + ms),
+  redeliver: (stage, command, state) =>
+    onChosen(command, state, ({ appId, webhookId, deliveryId, chosen }) =>
+      inTransaction(stage, async (tx) => {
+        await redeliver(tx, appId, webhookId, deliveryId);
+        return { chosen };
+      }),
+    ),
+  recover: (stage, { webhook }, state) =>
+    onWebhook(state, webhook, ({ id, appId }) =>
+      inTransaction(stage, async (tx) => ({
+        count: await recover(tx, appId, id, new Date('2026-01-01')),
+      })),
+    ),
+  'read-delivery': (stage, command, state) =>
+    onChosen(command, state, ({ appId, webhookId, deliveryId, chosen }) => async () => {
+      await requireWebhook(stage.database, appId, webhookId);
+      const { body } = await readDelivery(stage.database, appId, webhookId, deliveryId);
+      return { chosen, body };
+    }),
+  pull: ({ database }, { app, limit, event }, state) =>
+    withId(state.apps.get(app), ({ id, key }) => async () => {
+      const after = state.readers.get(key)?.cursor ?? null;
+      const { events, nextCursor, hasMore } = await pullEvents(database, id, {
+        after,
+        limit,
+        event,
+      });
+      const ids = events.map((one) => one.id);
+      return { page: { ids, data: events.map(({ data }) => data), nextCursor, hasMore } };
+    }),
+};
+
+function inTransaction(stage: Stage, work: (tx: Transaction) => Promise<unknown>) {
+  return async (): Promise<Found> => {
+    const result = await stage.database.transaction().execute(work);
+    return typeof result === 'object' ? (result as Found) : undefined;
+  };
+}
+
+function withId<T extends { id: string }, R>(found: T | undefined, act: (found: T) => R): R | null {
+  return found ? act(found) : null;
+}
+
+function withSubject<R>(state: State, place: Place, act: (subject: Subject) => R): R | null {
+  const kind = place.kind === 'org' ? 'organization' : 'alliance';
+  return withId(subjectAt(state, place), ({ id }) => act({ kind, id }));
+}
+
+function onWebhook<R>(
+  state: State,
+  slot: number,
+  act: (webhook: { id: string; appId: string; moves: number }) => R,
+): R | null {
+  return withId(state.webhooks.get(slot), ({ id, app, moves }) => {
+    const owner = [...state.apps.values()].find(({ key }) => key === app);
+    return act({ id, moves, appId: owner?.id ?? '' });
+  });
+}
+
+function change(
+  stage: Stage,
+  state: State,
+  slot: number,
+  changes: (moves: number) => WebhookChanges,
+) {
+  return onWebhook(state, slot, ({ id, appId, moves }) =>
+    inTransaction(stage, (tx) => updateWebhook(tx, appId, id, changes(moves), guard)),
+  );
+}
+
+function publish(stage: Stage, state: State, { kind, slot }: Place, name: string, data: unknown) {
+  const slug = slugOf(kind, slot);
+  return withId(subjectAt(state, { kind, slot }), () =>
+    inTransaction(stage, (tx) =>
+      publishEvent(tx, {
+        name,
+        data,
+        publicUrl,
+        org: kind === 'org' ? slug : null,
+        alliance: kind === 'alliance' ? slug : null,
+      }),
+    ),
+  );
+}
+
+type Chosen = { chosen: string; appId: string; webhookId: string; deliveryId: string };
+
+/** The delivery that `nth` means among those that the webhook has. */
+function chosenOf(command: Command, state: State): Chosen | null {
+  if (command.do !== 'redeliver' && command.do !== 'read-delivery') return null;
+  return onWebhook(state, command.webhook, ({ id, appId }) => {
+    const key = state.webhooks.get(command.webhook)?.key;
+    const all = [...state.deliveries].filter(([, { webhook }]) => webhook === key);
+    const [chosen, delivery] = all[command.nth % all.length] ?? [];
+    return chosen === undefined
+      ? null
+      : { chosen, appId, webhookId: id, deliveryId: delivery?.id ?? '' };
+  });
+}
+
+function onChosen(
+  command: Command,
+  state: State,
+  act: (chosen: Chosen) => () => Promise<Found>,
+): (() => Promise<Found>) | null {
+  const chosen = chosenOf(command, state);
+  return chosen && act(chosen);
+}

@@ -1,0 +1,47 @@
+/** Puts what stands at the opening of a history into the tables, in one round trip. */
+import { sql } from '../../src/database/database.ts';
+import { addressOf, nameOf, personOf, privateWord, slugOf } from './naming.ts';
+import type { Stage } from './stage.ts';
+import type { State } from './state.ts';
+
+export async function seed(stage: Stage, state: State): Promise<void> {
+  await sql.raw([...statements(state, stage)].join(';\n')).execute(stage.database);
+}
+
+function* statements(state: State, { secretBox }: Stage): Generator<string> {
+  for (const [slot, { id, version }] of state.alliances)
+    yield `insert into alliances (id, slug, name, name_sort, search_text)
+      values ('${id}', '${slugOf('alliance', slot)}', '${nameOf(slot, version)}', '', '')`;
+  for (const [slot, { id, version, listed, alliance }] of state.orgs)
+    yield `insert into orgs (id, slug, name, name_sort, search_text, listed, alliance_id, notes)
+      values ('${id}', '${slugOf('org', slot)}', '${nameOf(slot, version)}', '', '', ${listed},
+        ${idOf(state.alliances, alliance)}, '${privateWord}')`;
+  for (const { id, owner } of state.apps.values())
+    yield `insert into apps (id, name, owner_email) values ('${id}', 'App', '${personOf(owner)}')`;
+  for (const role of state.roles) {
+    const [subject, person] = role.split('/');
+    const [table, column, found] = storage(state, subject ?? '');
+    yield `insert into ${table} (${column}, email) values (${found}, '${personOf(Number(person))}')`;
+  }
+  for (const [app, { subject }] of state.bindings) {
+    const [, column, found] = storage(state, subject);
+    const owner = [...state.apps.values()].find(({ key }) => key === app);
+    yield `insert into bindings (app_id, owner_email, ${column})
+      values (${idOf(state.apps, app)}, '${personOf(owner?.owner ?? 0)}', ${found})`;
+  }
+  for (const [slot, { id, app, events }] of state.webhooks)
+    yield `insert into webhooks (id, app_id, url, events, secret)
+      values ('${id}', ${idOf(state.apps, app)}, '${addressOf(slot, 0)}',
+        ${events ? `'{${events.join()}}'` : 'null'}, '\\x${secretBox.seal('whsec_c2VjcmV0', id).toString('hex')}')`;
+}
+
+function storage(state: State, subject: string): [string, string, string] {
+  return subject.startsWith('org-')
+    ? ['org_managers', 'org_id', idOf(state.orgs, subject)]
+    : ['alliance_managers', 'alliance_id', idOf(state.alliances, subject)];
+}
+
+function idOf(things: Map<number, { key: string; id: string }>, key: string | null): string {
+  const found = [...things.values()].find((thing) => thing.key === key);
+  return found ? `'${found.id}'` : 'null';
+}

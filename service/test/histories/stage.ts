@@ -1,0 +1,95 @@
+/** A database of its own in which one history after another takes place, with a clock that the history moves. */
+import { randomBytes } from 'node:crypto';
+import { sql } from '../../src/database/database.ts';
+import { createSecretBox, type SecretBox } from '../../src/webhooks/secrets.ts';
+import { openTestDatabase, type TestDatabase } from '../support/database.ts';
+import type { Handed, Snapshot } from './observation.ts';
+
+export type Stage = TestDatabase & {
+  secretBox: SecretBox;
+  /** What each of two workers has claimed and not recorded. */
+  workers: [Handed[], Handed[]];
+  webhookOf: Map<string, string>;
+  setClock(ms: number): Promise<void>;
+  /** Deletes all that the last history left. */
+  clear(): Promise<void>;
+  snapshot(): Promise<Snapshot>;
+  /** Makes the rule for who may have an event another one, in this database alone. */
+  changeRule(from: RegExp, to: string): Promise<void>;
+};
+
+/** Without `ownClock` time is the database's, as a worker that runs by itself needs it. */
+export async function openStage({ ownClock = true } = {}): Promise<Stage> {
+  const opened = await openTestDatabase();
+  const { database } = opened;
+  // Planning looks at every partition; a history needs today's, and tomorrow's where it runs past midnight.
+  if (ownClock) await sql.raw(pruning).execute(database);
+  if (ownClock) await sql.raw(clock).execute(database);
+  const { rows: tables } = await sql<{ statements: string }>`${sql.raw(emptyTables)}`.execute(
+    database,
+  );
+  const clearing = tables[0]?.statements ?? '';
+  const stage: Stage = {
+    ...opened,
+    secretBox: createSecretBox([randomBytes(32)]),
+    workers: [[], []],
+    webhookOf: new Map(),
+    async setClock(ms) {
+      await sql`update orgdir.history_clock set at = ${new Date(ms)}`.execute(database);
+    },
+    async clear() {
+      stage.workers = [[], []];
+      stage.webhookOf.clear();
+      await sql.raw(clearing).execute(database);
+    },
+    async snapshot() {
+      const { rows } = await sql<Snapshot>`${sql.raw(everything)}`.execute(database);
+      const [row] = rows;
+      if (!row) throw new Error('nothing was read');
+      for (const event of row.events) event.createdAt = new Date(event.createdAt).toISOString();
+      return row;
+    },
+    async changeRule(from, to) {
+      const { rows: rules } = await sql<{ text: string }>`
+        select pg_get_functiondef(oid) as text from pg_proc
+        where pronamespace = 'orgdir'::regnamespace and proname in ('may_receive', 'app_may_receive')
+      `.execute(database);
+      const changed = rules.filter(({ text }) => from.test(text));
+      if (changed.length === 0) throw new Error(`no rule has ${from}`);
+      for (const { text } of changed) await sql.raw(text.replace(from, to)).execute(database);
+    },
+  };
+  return stage;
+}
+
+/** Every table that is empty before the first history, in one round trip. Foreign keys cascade, so the order is no matter. */
+const emptyTables = `
+  select string_agg('delete from ' || c.oid::regclass, ';') as statements from pg_class c
+  where relnamespace = 'orgdir'::regnamespace and relkind in ('r', 'p') and not relispartition
+    and (xpath('/row/empty/text()', query_to_xml(format('select not exists (select from %s) as empty', c.oid::regclass), true, true, '')))[1]::text = 'true'
+`;
+
+const clock = `
+  create table orgdir.history_clock as select now() as at;
+  create or replace function orgdir.queue_now() returns timestamptz language sql volatile
+    as $$ select at from orgdir.history_clock $$`;
+
+const pruning = `do $$ declare partition regclass; begin
+  for partition in select inhrelid from pg_inherits join pg_class c on c.oid = inhrelid
+    where c.relkind = 'r' and right(c.relname, 8) not in
+      (select to_char(now() at time zone 'utc' + n * interval '1 day', 'YYYYMMDD') from generate_series(0, 1) n)
+  loop execute 'drop table ' || partition; end loop; end $$`;
+
+const everything = `
+  select
+    (select coalesce(json_agg(json_build_object('id', id, 'name', name, 'subjectId', coalesce(org_id, alliance_id),
+       'position', position, 'createdAt', created_at, 'data', data)), '[]') from events) as events,
+    (select coalesce(json_agg(json_build_object('id', id, 'url', url, 'active', active,
+       'exhausted', exhausted_in_a_row)), '[]') from webhooks) as webhooks,
+    (select coalesce(json_agg(each.*), '[]') from (
+       select id, event_id as "eventId", webhook_id as "webhookId", 'pending' as status, null as "cancelledBy",
+         attempt_count as count, lease_token as "leaseToken" from pending_deliveries
+       union all
+       select id, event_id, webhook_id, status, cancelled_by, attempt_count, null from deliveries
+     ) each) as deliveries
+`;

@@ -1,0 +1,126 @@
+/** What the model knows: plain data, so that it can be copied when two things happen at once. */
+import type { Name } from './commands.ts';
+
+type Org = {
+  key: string;
+  id: string;
+  version: number;
+  listed: boolean;
+  everListed: boolean;
+  alliance: string | null;
+};
+type Alliance = { key: string; id: string; version: number; disbanded: boolean };
+type App = { key: string; id: string; owner: number };
+type Webhook = {
+  key: string;
+  id: string;
+  app: string;
+  /** How often its address changed. */
+  moves: number;
+  events: Name[] | null;
+  active: boolean;
+  /** Deliveries exhausted in a row. */
+  exhausted: number;
+};
+export type Event = {
+  /** When it was recorded, in the order of all that happened. */
+  at: number;
+  name: Name;
+  /** The organisation or alliance, by key; null: the installation. */
+  subject: string | null;
+  /** What its data must say, or what of it must be found in it. */
+  expected: Expected;
+  /** As the outbox has it; null until it was seen there. */
+  stored: { id: string; createdAt: string; data: string } | null;
+  /** Its place in the order of fan-out; null while it waits. */
+  position: number | null;
+};
+export type Expected = { exactly: string } | { fields: Record<string, unknown> };
+export type Status = 'pending' | 'succeeded' | 'failed' | 'cancelled';
+export type Delivery = {
+  event: number;
+  webhook: string;
+  app: string;
+  id: string | null;
+  status: Status;
+  cancelledBy: 'deactivation' | 'permission' | 'deletion' | null;
+  /** Earliest and latest time at which it may be due: chance has a say. */
+  due: { from: number; to: number };
+  /** Attempts of this cycle and of all. */
+  cycle: number;
+  count: number;
+  lease: { token: string; until: number } | null;
+};
+
+export type State = {
+  /** Of the queue's clock. */
+  now: number;
+  /** Counts what happened. */
+  tick: number;
+  /** How many of each thing there have been: one that comes back under the same number is another. */
+  generations: Map<string, number>;
+  orgs: Map<number, Org>;
+  alliances: Map<number, Alliance>;
+  apps: Map<number, App>;
+  webhooks: Map<number, Webhook>;
+  /** `subject/person`. */
+  roles: Set<string>;
+  /** By app: the subject, and since when. */
+  bindings: Map<string, { subject: string; at: number }>;
+  maintenance: boolean;
+  events: Event[];
+  /** Events in the order of fan-out. */
+  fannedOut: number[];
+  /** By event and webhook. */
+  deliveries: Map<string, Delivery>;
+  /** How far each app has read, and the cursor that says so. */
+  readers: Map<string, { upTo: number; cursor: string | null }>;
+};
+
+/** The model and the service disagree. */
+export class Disagreement extends Error {
+  override readonly name = 'Disagreement';
+}
+
+/** What the service must refuse. */
+class Refusal extends Error {}
+
+/** Ends a rule where the service must refuse. */
+export function requireThat(condition: unknown): asserts condition {
+  if (!condition) throw new Refusal();
+}
+
+/** Whether what a rule threw says that the service must refuse. */
+export function isRefusal(error: unknown): boolean {
+  return error instanceof Refusal;
+}
+
+export function emptyState(now: number): State {
+  return {
+    now,
+    tick: 0,
+    generations: new Map(),
+    orgs: new Map(),
+    alliances: new Map(),
+    apps: new Map(),
+    webhooks: new Map(),
+    roles: new Set(),
+    bindings: new Map(),
+    maintenance: false,
+    events: [],
+    fannedOut: [],
+    deliveries: new Map(),
+    readers: new Map(),
+  };
+}
+
+/** A new key for what a number stands for now. */
+export function newKey(state: State, name: string): string {
+  const generation = (state.generations.get(name) ?? 0) + 1;
+  state.generations.set(name, generation);
+  return `${name}.${generation}`;
+}
+
+export function webhookByKey(state: State, key: string): Webhook | undefined {
+  return [...state.webhooks.values()].find((webhook) => webhook.key === key);
+}
