@@ -31,14 +31,17 @@ export async function globalSetup(): Promise<void> {
   await makeTemplate();
 }
 
+/** Called a second time where the run is interrupted. */
 export async function globalTeardown(): Promise<void> {
+  const leaving = caretaker;
+  caretaker = undefined;
+  if (!leaving) return;
   const lines = table(readCounts(folder));
   console.log(
     `\n${lines.join('\n')}\nRandom moments: ${seedVariable}=${process.env[seedVariable]}`,
   );
-  if (!caretaker) return;
-  const ended = once(caretaker, 'exit');
-  caretaker.stdin?.end();
+  const ended = once(leaving, 'exit');
+  leaving.stdin?.end();
   await ended;
 }
 
