@@ -54,7 +54,10 @@ export async function startSmtpServer(behaviour: SmtpBehaviour = {}): Promise<Sm
     onRcptTo: ({ address }, _session, callback) =>
       callback(refusal(behaviour.refuseRecipient?.(address) ?? null)),
     async onData(stream, { envelope, secure, user }, callback) {
-      const { headers, text } = parse(String(await buffer(stream)));
+      const bytes = await buffer(stream).catch(() => null);
+      // Whoever hung up in the middle is told nothing.
+      if (bytes === null) return;
+      const { headers, text } = parse(String(bytes));
       const from = envelope.mailFrom ? envelope.mailFrom.address : '';
       const to = envelope.rcptTo.map(({ address }) => address);
       mails.push({ from, to, headers, text, secure, user });
