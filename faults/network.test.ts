@@ -26,7 +26,7 @@ scenario('connections cut, 5 times', {}, async (world) => {
   });
 });
 
-scenario('connections stalled past the lease', { interrupts: true }, async (world) => {
+scenario('connections stalled past the lease', {}, async (world) => {
   await behindProxy(world, async (proxy, url) => {
     const worker = world.startWorker(url);
     await worker.started;
