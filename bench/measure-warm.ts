@@ -2,8 +2,8 @@
  * How many requests a second the service answers, as a share of what a bare server reaches that sends the
  * same bytes: short rounds of the one and of the other in turn, so that both see the same machine.
  */
-import { readFile } from 'node:fs/promises';
 import type { Answer } from './bare-server.ts';
+import { cpuMs } from './cpu-time.ts';
 import { quantile, type Figure } from './figure.ts';
 import type { Client } from './http-client.ts';
 import type { LoadOrder, LoadResult } from './load.ts';
@@ -84,6 +84,7 @@ async function round(
   server: Started,
   order: Omit<LoadOrder, 'port'>,
 ): Promise<Rate> {
+  // A server that was not busy was not measured, its client was.
   const before = await cpuMs(server.pid);
   const result = await load.ask<LoadResult>({ ...order, port: server.port });
   if (result.fault !== null) throw new Error(result.fault);
@@ -92,15 +93,6 @@ async function round(
     perSecond: (result.answers * 1000) / result.elapsedMs,
     busy: before === null || after === null ? null : (after - before) / result.elapsedMs,
   };
-}
-
-/** What the process has used of its core: a server that was not busy was not measured, its client was. Linux only. */
-async function cpuMs(pid: number): Promise<number | null> {
-  const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => null);
-  if (text === null) return null;
-  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
-  // User and system time, in hundredths of a second.
-  return (Number(fields[11]) + Number(fields[12])) * 10;
 }
 
 function etagOf({ rawHeaders }: Answer): string {

@@ -107,7 +107,7 @@ table bindings
   owner_email text collate C not null
   org_id uuid
   alliance_id uuid
-  created_at timestamp(3) with time zone not null default now()
+  created_at timestamp with time zone not null default now()
   bindings_alliance_id_owner_email_fkey: FOREIGN KEY (alliance_id, owner_email) REFERENCES alliance_managers(alliance_id, email) ON DELETE CASCADE
   bindings_app_id_owner_email_fkey: FOREIGN KEY (app_id, owner_email) REFERENCES apps(id, owner_email) ON DELETE CASCADE
   bindings_check: CHECK ((num_nonnulls(org_id, alliance_id) = 1))
@@ -189,7 +189,7 @@ table events partition by RANGE (id)
   org_id uuid
   alliance_id uuid
   data text not null
-  created_at timestamp(3) with time zone not null default clock_timestamp()
+  created_at timestamp with time zone not null default clock_timestamp()
   position bigint
   events_audience_check: CHECK ((audience = ANY (ARRAY['global'::text, 'organization'::text, 'alliance'::text, 'webhook'::text])))
   events_check: CHECK (((audience <> 'organization'::text) OR ((org_id IS NOT NULL) AND (alliance_id IS NULL))))
@@ -352,13 +352,14 @@ table pending_deliveries
   lease_token uuid
   leased_at timestamp(3) with time zone
   created_at timestamp(3) with time zone not null default clock_timestamp()
+  failing boolean not null default false
   pending_deliveries_check: CHECK ((attempt_count >= cycle_attempts))
   pending_deliveries_check1: CHECK ((num_nonnulls(lease_token, leased_at) = ANY (ARRAY[0, 2])))
   pending_deliveries_cycle_attempts_check: CHECK (((cycle_attempts >= 0) AND (cycle_attempts <= 6)))
   pending_deliveries_pkey: PRIMARY KEY (id)
   pending_deliveries_trigger_check: CHECK ((trigger = ANY (ARRAY['event'::text, 'test'::text, 'redelivery'::text])))
   CREATE INDEX pending_deliveries_by_webhook ON orgdir.pending_deliveries USING btree (webhook_id, due_at)
-  CREATE INDEX pending_deliveries_due ON orgdir.pending_deliveries USING btree (due_at)
+  CREATE INDEX pending_deliveries_due ON orgdir.pending_deliveries USING btree (failing, due_at)
 
 table revisions
   scope text not null
@@ -520,6 +521,14 @@ begin
     end loop;
   end loop;
 end $function$
+
+CREATE OR REPLACE FUNCTION orgdir.is_failing(last_success_at timestamp with time zone, last_failure_at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+  select coalesce(last_failure_at > coalesce(last_success_at, '-infinity'), false)
+$function$
 
 CREATE OR REPLACE FUNCTION orgdir.keep_search()
  RETURNS trigger

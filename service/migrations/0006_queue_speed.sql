@@ -19,11 +19,24 @@ select lease_token, array[id], leased_until from pending_deliveries where lease_
 
 alter table pending_deliveries
   drop column leased_until,
+  -- whether its webhook's last attempt had failed when this was queued, or has since: such deliveries wait in a line
+  -- of their own, where they keep nobody else waiting
+  add column failing boolean not null default false,
   add check (num_nonnulls(lease_token, leased_at) in (0, 2)),
   -- room in each page for the row that a claim writes
   set (fillfactor = 50);
-create index pending_deliveries_due on pending_deliveries (due_at);
+create index pending_deliveries_due on pending_deliveries (failing, due_at);
 create index pending_deliveries_by_webhook on pending_deliveries (webhook_id, due_at);
+
+-- To the microsecond: what happened just before an app was bound is not for it, and what happened just after is.
+alter table events alter column created_at type timestamptz;
+alter table bindings alter column created_at type timestamptz;
+
+-- Whether a webhook's last attempt failed.
+create function is_failing(last_success_at timestamptz, last_failure_at timestamptz)
+returns boolean language sql immutable parallel safe as $$
+  select coalesce(last_failure_at > coalesce(last_success_at, '-infinity'), false)
+$$;
 
 -- The one rule for who may have an event, for fan-out, for every attempt, and for reading what was sent. It looks
 -- nothing up, so that PostgreSQL writes it into the statement that asks: a call for each delivery would cost more than

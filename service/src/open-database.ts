@@ -4,6 +4,7 @@ import type { Config } from './config.ts';
 import {
   openClient,
   openDatabase,
+  shortTransactions,
   type ConnectionSettings,
   type Database,
 } from './database/database.ts';
@@ -42,7 +43,9 @@ export async function openConfiguredDatabase(
     await server?.close();
     throw server ? error : explain(error);
   }
-  const database = openDatabase(connection, { applicationName });
+  // A command may wait in its transaction for a file that somebody types.
+  const settings = options.purpose === 'service' ? shortTransactions : {};
+  const database = openDatabase(connection, { applicationName, settings });
   let closing: Promise<void> | undefined;
   return {
     database,

@@ -250,12 +250,12 @@ test('what was not sent because its secret cannot be read is put back, and no at
     await sql`update pending_deliveries set due_at = now()`.execute(database);
     const { deliveries } = await claimAll();
     assert.deepEqual([deliveries[0]?.number, deliveries[0]?.cycleAttempt], [1, 1]);
-    const put = outcome(deliveries[0] as Deliverable, 200, { kind: 'postponed', waitMs: 1 });
-    await recordAttempts(database, [{ ...put, statusCode: null }], {
+    const unsent = outcome(deliveries[0] as Deliverable, 200, { kind: 'postponed', waitMs: 1 });
+    await recordAttempts(database, [{ ...unsent, statusCode: null }], {
       deactivateAfter,
-      endedLeases: [put.leaseToken],
+      endedLeases: [unsent.leaseToken],
     });
-    assert.deepEqual(await attemptsOf(put.deliveryId), []);
+    assert.deepEqual(await attemptsOf(unsent.deliveryId), []);
   }
 });
 
@@ -293,6 +293,50 @@ test('a lease that ran out is an interrupted attempt; the worker that wakes too 
   }>`select count(*) from pending_deliveries where id = ${frozen.id}`.execute(database);
   assert.equal(rows[0]?.count, 1, 'the delivery goes on');
 });
+
+test('a late attempt and the one that took its place are told apart in one batch', async () => {
+  await clear();
+  await register();
+  await publish();
+  await fanOut(database);
+  const [late] = (await claimAll({ leaseMs: 0 })).deliveries;
+  await recoverLeases(database, backoff, deactivateAfter);
+  await sql`update pending_deliveries set due_at = now()`.execute(database);
+  const [fresh] = (await claimAll()).deliveries;
+  assert.ok(late && fresh);
+  await recordAttempts(
+    database,
+    [outcome(late, 500, { kind: 'retry', waitMs: 1 }), outcome(fresh, 200, { kind: 'succeeded' })],
+    noLease,
+  );
+  assert.deepEqual(await attemptsOf(fresh.id), [
+    { number: 1, error: 'interrupted' },
+    { number: 2, error: null },
+  ]);
+});
+
+for (const [name, codes, after, expected] of [
+  ['a final 410 deactivates', [410, 200], 5, 'gone'],
+  ['enough exhausted deliveries in a row deactivate', [500, 500, 200], 2, 'failing'],
+  ['enough of them after a success deactivate', [500, 200, 500, 500, 200], 2, 'failing'],
+  ['too few in a row do not', [500, 200, 500, 200], 2, null],
+] as const) {
+  test(`${name}, whatever follows in the same batch`, async () => {
+    await clear();
+    const webhook = await register();
+    for (const _ of codes) await publish();
+    await fanOut(database);
+    const { deliveries } = await claimAll();
+    const attempts = deliveries.map((delivery, index) =>
+      outcome(delivery, codes[index] ?? 0, {
+        kind: codes[index] === 200 ? 'succeeded' : 'failed',
+      }),
+    );
+    await recordAttempts(database, attempts, { deactivateAfter: after, endedLeases: [] });
+    const { body } = await service.call(`/webhooks/${webhook}`);
+    assert.equal(body.data.deactivatedReason, expected);
+  });
+}
 
 test('crashes never lead to a seventh attempt, and count for no deactivation', async () => {
   await clear();

@@ -37,6 +37,9 @@ export type DatabaseOptions = {
   settings?: Record<string, string>;
 };
 
+/** For what serves: a process that froze between two statements must not keep its locks for as long as it is frozen. */
+export const shortTransactions = { idle_in_transaction_session_timeout: '5000' };
+
 /** Opens a pool. Nothing is connected before the first statement. Close it with `destroy()`. */
 export function openDatabase(connection: ConnectionSettings, options: DatabaseOptions): Database {
   const pool = new pg.Pool({

@@ -38,6 +38,8 @@ export const claimMax = 128;
 const webhooksPerClaim = 128;
 /** How far a claim by time looks: past webhooks with their share under way, but not through a whole backlog. */
 const windowMax = 512;
+/** The same, in the line of webhooks whose last attempt failed. */
+const failingWindowMax = 128;
 
 export async function claim(database: Database, options: ClaimOptions): Promise<Claim> {
   const take = Math.min(options.room.total, claimMax);
@@ -51,24 +53,28 @@ export async function claim(database: Database, options: ClaimOptions): Promise<
       select * from unnest(${busy.map(([id]) => id)}::uuid[], ${busy.map(([, n]) => n)}::int[]) as b(webhook_id, n)
     ),
     ${head},
+    placed as (
+      select h.*, coalesce(b.n, 0) + row_number() over (partition by h.webhook_id order by h.due_at) as place
+      from head h left join busy b on b.webhook_id = h.webhook_id
+    ),
     chosen as materialized (
       select id from (
-        select h.id, h.due_at,
-          coalesce(b.n, 0) + row_number() over (partition by h.webhook_id order by h.due_at) as place
-        from head h left join busy b on b.webhook_id = h.webhook_id
-      ) placed
-      where place <= ${options.room.perWebhook}::int
-      order by due_at limit ${take}
+        select id, failing, row_number() over (partition by failing order by due_at) as turn
+        from placed where place <= ${options.room.perWebhook}::int
+      ) in_line
+      where not failing or turn <= ${options.room.failing}::int
+      -- Those of failing webhooks have every eighth turn, or all where nobody else waits.
+      order by case when failing then turn * 8 else turn end limit ${take}
     ),
     locked as materialized (
       select p.* from chosen cross join lateral (
-        select id, webhook_id, event_id, due_at from pending_deliveries
+        select id, webhook_id, event_id from pending_deliveries
         where id = chosen.id and lease_token is null for update skip locked
       ) p
     ),
     -- A limit in each look-up keeps it one: whole tables are not joined for a hundred rows, whatever the statistics say.
     checked as materialized (
-      select l.id, l.event_id, l.due_at, w.url, w.secret, w.previous_secret, w.failing, e.created_at,
+      select l.id, w.url, w.secret, w.previous_secret, e.created_at,
         coalesce(w.active and may_receive(e.audience, e.org_id, e.alliance_id, e.created_at, e.org_listed,
           w.bound_org, w.bound_alliance, w.bound_at), false) as allowed,
         case when w.active is null then 'deletion' when w.active then 'permission' else 'deactivation' end as cancelled_by
@@ -76,7 +82,6 @@ export async function claim(database: Database, options: ClaimOptions): Promise<
       left join lateral (
         select w.active, w.url, w.secret,
           case when w.previous_secret_expires_at > now() then w.previous_secret end as previous_secret,
-          w.last_failure_at is not null and w.last_failure_at > coalesce(w.last_success_at, '-infinity') as failing,
           b.org_id as bound_org, b.alliance_id as bound_alliance, b.created_at as bound_at
         from webhooks w left join bindings b on b.app_id = w.app_id where w.id = l.webhook_id limit 1
       ) w on true
@@ -89,12 +94,9 @@ export async function claim(database: Database, options: ClaimOptions): Promise<
       update pending_deliveries p
       set lease_token = ${token}, leased_at = (select now from clock),
         cycle_attempts = p.cycle_attempts + 1, attempt_count = p.attempt_count + 1
-      from (
-        select *, row_number() over (partition by failing order by due_at) as slot from checked where allowed
-      ) c
-      where p.id = c.id and (not c.failing or c.slot <= ${options.room.failing}::int)
-      returning p.id, p.webhook_id, p.event_id, p.event, p.trigger, p.attempt_count, p.cycle_attempts,
-        c.url, c.secret, c.previous_secret, c.failing, c.created_at
+      from checked c where p.id = c.id and c.allowed
+      returning p.id, p.webhook_id, p.event_id, p.event, p.trigger, p.attempt_count, p.cycle_attempts, p.failing,
+        c.url, c.secret, c.previous_secret, c.created_at
     ),
     lease as (
       insert into leases (token, delivery_ids, leased_until)
@@ -117,33 +119,45 @@ export async function claim(database: Database, options: ClaimOptions): Promise<
       case when row_number() over (partition by l.event_id order by l.id) = 1
         then (select data from events e where e.id = l.event_id) end as data
     from (
-      select (select count(*) from cancelled) as cancelled, (select seen from look) as seen, (select last from look) as last,
-        (select extract(epoch from min(due_at) - (select now from clock))::float8 * 1000
-         from pending_deliveries where due_at > (select now from clock)) as "nextDueMs"
+      select (select count(*) from cancelled) as cancelled, look.*,
+        extract(epoch from least(
+          (select min(due_at) from pending_deliveries where not failing and due_at > (select now from clock)),
+          (select min(due_at) from pending_deliveries where failing and due_at > (select now from clock))
+        ) - (select now from clock))::float8 * 1000 as "nextDueMs"
+      from look
     ) round left join leased l on true
   `.execute(database);
-  return read(rows, token, options);
+  return read(rows, token);
 }
 
-type Row = Omit<Deliverable, 'leaseToken' | 'data'> & {
+type Row = Omit<Deliverable, 'id' | 'leaseToken' | 'data'> & {
+  /** Null in the one row of a claim that found nothing. */
   id: string | null;
   data: string | null;
   eventId: string;
   cancelled: number;
-  seen: number;
+  complete: boolean;
   last: string | null;
   nextDueMs: number | null;
 };
 
-/** `head`: what may be chosen from; `look`: how far it was looked. */
+/** `head`: what may be chosen from; `look`: whether that was all that is due. */
 function byTime() {
   return sql`
     head as materialized (
-      select id, webhook_id, due_at from pending_deliveries
-      where due_at <= (select now from clock) and lease_token is null
-      order by due_at limit ${sql.lit(windowMax)}
+      (select id, webhook_id, due_at, failing from pending_deliveries
+       where not failing and due_at <= (select now from clock) and lease_token is null
+       order by due_at limit ${sql.lit(windowMax)})
+      union all
+      (select id, webhook_id, due_at, failing from pending_deliveries
+       where failing and due_at <= (select now from clock) and lease_token is null
+       order by due_at limit ${sql.lit(failingWindowMax)})
     ),
-    look as (select count(*) as seen, null::uuid as last from head)`;
+    look as (
+      select count(*) filter (where not failing) < ${sql.lit(windowMax)}
+        and count(*) filter (where failing) < ${sql.lit(failingWindowMax)} as complete, null::uuid as last
+      from head
+    )`;
 }
 
 function byWebhook(cursor: string) {
@@ -160,30 +174,38 @@ function byWebhook(cursor: string) {
       where c.n < ${sql.lit(webhooksPerClaim)}
     ),
     head as materialized (
-      select d.id, c.webhook_id, d.due_at
+      select d.id, c.webhook_id, d.due_at, d.failing
       from candidates c left join busy on busy.webhook_id = c.webhook_id
       cross join lateral (
-        select p.id, p.due_at from pending_deliveries p
+        select p.id, p.due_at, p.failing from pending_deliveries p
         where p.webhook_id = c.webhook_id and p.lease_token is null and p.due_at <= (select now from clock)
         order by p.due_at limit greatest(${sql.lit(inFlightPerWebhookMax)} - coalesce(busy.n, 0), 0)
       ) d
     ),
-    look as (select count(*) as seen, (array_agg(webhook_id order by n desc))[1] as last from candidates)`;
+    look as (
+      select count(*) < ${sql.lit(webhooksPerClaim)} as complete, (array_agg(webhook_id order by n desc))[1] as last
+      from candidates
+    )`;
 }
 
-function read(rows: Row[], leaseToken: string, { cursor }: ClaimOptions): Claim {
+function read(rows: Row[], leaseToken: string): Claim {
   const [first] = rows;
   if (!first) throw new Error('a claim says at least what it saw');
-  const data = new Map<string, string>();
-  for (const row of rows) if (row.data !== null) data.set(row.eventId, row.data);
-  const complete = first.seen < (cursor === null ? windowMax : webhooksPerClaim);
   return {
-    deliveries: rows
-      .filter((row) => row.id !== null)
-      .map((row) => ({ ...row, leaseToken, data: data.get(row.eventId) ?? '' })),
+    deliveries: first.id === null ? [] : toDeliverables(rows, leaseToken),
     cancelled: first.cancelled,
-    complete,
-    nextCursor: complete ? null : first.last,
+    complete: first.complete,
+    nextCursor: first.complete ? null : first.last,
     nextDueMs: first.nextDueMs,
   };
+}
+
+function toDeliverables(rows: Row[], leaseToken: string): Deliverable[] {
+  const data = new Map<string, string>();
+  for (const row of rows) if (row.data !== null) data.set(row.eventId, row.data);
+  // The rows are this statement's own: each becomes what it is for.
+  return rows.map(
+    (row) =>
+      Object.assign(row, { leaseToken, data: data.get(row.eventId) ?? '' }) as Row & Deliverable,
+  );
 }

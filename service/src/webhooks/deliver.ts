@@ -34,7 +34,7 @@ export type Deliverable = {
   url: string;
   secret: Buffer;
   previousSecret: Buffer | null;
-  /** Whether the webhook's last attempt failed. */
+  /** Whether it waited in the line of webhooks whose last attempt failed. */
   failing: boolean;
   eventCreatedAt: Date;
   data: string;

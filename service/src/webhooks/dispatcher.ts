@@ -23,6 +23,8 @@ export type Dispatcher = {
 
 /** Without a notification, work is found after this long. */
 export const pollMs = 1_000;
+/** After a look at some webhooks that found nothing: it costs some milliseconds, and attempts that end ask all the time. */
+const walkPauseMs = 25;
 
 export function createDispatcher(dependencies: DispatcherDependencies): Dispatcher {
   const { database, inFlight, webhooks, log, metrics } = dependencies;
@@ -31,21 +33,26 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
   let claiming = true;
   /** Where the next claim by webhooks goes on, so that all get their turn. */
   let nextWebhook = roundStart;
+  let nextWalkAt = 0;
 
   async function claimAll(): Promise<number> {
-    let cursor: string | null = null;
     while (claiming && inFlight.room().total > 0) {
-      const claimed: Claim = await claimSome(cursor);
+      const claimed = await claimSome(null);
       const found = claimed.deliveries.length + claimed.cancelled;
-      if (cursor === null) {
-        if (claimed.complete && found < claimMax) return untilMs(claimed.nextDueMs);
-        // What is due for webhooks that have their share fills the view: others are looked for one by one.
-        if (found === 0) cursor = nextWebhook;
-      } else {
-        nextWebhook = claimed.nextCursor ?? roundStart;
-        if (claimed.nextCursor === null) break;
-        cursor = claimed.nextCursor;
-      }
+      if (claimed.complete && found < claimMax) return untilMs(claimed.nextDueMs);
+      // What is due for webhooks that have their share fills the view: others are looked for one by one.
+      if (found === 0) return walk();
+    }
+    return pollMs;
+  }
+
+  async function walk(): Promise<number> {
+    while (claiming && inFlight.room().total > 0) {
+      const waitMs = nextWalkAt - performance.now();
+      if (waitMs > 0) return Math.ceil(waitMs);
+      const { deliveries, cancelled, nextCursor } = await claimSome(nextWebhook);
+      nextWebhook = nextCursor ?? roundStart;
+      if (deliveries.length + cancelled === 0) nextWalkAt = performance.now() + walkPauseMs;
     }
     return pollMs;
   }

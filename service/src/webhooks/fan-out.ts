@@ -39,25 +39,25 @@ export async function fanOut(database: Database): Promise<{ events: number; deli
     ),
     -- Whom it is bound to is found by the binding: an event for two apps does not look at all webhooks.
     addressed as (
-      select e.*, w.id as webhook_id, null::uuid as bound_org, null::uuid as bound_alliance, null::timestamptz as bound_at
+      select e.*, w.id as webhook_id, w.last_failure_at, w.last_success_at, null::uuid as bound_org, null::uuid as bound_alliance, null::timestamptz as bound_at
       from subjects e join webhooks w on w.active and (w.events is null or e.name = any(w.events))
       where e.audience = 'global'
       union all
-      select e.*, w.id, b.org_id, b.alliance_id, b.created_at
+      select e.*, w.id, w.last_failure_at, w.last_success_at, b.org_id, b.alliance_id, b.created_at
       from subjects e
       join bindings b on b.org_id = e.org_id
       join webhooks w on w.app_id = b.app_id and w.active and (w.events is null or e.name = any(w.events))
       where e.audience = 'organization'
       union all
-      select e.*, w.id, b.org_id, b.alliance_id, b.created_at
+      select e.*, w.id, w.last_failure_at, w.last_success_at, b.org_id, b.alliance_id, b.created_at
       from subjects e
       join bindings b on b.alliance_id = e.alliance_id
       join webhooks w on w.app_id = b.app_id and w.active and (w.events is null or e.name = any(w.events))
       where e.audience = 'alliance'
     ),
     created as (
-      insert into pending_deliveries (id, event_id, event, webhook_id, trigger, due_at)
-      select uuid_v7(), a.id, a.name, a.webhook_id, 'event', queue_now()
+      insert into pending_deliveries (id, event_id, event, webhook_id, trigger, due_at, failing)
+      select uuid_v7(), a.id, a.name, a.webhook_id, 'event', queue_now(), is_failing(a.last_success_at, a.last_failure_at)
       from addressed a
       where may_receive(a.audience, a.org_id, a.alliance_id, a.created_at, a.org_listed, a.bound_org, a.bound_alliance, a.bound_at)
       -- Of what falls due in one moment, the older event goes first.

@@ -7,7 +7,7 @@
 export const inFlightPerWebhookMax = 8;
 /** Attempts under way at once in this process: a socket and some tens of kilobytes each. */
 export const inFlightMax = 1024;
-/** Of these for webhooks whose last attempt failed, which is how a dead one is known: half. */
+/** Of these for webhooks whose last attempt failed, which is how a dead one shows: half. */
 const inFlightFailingMax = 512;
 /** The last quarter is for webhooks that have nothing under way: a few that are slow cannot fill the process. */
 const inFlightCrowded = 768;

@@ -35,7 +35,7 @@ export async function recordAttempts(
     const recorded = await store(tx, attempts, endedLeases);
     return settleWebhooks(
       tx,
-      attempts.filter(({ deliveryId }) => recorded.has(deliveryId)),
+      attempts.filter(({ deliveryId, number }) => recorded.has(`${deliveryId} ${number}`)),
       deactivateAfter,
     );
   });
@@ -47,7 +47,7 @@ async function store(
   endedLeases: string[],
 ): Promise<Set<string>> {
   const column = <T>(pick: (attempt: RecordedAttempt) => T) => attempts.map(pick);
-  const { rows } = await sql<{ id: string }>`
+  const { rows } = await sql<{ id: string; number: number }>`
     -- prepared: record
     with given as materialized (
       select * from unnest(
@@ -64,29 +64,37 @@ async function store(
     ended as (
       delete from pending_deliveries p using given g
       where p.id = g.id and p.lease_token = g.token and g.verdict in ('succeeded', 'failed')
-      returning p.id, p.event_id, p.event, p.webhook_id, g.verdict, p.attempt_count, p.created_at
+      returning p.id, g.token, p.event_id, p.event, p.webhook_id, g.verdict, p.attempt_count, p.created_at
     ),
     again as (
       update pending_deliveries p
       set lease_token = null, leased_at = null, due_at = queue_now() + g.wait_ms * interval '1 millisecond',
+        failing = p.failing or (g.verdict = 'retry' and g.error is distinct from 'interrupted'),
         -- What was not sent was no attempt.
         cycle_attempts = p.cycle_attempts - (g.verdict = 'postponed')::int,
         attempt_count = p.attempt_count - (g.verdict = 'postponed')::int
       from given g where p.id = g.id and p.lease_token = g.token and g.verdict in ('retry', 'postponed')
-      returning p.id, g.verdict
+      returning p.id, g.token, g.verdict
     ),
     stored as (
       insert into deliveries (id, event_id, event, webhook_id, status, attempt_count, created_at)
       select id, event_id, event, webhook_id, verdict, attempt_count, created_at from ended
     ),
-    released as (delete from leases where token = any(${endedLeases}::uuid[])),
-    kept as (select id from ended union all select id from again where verdict = 'retry')
+    released as (
+      -- A lease that still holds something stays, whatever its worker believes: it must be found when it has run out.
+      delete from leases l where l.token = any(${endedLeases}::uuid[]) and not exists (
+        select from unnest(l.delivery_ids) as d(id) join pending_deliveries p on p.id = d.id and p.lease_token = l.token
+        where d.id not in (select id from given)
+      )
+    ),
+    -- By token as well: a late attempt and the one that took its place may come in one batch.
+    kept as (select id, token from ended union all select id, token from again where verdict = 'retry')
     insert into attempts (delivery_id, number, trigger, started_at, duration_ms, status_code, error,
       response_headers, response_body)
     select g.id, g.number, g.trigger, g.started_at, g.duration_ms, g.status_code, g.error,
       g.response_headers, g.response_body
-    from given g join kept on kept.id = g.id
-    returning delivery_id as id
+    from given g join kept on kept.id = g.id and kept.token = g.token
+    returning delivery_id as id, number
   `.execute(tx);
-  return new Set(rows.map((row) => row.id));
+  return new Set(rows.map((row) => `${row.id} ${row.number}`));
 }

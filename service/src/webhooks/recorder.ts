@@ -1,6 +1,6 @@
 /** Gathers finished attempts and records them together: the next batch is what came while the last was written. */
 import { setTimeout as wait } from 'node:timers/promises';
-import { isConnectionFault, type Database } from '../database/database.ts';
+import type { Database } from '../database/database.ts';
 import type { Logger } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
 import { recordAttempts, type RecordedAttempt } from './record.ts';
@@ -69,7 +69,7 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
         await store(dependencies, attempts, endedLeases);
         return;
       } catch (error) {
-        if (!isConnectionFault(error)) return writeSingly(attempts, endedLeases, error);
+        if (isRefusal(error)) return writeSingly(attempts, endedLeases, error);
         if (tries >= (stopping ? triesWhileStopping : triesMax)) {
           log.error(
             { attempts: attempts.length, reason: (error as Error).message },
@@ -98,9 +98,7 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
       log.error({ err: cause, deliveryId: only.deliveryId }, 'attempt.not_recorded');
       return;
     }
-    for (const attempt of attempts) await write([attempt], []);
-    // Whatever was not recorded keeps its lease until it runs out, so the leases are left to that.
-    if (endedLeases.length > 0) log.warn({ leases: endedLeases.length }, 'leases.left');
+    for (const attempt of attempts) await write([attempt], endedLeases);
   }
 
   return {
@@ -119,6 +117,12 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
   };
 }
 
+/** What is wrong with an attempt itself (PostgreSQL's classes 22 and 23); a full disk, say, or a deadlock passes. */
+function isRefusal(error: unknown): boolean {
+  const { code } = error as { code?: string };
+  return code?.startsWith('22') === true || code?.startsWith('23') === true;
+}
+
 async function store(
   { database, deactivateAfter, log, metrics }: RecorderDependencies,
   attempts: RecordedAttempt[],
@@ -128,6 +132,7 @@ async function store(
   metrics.recorded(attempts.length);
   for (const each of deactivated) {
     metrics.deactivated(each.reason);
+    metrics.cancelled(each.cancelled);
     log.warn(each, 'webhook.deactivated');
   }
 }

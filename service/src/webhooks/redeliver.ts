@@ -17,13 +17,16 @@ export async function redeliver(
   deliveryId: string,
 ): Promise<void> {
   await requireActive(tx, appId, webhookId);
+  // Before the ended ones: a delivery that ends meanwhile is found in one of the two.
+  if (await isPending(tx, webhookId, deliveryId)) throw pending();
   const { rows } = await sql<{ event: string; allowed: boolean }>`
     select d.event, app_may_receive(e.audience, e.org_id, e.alliance_id, e.created_at, ${appId}) as allowed
     from deliveries d join events e on e.id = d.event_id
     where d.id = ${deliveryId} and d.webhook_id = ${webhookId}
   `.execute(tx);
   const [delivery] = rows;
-  if (!delivery) throw await missing(tx, webhookId, deliveryId);
+  if (!delivery)
+    throw (await isPending(tx, webhookId, deliveryId)) ? pending() : new ServiceError('not_found');
   if (delivery.event === 'webhook.test')
     throw new ServiceError('conflict', 'A test is not sent again; send a new one.');
   if (!delivery.allowed)
@@ -82,15 +85,11 @@ async function moveBack(tx: Transaction, chosen: ReturnType<typeof sql>): Promis
   return rows[0]?.count ?? 0;
 }
 
-async function missing(
-  tx: Transaction,
-  webhookId: string,
-  deliveryId: string,
-): Promise<ServiceError> {
+async function isPending(tx: Transaction, webhookId: string, deliveryId: string): Promise<boolean> {
   const { rows } = await sql`
     select 1 from pending_deliveries where id = ${deliveryId} and webhook_id = ${webhookId}
   `.execute(tx);
-  return rows.length > 0 ? pending() : new ServiceError('not_found');
+  return rows.length > 0;
 }
 
 function pending(): ServiceError {

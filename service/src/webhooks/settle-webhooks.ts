@@ -18,7 +18,9 @@ export type Deactivation = {
 type Tally = {
   successAt: Date | null;
   failureAt: Date | null;
-  /** Deliveries that failed for good, since the batch's last success. */
+  /** Deliveries that failed for good in a row: before the first success here, at most since, and since the last. */
+  leading: number;
+  peak: number;
   exhausted: number;
   gone: boolean;
   /** What the last failure was answered, or why nothing was. */
@@ -35,7 +37,12 @@ type Settled = {
   reason: Deactivation['reason'] | null;
   /** Whether this batch holds the first exhausted delivery since a success. */
   begins: boolean;
+  /** Whether its last attempt failed, and the one before these had not. */
+  turnedFailing: boolean;
 };
+
+/** Of one webhook at once. More of a longer backlog stay where they are: claims go round them. */
+const movedMax = 10_000;
 
 /** Returns the webhooks that these attempts deactivated; their pending deliveries are cancelled. */
 export async function settleWebhooks(
@@ -49,23 +56,30 @@ export async function settleWebhooks(
   if (ids.length === 0) return [];
   const column = <T>(pick: (one: Tally) => T) => ids.map((id) => pick(tallies.get(id) as Tally));
   const { rows } = await sql<Settled>`
+    -- prepared: settle
     with given as (
       select * from unnest(${ids}::uuid[],
         ${column((t) => t.successAt?.toISOString() ?? null)}::timestamptz[],
         ${column((t) => t.failureAt?.toISOString() ?? null)}::timestamptz[],
-        ${column((t) => t.exhausted)}::int[], ${column((t) => t.gone)}::boolean[]
-      ) as g(id, success_at, failure_at, exhausted, gone)
+        ${column((t) => t.leading)}::int[], ${column((t) => t.peak)}::int[], ${column((t) => t.exhausted)}::int[],
+        ${column((t) => t.gone)}::boolean[]
+      ) as g(id, success_at, failure_at, first_run, peak, exhausted, gone)
     ),
     locked as materialized (
-      select w.id, w.active, w.exhausted_in_a_row as before,
+      select w.id, w.active, w.exhausted_in_a_row as before, is_failing(w.last_success_at, w.last_failure_at) as was_failing,
         case when g.success_at is null then w.exhausted_in_a_row else 0 end + g.exhausted as exhausted
-      from webhooks w join given g on g.id = w.id order by w.id for update of w
+      from webhooks w join given g on g.id = w.id
+      -- A success after a success is written down once a second: a busy webhook's row would cost more than its deliveries.
+      where g.failure_at is not null or w.exhausted_in_a_row > 0 or is_failing(w.last_success_at, w.last_failure_at)
+        or w.last_success_at is null or w.last_success_at < g.success_at - interval '1 second'
+      order by w.id for update of w
     ),
     settled as (
-      select l.id, l.exhausted, case
+      select l.id, l.exhausted, l.was_failing, case
           when not l.active then null
           when g.gone then 'gone'
-          when l.exhausted >= ${deactivateAfter} and g.exhausted > 0 then 'failing'
+          -- A success that came with them comes too late for those before it.
+          when g.first_run > 0 and l.before + g.first_run >= ${deactivateAfter} or g.peak >= ${deactivateAfter} then 'failing'
         end as reason,
         l.active and g.exhausted > 0 and (l.before = 0 or g.success_at is not null) as begins
       from locked l join given g on g.id = l.id
@@ -82,9 +96,11 @@ export async function settleWebhooks(
     from settled s join given g on g.id = s.id
     where w.id = s.id
     returning w.id as "webhookId", w.app_id as "appId", w.url, w.exhausted_in_a_row as exhausted,
-      w.last_success_at as "lastSuccessAt", s.reason, s.begins
+      w.last_success_at as "lastSuccessAt", s.reason, s.begins,
+      not s.was_failing and is_failing(w.last_success_at, w.last_failure_at) as "turnedFailing"
   `.execute(tx);
   const deactivated = await cancelDeliveries(tx, rows);
+  await moveToOtherLine(tx, rows);
   await tellOwners(tx, rows, tallies, deactivated);
   return deactivated;
 }
@@ -104,6 +120,22 @@ async function cancelDeliveries(tx: Transaction, rows: Settled[]): Promise<Deact
     reason,
     cancelled: cancelled.get(webhookId) ?? 0,
   }));
+}
+
+/** What waits for a webhook that has begun to fail waits where it keeps nobody else waiting. */
+async function moveToOtherLine(tx: Transaction, rows: Settled[]): Promise<void> {
+  const ids = rows.flatMap(({ webhookId, turnedFailing }) => (turnedFailing ? [webhookId] : []));
+  if (ids.length === 0) return;
+  await sql`
+    update pending_deliveries set failing = true
+    where id in (
+      select p.id from unnest(${ids}::uuid[]) as w(id) cross join lateral (
+        select id from pending_deliveries
+        where webhook_id = w.id and lease_token is null and not failing limit ${movedMax}
+        for update skip locked
+      ) p
+    )
+  `.execute(tx);
 }
 
 /** Once when a webhook begins to fail, and once when it is deactivated; where both come together, the latter says it all. */
@@ -143,6 +175,8 @@ function tally(attempts: RecordedAttempt[]): Map<string, Tally> {
     const before = tallies.get(attempt.webhookId) ?? {
       successAt: null,
       failureAt: null,
+      leading: 0,
+      peak: 0,
       exhausted: 0,
       gone: false,
       statusCode: null,
@@ -158,11 +192,13 @@ function add(
   { verdict, startedAt, durationMs, statusCode, error }: RecordedAttempt,
 ): Tally {
   const at = new Date(startedAt.getTime() + durationMs);
-  if (verdict.kind === 'succeeded') return { ...before, successAt: at, exhausted: 0, gone: false };
+  if (verdict.kind === 'succeeded') return { ...before, successAt: at, exhausted: 0 };
   const exhausted = before.exhausted + (verdict.kind === 'failed' ? 1 : 0);
   return {
     ...before,
     failureAt: at,
+    leading: before.successAt === null ? exhausted : before.leading,
+    peak: before.successAt === null ? 0 : Math.max(before.peak, exhausted),
     exhausted,
     statusCode,
     error,

@@ -2,7 +2,12 @@
  * The loops: fan out what was committed, claim what is due, attempt, record in batches, look after leases and
  * partitions. They are woken by notifications and by timers; what must not be lost is in the database, never only here.
  */
-import { openDatabase, type ConnectionSettings, type Database } from '../database/database.ts';
+import {
+  openDatabase,
+  shortTransactions,
+  type ConnectionSettings,
+  type Database,
+} from '../database/database.ts';
 import { createListener } from '../database/listener.ts';
 import { eventsChannel } from '../events/record-event.ts';
 import {
@@ -13,6 +18,7 @@ import {
 } from './dispatcher.ts';
 import { fanOut } from './fan-out.ts';
 import { createLoop } from './loop.ts';
+import { dropOldOperationalEvents } from './operational-events.ts';
 import { recoverLeases, turnPartitions } from './upkeep.ts';
 
 export type WorkerDependencies = Omit<DispatcherDependencies, 'database' | 'onRoom'> & {
@@ -33,6 +39,7 @@ const queueSettings = {
   plan_cache_mode: 'force_generic_plan',
   enable_seqscan: 'off',
   enable_bitmapscan: 'off',
+  ...shortTransactions,
 };
 
 export function createWorker(dependencies: WorkerDependencies): Worker {
@@ -76,8 +83,10 @@ export function createWorker(dependencies: WorkerDependencies): Worker {
     name: 'partitions',
     log,
     async turn() {
-      const dropped = await turnPartitions(opened(), dependencies.retentionDays);
+      const { retentionDays } = dependencies;
+      const dropped = await turnPartitions(opened(), retentionDays);
       if (dropped.length > 0) log.info({ partitions: dropped }, 'partitions.dropped');
+      await dropOldOperationalEvents(opened(), retentionDays);
       return partitionCheckMs;
     },
   });

@@ -45,7 +45,7 @@ export async function recordSome(
   answers: Answer[],
 ): Promise<Partial<Observation>> {
   const mine = stage.workers[worker % 2] as Handed[];
-  const batch = takeBatch(stage, mine, answers);
+  const batch = mine.splice(0, answers.length);
   const attempts = batch.map((handed, index) => attempt(stage, handed, answers[index] as Answer));
   if (attempts.length > 0) {
     const endedLeases = tokens(batch).filter((token) => !tokens(mine).includes(token));
@@ -62,20 +62,6 @@ export async function recordSome(
 }
 
 const tokens = (handed: Handed[]) => handed.map(({ leaseToken }) => leaseToken);
-
-/** The oldest, one of each webhook. */
-function takeBatch(stage: Stage, mine: Handed[], answers: Answer[]): Handed[] {
-  const nameOf = ({ id }: Handed) =>
-    answers.some(({ final }) => final) ? stage.webhookOf.get(id) : id;
-  const batch: Handed[] = [];
-  for (const handed of mine.slice()) {
-    if (batch.length >= answers.length) break;
-    if (batch.some((other) => nameOf(other) === nameOf(handed))) continue;
-    batch.push(handed);
-    mine.splice(mine.indexOf(handed), 1);
-  }
-  return batch;
-}
 
 /** With an even chance for the jitter: what the model expects has no margin. */
 function attempt(stage: Stage, handed: Handed, { status, final }: Answer): RecordedAttempt {

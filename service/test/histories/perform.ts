@@ -80,11 +80,7 @@ const acts: { [V in Verb]: Act<Extract<Command, { do: V }>> } = {
     ),
   bind: (stage, { app, to }, state) =>
     withId(state.apps.get(app), ({ id }) =>
-      withSubject(state, to, (subject) => async () => {
-        // A binding and an event are compared by the millisecond: what happened in the same one counts as since.
-        await sql`select pg_sleep(0.001)`.execute(stage.database);
-        return inTransaction(stage, (tx) => bindApp(tx, id, subject))();
-      }),
+      withSubject(state, to, (subject) => inTransaction(stage, (tx) => bindApp(tx, id, subject))),
     ),
   unbind: (stage, { app }, state) =>
     withId(state.apps.get(app), ({ id }) =>

@@ -1,0 +1,107 @@
+/**
+ * npm run bench:deliver: how fast events become deliveries, on the service as its users start it: guard, bounds,
+ * isolation, capture, logs and the database's durability are all on, and the receivers share its two cores. It makes
+ * its database in a temporary folder and takes it away again. Ends with 1 where a figure is missed. With `--growth` it
+ * measures beside millions of finished deliveries instead.
+ */
+import { spawnSync } from 'node:child_process';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { readOrCreateSecret } from '../service/src/database/secret-file.ts';
+import { openConfiguredDatabase } from '../service/src/open-database.ts';
+import { createSecretBox } from '../service/src/webhooks/secrets.ts';
+import { isReached, printFigures, type Figure } from './figure.ts';
+import { measureFanOut } from './measure-fan-out.ts';
+import { measureGrowth } from './measure-growth.ts';
+import { measureIsolation } from './measure-isolation.ts';
+import { measureLatency } from './measure-latency.ts';
+import { measureMemory } from './measure-memory.ts';
+import { measureThroughput } from './measure-throughput.ts';
+import type { World } from './delivery-world.ts';
+import { startProcess } from './start-process.ts';
+
+const root = join(import.meta.dirname, '..');
+const origins = 100;
+
+/** In this order: the later ones leave more behind. */
+const steps: Record<string, (world: World) => Promise<Figure | Figure[]>> = {
+  latency: measureLatency,
+  throughput: measureThroughput,
+  'fan-out': measureFanOut,
+  isolation: measureIsolation,
+  memory: measureMemory,
+};
+/** `npm run bench:deliver -- latency`: that step alone. */
+const only = process.argv.slice(2).filter((argument) => !argument.startsWith('--'));
+
+const folder = await mkdtemp(join(tmpdir(), 'orgdir-bench-'));
+// As root the database runs as another user, who must be able to pass.
+await chmod(folder, 0o711);
+const env = {
+  DATA_DIR: join(folder, 'data'),
+  PORT: '0',
+  INTERNAL_PORT: '0',
+  WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
+  WEBHOOK_ALLOW_HTTP: 'true',
+};
+try {
+  const figures = await run();
+  printFigures(figures);
+  if (!figures.every(isReached)) process.exitCode = 1;
+} finally {
+  await rm(folder, { recursive: true, force: true });
+}
+
+async function run(): Promise<Figure[]> {
+  importOrgs();
+  const opened = await openConfiguredDatabase(
+    { databaseUrl: null, dataDir: env.DATA_DIR },
+    { purpose: 'tool', applicationName: 'orgdir bench' },
+  );
+  const secretKey = await readOrCreateSecret(join(env.DATA_DIR, 'secret-key'));
+  const secretBox = createSecretBox([Buffer.from(secretKey, 'base64')]);
+  const receiver = await startProcess(join(import.meta.dirname, 'receiver.ts'), {
+    args: [String(origins)],
+    listens: false,
+  });
+  const [ports] = (await receiver.said) as [number[]];
+  const bare = await startProcess(join(import.meta.dirname, 'bare-sender.ts'), { listens: false });
+  const service = await startProcess(join(root, 'service/src/cli.ts'), {
+    args: ['serve', '--no-demo'],
+    runsItself: true,
+    env,
+    listens: true,
+    logFile: join(folder, 'service.log'),
+  });
+  const world: World = { database: opened.database, secretBox, receiver, ports, bare, service };
+  try {
+    return await measureAll(world);
+  } finally {
+    await service.stop();
+    await Promise.all([bare.stop(), receiver.stop()]);
+    await opened.close();
+  }
+}
+
+async function measureAll(world: World): Promise<Figure[]> {
+  if (process.argv.includes('--growth')) return measureGrowth(world);
+  const figures: Figure[] = [];
+  for (const [step, measure] of Object.entries(steps)) {
+    if (only.length > 0 && !only.includes(step)) continue;
+    console.error(`… ${step}`);
+    figures.push(...[await measure(world)].flat());
+  }
+  return figures;
+}
+
+function importOrgs(): void {
+  for (const kind of ['alliances', 'orgs']) {
+    const { status, stderr } = spawnSync('npx', ['orgdir', 'import', kind, `demo/${kind}.ndjson`], {
+      cwd: root,
+      env: { ...process.env, ...env },
+      encoding: 'utf8',
+    });
+    if (status !== 0) throw new Error(`orgdir import ${kind} failed: ${stderr}`);
+  }
+}

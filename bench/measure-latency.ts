@@ -1,0 +1,32 @@
+/** How long an event takes from the call that publishes it until its webhook has it, at 100 events a second. */
+import { hookUrls, layOut, type World } from './delivery-world.ts';
+import { quantile, type Figure } from './figure.ts';
+import { publishSteadily } from './publish-steadily.ts';
+import type { Tally } from './receiver.ts';
+
+const eventsPerSecond = 100;
+const warmUpSeconds = 3;
+const seconds = 20;
+
+export async function measureLatency(world: World): Promise<Figure[]> {
+  const [url = ''] = hookUrls(world, 1);
+  await layOut(world, [{ url, events: ['application.created'] }]);
+  await latencies(world, warmUpSeconds);
+  const measured = await latencies(world, seconds);
+  const figure = (share: number, atMost: number): Figure => ({
+    name: `publish to receipt at ${eventsPerSecond} events/s, p${share * 100}`,
+    reached: quantile(measured, share),
+    unit: 'ms',
+    asked: { atMost },
+  });
+  return [figure(0.5, 10), figure(0.99, 50)];
+}
+
+async function latencies(world: World, durationSeconds: number): Promise<number[]> {
+  await world.receiver.ask({ do: 'reset' });
+  const count = await publishSteadily(world, eventsPerSecond, durationSeconds);
+  const { latenciesMs } = await world.receiver.ask<Tally>({ do: 'wait', count });
+  if (latenciesMs.length !== count)
+    throw new Error('not every delivery said when it was published');
+  return latenciesMs;
+}

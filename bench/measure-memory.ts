@@ -1,0 +1,54 @@
+/** Whether the service grows while it delivers: its memory over the last tenth of 500,000 deliveries, against the first. */
+import { readFile } from 'node:fs/promises';
+import { announce, drained, hookUrls, layOut, type World } from './delivery-world.ts';
+import { quantile, type Figure } from './figure.ts';
+import type { Tally } from './receiver.ts';
+
+const webhooks = 100;
+const deliveries = 500_000;
+const parts = 10;
+const sampleMs = 200;
+
+/** Empty where the system does not tell: Linux only. */
+export async function measureMemory(world: World): Promise<Figure[]> {
+  if ((await residentMib(world.service.pid)) === null) return [];
+  await layOut(
+    world,
+    hookUrls(world, webhooks).map((url) => ({ url, events: ['org.created'] })),
+  );
+  const medians: number[] = [];
+  const startedAt = performance.now();
+  for (let part = 0; part < parts; part += 1) medians.push(await partMib(world));
+  const perSecond = (deliveries * 1000) / (performance.now() - startedAt);
+  const [first = 0] = medians;
+  const last = medians.at(-1) ?? 0;
+  return [
+    {
+      name: 'memory over the last tenth of 500,000 deliveries, times the first',
+      reached: last / first,
+      unit: '',
+      asked: { atMost: 1.2 },
+      note: `${Math.round(first)} to ${Math.round(last)} MiB; ${Math.round(perSecond)} deliveries/s`,
+    },
+  ];
+}
+
+async function partMib({ database, receiver, service }: World): Promise<number> {
+  const samples: number[] = [];
+  const timer = setInterval(() => {
+    void residentMib(service.pid).then((mib) => mib !== null && samples.push(mib));
+  }, sampleMs);
+  const count = deliveries / parts;
+  await receiver.ask({ do: 'reset' });
+  await announce(database, count / webhooks);
+  await receiver.ask<Tally>({ do: 'wait', count });
+  await drained(database);
+  clearInterval(timer);
+  return quantile(samples, 0.5);
+}
+
+async function residentMib(pid: number): Promise<number | null> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
+  const kib = /^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1];
+  return kib === undefined ? null : Number(kib) / 1024;
+}

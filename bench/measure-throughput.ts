@@ -1,0 +1,81 @@
+/**
+ * Deliveries a second, from the commit of their events to the record of the last, as a share of what a bare sender
+ * reaches with the same requests: rounds of the one and of the other in turn, so that both see the same machine.
+ */
+import { generateSecret } from '../service/src/webhooks/secrets.ts';
+import {
+  announce,
+  announcedData,
+  drained,
+  hookUrls,
+  layOut,
+  type World,
+} from './delivery-world.ts';
+import { quantile, type Figure } from './figure.ts';
+import type { Tally } from './receiver.ts';
+
+const webhooks = 100;
+const deliveries = 40_000;
+const warmUp = 10_000;
+const rounds = 3;
+
+export async function measureThroughput(world: World): Promise<Figure> {
+  const { share, note } = await compareThroughput(world);
+  return {
+    name: '40,000 deliveries to 100 webhooks, share of bare undici and HMAC',
+    reached: share,
+    unit: '',
+    asked: { atLeast: 0.5 },
+    note,
+  };
+}
+
+/** The share of the bare sender's rate, median of the rounds. */
+export async function compareThroughput(world: World): Promise<{ share: number; note: string }> {
+  const urls = hookUrls(world, webhooks);
+  await layOut(
+    world,
+    urls.map((url) => ({ url, events: ['org.created'] })),
+  );
+  await engineRound(world, warmUp);
+  const data = await announcedData(world.database);
+  await bareRound(world, urls, data, warmUp);
+  const rates: { ours: number; bare: number }[] = [];
+  for (let count = 0; count < rounds; count += 1) {
+    const bare = await bareRound(world, urls, data, deliveries);
+    const ours = await engineRound(world, deliveries);
+    rates.push({ ours, bare });
+  }
+  const median = (pick: (rate: { ours: number; bare: number }) => number) =>
+    quantile(rates.map(pick), 0.5);
+  return {
+    share: median(({ ours, bare }) => ours / bare),
+    note: `${Math.round(median(({ ours }) => ours))} of ${Math.round(median(({ bare }) => bare))} deliveries/s`,
+  };
+}
+
+/** Deliveries a second. */
+async function engineRound({ database, receiver }: World, count: number): Promise<number> {
+  await receiver.ask({ do: 'reset' });
+  await announce(database, count / webhooks);
+  const committedAt = performance.now();
+  await receiver.ask<Tally>({ do: 'wait', count });
+  await drained(database);
+  return (count * 1000) / (performance.now() - committedAt);
+}
+
+async function bareRound(
+  { bare, receiver }: World,
+  urls: string[],
+  data: string,
+  count: number,
+): Promise<number> {
+  await receiver.ask({ do: 'reset' });
+  const { elapsedMs } = await bare.ask<{ elapsedMs: number }>({
+    urls,
+    count,
+    data,
+    secret: generateSecret(),
+  });
+  return (count * 1000) / elapsedMs;
+}

@@ -1,0 +1,62 @@
+/**
+ * A receiver of deliveries on many origins: answers 200 as soon as it has read the body, and never on a path that
+ * begins with `/silent`. It counts, and keeps how long each delivery took that says in its data when it was published.
+ */
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { now } from './wall-clock.ts';
+
+export type ReceiverOrder =
+  | { do: 'reset' }
+  /** Answers once so many have come since the reset. */
+  | { do: 'wait'; count: number }
+  | { do: 'tally' };
+export type Tally = { count: number; firstAt: number; lastAt: number; latenciesMs: number[] };
+
+const origins = Number(process.argv[2] ?? 1);
+const stamp = /"application":\{"id":"at-([\d.]+)-/;
+
+let tally = empty();
+let awaited = Number.POSITIVE_INFINITY;
+
+function empty(): Tally {
+  return { count: 0, firstAt: 0, lastAt: 0, latenciesMs: [] };
+}
+
+function take(request: IncomingMessage, response: ServerResponse): void {
+  const chunks: Buffer[] = [];
+  request.on('data', (chunk: Buffer) => chunks.push(chunk));
+  request.on('end', () => {
+    if (request.url?.startsWith('/silent')) return;
+    count(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks));
+    response.end('ok');
+  });
+}
+
+function count(body: Buffer): void {
+  const at = now();
+  if (tally.count === 0) tally.firstAt = at;
+  tally.lastAt = at;
+  tally.count += 1;
+  // Only small bodies carry a stamp: those of the throughput runs are not searched.
+  const sentAt = body.length < 600 ? stamp.exec(body.toString('latin1'))?.[1] : undefined;
+  if (sentAt !== undefined) tally.latenciesMs.push(at - Number(sentAt));
+  if (tally.count === awaited) process.send?.(tally);
+}
+
+process.on('message', (order: ReceiverOrder) => {
+  if (order.do === 'reset') tally = empty();
+  awaited = order.do === 'wait' ? order.count : Number.POSITIVE_INFINITY;
+  if (order.do !== 'wait' || tally.count >= order.count) process.send?.(tally);
+});
+process.on('disconnect', () => process.exit());
+
+const ports = await Promise.all(
+  Array.from({ length: origins }, async () => {
+    const server = createServer({ keepAliveTimeout: 60_000 }, take).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    return (server.address() as AddressInfo).port;
+  }),
+);
+process.send?.(ports);
