@@ -69,10 +69,14 @@ export async function claim(database: Database, options: ClaimOptions): Promise<
     locked as materialized (
       select p.* from chosen cross join lateral (
         select id, webhook_id, event_id from pending_deliveries
-        where id = chosen.id and lease_token is null for update skip locked
+        where id = chosen.id and lease_token is null
+          -- Another worker may have put it back since it was chosen. Not as a condition that an index could serve.
+          and (due_at <= (select now from clock)) is true
+        for update skip locked
       ) p
     ),
-    -- A limit in each look-up keeps it one: whole tables are not joined for a hundred rows, whatever the statistics say.
+    -- A limit in each look-up keeps it one, and so do the lists of ids below: a plan that was made while the queue was
+    -- empty would else read it whole for a hundred rows.
     checked as materialized (
       select l.id, w.url, w.secret, w.previous_secret, e.created_at,
         coalesce(w.active and may_receive(e.audience, e.org_id, e.alliance_id, e.created_at, e.org_listed,
@@ -94,7 +98,7 @@ export async function claim(database: Database, options: ClaimOptions): Promise<
       update pending_deliveries p
       set lease_token = ${token}, leased_at = (select now from clock),
         cycle_attempts = p.cycle_attempts + 1, attempt_count = p.attempt_count + 1
-      from checked c where p.id = c.id and c.allowed
+      from checked c where p.id = c.id and c.allowed and p.id = any(array(select id from checked))
       returning p.id, p.webhook_id, p.event_id, p.event, p.trigger, p.attempt_count, p.cycle_attempts, p.failing,
         c.url, c.secret, c.previous_secret, c.created_at
     ),
@@ -104,7 +108,8 @@ export async function claim(database: Database, options: ClaimOptions): Promise<
       from leased having count(*) > 0
     ),
     refused as (
-      delete from pending_deliveries p using checked c where p.id = c.id and not c.allowed
+      delete from pending_deliveries p using checked c
+      where p.id = c.id and not c.allowed and p.id = any(array(select id from checked))
       returning p.id, p.event_id, p.event, p.webhook_id, p.attempt_count, p.created_at, c.cancelled_by
     ),
     cancelled as (
@@ -121,8 +126,8 @@ export async function claim(database: Database, options: ClaimOptions): Promise<
     from (
       select (select count(*) from cancelled) as cancelled, look.*,
         extract(epoch from least(
-          (select min(due_at) from pending_deliveries where not failing and due_at > (select now from clock)),
-          (select min(due_at) from pending_deliveries where failing and due_at > (select now from clock))
+          (select due_at from pending_deliveries where not failing and due_at > (select now from clock) order by due_at limit 1),
+          (select due_at from pending_deliveries where failing and due_at > (select now from clock) order by due_at limit 1)
         ) - (select now from clock))::float8 * 1000 as "nextDueMs"
       from look
     ) round left join leased l on true

@@ -10,14 +10,14 @@ export type DispatcherDependencies = DeliverDependencies & {
   database: Database;
   inFlight: InFlight;
   webhooks: Config['webhooks'];
-  /** Called when there is room again. */
-  onRoom: () => void;
 };
 
 export type Dispatcher = {
   /** Returns after how many milliseconds it wants to be called again, at the latest. */
   claimAll(): Promise<number>;
-  /** Claims no more; resolves when what is under way has ended and is recorded. */
+  /** What a claim under way brings is still sent. */
+  stopClaiming(): void;
+  /** Once no `claimAll` is under way: resolves when all that was claimed has ended and is recorded. */
   stop(): Promise<void>;
 };
 
@@ -79,25 +79,32 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
   }
 
   function begin(delivery: Deliverable): void {
-    inFlight.add(delivery.webhookId, delivery.failing);
+    const place = inFlight.add(delivery.webhookId, delivery.failing);
     const task: Promise<void> = deliver(dependencies, delivery)
-      .then((attempt) => recorder.record(attempt))
+      .then((attempt) => {
+        place.answered();
+        return recorder.record(attempt);
+      })
       .catch((error: unknown) =>
         log.error({ err: error, deliveryId: delivery.id }, 'delivery.failed'),
       )
       .finally(() => {
-        inFlight.release(delivery.webhookId, delivery.failing);
         underWay.delete(task);
-        dependencies.onRoom();
+        place.release();
       });
     underWay.add(task);
   }
 
+  async function allEnded(): Promise<void> {
+    while (underWay.size > 0) await Promise.all(underWay);
+  }
+
   return {
     claimAll,
+    stopClaiming: () => void (claiming = false),
     async stop() {
       claiming = false;
-      await recorder.stop(Promise.all(underWay));
+      await recorder.stop(allEnded());
     },
   };
 }

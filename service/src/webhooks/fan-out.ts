@@ -32,6 +32,7 @@ export async function fanOut(database: Database): Promise<{ events: number; deli
       from waiting
       -- The holder before this one may have ended between this statement's snapshot and its turn.
       where e.id = waiting.id and e.position is null
+        and e.id >= (select min(id::text)::uuid from waiting) and e.id <= (select max(id::text)::uuid from waiting)
       returning e.id, e.position, e.name, e.audience, e.org_id, e.alliance_id, e.created_at
     ),
     subjects as materialized (

@@ -47,6 +47,7 @@ async function store(
   endedLeases: string[],
 ): Promise<Set<string>> {
   const column = <T>(pick: (attempt: RecordedAttempt) => T) => attempts.map(pick);
+  const ids = sql`${column((a) => a.deliveryId)}::uuid[]`;
   const { rows } = await sql<{ id: string; number: number }>`
     -- prepared: record
     with given as materialized (
@@ -63,7 +64,7 @@ async function store(
     ),
     ended as (
       delete from pending_deliveries p using given g
-      where p.id = g.id and p.lease_token = g.token and g.verdict in ('succeeded', 'failed')
+      where p.id = g.id and p.id = any(${ids}) and p.lease_token = g.token and g.verdict in ('succeeded', 'failed')
       returning p.id, g.token, p.event_id, p.event, p.webhook_id, g.verdict, p.attempt_count, p.created_at
     ),
     again as (
@@ -73,7 +74,8 @@ async function store(
         -- What was not sent was no attempt.
         cycle_attempts = p.cycle_attempts - (g.verdict = 'postponed')::int,
         attempt_count = p.attempt_count - (g.verdict = 'postponed')::int
-      from given g where p.id = g.id and p.lease_token = g.token and g.verdict in ('retry', 'postponed')
+      from given g
+      where p.id = g.id and p.id = any(${ids}) and p.lease_token = g.token and g.verdict in ('retry', 'postponed')
       returning p.id, g.token, g.verdict
     ),
     stored as (
@@ -83,8 +85,8 @@ async function store(
     released as (
       -- A lease that still holds something stays, whatever its worker believes: it must be found when it has run out.
       delete from leases l where l.token = any(${endedLeases}::uuid[]) and not exists (
-        select from unnest(l.delivery_ids) as d(id) join pending_deliveries p on p.id = d.id and p.lease_token = l.token
-        where d.id not in (select id from given)
+        select from pending_deliveries p
+        where p.id = any(l.delivery_ids) and p.lease_token = l.token and p.id <> all(${ids})
       )
     ),
     -- By token as well: a late attempt and the one that took its place may come in one batch.

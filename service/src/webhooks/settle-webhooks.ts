@@ -68,7 +68,7 @@ export async function settleWebhooks(
     locked as materialized (
       select w.id, w.active, w.exhausted_in_a_row as before, is_failing(w.last_success_at, w.last_failure_at) as was_failing,
         case when g.success_at is null then w.exhausted_in_a_row else 0 end + g.exhausted as exhausted
-      from webhooks w join given g on g.id = w.id
+      from webhooks w join given g on g.id = w.id and w.id = any(${ids}::uuid[])
       -- A success after a success is written down once a second: a busy webhook's row would cost more than its deliveries.
       where g.failure_at is not null or w.exhausted_in_a_row > 0 or is_failing(w.last_success_at, w.last_failure_at)
         or w.last_success_at is null or w.last_success_at < g.success_at - interval '1 second'
@@ -94,7 +94,7 @@ export async function settleWebhooks(
       -- as its owner reads it: deactivation is a change of the webhook, a delivery is not
       updated_at = case when s.reason is null then w.updated_at else now() end
     from settled s join given g on g.id = s.id
-    where w.id = s.id
+    where w.id = s.id and w.id = any(${ids}::uuid[])
     returning w.id as "webhookId", w.app_id as "appId", w.url, w.exhausted_in_a_row as exhausted,
       w.last_success_at as "lastSuccessAt", s.reason, s.begins,
       not s.was_failing and is_failing(w.last_success_at, w.last_failure_at) as "turnedFailing"
@@ -128,13 +128,13 @@ async function moveToOtherLine(tx: Transaction, rows: Settled[]): Promise<void> 
   if (ids.length === 0) return;
   await sql`
     update pending_deliveries set failing = true
-    where id in (
+    where id = any(array(
       select p.id from unnest(${ids}::uuid[]) as w(id) cross join lateral (
         select id from pending_deliveries
         where webhook_id = w.id and lease_token is null and not failing limit ${movedMax}
         for update skip locked
       ) p
-    )
+    ))
   `.execute(tx);
 }
 

@@ -26,7 +26,8 @@ export async function testWebhook(
   const webhook = await requireWebhook(database, target.appId, target.webhookId);
   const sample =
     target.event === null ? null : await requireSampleEvent(database, target.appId, target.event);
-  if (!inFlight.take(webhook.id)) {
+  const place = inFlight.take(webhook.id);
+  if (!place) {
     throw new ServiceError(
       'conflict',
       'As many deliveries to this webhook are under way as may be at once; try again in a moment.',
@@ -58,7 +59,7 @@ export async function testWebhook(
     });
     return await readDelivery(database, target.appId, webhook.id, leased.id);
   } finally {
-    inFlight.release(webhook.id, false);
+    place.release();
   }
 }
 

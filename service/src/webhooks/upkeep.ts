@@ -40,8 +40,7 @@ async function nextExpired(
       select * from leases where leased_until < (select queue_now()) order by leased_until limit 1
     ) l
     left join lateral (
-      select p.* from unnest(l.delivery_ids) as d(id)
-      join pending_deliveries p on p.id = d.id and p.lease_token = l.token
+      select * from pending_deliveries where id = any(l.delivery_ids) and lease_token = l.token
     ) p on true
   `.execute(database);
   const [first] = rows;

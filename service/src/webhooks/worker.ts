@@ -21,7 +21,7 @@ import { createLoop } from './loop.ts';
 import { dropOldOperationalEvents } from './operational-events.ts';
 import { recoverLeases, turnPartitions } from './upkeep.ts';
 
-export type WorkerDependencies = Omit<DispatcherDependencies, 'database' | 'onRoom'> & {
+export type WorkerDependencies = Omit<DispatcherDependencies, 'database'> & {
   connection: ConnectionSettings;
   retentionDays: number;
 };
@@ -33,12 +33,14 @@ const partitionCheckMs = 3_600_000;
 const poolSize = 5;
 /**
  * The queue's statements are of one shape whatever the tables hold, and each has its index. Planned once a connection,
- * and never to read a table whole: a plan that was made while the queue was empty would do so when it is full.
+ * and never to read a table whole or to sort what an index has in order: a plan that was made while the queue was
+ * empty, when all ways cost the same, would do so when it is full.
  */
 const queueSettings = {
   plan_cache_mode: 'force_generic_plan',
   enable_seqscan: 'off',
   enable_bitmapscan: 'off',
+  enable_sort: 'off',
   ...shortTransactions,
 };
 
@@ -109,17 +111,15 @@ export function createWorker(dependencies: WorkerDependencies): Worker {
         poolSize,
         settings: queueSettings,
       });
-      dispatcher = createDispatcher({
-        ...dependencies,
-        database,
-        onRoom: () => claimLoop.wake(),
-      });
+      dispatcher = createDispatcher({ ...dependencies, database });
+      dependencies.inFlight.onRoom(() => claimLoop.wake());
       listener.start();
       for (const loop of loops) loop.start();
     },
     async stop() {
-      const ended = dispatcher?.stop();
-      await Promise.all([ended, listener.stop(), ...loops.map((loop) => loop.stop())]);
+      dispatcher?.stopClaiming();
+      await Promise.all([listener.stop(), ...loops.map((loop) => loop.stop())]);
+      await dispatcher?.stop();
       await database?.destroy();
       database = null;
       dispatcher = null;
