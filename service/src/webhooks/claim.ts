@@ -3,6 +3,7 @@
  * that dies or freezes cannot make a seventh. What may no longer be sent is cancelled instead. Next: `deliver.ts`.
  */
 import { randomUUID } from 'node:crypto';
+import { arrayLiteral } from '../database/array-literal.ts';
 import { sql, type Database } from '../database/database.ts';
 import type { Deliverable } from './deliver.ts';
 import { inFlightPerWebhookMax } from './in-flight.ts';
@@ -50,7 +51,7 @@ export async function claim(database: Database, options: ClaimOptions): Promise<
     -- prepared: claim
     with recursive clock as materialized (select queue_now() as now),
     busy as materialized (
-      select * from unnest(${busy.map(([id]) => id)}::uuid[], ${busy.map(([, n]) => n)}::int[]) as b(webhook_id, n)
+      select * from unnest(${arrayLiteral(busy.map(([id]) => id))}::uuid[], ${arrayLiteral(busy.map(([, n]) => n))}::int[]) as b(webhook_id, n)
     ),
     ${head},
     placed as (

@@ -2,6 +2,8 @@
  * Records attempts in a batch: the attempt, what becomes of its delivery, and what that means for the
  * webhook, in one transaction. An attempt whose lease was lost to another worker is not recorded.
  */
+import { arrayLiteral } from '../database/array-literal.ts';
+import { packBytes } from '../database/pack-bytes.ts';
 import { sql, type Database, type Transaction } from '../database/database.ts';
 import type { AttemptOutcome } from './attempt.ts';
 import type { Verdict } from './retry.ts';
@@ -46,8 +48,10 @@ async function store(
   attempts: RecordedAttempt[],
   endedLeases: string[],
 ): Promise<Set<string>> {
-  const column = <T>(pick: (attempt: RecordedAttempt) => T) => attempts.map(pick);
-  const ids = sql`${column((a) => a.deliveryId)}::uuid[]`;
+  const column = (pick: (attempt: RecordedAttempt) => string | number | null) =>
+    arrayLiteral(attempts.map(pick));
+  const headers = packBytes(attempts.map((a) => a.responseHeaders));
+  const bodies = packBytes(attempts.map((a) => a.responseBody));
   const { rows } = await sql<{ id: string; number: number }>`
     -- prepared: record
     with given as materialized (
@@ -56,15 +60,15 @@ async function store(
         ${column((a) => a.number)}::int[], ${column((a) => a.trigger)}::text[],
         ${column((a) => a.startedAt.toISOString())}::timestamptz[], ${column((a) => a.durationMs)}::int[],
         ${column((a) => a.statusCode)}::int[], ${column((a) => a.error)}::text[],
-        ${column((a) => a.responseHeaders)}::bytea[], ${column((a) => a.responseBody)}::bytea[],
         ${column((a) => a.verdict.kind)}::text[],
-        ${column((a) => ('waitMs' in a.verdict ? a.verdict.waitMs : 0))}::bigint[]
-      ) as g(id, token, number, trigger, started_at, duration_ms, status_code, error, response_headers,
-        response_body, verdict, wait_ms)
+        ${column((a) => ('waitMs' in a.verdict ? a.verdict.waitMs : 0))}::bigint[],
+        ${headers.starts}::int[], ${headers.lengths}::int[], ${bodies.starts}::int[], ${bodies.lengths}::int[]
+      ) as g(id, token, number, trigger, started_at, duration_ms, status_code, error, verdict, wait_ms,
+        headers_start, headers_length, body_start, body_length)
     ),
     ended as (
       delete from pending_deliveries p using given g
-      where p.id = g.id and p.id = any(${ids}) and p.lease_token = g.token and g.verdict in ('succeeded', 'failed')
+      where p.id = g.id and p.id = any(array(select id from given)) and p.lease_token = g.token and g.verdict in ('succeeded', 'failed')
       returning p.id, g.token, p.event_id, p.event, p.webhook_id, g.verdict, p.attempt_count, p.created_at
     ),
     again as (
@@ -75,7 +79,7 @@ async function store(
         cycle_attempts = p.cycle_attempts - (g.verdict = 'postponed')::int,
         attempt_count = p.attempt_count - (g.verdict = 'postponed')::int
       from given g
-      where p.id = g.id and p.id = any(${ids}) and p.lease_token = g.token and g.verdict in ('retry', 'postponed')
+      where p.id = g.id and p.id = any(array(select id from given)) and p.lease_token = g.token and g.verdict in ('retry', 'postponed')
       returning p.id, g.token, g.verdict
     ),
     stored as (
@@ -84,9 +88,9 @@ async function store(
     ),
     released as (
       -- A lease that still holds something stays, whatever its worker believes: it must be found when it has run out.
-      delete from leases l where l.token = any(${endedLeases}::uuid[]) and not exists (
+      delete from leases l where l.token = any(${arrayLiteral(endedLeases)}::uuid[]) and not exists (
         select from pending_deliveries p
-        where p.id = any(l.delivery_ids) and p.lease_token = l.token and p.id <> all(${ids})
+        where p.id = any(l.delivery_ids) and p.lease_token = l.token and p.id <> all(array(select id from given))
       )
     ),
     -- By token as well: a late attempt and the one that took its place may come in one batch.
@@ -94,7 +98,8 @@ async function store(
     insert into attempts (delivery_id, number, trigger, started_at, duration_ms, status_code, error,
       response_headers, response_body)
     select g.id, g.number, g.trigger, g.started_at, g.duration_ms, g.status_code, g.error,
-      g.response_headers, g.response_body
+      substring(${headers.bytes}::bytea from g.headers_start for g.headers_length),
+      substring(${bodies.bytes}::bytea from g.body_start for g.body_length)
     from given g join kept on kept.id = g.id and kept.token = g.token
     returning delivery_id as id, number
   `.execute(tx);
