@@ -8,7 +8,14 @@ export type { Logger };
  * Lines are written together, a tenth of a second late at most and at the end of the process: a system call for each
  * took as long as signing and sending a delivery.
  */
-const gathered = { dest: 1, sync: false, minLength: 16_000, periodicFlush: 100 };
+const gathered = {
+  dest: 1,
+  sync: false,
+  minLength: 16_000,
+  periodicFlush: 100,
+  // Where nobody reads them, lines are dropped before they fill the memory.
+  maxLength: 16 * 1024 * 1024,
+};
 
 /** Logs to standard output. Keys and secrets never reach a log; what might hold one is cut here too. */
 export function createLogger(level: string): Logger {

@@ -30,7 +30,7 @@ const publish = () =>
   );
 const room = { total: 1_000, failing: 1_000, perWebhook: 8 };
 const claimAll = (options: Partial<ClaimOptions> = {}) =>
-  claim(database, { room, inFlight: new Map(), cursor: null, leaseMs, ...options });
+  claim(database, { room, inFlight: new Map(), cursor: null, phase: 0, leaseMs, ...options });
 const noLease = { deactivateAfter, endedLeases: [] };
 
 async function register(key = service.key): Promise<string> {

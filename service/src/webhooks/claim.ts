@@ -19,6 +19,8 @@ export type ClaimOptions = {
    * backlog of webhooks that have their share under way cannot hide what is due for others.
    */
   cursor: string | null;
+  /** From 0 to `failingEvery` - 1: how far the turn of failing webhooks has come in the claims before. */
+  phase: number;
 };
 
 export type Claim = {
@@ -35,6 +37,8 @@ export type Claim = {
 export const roundStart = '00000000-0000-0000-0000-000000000000';
 /** At most so many in one statement: each is sent at once. */
 export const claimMax = 128;
+/** One delivery of failing webhooks comes to so many of all. */
+export const failingEvery = 8;
 /** How many webhooks a claim by webhooks looks at: its cost does not grow with the number that have deliveries waiting. */
 const webhooksPerClaim = 128;
 /** How far a claim by time looks: past webhooks with their share under way, but not through a whole backlog. */
@@ -64,8 +68,8 @@ export async function claim(database: Database, options: ClaimOptions): Promise<
         from placed where place <= ${options.room.perWebhook}::int
       ) in_line
       where not failing or turn <= ${options.room.failing}::int
-      -- Those of failing webhooks have every eighth turn, or all where nobody else waits.
-      order by case when failing then turn * 8 else turn end limit ${take}
+      -- Of failing webhooks one in eight, over all claims, or all where nobody else waits.
+      order by case when failing then turn * ${sql.lit(failingEvery)} - ${options.phase}::int else turn end limit ${take}
     ),
     locked as materialized (
       select p.* from chosen cross join lateral (

@@ -1,7 +1,7 @@
 /** Claims what is due as far as there is room, sends it, and hands what came of it to the recorder. */
 import type { Config } from '../config.ts';
 import type { Database } from '../database/database.ts';
-import { claim, claimMax, roundStart, type Claim } from './claim.ts';
+import { claim, claimMax, failingEvery, roundStart, type Claim } from './claim.ts';
 import { deliver, type Deliverable, type DeliverDependencies } from './deliver.ts';
 import type { InFlight } from './in-flight.ts';
 import { createRecorder } from './recorder.ts';
@@ -23,38 +23,43 @@ export type Dispatcher = {
 
 /** Without a notification, work is found after this long. */
 export const pollMs = 1_000;
-/** After a look at some webhooks that found nothing: it costs some milliseconds, and attempts that end ask all the time. */
+/** Between two looks at some webhooks: one costs some milliseconds, and attempts that end ask all the time. */
 const walkPauseMs = 25;
 
 export function createDispatcher(dependencies: DispatcherDependencies): Dispatcher {
   const { database, inFlight, webhooks, log, metrics } = dependencies;
-  const recorder = createRecorder({ ...dependencies, deactivateAfter: webhooks.deactivateAfter });
+  const recorder = createRecorder({
+    ...dependencies,
+    deactivateAfter: webhooks.deactivateAfter,
+    patienceMs: webhooks.leaseMarginMs,
+  });
   const underWay = new Set<Promise<void>>();
   let claiming = true;
   /** Where the next claim by webhooks goes on, so that all get their turn. */
   let nextWebhook = roundStart;
   let nextWalkAt = 0;
+  let phase = 0;
 
   async function claimAll(): Promise<number> {
     while (claiming && inFlight.room().total > 0) {
       const claimed = await claimSome(null);
       const found = claimed.deliveries.length + claimed.cancelled;
       if (claimed.complete && found < claimMax) return untilMs(claimed.nextDueMs);
-      // What is due for webhooks that have their share fills the view: others are looked for one by one.
-      if (found === 0) return walk();
+      // What is due for webhooks that have their share may fill the view: others are looked for one by one.
+      const walked = claimed.complete ? 0 : await walk(found);
+      if (found + walked === 0) return Math.ceil(Math.max(nextWalkAt - performance.now(), 1));
     }
     return pollMs;
   }
 
-  async function walk(): Promise<number> {
-    while (claiming && inFlight.room().total > 0) {
-      const waitMs = nextWalkAt - performance.now();
-      if (waitMs > 0) return Math.ceil(waitMs);
-      const { deliveries, cancelled, nextCursor } = await claimSome(nextWebhook);
-      nextWebhook = nextCursor ?? roundStart;
-      if (deliveries.length + cancelled === 0) nextWalkAt = performance.now() + walkPauseMs;
-    }
-    return pollMs;
+  /** Returns how many it found. Where claims by time find something too, it takes its turn now and then. */
+  async function walk(foundByTime: number): Promise<number> {
+    if (!claiming || performance.now() < nextWalkAt || inFlight.room().total === 0) return 0;
+    const { deliveries, cancelled, nextCursor } = await claimSome(nextWebhook);
+    nextWebhook = nextCursor ?? roundStart;
+    const found = deliveries.length + cancelled;
+    if (found === 0 || foundByTime > 0) nextWalkAt = performance.now() + walkPauseMs;
+    return found;
   }
 
   async function claimSome(cursor: string | null): Promise<Claim> {
@@ -63,8 +68,10 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
       inFlight: inFlight.counts(),
       leaseMs: leaseMs(webhooks),
       cursor,
+      phase,
     });
     const { deliveries, cancelled } = claimed;
+    phase = (phase + deliveries.length) % failingEvery;
     const [first] = deliveries;
     if (first) {
       recorder.expect(first.leaseToken, deliveries.length);
@@ -85,9 +92,10 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
         place.answered();
         return recorder.record(attempt);
       })
-      .catch((error: unknown) =>
-        log.error({ err: error, deliveryId: delivery.id }, 'delivery.failed'),
-      )
+      .catch((error: unknown) => {
+        log.error({ err: error, deliveryId: delivery.id }, 'delivery.failed');
+        recorder.giveUp(delivery.leaseToken);
+      })
       .finally(() => {
         underWay.delete(task);
         place.release();

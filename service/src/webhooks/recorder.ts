@@ -8,6 +8,8 @@ import { recordAttempts, type RecordedAttempt } from './record.ts';
 export type Recorder = {
   /** Says how many deliveries a lease holds; it is ended with the last of them. */
   expect(leaseToken: string, deliveries: number): void;
+  /** Says that one of them will not be recorded: the lease runs out, and its attempt counts as interrupted. */
+  giveUp(leaseToken: string): void;
   /** Resolves when the attempt is in the database or given up, however long that takes. */
   record(attempt: RecordedAttempt): Promise<void>;
   /** Resolves when `underWay` has ended and is written; a database that is away is waited for no longer than a moment. */
@@ -17,31 +19,39 @@ export type Recorder = {
 export type RecorderDependencies = {
   database: Database;
   deactivateAfter: number;
+  /** How long a database that is away is waited for; the leases run out by then. */
+  patienceMs: number;
   log: Logger;
   metrics: Metrics;
 };
 
 const batchMax = 256;
 const retryMs = 250;
-/** A database that stays away longer lets the leases run out; the attempt is then recorded as interrupted. */
-const triesMax = 40;
-/** After `stop`: two seconds. */
-const triesWhileStopping = 8;
+/** A process that is told to end does not wait longer for its database. */
+const patienceWhileStoppingMs = 2_000;
 
 type Waiting = { attempt: RecordedAttempt; resolve: () => void };
 
 export function createRecorder(dependencies: RecorderDependencies): Recorder {
-  const { log } = dependencies;
+  const { log, patienceMs } = dependencies;
   const openLeases = new Map<string, number>();
   let waiting: Waiting[] = [];
   let writing: Promise<void> | null = null;
   let stopping = false;
 
+  function begin(): void {
+    writing ??= writeAll().finally(() => {
+      writing = null;
+      // What came while the last batch was ending is not left for the next to come.
+      if (waiting.length > 0) begin();
+    });
+  }
+
   async function writeAll(): Promise<void> {
     while (waiting.length > 0) {
       const batch = waiting.slice(0, batchMax);
       waiting = waiting.slice(batchMax);
-      const endedLeases = endLeases(batch);
+      const endedLeases = batch.flatMap(({ attempt }) => countDown(attempt.leaseToken) ?? []);
       await write(
         batch.map(({ attempt }) => attempt),
         endedLeases,
@@ -50,38 +60,28 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
     }
   }
 
-  function endLeases(batch: Waiting[]): string[] {
-    const ended: string[] = [];
-    for (const { attempt } of batch) {
-      const left = (openLeases.get(attempt.leaseToken) ?? 1) - 1;
-      if (left > 0) openLeases.set(attempt.leaseToken, left);
-      else {
-        openLeases.delete(attempt.leaseToken);
-        ended.push(attempt.leaseToken);
-      }
-    }
-    return ended;
+  /** Returns the lease with the last of its deliveries. */
+  function countDown(leaseToken: string): string | null {
+    const left = (openLeases.get(leaseToken) ?? 1) - 1;
+    if (left > 0) openLeases.set(leaseToken, left);
+    else openLeases.delete(leaseToken);
+    return left > 0 ? null : leaseToken;
   }
 
   async function write(attempts: RecordedAttempt[], endedLeases: string[]): Promise<void> {
+    const startedAt = performance.now();
     for (let tries = 1; ; tries += 1) {
       try {
         await store(dependencies, attempts, endedLeases);
         return;
       } catch (error) {
         if (isRefusal(error)) return writeSingly(attempts, endedLeases, error);
-        if (tries >= (stopping ? triesWhileStopping : triesMax)) {
-          log.error(
-            { attempts: attempts.length, reason: (error as Error).message },
-            'attempts.lost',
-          );
+        const told = { attempts: attempts.length, reason: (error as Error).message };
+        if (performance.now() - startedAt > (stopping ? patienceWhileStoppingMs : patienceMs)) {
+          log.error(told, 'attempts.lost');
           return;
         }
-        if (tries === 1)
-          log.warn(
-            { attempts: attempts.length, reason: (error as Error).message },
-            'attempts.waiting',
-          );
+        if (tries === 1) log.warn(told, 'attempts.waiting');
         await wait(retryMs);
       }
     }
@@ -95,7 +95,9 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
   ): Promise<void> {
     const [only] = attempts;
     if (attempts.length === 1 && only) {
-      log.error({ err: cause, deliveryId: only.deliveryId }, 'attempt.not_recorded');
+      // Not the error itself: PostgreSQL's detail may hold what a receiver answered.
+      const { code, message } = cause as { code?: string; message: string };
+      log.error({ code, reason: message, deliveryId: only.deliveryId }, 'attempt.not_recorded');
       return;
     }
     for (const attempt of attempts) await write([attempt], endedLeases);
@@ -106,9 +108,10 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
     record(attempt) {
       return new Promise((resolve) => {
         waiting.push({ attempt, resolve });
-        writing ??= writeAll().finally(() => (writing = null));
+        begin();
       });
     },
+    giveUp: (leaseToken) => void countDown(leaseToken),
     async stop(underWay) {
       stopping = true;
       await underWay;

@@ -2,6 +2,7 @@
  * The loops: fan out what was committed, claim what is due, attempt, record in batches, look after leases and
  * partitions. They are woken by notifications and by timers; what must not be lost is in the database, never only here.
  */
+import { setTimeout as wait } from 'node:timers/promises';
 import {
   openDatabase,
   shortTransactions,
@@ -19,7 +20,8 @@ import {
 import { fanOut } from './fan-out.ts';
 import { createLoop } from './loop.ts';
 import { dropOldOperationalEvents } from './operational-events.ts';
-import { recoverLeases, turnPartitions } from './upkeep.ts';
+import { recoverLeases } from './recover-leases.ts';
+import { turnPartitions } from './turn-partitions.ts';
 
 export type WorkerDependencies = Omit<DispatcherDependencies, 'database'> & {
   connection: ConnectionSettings;
@@ -27,6 +29,7 @@ export type WorkerDependencies = Omit<DispatcherDependencies, 'database'> & {
 };
 export type Worker = { start(): void; stop(): Promise<void> };
 
+const poolEndsWithinMs = 500;
 const leaseCheckMs = 1_000;
 const partitionCheckMs = 3_600_000;
 /** One for each loop and the recorder: none waits for another's. */
@@ -72,10 +75,14 @@ export function createWorker(dependencies: WorkerDependencies): Worker {
     name: 'leases',
     log,
     async turn() {
-      const count = await recoverLeases(opened(), backoff, webhooks.deactivateAfter, clock);
-      if (count > 0) {
-        metrics.leasesRecovered(count);
-        log.warn({ count }, 'leases.recovered');
+      const { deactivateAfter } = webhooks;
+      const done = await recoverLeases(opened(), backoff, deactivateAfter, clock);
+      for (const failure of done.failures) log.error(failure, 'lease.not_recovered');
+      for (const { trigger, durationMs } of done.recorded)
+        metrics.attempted({ outcome: 'interrupted', trigger, durationMs });
+      if (done.recorded.length > 0) {
+        metrics.leasesRecovered(done.recorded.length);
+        log.warn({ count: done.recorded.length }, 'leases.recovered');
         claimLoop.wake();
       }
       return leaseCheckMs;
@@ -120,7 +127,8 @@ export function createWorker(dependencies: WorkerDependencies): Worker {
       dispatcher?.stopClaiming();
       await Promise.all([listener.stop(), ...loops.map((loop) => loop.stop())]);
       await dispatcher?.stop();
-      await database?.destroy();
+      // A statement that gets no answer must not hold the process.
+      await Promise.race([database?.destroy(), wait(poolEndsWithinMs, undefined, { ref: false })]);
       database = null;
       dispatcher = null;
     },

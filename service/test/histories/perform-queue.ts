@@ -26,6 +26,7 @@ export async function claimSome(
     leaseMs,
     // One worker claims by time, the other webhook by webhook.
     cursor: worker % 2 === 0 ? null : roundStart,
+    phase: worker % 8,
   };
   const { deliveries, cancelled } = await claim(stage.database, options);
   const handed = deliveries.map((one) => {
