@@ -502,6 +502,7 @@ CREATE OR REPLACE FUNCTION orgdir.ensure_partitions(first_day date, last_day dat
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO 'orgdir', 'public'
+ SET lock_timeout TO '200ms'
 AS $function$
 declare
   parent text;
@@ -509,16 +510,26 @@ declare
   partition text;
 begin
   -- Two processes that start at once must not create the same table.
-  perform pg_advisory_xact_lock(70420002);
+  begin
+    perform pg_advisory_xact_lock(70420002);
+  exception when lock_not_available then
+    return;
+  end;
   foreach parent in array array['events', 'deliveries', 'attempts'] loop
-    for day in select generate_series(first_day, last_day, interval '1 day')::date loop
-      partition := parent || '_' || to_char(day, 'YYYYMMDD');
-      if to_regclass(partition) is null then
-        execute format('create table %I partition of %I for values from (%L) to (%L)', partition, parent,
-          uuid_v7_floor(day::timestamp at time zone 'utc'),
-          uuid_v7_floor((day + 1)::timestamp at time zone 'utc'));
-      end if;
-    end loop;
+    -- A table at a time: the lock is waited for once, whatever the number of days.
+    begin
+      for day in select generate_series(first_day, last_day, interval '1 day')::date loop
+        partition := parent || '_' || to_char(day, 'YYYYMMDD');
+        if to_regclass(partition) is null then
+          execute format('create table %I (like %I including all)', partition, parent);
+          execute format('alter table %I attach partition %I for values from (%L) to (%L)', parent, partition,
+            uuid_v7_floor(day::timestamp at time zone 'utc'),
+            uuid_v7_floor((day + 1)::timestamp at time zone 'utc'));
+        end if;
+      end loop;
+    exception when lock_not_available then
+      null;
+    end;
   end loop;
 end $function$
 

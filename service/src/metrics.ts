@@ -54,8 +54,8 @@ export type QueueState = {
 
 /** From a receiver next door to the longest deadline that can be configured. */
 const durationBucketsSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30];
-/** Up to what one process has under way at once. */
-const batchBuckets = [1, 2, 5, 10, 20, 50, 100, 200, 512];
+/** Up to what one transaction holds: a claim takes at most 128 deliveries, and 256 attempts are recorded together. */
+const batchBuckets = [1, 2, 5, 10, 20, 50, 100, 128, 200, 256];
 
 export function createMetrics(): Metrics {
   const registry = new Registry();
@@ -107,7 +107,7 @@ function createFlowMetrics(registry: Registry) {
   const registers = [registry];
   const attempts = new Counter({
     name: 'orgdir_delivery_attempts_total',
-    help: 'Attempts that this process made, by how they ended and what asked for them.',
+    help: 'Attempts that this process made, or recorded for a worker that could not, by how they ended and what asked for them.',
     labelNames: ['outcome', 'trigger'],
     registers,
   });
@@ -145,7 +145,7 @@ function createFlowMetrics(registry: Registry) {
   const cancellations = total('deliveries_cancelled', 'Deliveries that were cancelled unsent.');
   const leases = total(
     'delivery_leases_recovered',
-    'Leases that ran out and were taken back: attempts whose worker died or froze.',
+    'Deliveries taken back from leases that ran out: attempts whose worker died or froze.',
   );
   return {
     attempted({ outcome, trigger, durationMs }) {
@@ -176,7 +176,10 @@ function createQueueMetrics(registry: Registry, read: () => Promise<QueueState>)
       'For how long the first of those has been due; 0 where there is none.',
     ),
     pending: gauge('deliveries_pending', 'Deliveries that wait, due or not.'),
-    leased: gauge('deliveries_leased', 'Deliveries with an attempt under way, in any process.'),
+    leased: gauge(
+      'deliveries_leased',
+      'Deliveries of claims with an attempt under way, in any process, those that have ended included.',
+    ),
     eventsWaiting: gauge('events_waiting', 'Events that wait for their fan-out.'),
   };
   const names = Object.keys(gauges) as (keyof QueueState)[];

@@ -6,7 +6,8 @@ import { claim, roundStart, type ClaimOptions } from '../src/webhooks/claim.ts';
 import type { Deliverable } from '../src/webhooks/deliver.ts';
 import { fanOut } from '../src/webhooks/fan-out.ts';
 import { recordAttempts, type RecordedAttempt } from '../src/webhooks/record.ts';
-import { recoverLeases, turnPartitions } from '../src/webhooks/upkeep.ts';
+import { recoverLeases } from '../src/webhooks/recover-leases.ts';
+import { turnPartitions } from '../src/webhooks/turn-partitions.ts';
 import { put } from './support/directory.ts';
 import { makeKey, startTestService, testPublicUrl } from './support/service.ts';
 
@@ -284,7 +285,11 @@ test('a lease that ran out is an interrupted attempt; the worker that wakes too 
     deliveries: [frozen],
   } = await claimAll({ leaseMs: 0 });
   assert.ok(frozen);
-  assert.equal(await recoverLeases(database, backoff, deactivateAfter), 1);
+  const { recorded } = await recoverLeases(database, backoff, deactivateAfter);
+  assert.deepEqual(
+    recorded.map(({ deliveryId }) => deliveryId),
+    [frozen.id],
+  );
   assert.deepEqual(await attemptsOf(frozen.id), [{ number: 1, error: 'interrupted' }]);
   await recordAttempts(database, [outcome(frozen, 200, { kind: 'succeeded' })], noLease);
   assert.deepEqual(await attemptsOf(frozen.id), [{ number: 1, error: 'interrupted' }]);

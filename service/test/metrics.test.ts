@@ -124,15 +124,20 @@ test('the queue is told as the database has it: what is due, for how long, under
   await sql`create or replace function queue_now() returns timestamptz language sql as $$
     select timestamptz '2030-01-01 00:01:00Z' $$`.execute(database);
   await sql`
-    insert into pending_deliveries (id, event_id, event, webhook_id, trigger, due_at, lease_token, leased_at)
-    select uuid_v7(), uuid_v7(), 'org.created', uuid_v7(), 'event', due_at, token,
+    insert into pending_deliveries (id, event_id, event, webhook_id, trigger, due_at, failing, lease_token, leased_at)
+    select uuid_v7(), uuid_v7(), 'org.created', uuid_v7(), 'event', due_at, failing, token,
       case when token is not null then due_at end
     from (values
-      (timestamptz '2030-01-01 00:00:18Z', null::uuid),
-      (timestamptz '2030-01-01 00:00:50Z', null),
-      (timestamptz '2030-01-01 00:02:00Z', null),
-      (timestamptz '2030-01-01 00:00:01Z', gen_random_uuid())
-    ) as given (due_at, token)`.execute(database);
+      (timestamptz '2030-01-01 00:00:18Z', true, null::uuid),
+      (timestamptz '2030-01-01 00:00:50Z', false, null),
+      (timestamptz '2030-01-01 00:02:00Z', false, null),
+      (timestamptz '2030-01-01 00:00:01Z', false, gen_random_uuid())
+    ) as given (due_at, failing, token)`.execute(database);
+  await sql`
+    insert into leases (token, delivery_ids, leased_until)
+    select lease_token, array[id], queue_now() from pending_deliveries where lease_token is not null`.execute(
+    database,
+  );
   await sql`
     insert into events (id, name, audience, data, position)
     values (uuid_v7(), 'org.created', 'global', '{}', null), (uuid_v7(), 'org.created', 'global', '{}', 1),

@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
+import { setTimeout as wait } from 'node:timers/promises';
 import { sql, type Database } from './database.ts';
 import { StartError } from '../errors.ts';
 
@@ -12,6 +13,9 @@ const migrationLock = 70420003;
 const oldestServer = 150_000;
 /** Days of partitions made ahead; the worker's upkeep makes more every hour. */
 const partitionDaysAhead = 7;
+/** Each waits 200 ms for a table's lock (`ensure_partitions`), so that a start is held up for some seconds at most. */
+const partitionTriesMax = 10;
+const partitionRetryMs = 500;
 
 /** Applies what is missing and returns the names of the files applied. Safe to run in several processes at once. */
 export async function migrate(database: Database): Promise<string[]> {
@@ -22,7 +26,7 @@ export async function migrate(database: Database): Promise<string[]> {
     try {
       await prepare(connection);
       const applied = await applyMissing(connection, files);
-      await ensurePartitions(connection);
+      await requirePartitions(connection);
       return applied;
     } finally {
       await sql`select pg_advisory_unlock(${migrationLock})`.execute(connection);
@@ -30,12 +34,44 @@ export async function migrate(database: Database): Promise<string[]> {
   });
 }
 
-/** Makes the partitions from yesterday to a week ahead, where they are missing. */
+/** Makes the partitions from yesterday to a week ahead, where they are missing. Leaves to the next call what another session has locked. */
 export async function ensurePartitions(database: Database): Promise<void> {
   await sql`
     select ensure_partitions(today - 1, today + ${partitionDaysAhead}::int)
     from (select (now() at time zone 'utc')::date as today) as clock
   `.execute(database);
+}
+
+/** Without today's nothing can be recorded, and tomorrow may be a minute away. Later days can wait for the worker. */
+async function requirePartitions(connection: Database): Promise<void> {
+  for (let tries = 1; ; tries += 1) {
+    await ensurePartitions(connection);
+    const missing = await listMissingPartitions(connection);
+    if (missing.length === 0) return;
+    if (tries >= partitionTriesMax) {
+      throw new StartError(
+        `the partitions ${missing.join(', ')} cannot be made while another session has their tables locked; end it, or wait for it, and start again`,
+      );
+    }
+    await wait(partitionRetryMs);
+  }
+}
+
+/** Of today and tomorrow. */
+async function listMissingPartitions(database: Database): Promise<string[]> {
+  const { rows } = await sql<{ name: string }>`
+    select wanted.name
+    from (
+      select parent, parent || '_' || to_char((now() at time zone 'utc')::date + ahead, 'YYYYMMDD') as name
+      from unnest(array['events', 'deliveries', 'attempts']) as parent, generate_series(0, 1) as ahead
+    ) wanted
+    where not exists (
+      select from pg_inherits i
+      where i.inhparent = to_regclass(wanted.parent) and i.inhrelid = to_regclass(wanted.name)
+    )
+    order by wanted.name
+  `.execute(database);
+  return rows.map(({ name }) => name);
 }
 
 /** The migrations that this version needs, oldest first. */

@@ -18,6 +18,8 @@ const refreshMs = 1_000;
 /** Two refreshes and a half. */
 const staleAfterMs = 2_500;
 const delayedAfterMs = 60_000;
+/** Deliveries under way stand first: as many as ten processes can have (`webhooks/in-flight.ts`), with each second's look still cheap. */
+const leasedMax = 10_000;
 
 type Row = {
   message: string | null;
@@ -46,7 +48,12 @@ export function createHealth(database: Database, revisions: Revisions): Health {
           (select max(finished_at) from sync_runs where kind = 'blueprints' and status = 'succeeded') as blueprints_synced_at,
           (select max(finished_at) from sync_runs where kind = 'chat' and status = 'succeeded') as chat_synced_at,
           (select extract(epoch from queue_now() - min(due_at))::float8 * 1000
-           from pending_deliveries where lease_token is null) as oldest_due_ms
+           from (
+             -- the two lines of the queue, each in the order of its index and past no more than what can be under way
+             (select due_at, lease_token from pending_deliveries where not failing order by due_at limit ${leasedMax})
+             union all
+             (select due_at, lease_token from pending_deliveries where failing order by due_at limit ${leasedMax})
+           ) first where lease_token is null) as oldest_due_ms
         from (
           select coalesce(sum(entries) filter (where kind = 'orgs'), 0)::int8 as orgs,
             coalesce(sum(entries) filter (where kind = 'alliances'), 0)::int8 as alliances,

@@ -105,7 +105,9 @@ export async function readDelivery(
       select ${pendingColumns} from pending_deliveries where id = ${id} and webhook_id = ${webhookId}
       union all
       select ${endedColumns} from deliveries where id = ${id} and webhook_id = ${webhookId}
-    ) d join events e on e.id = d.event_id
+    ) d
+    -- Of an event that was fanned out more than a day late the deliveries are kept for longer: they are shown without it.
+    left join events e on e.id = d.event_id
   `.execute(executor);
   const [row] = rows;
   if (!row) throw new ServiceError('not_found');

@@ -12,7 +12,7 @@ import { pullEvents } from '../../src/webhooks/pull-events.ts';
 import { readDelivery } from '../../src/webhooks/deliveries.ts';
 import { recover, redeliver } from '../../src/webhooks/redeliver.ts';
 import { updateWebhook, type WebhookChanges } from '../../src/webhooks/update-webhook.ts';
-import { recoverLeases } from '../../src/webhooks/upkeep.ts';
+import { recoverLeases } from '../../src/webhooks/recover-leases.ts';
 import { createWebhook, deleteWebhook, requireWebhook } from '../../src/webhooks/webhooks.ts';
 import type { Command, Place } from './commands.ts';
 import { subjectAt } from './model-directory.ts';
