@@ -47,11 +47,26 @@ test('success is a 2xx status and nothing else', () => {
 test('Retry-After raises the wait on 429 and 503, at most to six hours', () => {
   assert.equal(wait(answered(429, '120')), 120_000);
   assert.equal(wait(answered(503, ' 120 ')), 120_000);
-  assert.equal(wait(answered(503, 'Fri, 20 Nov 2026 12:05:00 GMT')), 300_000);
-  assert.equal(wait(answered(503, '999999999')), 6 * 3_600_000);
+  for (const many of ['999999999', '9999999999', '1'.repeat(400)])
+    assert.equal(wait(answered(503, many)), 6 * 3_600_000, many);
   assert.equal(wait(answered(429, '1')), 10_000, 'it never lowers the wait');
   assert.equal(wait(answered(500, '120')), 10_000);
 });
+
+for (const [form, text, expected] of [
+  ['IMF-fixdate', 'Fri, 20 Nov 2026 12:05:00 GMT', 300_000],
+  ['the form of RFC 850', 'Friday, 20-Nov-26 12:05:00 GMT', 300_000],
+  ['the form of asctime', 'Fri Nov 20 12:05:00 2026', 300_000],
+  ['asctime with a day of one digit', 'Tue Dec  1 12:00:00 2026', 6 * 3_600_000],
+  ['a leap second', 'Fri, 20 Nov 2026 12:04:60 GMT', 300_000],
+  ['a date that is past', 'Fri, 20 Nov 2026 11:05:00 GMT', 10_000],
+  ['two digits up to 50 years ahead', 'Friday, 20-Nov-76 11:59:59 GMT', 6 * 3_600_000],
+  ['two digits that seem further ahead, which are past', 'Sunday, 06-Nov-94 08:49:37 GMT', 10_000],
+] as const) {
+  test(`Retry-After may be a date: ${form}`, () => {
+    assert.equal(wait(answered(503, text)), expected);
+  });
+}
 
 test('garbage in Retry-After is ignored', () => {
   for (const text of [
@@ -65,7 +80,13 @@ test('garbage in Retry-After is ignored', () => {
     'Infinity',
     '2026-11-20',
     'Fri, 99 Nov 2026 12:05:00 GMT',
-    '1'.repeat(400),
+    'Fri, 00 Nov 2026 12:05:00 GMT',
+    'Fri, 20 Nov 2026 24:05:00 GMT',
+    'Fri, 20 nov 2026 12:05:00 GMT',
+    'Fri, 20 Nov 2026 12:05:00 +0000',
+    'Fri, 20-Nov-26 12:05:00 GMT',
+    'Fri Nov 20 12:05:00 2026 GMT',
+    'Mon, 31 Nov 2026 12:05:00 GMT',
   ]) {
     assert.equal(wait(answered(503, text)), 10_000, text);
   }

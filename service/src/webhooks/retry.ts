@@ -1,4 +1,5 @@
 /** What follows an attempt. Pure: chance and time come in as arguments. */
+import { retryAfterMs } from './retry-after.ts';
 
 /** SPEC 7. */
 export const attemptsMax = 6;
@@ -43,17 +44,8 @@ export function backoffMs(attempt: number, { baseMs, factor }: Backoff, random: 
   return Math.round(baseMs * factor ** (attempt - 1) * (1 - jitter + 2 * jitter * random));
 }
 
-/** How long the receiver asks to be left alone: seconds or a date on 429 and 503, at most six hours; garbage asks nothing. */
+/** How long the receiver asks to be left alone: on 429 and 503, at most six hours. */
 function askedWaitMs({ statusCode, retryAfter }: AttemptResult, now: Date): number {
   if ((statusCode !== 429 && statusCode !== 503) || retryAfter === null) return 0;
-  const text = retryAfter.trim();
-  const askedMs = /^\d{1,9}$/.test(text) ? Number(text) * 1000 : dateMs(text) - now.getTime();
-  return Number.isFinite(askedMs) ? Math.min(Math.max(askedMs, 0), retryAfterMaxMs) : 0;
-}
-
-/** The form of RFC 9110 alone; `Date.parse` would make a date of nearly anything. */
-function dateMs(text: string): number {
-  return /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/.test(text)
-    ? Date.parse(text)
-    : Number.NaN;
+  return retryAfterMs(retryAfter, now, retryAfterMaxMs);
 }
