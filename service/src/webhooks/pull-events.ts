@@ -43,12 +43,15 @@ export async function pullEvents(
       select (select max(position) from events) as newest,
         coalesce(${after}::bigint, (select min(position) - 1 from events), 0) as start
     ) bounds
+    -- Read once: a look-up for each event would cost more than its row.
+    left join bindings b on b.app_id = ${appId}
     left join lateral (
       select e.id, e.name, e.created_at, e.data, e.position
       from events e
       where e.position > bounds.start and e.position <= bounds.start + ${positionsPerPage}
         and ${options.event === null ? sql`true` : sql`e.name = ${options.event}`}
-        and app_may_receive(e.audience, e.org_id, e.alliance_id, e.created_at, ${appId})
+        and may_receive(e.audience, e.org_id, e.alliance_id, e.created_at,
+          (select listed from orgs o where o.id = e.org_id), b.org_id, b.alliance_id, b.created_at)
       order by e.position limit ${options.limit + 1}
     ) page on true
     order by page.position
