@@ -181,6 +181,7 @@ table deliveries partition by RANGE (id)
   deliveries_pkey: PRIMARY KEY (id)
   deliveries_status_check: CHECK ((status = ANY (ARRAY['succeeded'::text, 'failed'::text, 'cancelled'::text])))
   CREATE INDEX deliveries_by_webhook ON ONLY orgdir.deliveries USING btree (webhook_id, id DESC)
+  CREATE INDEX deliveries_to_recover ON ONLY orgdir.deliveries USING btree (webhook_id, id) INCLUDE (completed_at) WHERE ((status = 'failed'::text) OR (cancelled_by = 'deactivation'::text))
 
 table events partition by RANGE (id)
   id uuid not null
@@ -242,7 +243,7 @@ table operational_events
   status_code integer
   error text
   exhausted_in_a_row integer not null
-  cancelled integer not null default 0
+  cancelled integer default 0
   host text not null
   last_success_at timestamp(3) with time zone
   created_at timestamp(3) with time zone not null default queue_now()

@@ -10,7 +10,8 @@ import { disableMaintenance, enableMaintenance } from '../../src/system/maintena
 import { fanOut } from '../../src/webhooks/fan-out.ts';
 import { pullEvents } from '../../src/webhooks/pull-events.ts';
 import { readDelivery } from '../../src/webhooks/deliveries.ts';
-import { recover, redeliver } from '../../src/webhooks/redeliver.ts';
+import { recover } from '../../src/webhooks/recover.ts';
+import { redeliver } from '../../src/webhooks/redeliver.ts';
 import { updateWebhook, type WebhookChanges } from '../../src/webhooks/update-webhook.ts';
 import { recoverLeases } from '../../src/webhooks/recover-leases.ts';
 import { createWebhook, deleteWebhook, requireWebhook } from '../../src/webhooks/webhooks.ts';
