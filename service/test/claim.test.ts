@@ -59,6 +59,7 @@ function outcome(
     leaseToken: delivery.leaseToken,
     webhookId: delivery.webhookId,
     number: delivery.number,
+    cycleAttempt: delivery.cycleAttempt,
     trigger: delivery.trigger,
     verdict,
     startedAt: new Date(),

@@ -8,6 +8,7 @@ import { sql } from '../src/database/database.ts';
 import { dropOldOperationalEvents } from '../src/webhooks/operational-events.ts';
 import type { RecordedAttempt } from '../src/webhooks/record.ts';
 import { settleWebhooks } from '../src/webhooks/settle-webhooks.ts';
+import { listWebhookStates, webhookStatesMax } from '../src/webhooks/webhook-states.ts';
 import { openTestDatabase, toUrl } from './support/database.ts';
 import { put } from './support/directory.ts';
 import { eventually } from './support/eventually.ts';
@@ -39,6 +40,7 @@ function attempt(webhookId: string, more: Partial<RecordedAttempt> = {}): Record
     leaseToken: webhookId,
     webhookId,
     number: 6,
+    cycleAttempt: 6,
     trigger: 'event',
     verdict: { kind: 'failed' },
     ...more,
@@ -82,7 +84,7 @@ test('a webhook begins to fail with its first delivery that is given up, and is 
     select uuid_v7(), uuid_v7(), 'org.created', ${id}, 'event', now() from generate_series(1, 3)
   `.execute(database);
   assert.deepEqual(await settle([attempt(id, { statusCode: 503 })]), [
-    { webhookId: id, reason: 'failing', cancelled: 3 },
+    { webhookId: id, reason: 'failing', cancelled: 3, more: false },
   ]);
   // Under way while it was deactivated.
   await settle([attempt(id)]);
@@ -281,4 +283,14 @@ test('from a receiver that fails to the list of webhooks, through worker and com
   const unknown = await runCommand(['webhooks', 'list', '--app', 'nonsense'], env);
   assert.equal(unknown.code, 1);
   assert.match(unknown.stderr, /^There is no app with the id nonsense\.\n$/);
+});
+
+test('the list of webhooks has a bound', async () => {
+  const { appId: crowded } = await makeKey(opened);
+  await sql`
+    insert into webhooks (id, app_id, url, secret)
+    select uuid_v7(), ${crowded}, 'https://example.org/', 'x' from generate_series(1, ${webhookStatesMax} + 1)
+  `.execute(database);
+  assert.equal((await listWebhookStates(database, crowded)).length, webhookStatesMax);
+  await sql`delete from apps where id = ${crowded}`.execute(database);
 });

@@ -1,6 +1,10 @@
 import type { Command } from 'commander';
 import { readApp } from '../access/apps.ts';
-import { listWebhookStates, type WebhookState } from '../webhooks/operational-events.ts';
+import {
+  listWebhookStates,
+  webhookStatesMax,
+  type WebhookState,
+} from '../webhooks/webhook-states.ts';
 import { print, table, withDatabase } from './with-database.ts';
 
 export function addWebhookCommands(program: Command): void {
@@ -9,8 +13,10 @@ export function addWebhookCommands(program: Command): void {
     .description('Webhooks: where events are delivered to, and how that goes.');
   webhooks
     .command('list')
-    .description('Webhooks and how they do, oldest first. Of an address only the host is shown.')
-    .option('--app <id>', 'only those of this app')
+    .description(
+      `Webhooks and how they do, oldest first, at most ${webhookStatesMax}. Of an address only the host is shown.`,
+    )
+    .option('--app <id>', 'only those of this app, however many there are')
     .option('--json', 'print JSON')
     .addHelpText(
       'after',

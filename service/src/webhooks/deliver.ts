@@ -4,10 +4,12 @@ import type { Logger } from '../log.ts';
 import { outcomeClass, type Metrics } from '../metrics.ts';
 import type { AttemptOutcome, Sender } from './attempt.ts';
 import type { Clock } from './clock.ts';
+import { openSecrets } from './open-secrets.ts';
 import type { RecordedAttempt } from './record.ts';
 import { attemptsMax, judge, type Verdict } from './retry.ts';
 import type { SigningKeys } from './signing-keys.ts';
-import { deliveryHeaders, renderBody, type SigningSecrets } from './sign.ts';
+import { deliveryHeaders, renderBody } from './sign.ts';
+import { urlHost } from './url-host.ts';
 
 export type DeliverDependencies = {
   sender: Sender;
@@ -40,8 +42,8 @@ export type Deliverable = {
   data: string;
 };
 
-/** A secret that no key of SECRET_KEY opens: the operator's fault, and not the receiver's. It is looked at again after this. */
-const unreadableWaitMs = 60_000;
+/** Until a secret that cannot be read is looked at again: the operator's fault, and not the receiver's. */
+const unreadableWaitMs = 300_000;
 
 /** Makes the attempt and says what follows. Never throws for what a receiver does. */
 export async function deliver(
@@ -82,26 +84,9 @@ function judgeAttempt(
   return judge(outcome, cycle, backoff, clock.random(), clock.now());
 }
 
-/** Null where SECRET_KEY lacks the key. */
-function openSecrets(
-  { signingKeys, log }: DeliverDependencies,
-  { webhookId, secret, previousSecret }: Deliverable,
-): SigningSecrets | null {
-  try {
-    return {
-      current: signingKeys.get(webhookId, secret),
-      previous: previousSecret && signingKeys.get(webhookId, previousSecret),
-    };
-  } catch (error) {
-    log.error({ webhookId, reason: (error as Error).message }, 'secret.unreadable');
-    return null;
-  }
-}
-
 /** Nothing was sent, so nothing counts. A test is not put back: nobody would wait for it. */
 function postponed({ clock }: DeliverDependencies, delivery: Deliverable): RecordedAttempt {
-  if (delivery.trigger === 'test')
-    throw new Error('the secret of the webhook cannot be read: SECRET_KEY lacks its key');
+  if (delivery.trigger === 'test') throw new Error('a test is sent with a secret that was read');
   return {
     ...identity(delivery),
     startedAt: clock.now(),
@@ -114,8 +99,17 @@ function postponed({ clock }: DeliverDependencies, delivery: Deliverable): Recor
   };
 }
 
-function identity({ id, leaseToken, webhookId, number, trigger }: Deliverable) {
-  return { deliveryId: id, leaseToken, webhookId, number, trigger };
+function identity({ id, leaseToken, webhookId, number, cycleAttempt, trigger }: Deliverable) {
+  return { deliveryId: id, leaseToken, webhookId, number, cycleAttempt, trigger };
+}
+
+/** One for each logger. The line has these fields and no other, none of them secret: redaction would cost more than it. */
+const attemptLogs = new WeakMap<Logger, Logger>();
+
+function attemptLogOf(log: Logger): Logger {
+  let attemptLog = attemptLogs.get(log);
+  if (!attemptLog) attemptLogs.set(log, (attemptLog = log.child({}, { redact: [] })));
+  return attemptLog;
 }
 
 function logAttempt(
@@ -124,14 +118,14 @@ function logAttempt(
   outcome: AttemptOutcome,
   verdict: string,
 ): void {
-  log.info(
+  attemptLogOf(log).info(
     {
       deliveryId: delivery.id,
       webhookId: delivery.webhookId,
       event: delivery.event,
       trigger: delivery.trigger,
       // The host alone: a path or query may hold the owner's token.
-      host: new URL(delivery.url).host,
+      host: urlHost(delivery.url),
       attempt: delivery.number,
       statusCode: outcome.statusCode,
       error: outcome.error,

@@ -1,5 +1,5 @@
 /**
- * Mails owners what happened to their webhooks (`operational-events.ts`). A mail is claimed under a lease, sent outside
+ * Mails owners what happened to their webhooks (`mail-queue.ts`). A mail is claimed under a lease, sent outside
  * any transaction, and recorded: a crash between sends it once more, under the same Message-ID. Woken by the
  * transaction that records an event, and by a timer.
  */
@@ -17,7 +17,7 @@ import {
   recordMailGivenUp,
   releaseMail,
   type ClaimedMail,
-} from './operational-events.ts';
+} from './mail-queue.ts';
 import { renderMail, type MailContext } from './render-mail.ts';
 
 export type OwnerMailDependencies = MailContext & {

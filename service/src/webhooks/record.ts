@@ -16,7 +16,9 @@ export type RecordedAttempt = Pick<
   deliveryId: string;
   leaseToken: string;
   webhookId: string;
+  /** Of the attempt over all cycles, and within its cycle; both from 1. */
   number: number;
+  cycleAttempt: number;
   trigger: 'event' | 'test' | 'redelivery';
   verdict: Verdict;
 };

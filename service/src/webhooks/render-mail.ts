@@ -1,5 +1,5 @@
 /** What an owner reads. Pure: everything it says comes in, and nothing of an address but its host. */
-import type { ClaimedMail } from './operational-events.ts';
+import type { ClaimedMail } from './mail-queue.ts';
 
 export type MailContext = { serviceName: string; publicUrl: string; deactivateAfter: number };
 
@@ -32,10 +32,10 @@ Deliveries go on. ${deactivateAfter} given up in a row, without a success betwee
 function deactivated({ appName, host, reason, exhaustedInARow, cancelled }: ClaimedMail): string {
   const cause =
     reason === 'gone'
-      ? 'its receiver answered the last attempt of a delivery with 410 Gone'
+      ? 'the last answer of its receiver to a delivery was 410 Gone'
       : `${count(exhaustedInARow, 'delivery', 'deliveries')} in a row failed at every attempt`;
   return `The webhook of your app ${quote(appName)} at ${host} was deactivated, because ${cause}.
-${count(cancelled, 'delivery that waited was', 'deliveries that waited were')} cancelled, and it gets no new ones while it is deactivated.`;
+${cancelled === null ? 'The deliveries that waited are' : count(cancelled, 'delivery that waited was', 'deliveries that waited were')} cancelled, and it gets no new ones while it is deactivated.`;
 }
 
 function facts(mail: ClaimedMail): string {
@@ -87,9 +87,14 @@ KEY is an API key of the app with the scope write:webhooks. What was answered to
 ${curl('GET', `${webhook}/deliveries?status=failed`)}`;
 }
 
+/** A success is dated when it is recorded, and what failed beside it just before. */
+const recordingSlackMs = 60_000;
+
 /** From the last success on, everything that failed belongs to this. */
 function recoverSince({ lastSuccessAt, webhookCreatedAt, createdAt }: ClaimedMail): Date {
-  const from = (lastSuccessAt ?? webhookCreatedAt).getTime();
+  const from = lastSuccessAt
+    ? lastSuccessAt.getTime() - recordingSlackMs
+    : webhookCreatedAt.getTime();
   return new Date(Math.max(from, createdAt.getTime() - recoverableMs));
 }
 

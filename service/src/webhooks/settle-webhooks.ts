@@ -4,20 +4,27 @@
  * that stores the attempts.
  */
 import { sql, type Transaction } from '../database/database.ts';
+import { cancelPending } from './cancel-pending.ts';
+import { findGone } from './last-answers.ts';
+import { moveBetweenLines } from './move-between-lines.ts';
 import { recordOperationalEvents } from './operational-events.ts';
 import type { RecordedAttempt } from './record.ts';
-import { cancelPending } from './webhooks.ts';
+import { urlHost } from './url-host.ts';
 
 export type Deactivation = {
   webhookId: string;
   reason: 'failing' | 'gone';
   /** Deliveries that waited and were cancelled with it. */
   cancelled: number;
+  /** Whether more may wait than are cancelled at once; claims cancel them as they fall due. */
+  more: boolean;
 };
 
 type Tally = {
-  successAt: Date | null;
-  failureAt: Date | null;
+  /** Whether an attempt succeeded, whether one failed, and which of them ended last. */
+  succeeded: boolean;
+  failed: boolean;
+  last: { endedAtMs: number; failed: boolean } | null;
   /** Deliveries that failed for good in a row: before the first success here, at most since, and since the last. */
   leading: number;
   peak: number;
@@ -37,12 +44,10 @@ type Settled = {
   reason: Deactivation['reason'] | null;
   /** Whether this batch holds the first exhausted delivery since a success. */
   begins: boolean;
-  /** Whether its last attempt failed, and the one before these had not. */
-  turnedFailing: boolean;
+  /** Whether its last attempt failed, before these and now. */
+  wasFailing: boolean;
+  failing: boolean;
 };
-
-/** Of one webhook at once. More of a longer backlog stay where they are: claims go round them. */
-const movedMax = 10_000;
 
 /** Returns the webhooks that these attempts deactivated; their pending deliveries are cancelled. */
 export async function settleWebhooks(
@@ -50,59 +55,76 @@ export async function settleWebhooks(
   attempts: RecordedAttempt[],
   deactivateAfter: number,
 ): Promise<Deactivation[]> {
-  const tallies = tally(attempts);
+  const tallies = tally(attempts, await findGone(tx, attempts.filter(endedUnanswered)));
   // In the order of ids: workers that record for the same webhooks wait for each other, and do not deadlock.
   const ids = [...tallies.keys()].sort();
   if (ids.length === 0) return [];
   const column = <T>(pick: (one: Tally) => T) => ids.map((id) => pick(tallies.get(id) as Tally));
   const { rows } = await sql<Settled>`
     -- prepared: settle
-    with given as (
+    with clock as materialized (select queue_now() as now),
+    given as (
       select * from unnest(${ids}::uuid[],
-        ${column((t) => t.successAt?.toISOString() ?? null)}::timestamptz[],
-        ${column((t) => t.failureAt?.toISOString() ?? null)}::timestamptz[],
+        ${column((t) => t.succeeded)}::boolean[], ${column((t) => t.failed)}::boolean[],
+        ${column((t) => t.last?.failed ?? false)}::boolean[],
         ${column((t) => t.leading)}::int[], ${column((t) => t.peak)}::int[], ${column((t) => t.exhausted)}::int[],
         ${column((t) => t.gone)}::boolean[]
-      ) as g(id, success_at, failure_at, first_run, peak, exhausted, gone)
+      ) as g(id, succeeded, failed, failed_last, first_run, peak, exhausted, gone)
     ),
     locked as materialized (
       select w.id, w.active, w.exhausted_in_a_row as before, is_failing(w.last_success_at, w.last_failure_at) as was_failing,
-        case when g.success_at is null then w.exhausted_in_a_row else 0 end + g.exhausted as exhausted
+        case when g.succeeded then 0 else w.exhausted_in_a_row end + g.exhausted as exhausted,
+        -- The hour of the database, which all processes share; and what is recorded later is later, also where its
+        -- statement began before another's that it waited for.
+        greatest((select now from clock), w.last_success_at + interval '1 millisecond',
+          w.last_failure_at + interval '1 millisecond') as at
       from webhooks w join given g on g.id = w.id and w.id = any(${ids}::uuid[])
       -- A success after a success is written down once a second: a busy webhook's row would cost more than its deliveries.
-      where g.failure_at is not null or w.exhausted_in_a_row > 0 or is_failing(w.last_success_at, w.last_failure_at)
-        or w.last_success_at is null or w.last_success_at < g.success_at - interval '1 second'
+      where g.failed or g.gone or w.exhausted_in_a_row > 0 or is_failing(w.last_success_at, w.last_failure_at)
+        or w.last_success_at is null or w.last_success_at < (select now from clock) - interval '1 second'
       order by w.id for update of w
     ),
     settled as (
-      select l.id, l.exhausted, l.was_failing, case
+      select l.id, l.exhausted, l.was_failing,
+        -- Of both in one batch, a millisecond tells which ended last.
+        case when g.succeeded then l.at + (g.failed and not g.failed_last)::int * interval '1 millisecond' end as success_at,
+        case when g.failed then l.at + (g.succeeded and g.failed_last)::int * interval '1 millisecond' end as failure_at,
+        case
           when not l.active then null
           when g.gone then 'gone'
           -- A success that came with them comes too late for those before it.
           when g.first_run > 0 and l.before + g.first_run >= ${deactivateAfter} or g.peak >= ${deactivateAfter} then 'failing'
         end as reason,
-        l.active and g.exhausted > 0 and (l.before = 0 or g.success_at is not null) as begins
+        l.active and g.exhausted > 0 and (l.before = 0 or g.succeeded) as begins
       from locked l join given g on g.id = l.id
     )
     update webhooks w
-    set last_success_at = greatest(w.last_success_at, g.success_at),
-      last_failure_at = greatest(w.last_failure_at, g.failure_at),
+    set last_success_at = coalesce(s.success_at, w.last_success_at),
+      last_failure_at = coalesce(s.failure_at, w.last_failure_at),
       exhausted_in_a_row = s.exhausted,
       active = w.active and s.reason is null,
       deactivated_at = case when s.reason is null then w.deactivated_at else now() end,
       deactivated_reason = coalesce(s.reason, w.deactivated_reason),
       -- as its owner reads it: deactivation is a change of the webhook, a delivery is not
       updated_at = case when s.reason is null then w.updated_at else now() end
-    from settled s join given g on g.id = s.id
+    from settled s
     where w.id = s.id and w.id = any(${ids}::uuid[])
     returning w.id as "webhookId", w.app_id as "appId", w.url, w.exhausted_in_a_row as exhausted,
-      w.last_success_at as "lastSuccessAt", s.reason, s.begins,
-      not s.was_failing and is_failing(w.last_success_at, w.last_failure_at) as "turnedFailing"
+      w.last_success_at as "lastSuccessAt", s.reason, s.begins, s.was_failing as "wasFailing",
+      is_failing(w.last_success_at, w.last_failure_at) as failing
   `.execute(tx);
   const deactivated = await cancelDeliveries(tx, rows);
-  await moveToOtherLine(tx, rows);
+  await moveBetweenLines(
+    tx,
+    rows.filter(({ failing, wasFailing }) => failing !== wasFailing),
+  );
   await tellOwners(tx, rows, tallies, deactivated);
   return deactivated;
+}
+
+/** Its last answer is an earlier attempt's, if any. Tests count towards nothing. */
+function endedUnanswered({ verdict, statusCode, trigger }: RecordedAttempt): boolean {
+  return verdict.kind === 'failed' && statusCode === null && trigger !== 'test';
 }
 
 async function cancelDeliveries(tx: Transaction, rows: Settled[]): Promise<Deactivation[]> {
@@ -110,7 +132,7 @@ async function cancelDeliveries(tx: Transaction, rows: Settled[]): Promise<Deact
     reason ? [{ webhookId, reason }] : [],
   );
   if (deactivated.length === 0) return [];
-  const cancelled = await cancelPending(
+  const { counts, more } = await cancelPending(
     tx,
     deactivated.map(({ webhookId }) => webhookId),
     'deactivation',
@@ -118,24 +140,9 @@ async function cancelDeliveries(tx: Transaction, rows: Settled[]): Promise<Deact
   return deactivated.map(({ webhookId, reason }) => ({
     webhookId,
     reason,
-    cancelled: cancelled.get(webhookId) ?? 0,
+    cancelled: counts.get(webhookId) ?? 0,
+    more,
   }));
-}
-
-/** What waits for a webhook that has begun to fail waits where it keeps nobody else waiting. */
-async function moveToOtherLine(tx: Transaction, rows: Settled[]): Promise<void> {
-  const ids = rows.flatMap(({ webhookId, turnedFailing }) => (turnedFailing ? [webhookId] : []));
-  if (ids.length === 0) return;
-  await sql`
-    update pending_deliveries set failing = true
-    where id = any(array(
-      select p.id from unnest(${ids}::uuid[]) as w(id) cross join lateral (
-        select id from pending_deliveries
-        where webhook_id = w.id and lease_token is null and not failing limit ${movedMax}
-        for update skip locked
-      ) p
-    ))
-  `.execute(tx);
 }
 
 /** Once when a webhook begins to fail, and once when it is deactivated; where both come together, the latter says it all. */
@@ -145,44 +152,56 @@ async function tellOwners(
   tallies: Map<string, Tally>,
   deactivated: Deactivation[],
 ): Promise<void> {
-  const cancelled = new Map(deactivated.map((each) => [each.webhookId, each.cancelled]));
+  const deactivations = new Map(deactivated.map((each) => [each.webhookId, each]));
   const told = rows.filter(({ reason, begins }) => reason !== null || begins);
   await recordOperationalEvents(
     tx,
     told.map(({ webhookId, appId, url, exhausted, lastSuccessAt, reason }) => {
       const { statusCode, error } = tallies.get(webhookId) as Tally;
+      const { cancelled = 0, more = false } = deactivations.get(webhookId) ?? {};
       return {
         appId,
         webhookId,
         kind: reason ? 'webhook.deactivated' : 'webhook.failing',
         reason,
-        statusCode,
-        error,
+        // Where the last attempt had no answer, the answer that counts is an earlier one's.
+        statusCode: reason === 'gone' ? 410 : statusCode,
+        error: reason === 'gone' ? null : error,
         exhaustedInARow: exhausted,
-        cancelled: cancelled.get(webhookId) ?? 0,
-        host: new URL(url).host,
+        cancelled: more ? null : cancelled,
+        host: urlHost(url),
         lastSuccessAt,
       } as const;
     }),
   );
 }
 
-function tally(attempts: RecordedAttempt[]): Map<string, Tally> {
+const untouched: Tally = {
+  succeeded: false,
+  failed: false,
+  last: null,
+  leading: 0,
+  peak: 0,
+  exhausted: 0,
+  gone: false,
+  statusCode: null,
+  error: null,
+};
+
+/** `gone`: deliveries that ended without an answer to their last attempt, and whose last answer was 410. */
+function tally(attempts: RecordedAttempt[], gone: Set<string>): Map<string, Tally> {
   const tallies = new Map<string, Tally>();
   for (const attempt of attempts) {
-    // Tests count towards nothing (SPEC 4); neither does an attempt that a crash interrupted.
-    if (attempt.trigger === 'test' || attempt.error === 'interrupted') continue;
-    const before = tallies.get(attempt.webhookId) ?? {
-      successAt: null,
-      failureAt: null,
-      leading: 0,
-      peak: 0,
-      exhausted: 0,
-      gone: false,
-      statusCode: null,
-      error: null,
-    };
-    tallies.set(attempt.webhookId, add(before, attempt));
+    // Tests count towards nothing (SPEC 4).
+    if (attempt.trigger === 'test') continue;
+    const isGone =
+      attempt.verdict.kind === 'failed' &&
+      (attempt.statusCode === 410 || gone.has(attempt.deliveryId));
+    // Neither does an attempt that a crash interrupted; what was answered before it stands.
+    if (attempt.error === 'interrupted' && !isGone) continue;
+    const before = tallies.get(attempt.webhookId) ?? untouched;
+    const after = attempt.error === 'interrupted' ? before : add(before, attempt);
+    tallies.set(attempt.webhookId, { ...after, gone: before.gone || isGone });
   }
   return tallies;
 }
@@ -191,17 +210,21 @@ function add(
   before: Tally,
   { verdict, startedAt, durationMs, statusCode, error }: RecordedAttempt,
 ): Tally {
-  const at = new Date(startedAt.getTime() + durationMs);
-  if (verdict.kind === 'succeeded') return { ...before, successAt: at, exhausted: 0 };
+  const failed = verdict.kind !== 'succeeded';
+  const endedAtMs = startedAt.getTime() + durationMs;
+  // One process made them all: its own clock orders them, whatever hour it believes it is.
+  const last =
+    before.last && before.last.endedAtMs > endedAtMs ? before.last : { endedAtMs, failed };
+  if (!failed) return { ...before, last, succeeded: true, exhausted: 0 };
   const exhausted = before.exhausted + (verdict.kind === 'failed' ? 1 : 0);
   return {
     ...before,
-    failureAt: at,
-    leading: before.successAt === null ? exhausted : before.leading,
-    peak: before.successAt === null ? 0 : Math.max(before.peak, exhausted),
+    last,
+    failed: true,
+    leading: before.succeeded ? before.leading : exhausted,
+    peak: before.succeeded ? Math.max(before.peak, exhausted) : 0,
     exhausted,
     statusCode,
     error,
-    gone: before.gone || (verdict.kind === 'failed' && statusCode === 410),
   };
 }

@@ -7,6 +7,7 @@ import { ServiceError } from '../errors.ts';
 import { deliver, type Deliverable, type DeliverDependencies } from './deliver.ts';
 import { readDelivery } from './deliveries.ts';
 import type { InFlight } from './in-flight.ts';
+import { openSecrets } from './open-secrets.ts';
 import { recordAttempts } from './record.ts';
 import { requireSampleEvent, requireWebhook } from './webhooks.ts';
 
@@ -17,7 +18,7 @@ export type TestDependencies = DeliverDependencies & {
   deactivateAfter: number;
 };
 
-/** Sends `webhook.test`, with a sample of `event` inside where one is named. Throws `not_found`, `validation_failed`, `conflict`. */
+/** Sends `webhook.test`, with a sample of `event` inside where one is named. Throws `not_found`, `validation_failed`, `conflict`, `unavailable`. */
 export async function testWebhook(
   dependencies: TestDependencies,
   target: { appId: string; webhookId: string; event: string | null },
@@ -26,6 +27,7 @@ export async function testWebhook(
   const webhook = await requireWebhook(database, target.appId, target.webhookId);
   const sample =
     target.event === null ? null : await requireSampleEvent(database, target.appId, target.event);
+  requireReadable(dependencies, webhook);
   const place = inFlight.take(webhook.id);
   if (!place) {
     throw new ServiceError(
@@ -61,6 +63,22 @@ export async function testWebhook(
   } finally {
     place.release();
   }
+}
+
+/** Before anything is written: what cannot be signed would be a delivery that nobody made. */
+function requireReadable(
+  dependencies: TestDependencies,
+  {
+    id: webhookId,
+    secret,
+    previous_secret: previousSecret,
+  }: Awaited<ReturnType<typeof requireWebhook>>,
+): void {
+  if (openSecrets(dependencies, { webhookId, secret, previousSecret })) return;
+  throw new ServiceError(
+    'unavailable',
+    'The secret of the webhook cannot be read at the moment, so nothing can be signed with it.',
+  );
 }
 
 /** The delivery with its lease taken already, so that no worker claims it; if this process dies, the lease runs out. */

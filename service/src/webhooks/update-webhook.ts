@@ -2,14 +2,9 @@
 import type { Webhook } from '../contract/webhook.ts';
 import { sql, type Transaction } from '../database/database.ts';
 import { invalid, ServiceError } from '../errors.ts';
+import { cancelPending } from './cancel-pending.ts';
 import { checkWebhookUrl, type GuardOptions } from './check-webhook-url.ts';
-import {
-  cancelPending,
-  checkEvents,
-  toWebhook,
-  webhookColumns,
-  type WebhookRow,
-} from './webhooks.ts';
+import { checkEvents, toWebhook, webhookColumns, type WebhookRow } from './webhooks.ts';
 
 export type WebhookChanges = {
   url?: string | undefined;

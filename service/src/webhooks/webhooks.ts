@@ -9,6 +9,7 @@ import {
   subscribableEvents,
   type EventName,
 } from '../events/catalogue.ts';
+import { cancelPending } from './cancel-pending.ts';
 import { checkWebhookUrl, type GuardOptions } from './check-webhook-url.ts';
 import { generateSecret, type SecretBox } from './secrets.ts';
 
@@ -170,27 +171,6 @@ export async function deleteWebhook(tx: Transaction, appId: string, id: string):
     await sql`delete from webhooks where id = ${id} and app_id = ${appId} returning 1`.execute(tx);
   if (rows.length === 0) throw new ServiceError('not_found');
   await cancelPending(tx, [id], 'deletion');
-}
-
-/** Ends the pending deliveries of webhooks that get no more, and returns how many by webhook. Those under way end by themselves. */
-export async function cancelPending(
-  tx: Transaction,
-  webhookIds: string[],
-  reason: 'deactivation' | 'deletion',
-): Promise<Map<string, number>> {
-  const { rows } = await sql<{ id: string; count: number }>`
-    with ended as (
-      delete from pending_deliveries where webhook_id = any(${webhookIds}::uuid[]) and lease_token is null
-      returning id, event_id, event, webhook_id, attempt_count, created_at
-    ),
-    kept as (
-      insert into deliveries (id, event_id, event, webhook_id, status, attempt_count, created_at, cancelled_by)
-      select id, event_id, event, webhook_id, 'cancelled', attempt_count, created_at, ${reason}::text from ended
-      returning webhook_id
-    )
-    select webhook_id as id, count(*) as count from kept group by webhook_id
-  `.execute(tx);
-  return new Map(rows.map(({ id, count }) => [id, count]));
 }
 
 /** Whether a name can stand in a test: an event that the app may have. Throws `validation_failed`. */

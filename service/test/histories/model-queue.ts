@@ -29,27 +29,43 @@ export const queueRules: Rules<'fan-out' | 'claim' | 'record' | 'recover-leases'
       // A worker that lost its lease records nothing.
       if (delivery?.lease?.token !== answer.leaseToken) continue;
       settle(state, delivery, answer);
-      if (countFor(state, delivery.webhook, answer)) deactivated.add(delivery.webhook);
+      if (countFor(state, delivery, answer)) deactivated.add(delivery.webhook);
     }
     for (const webhook of deactivated) cancelWaiting(state, webhook, 'deactivation');
   },
   'recover-leases'(state) {
-    for (const delivery of state.deliveries.values()) {
-      if (!delivery.lease || delivery.lease.until >= state.now) continue;
-      delivery.lease = null;
-      // Interrupted: tried again after the normal wait, and no sign of a failing receiver.
-      const waitMs = backoff.baseMs * backoff.factor ** (delivery.cycle - 1);
-      if (delivery.cycle >= attemptsMax) delivery.status = 'failed';
-      delivery.due = {
-        from: state.now + waitMs * (1 - jitter),
-        to: state.now + waitMs * (1 + jitter),
-      };
-    }
+    const expired = [...state.deliveries.values()].filter(
+      ({ lease }) => lease && lease.until < state.now,
+    );
+    expired.sort((one, other) => (one.lease?.until ?? 0) - (other.lease?.until ?? 0));
+    // A lease at a time: what is under way at a deactivation ends by itself.
+    for (const token of new Set(expired.map(({ lease }) => lease?.token)))
+      interrupt(
+        state,
+        expired.filter(({ lease }) => lease?.token === token),
+      );
   },
   pass(state, { ms }) {
     state.now += ms;
   },
 };
+
+/** Tried again after the normal wait, and no sign of a failing receiver; what it answered before stands. */
+function interrupt(state: State, deliveries: Delivery[]): void {
+  const gone = new Set<string>();
+  for (const delivery of deliveries) {
+    delivery.lease = null;
+    const waitMs = backoff.baseMs * backoff.factor ** (delivery.cycle - 1);
+    delivery.due = {
+      from: state.now + waitMs * (1 - jitter),
+      to: state.now + waitMs * (1 + jitter),
+    };
+    if (delivery.cycle < attemptsMax) continue;
+    delivery.status = 'failed';
+    if (delivery.answer === 410) gone.add(delivery.webhook);
+  }
+  for (const key of gone) if (deactivate(state, key)) cancelWaiting(state, key, 'deactivation');
+}
 
 const idOf = (state: State, index: number) => state.events[index]?.stored?.id ?? '';
 
@@ -70,13 +86,15 @@ function fanOut(state: State, index: number): void {
       due: { from: state.now, to: state.now },
       cycle: 0,
       count: 0,
+      answer: null,
       lease: null,
     });
   }
 }
 
-function settle(state: State, delivery: Delivery, { verdict }: RecordedAnswer): void {
+function settle(state: State, delivery: Delivery, { verdict, statusCode }: RecordedAnswer): void {
   delivery.lease = null;
+  delivery.answer = statusCode ?? delivery.answer;
   if (verdict.kind !== 'retry') {
     delivery.status = verdict.kind;
     return;
@@ -86,12 +104,19 @@ function settle(state: State, delivery: Delivery, { verdict }: RecordedAnswer): 
 }
 
 /** What an answer means for its webhook; true where it deactivates it. */
-function countFor(state: State, key: string, { verdict, gone }: RecordedAnswer): boolean {
-  const webhook = webhookByKey(state, key);
+function countFor(state: State, delivery: Delivery, { verdict }: RecordedAnswer): boolean {
+  const webhook = webhookByKey(state, delivery.webhook);
   if (!webhook || verdict.kind === 'retry') return false;
   webhook.exhausted = verdict.kind === 'succeeded' ? 0 : webhook.exhausted + 1;
-  const ends = verdict.kind === 'failed' && (gone || webhook.exhausted >= deactivateAfter);
-  if (!ends || !webhook.active) return false;
+  const ends =
+    verdict.kind === 'failed' && (delivery.answer === 410 || webhook.exhausted >= deactivateAfter);
+  return ends && deactivate(state, delivery.webhook);
+}
+
+/** False where it was inactive already, or is gone. */
+function deactivate(state: State, key: string): boolean {
+  const webhook = webhookByKey(state, key);
+  if (!webhook?.active) return false;
   webhook.active = false;
   return true;
 }

@@ -94,6 +94,7 @@ function queueAgain(state: State, delivery: Delivery): void {
   delivery.status = 'pending';
   delivery.cancelledBy = null;
   delivery.cycle = 0;
+  delivery.answer = null;
   delivery.due = { from: state.now, to: state.now };
 }
 

@@ -35,7 +35,7 @@ export type RecordedAnswer = {
   id: string;
   leaseToken: string;
   verdict: { kind: 'succeeded' | 'failed' } | { kind: 'retry'; waitMs: number };
-  gone: boolean;
+  statusCode: number | null;
 };
 
 export type StoredEvent = {

@@ -57,7 +57,7 @@ export async function recordSome(
       id: deliveryId,
       leaseToken,
       verdict: verdict as RecordedAnswer['verdict'],
-      gone: statusCode === 410,
+      statusCode,
     })),
   };
 }
@@ -78,6 +78,7 @@ function attempt(stage: Stage, handed: Handed, { status, final }: Answer): Recor
     leaseToken: handed.leaseToken,
     webhookId: stage.webhookOf.get(handed.id) ?? '',
     number: handed.number,
+    cycleAttempt: handed.cycleAttempt,
     trigger: 'event',
     verdict: judge(result, cycle, backoff, 0.5, new Date()),
     startedAt: new Date(),

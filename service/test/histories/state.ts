@@ -49,6 +49,8 @@ export type Delivery = {
   /** Attempts of this cycle and of all. */
   cycle: number;
   count: number;
+  /** The last answer of this cycle that came. */
+  answer: number | null;
   lease: { token: string; until: number } | null;
 };
 

@@ -1,0 +1,128 @@
+/** One delivery from claim to verdict: what its line in the log holds, and what no address and no key make of it. */
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { Writable } from 'node:stream';
+import { after, test } from 'node:test';
+import { pino } from 'pino';
+import { loadConfig } from '../src/config.ts';
+import { sql } from '../src/database/database.ts';
+import { createMetrics } from '../src/metrics.ts';
+import { createSender } from '../src/webhooks/attempt.ts';
+import { systemClock } from '../src/webhooks/clock.ts';
+import { deliver, type Deliverable } from '../src/webhooks/deliver.ts';
+import { createSecretBox, generateSecret } from '../src/webhooks/secrets.ts';
+import { createSigningKeys } from '../src/webhooks/signing-keys.ts';
+import { loopbackAllowed, startReceiver } from './support/receiver.ts';
+import { startTestService } from './support/service.ts';
+
+const { webhooks } = loadConfig(loopbackAllowed);
+const sender = createSender(webhooks);
+after(() => sender.close());
+const box = createSecretBox([randomBytes(32)]);
+const webhookId = '0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f';
+
+function prepare(secretBox = box) {
+  const lines: Record<string, unknown>[] = [];
+  const output = new Writable({
+    write(chunk: Buffer, _, done) {
+      lines.push(JSON.parse(String(chunk)) as Record<string, unknown>);
+      done();
+    },
+  });
+  const log = pino({ base: {}, redact: ['*.secret', 'host'] }, output);
+  const dependencies = {
+    sender,
+    webhooks,
+    signingKeys: createSigningKeys(secretBox),
+    clock: systemClock,
+    metrics: createMetrics(),
+    serviceName: 'Service',
+    version: '0',
+    log,
+  };
+  return { dependencies, lines };
+}
+
+function deliverable(url: string, more: Partial<Deliverable> = {}): Deliverable {
+  return {
+    id: '0198f2a4-5b7c-7d3e-9f10-000000000001',
+    leaseToken: '0198f2a4-5b7c-7d3e-9f10-000000000002',
+    webhookId,
+    event: 'org.created',
+    trigger: 'event',
+    number: 1,
+    cycleAttempt: 1,
+    url,
+    secret: box.seal(generateSecret(), webhookId),
+    previousSecret: null,
+    failing: false,
+    eventCreatedAt: new Date(),
+    data: '{"secret":"hunter2"}',
+    ...more,
+  };
+}
+
+test('the line of an attempt has its fields and no other', async () => {
+  const receiver = await startReceiver((response) => response.writeHead(500).end('hunter2'));
+  const { dependencies, lines } = prepare();
+  await deliver(dependencies, deliverable(`${receiver.url}?token=hunter2`));
+  const [{ time, durationMs, ...line } = {}] = lines;
+  assert.equal(typeof time, 'number');
+  assert.equal(typeof durationMs, 'number');
+  assert.deepEqual(line, {
+    level: 30,
+    msg: 'delivery.attempted',
+    deliveryId: '0198f2a4-5b7c-7d3e-9f10-000000000001',
+    webhookId,
+    event: 'org.created',
+    trigger: 'event',
+    host: new URL(receiver.url).host,
+    attempt: 1,
+    statusCode: 500,
+    error: null,
+    verdict: 'retry',
+  });
+  assert.doesNotMatch(JSON.stringify(lines), /hunter2/);
+});
+
+test('an address that is none is a failed attempt like others', async () => {
+  const { dependencies, lines } = prepare();
+  const attempt = await deliver(dependencies, deliverable('no address'));
+  assert.deepEqual([attempt.error, attempt.verdict.kind], ['connect', 'retry']);
+  assert.equal(lines[0]?.['host'], '');
+});
+
+test('a secret that no key opens is told once for its webhook, and put back for five minutes', async () => {
+  const { dependencies, lines } = prepare(createSecretBox([randomBytes(32)]));
+  const other = '0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e80';
+  for (const one of [webhookId, webhookId, other, webhookId]) {
+    const { verdict } = await deliver(
+      dependencies,
+      deliverable('https://example.org/', { webhookId: one }),
+    );
+    assert.deepEqual(verdict, { kind: 'postponed', waitMs: 300_000 });
+  }
+  assert.deepEqual(
+    lines.map((line) => [line['msg'], line['webhookId']]),
+    [
+      ['secret.unreadable', webhookId],
+      ['secret.unreadable', other],
+    ],
+  );
+});
+
+test('a test of a webhook whose secret no key opens says so, and leaves nothing behind', async () => {
+  const service = await startTestService();
+  const json = { url: 'https://example.org/' };
+  const { body } = await service.call('/webhooks', { method: 'POST', json });
+  const { database, connection, key } = service;
+  const secretBox = createSecretBox([randomBytes(32)]);
+  const keyless = await startTestService({ beside: { database, connection, secretBox } });
+  const answer = await keyless.call(`/webhooks/${body.data.id}/test`, { method: 'POST', key });
+  assert.deepEqual([answer.status, answer.body.error.code], [503, 'unavailable']);
+  const { rows } = await sql<{ left: number }>`
+    select (select count(*) from events) + (select count(*) from pending_deliveries)
+      + (select count(*) from deliveries) + (select count(*) from leases) as left
+  `.execute(database);
+  assert.deepEqual(rows, [{ left: 0 }]);
+});
