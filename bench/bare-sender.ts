@@ -3,7 +3,7 @@
  * nothing kept, nothing checked and nothing read but the status.
  */
 import { Pool } from 'undici';
-import { v7 as uuidv7 } from 'uuid';
+import { randomUUID } from 'node:crypto';
 import { deliveryHeaders, renderBody, signingKey } from '../service/src/webhooks/sign.ts';
 
 export type SendOrder = {
@@ -39,7 +39,7 @@ async function run({ urls, count, data, secret }: SendOrder): Promise<number> {
   async function sendAll(): Promise<void> {
     while (next < count) {
       const { pool, path } = targets[next++ % targets.length] as (typeof targets)[number];
-      const id = uuidv7();
+      const id = randomUUID();
       const body = Buffer.from(renderBody({ id, event: 'org.created', createdAt, data }));
       const headers = deliveryHeaders({
         serviceName: 'Service',

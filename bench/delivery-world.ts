@@ -4,7 +4,7 @@ import { sql, type Database } from '../service/src/database/database.ts';
 import { publishEvent } from '../service/src/directory/publish-event.ts';
 import type { SecretBox } from '../service/src/webhooks/secrets.ts';
 import { generateSecret } from '../service/src/webhooks/secrets.ts';
-import { v7 as uuidv7 } from 'uuid';
+import { randomUUID } from 'node:crypto';
 import type { Started } from './start-process.ts';
 import { now } from './wall-clock.ts';
 
@@ -32,9 +32,11 @@ export async function layOut(
   { database, secretBox }: Pick<World, 'database' | 'secretBox'>,
   webhooks: NewWebhook[],
 ): Promise<void> {
-  const apps = Array.from({ length: Math.ceil(webhooks.length / webhooksPerApp) }, () => uuidv7());
+  const apps = Array.from({ length: Math.ceil(webhooks.length / webhooksPerApp) }, () =>
+    randomUUID(),
+  );
   const rows = webhooks.map((webhook, index) => {
-    const id = uuidv7();
+    const id = randomUUID();
     return {
       id,
       app_id: apps[Math.floor(index / webhooksPerApp)],

@@ -19,7 +19,7 @@ const freshMax = 384;
 /** After this an attempt is known to wait for its receiver, and not for us. */
 const freshMs = 100;
 
-export type Place = {
+type Place = {
   /** The attempt has its answer; what is left is to record it. */
   answered(): void;
   /** Once, at the end. */

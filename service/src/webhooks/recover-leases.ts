@@ -13,7 +13,7 @@ export type Recovery = {
   failures: RecoveryFailure[];
 };
 /** A lease that could not be recovered; it is tried again later. Without PostgreSQL's `detail`, which shows rows. */
-export type RecoveryFailure = { leaseToken: string; code: string | null; reason: string };
+type RecoveryFailure = { leaseToken: string; code: string | null; reason: string };
 
 /**
  * For so long a lease is the caller's that found it: no other counts its attempts, and one that cannot be recorded
