@@ -11,7 +11,7 @@ import { StartError } from '../errors.ts';
 const folder = new URL('../../migrations/', import.meta.url);
 const migrationLock = 70420003;
 const oldestServer = 150_000;
-/** Days of partitions made ahead; the worker's upkeep makes more every hour. */
+/** Days of partitions made ahead; the worker makes more every hour. */
 const partitionDaysAhead = 7;
 /** Each waits 200 ms for a table's lock (`ensure_partitions`), so that a start is held up for some seconds at most. */
 const partitionTriesMax = 10;

@@ -51,7 +51,10 @@ export async function deliver(
   delivery: Deliverable,
 ): Promise<RecordedAttempt> {
   const secrets = openSecrets(dependencies, delivery);
-  if (secrets === null) return postponed(dependencies, delivery);
+  if (secrets === null) {
+    if (delivery.trigger === 'test') throw new Error('a test is sent with a secret that was read');
+    return putBack(delivery, unreadableWaitMs, dependencies.clock);
+  }
   const { sender, serviceName, version, clock, metrics, log } = dependencies;
   const { id, event, trigger } = delivery;
   const body = Buffer.from(
@@ -84,9 +87,8 @@ function judgeAttempt(
   return judge(outcome, cycle, backoff, clock.random(), clock.now());
 }
 
-/** Nothing was sent, so nothing counts. A test is not put back: nobody would wait for it. */
-function postponed({ clock }: DeliverDependencies, delivery: Deliverable): RecordedAttempt {
-  if (delivery.trigger === 'test') throw new Error('a test is sent with a secret that was read');
+/** What was claimed and not sent, to be claimed again: nothing of it counts. */
+export function putBack(delivery: Deliverable, waitMs: number, clock: Clock): RecordedAttempt {
   return {
     ...identity(delivery),
     startedAt: clock.now(),
@@ -95,7 +97,7 @@ function postponed({ clock }: DeliverDependencies, delivery: Deliverable): Recor
     error: null,
     responseHeaders: null,
     responseBody: null,
-    verdict: { kind: 'postponed', waitMs: unreadableWaitMs },
+    verdict: { kind: 'postponed', waitMs },
   };
 }
 

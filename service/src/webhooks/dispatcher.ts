@@ -2,8 +2,8 @@
 import type { Config } from '../config.ts';
 import type { Database } from '../database/database.ts';
 import { claim, claimMax, failingEvery, roundStart, type Claim } from './claim.ts';
-import { deliver, type Deliverable, type DeliverDependencies } from './deliver.ts';
-import type { InFlight } from './in-flight.ts';
+import { deliver, putBack, type Deliverable, type DeliverDependencies } from './deliver.ts';
+import { inFlightPerWebhookMax, type InFlight } from './in-flight.ts';
 import { createRecorder } from './recorder.ts';
 
 export type DispatcherDependencies = DeliverDependencies & {
@@ -25,6 +25,8 @@ export type Dispatcher = {
 export const pollMs = 1_000;
 /** Between two looks at some webhooks: one costs some milliseconds, and attempts that end ask all the time. */
 const walkPauseMs = 25;
+/** Until what found its webhook's share taken is claimed again. */
+const fullWaitMs = 100;
 
 export function createDispatcher(dependencies: DispatcherDependencies): Dispatcher {
   const { database, inFlight, webhooks, log, metrics } = dependencies;
@@ -86,11 +88,16 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
   }
 
   function begin(delivery: Deliverable): void {
+    // A test may have taken a place while the claim was under way: the share holds for both together.
+    const isFull = (inFlight.counts().get(delivery.webhookId) ?? 0) >= inFlightPerWebhookMax;
     const place = inFlight.add(delivery.webhookId, delivery.failing);
-    const task: Promise<void> = deliver(dependencies, delivery)
-      .then((attempt) => {
+    const attempt = isFull
+      ? Promise.resolve(putBack(delivery, fullWaitMs, dependencies.clock))
+      : deliver(dependencies, delivery);
+    const task: Promise<void> = attempt
+      .then((ended) => {
         place.answered();
-        return recorder.record(attempt);
+        return recorder.record(ended);
       })
       .catch((error: unknown) => {
         log.error({ err: error, deliveryId: delivery.id }, 'delivery.failed');
