@@ -44,6 +44,8 @@ const queueSettings = {
   enable_seqscan: 'off',
   enable_bitmapscan: 'off',
   enable_sort: 'off',
+  // Ways that are switched off count as dear, and PostgreSQL would compile such a statement each time, for seconds.
+  jit: 'off',
   ...shortTransactions,
 };
 
