@@ -78,7 +78,7 @@ test('a lease that its worker has recorded to the last is ended, and counts for 
   await sql`update pending_deliveries set lease_token = null, leased_at = null where id = ${id}`.execute(
     database,
   );
-  assert.deepEqual(await recover(), { recorded: [], failures: [] });
+  assert.deepEqual(await recover(), { recorded: [], deactivated: [], failures: [] });
   const { rows } = await sql`select from leases`.execute(database);
   assert.equal(rows.length, 0);
 });

@@ -7,6 +7,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { ConnectionSettings, Database } from '../database/database.ts';
 import { createListener } from '../database/listener.ts';
 import type { Logger } from '../log.ts';
+import { createLoop } from './loop.ts';
 import { mailsAtOnce, type Mailer } from '../mail.ts';
 import {
   claimMails,
@@ -34,36 +35,15 @@ const stopWithinMs = 3_000;
 
 export function createOwnerMail(dependencies: OwnerMailDependencies): OwnerMail {
   const { database, mailer, log } = dependencies;
-  const listener = createListener(dependencies.connection, [mailChannel], () => wake());
-  let running = false;
-  let awake = false;
-  let loop: Promise<void> | null = null;
-  let timer: NodeJS.Timeout | undefined;
-
-  function wake(): void {
-    if (!running) return;
-    awake = true;
-    loop ??= run().finally(() => {
-      loop = null;
-      // A wake that came while the last turn was ending is not lost.
-      if (awake) wake();
-    });
-  }
-
-  async function run(): Promise<void> {
-    clearTimeout(timer);
-    try {
-      while (awake && running) {
-        awake = false;
-        await giveUpLate();
-        if (await sendSome()) awake = true;
-      }
-    } catch (error) {
-      log.error({ err: error }, 'mail.failed');
-      awake = false;
-    }
-    if (running) timer = setTimeout(wake, pollMs);
-  }
+  const loop = createLoop({
+    name: 'mail',
+    log,
+    async turn() {
+      await giveUpLate();
+      return (await sendSome()) ? 0 : pollMs;
+    },
+  });
+  const listener = createListener(dependencies.connection, [mailChannel], () => loop.wake());
 
   async function giveUpLate(): Promise<void> {
     const count = await giveUpLateMails(database);
@@ -102,18 +82,15 @@ export function createOwnerMail(dependencies: OwnerMailDependencies): OwnerMail 
 
   return {
     start() {
-      if (running) return;
-      running = true;
       listener.start();
-      wake();
+      loop.start();
     },
     async stop() {
-      running = false;
-      clearTimeout(timer);
       await listener.stop();
-      if (loop) await Promise.race([loop, wait(stopWithinMs, undefined, { ref: false })]);
+      const ended = loop.stop();
+      await Promise.race([ended, wait(stopWithinMs, undefined, { ref: false })]);
       mailer.close();
-      await loop;
+      await ended;
     },
   };
 }

@@ -29,19 +29,25 @@ export type RecordOptions = {
   endedLeases: string[];
 };
 
-/** Returns the webhooks that this batch deactivated. */
+export type Recorded = {
+  /** Without those whose lease had been taken back. */
+  attempts: RecordedAttempt[];
+  /** The webhooks that this batch deactivated. */
+  deactivated: Deactivation[];
+};
+
 export async function recordAttempts(
   database: Database,
   attempts: RecordedAttempt[],
   { deactivateAfter, endedLeases }: RecordOptions,
-): Promise<Deactivation[]> {
+): Promise<Recorded> {
   return database.transaction().execute(async (tx) => {
-    const recorded = await store(tx, attempts, endedLeases);
-    return settleWebhooks(
-      tx,
-      attempts.filter(({ deliveryId, number }) => recorded.has(`${deliveryId} ${number}`)),
-      deactivateAfter,
-    );
+    const stored = await store(tx, attempts, endedLeases);
+    const recorded = attempts.filter((each) => stored.has(`${each.deliveryId} ${each.number}`));
+    return {
+      attempts: recorded,
+      deactivated: await settleWebhooks(tx, recorded, deactivateAfter),
+    };
   });
 }
 

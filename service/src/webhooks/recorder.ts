@@ -4,6 +4,7 @@ import type { Database } from '../database/database.ts';
 import type { Logger } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
 import { recordAttempts, type RecordedAttempt } from './record.ts';
+import { tellDeactivated } from './tell-deactivated.ts';
 
 export type Recorder = {
   /** Says how many deliveries a lease holds; it is ended with the last of them. */
@@ -33,7 +34,7 @@ const patienceWhileStoppingMs = 2_000;
 type Waiting = { attempt: RecordedAttempt; resolve: () => void };
 
 export function createRecorder(dependencies: RecorderDependencies): Recorder {
-  const { log, patienceMs } = dependencies;
+  const { database, deactivateAfter, log, metrics, patienceMs } = dependencies;
   const openLeases = new Map<string, number>();
   let waiting: Waiting[] = [];
   let writing: Promise<void> | null = null;
@@ -72,7 +73,10 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
     const startedAt = performance.now();
     for (let tries = 1; ; tries += 1) {
       try {
-        await store(dependencies, attempts, endedLeases);
+        const options = { deactivateAfter, endedLeases };
+        const { deactivated } = await recordAttempts(database, attempts, options);
+        metrics.recorded(attempts.length);
+        tellDeactivated(dependencies, deactivated);
         return;
       } catch (error) {
         if (isRefusal(error)) return writeSingly(attempts, endedLeases, error);
@@ -124,18 +128,4 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
 function isRefusal(error: unknown): boolean {
   const { code } = error as { code?: string };
   return code?.startsWith('22') === true || code?.startsWith('23') === true;
-}
-
-async function store(
-  { database, deactivateAfter, log, metrics }: RecorderDependencies,
-  attempts: RecordedAttempt[],
-  endedLeases: string[],
-): Promise<void> {
-  const deactivated = await recordAttempts(database, attempts, { deactivateAfter, endedLeases });
-  metrics.recorded(attempts.length);
-  for (const each of deactivated) {
-    metrics.deactivated(each.reason);
-    metrics.cancelled(each.cancelled);
-    log.warn(each, 'webhook.deactivated');
-  }
 }

@@ -5,11 +5,14 @@
 import { sql, type Database } from '../database/database.ts';
 import { systemClock, type Clock } from './clock.ts';
 import { recordAttempts, type RecordedAttempt } from './record.ts';
+import type { Deactivation } from './settle-webhooks.ts';
 import { attemptsMax, judge, type Backoff } from './retry.ts';
 
 export type Recovery = {
   /** The attempts that this call recorded as interrupted, and nobody else did. */
   recorded: RecordedAttempt[];
+  /** Webhooks whose last answer, before the interruption, was 410. */
+  deactivated: Deactivation[];
   failures: RecoveryFailure[];
 };
 /** A lease that could not be recovered; it is tried again later. Without PostgreSQL's `detail`, which shows rows. */
@@ -30,6 +33,7 @@ export async function recoverLeases(
   clock: Clock = systemClock,
 ): Promise<Recovery> {
   const recorded: RecordedAttempt[] = [];
+  const deactivated: Deactivation[] = [];
   const failures: RecoveryFailure[] = [];
   // A lease at a time: each is one claim's worth.
   for (let leases = 0; leases < leasesMax; leases += 1) {
@@ -38,18 +42,18 @@ export async function recoverLeases(
     const attempts = lease.deliveries.map((delivery) => interrupted(delivery, backoff, clock));
     try {
       // The token is the fence: where a worker wakes and records first, there is nothing left to do here.
-      await recordAttempts(database, attempts, { deactivateAfter, endedLeases: [lease.token] });
-      recorded.push(...(await onlyRecorded(database, attempts)));
+      const options = { deactivateAfter, endedLeases: [lease.token] };
+      const done = await recordAttempts(database, attempts, options);
+      recorded.push(...done.attempts);
+      deactivated.push(...done.deactivated);
     } catch (error) {
       failures.push(toFailure(lease.token, error));
     }
   }
-  return { recorded, failures };
+  return { recorded, deactivated, failures };
 }
 
-type Interrupted = Omit<RecordedAttempt, 'verdict' | 'statusCode' | 'error'> & {
-  cycleAttempt: number;
-};
+type Interrupted = Omit<RecordedAttempt, 'verdict' | 'statusCode' | 'error'>;
 
 async function takeExpired(
   database: Database,
@@ -79,36 +83,18 @@ async function takeExpired(
   return { token: first.token, deliveries: rows.filter((row) => row.deliveryId !== null) };
 }
 
-function interrupted(
-  { cycleAttempt, ...delivery }: Interrupted,
-  backoff: Backoff,
-  clock: Clock,
-): RecordedAttempt {
+function interrupted(delivery: Interrupted, backoff: Backoff, clock: Clock): RecordedAttempt {
   const result = { statusCode: null, error: 'interrupted', retryAfter: null } as const;
   const cycle = {
-    attempt: cycleAttempt,
+    attempt: delivery.cycleAttempt,
     attemptsMax: delivery.trigger === 'test' ? 1 : attemptsMax,
   };
   return {
     ...delivery,
-    cycleAttempt,
     statusCode: null,
     error: 'interrupted',
     verdict: judge(result, cycle, backoff, clock.random(), clock.now()),
   };
-}
-
-/** Without those that their own worker recorded first: nobody else says that an attempt was interrupted. */
-async function onlyRecorded(
-  database: Database,
-  attempts: RecordedAttempt[],
-): Promise<RecordedAttempt[]> {
-  const { rows } = await sql<{ id: string; number: number }>`
-    select delivery_id as id, number from attempts
-    where delivery_id = any(${attempts.map(({ deliveryId }) => deliveryId)}::uuid[]) and error = 'interrupted'
-  `.execute(database);
-  const found = new Set(rows.map(({ id, number }) => `${id} ${number}`));
-  return attempts.filter(({ deliveryId, number }) => found.has(`${deliveryId} ${number}`));
 }
 
 function toFailure(leaseToken: string, error: unknown): RecoveryFailure {

@@ -3,6 +3,7 @@
  * exhausted, whether that deactivates it, and what its owner must hear of. Called by `record.ts` in the transaction
  * that stores the attempts.
  */
+import { arrayLiteral } from '../database/array-literal.ts';
 import { sql, type Transaction } from '../database/database.ts';
 import { cancelPending } from './cancel-pending.ts';
 import { findGone } from './last-answers.ts';
@@ -59,12 +60,14 @@ export async function settleWebhooks(
   // In the order of ids: workers that record for the same webhooks wait for each other, and do not deadlock.
   const ids = [...tallies.keys()].sort();
   if (ids.length === 0) return [];
-  const column = <T>(pick: (one: Tally) => T) => ids.map((id) => pick(tallies.get(id) as Tally));
+  const column = (pick: (one: Tally) => number | boolean) =>
+    arrayLiteral(ids.map((id) => pick(tallies.get(id) as Tally)));
+  const idList = arrayLiteral(ids);
   const { rows } = await sql<Settled>`
     -- prepared: settle
     with clock as materialized (select queue_now() as now),
     given as (
-      select * from unnest(${ids}::uuid[],
+      select * from unnest(${idList}::uuid[],
         ${column((t) => t.succeeded)}::boolean[], ${column((t) => t.failed)}::boolean[],
         ${column((t) => t.last?.failed ?? false)}::boolean[],
         ${column((t) => t.leading)}::int[], ${column((t) => t.peak)}::int[], ${column((t) => t.exhausted)}::int[],
@@ -78,7 +81,7 @@ export async function settleWebhooks(
         -- statement began before another's that it waited for.
         greatest((select now from clock), w.last_success_at + interval '1 millisecond',
           w.last_failure_at + interval '1 millisecond') as at
-      from webhooks w join given g on g.id = w.id and w.id = any(${ids}::uuid[])
+      from webhooks w join given g on g.id = w.id and w.id = any(${idList}::uuid[])
       -- A success after a success is written down once a second: a busy webhook's row would cost more than its deliveries.
       where g.failed or g.gone or w.exhausted_in_a_row > 0 or is_failing(w.last_success_at, w.last_failure_at)
         or w.last_success_at is null or w.last_success_at < (select now from clock) - interval '1 second'
@@ -108,7 +111,7 @@ export async function settleWebhooks(
       -- as its owner reads it: deactivation is a change of the webhook, a delivery is not
       updated_at = case when s.reason is null then w.updated_at else now() end
     from settled s
-    where w.id = s.id and w.id = any(${ids}::uuid[])
+    where w.id = s.id and w.id = any(${idList}::uuid[])
     returning w.id as "webhookId", w.app_id as "appId", w.url, w.exhausted_in_a_row as exhausted,
       w.last_success_at as "lastSuccessAt", s.reason, s.begins, s.was_failing as "wasFailing",
       is_failing(w.last_success_at, w.last_failure_at) as failing

@@ -21,6 +21,7 @@ import { fanOut } from './fan-out.ts';
 import { createLoop } from './loop.ts';
 import { dropOldOperationalEvents } from './operational-events.ts';
 import { recoverLeases } from './recover-leases.ts';
+import { tellDeactivated } from './tell-deactivated.ts';
 import { turnPartitions } from './turn-partitions.ts';
 
 export type WorkerDependencies = Omit<DispatcherDependencies, 'database'> & {
@@ -82,6 +83,7 @@ export function createWorker(dependencies: WorkerDependencies): Worker {
       for (const failure of done.failures) log.error(failure, 'lease.not_recovered');
       for (const { trigger, durationMs } of done.recorded)
         metrics.attempted({ outcome: 'interrupted', trigger, durationMs });
+      tellDeactivated(dependencies, done.deactivated);
       if (done.recorded.length > 0) {
         metrics.leasesRecovered(done.recorded.length);
         log.warn({ count: done.recorded.length }, 'leases.recovered');
