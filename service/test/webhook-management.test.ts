@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import type { ServerResponse } from 'node:http';
 import { test } from 'node:test';
 import { Webhook as StandardWebhook } from 'standardwebhooks';
 import { removeManager } from '../src/access/managers.ts';
@@ -191,17 +192,21 @@ test('deliveries are listed newest first, filtered, and shown with body and atte
 });
 
 test('a delivery is sent again with the same id and bytes, in a fresh cycle', async () => {
-  let healthy = false;
-  const receiver = await startReceiver((response) => response.writeHead(healthy ? 200 : 500).end());
+  const receiver = await startReceiver((response) => response.writeHead(500).end());
   const { key } = await makeKey(service);
   const { id } = await register(receiver.url, key);
   await publish();
   const ended = await endedDelivery(service, id);
   assert.equal(ended.status, 'failed');
-  healthy = true;
+  // Held until all have asked: once the attempt is recorded, another redelivery is welcome.
+  const held: ServerResponse[] = [];
+  receiver.respond = (response) => held.push(response);
   const answers = await Promise.all(
     [1, 2, 3].map(() => post(`/webhooks/${id}/deliveries/${ended.id}/redeliver`, undefined, key)),
   );
+  await receiver.waitFor(7);
+  receiver.respond = (response) => response.end();
+  for (const response of held) response.end();
   assert.equal(answers.filter(({ status }) => status === 202).length, 1);
   assert.ok(answers.every(({ status }) => status === 202 || status === 409));
   const detail = await eventually(async () => {
