@@ -1,0 +1,10 @@
+/** Who changes something, as the audit log names it. */
+
+export type Actor = {
+  /** `key`: over the API. `user`: in the portal. `cli`: on the machine's command line. `system`: the service itself. */
+  kind: 'key' | 'user' | 'cli' | 'system';
+  /** The id of the key or user; null for the others. */
+  id: string | null;
+  /** The key's name, the user's address, the machine's user, or what part of the service. */
+  name: string;
+};

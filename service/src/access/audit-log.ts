@@ -1,0 +1,91 @@
+/**
+ * Who changed what, and when: one entry for each change, written in the change's own transaction and never changed
+ * after. Managers and bindings write theirs by trigger, because a foreign key may end them; `nameActor` says on whose behalf.
+ */
+import { sql, type Database, type Transaction } from '../database/database.ts';
+import type { Actor } from './actor.ts';
+
+export const auditActions = [
+  'app.created',
+  'app.changed',
+  'app.deleted',
+  'binding.created',
+  'binding.ended',
+  'key.created',
+  'key.revoked',
+  'key.rotated',
+  'manager.added',
+  'manager.removed',
+  'webhook.created',
+  'webhook.changed',
+  'webhook.deleted',
+  'webhook.deactivated',
+  'webhook.reactivated',
+  'webhook.secret_rotated',
+  'webhook.recovered',
+  'maintenance.enabled',
+  'maintenance.changed',
+  'maintenance.disabled',
+] as const;
+type AuditAction = (typeof auditActions)[number];
+type SubjectKind = 'app' | 'key' | 'organization' | 'alliance' | 'webhook' | 'maintenance';
+
+export type AuditEntry = {
+  id: number;
+  at: Date;
+  actor: Actor;
+  action: AuditAction;
+  subject: { kind: SubjectKind; id: string | null };
+  appId: string | null;
+  details: Record<string, unknown>;
+};
+
+/** Never a secret, and of an address its host alone: the rest of it may hold the owner's token. */
+export type NewAuditEntry = Pick<AuditEntry, 'action' | 'subject' | 'appId' | 'details'>;
+
+/** What `listAudit` gives at most. */
+export const auditEntriesMax = 1_000;
+
+/** Writes one entry in the transaction of what it tells of. */
+export async function recordAudit(
+  tx: Transaction,
+  actor: Actor,
+  { action, subject, appId, details }: NewAuditEntry,
+): Promise<void> {
+  await sql`
+    insert into audit_log (actor_kind, actor_id, actor_name, action, subject_kind, subject_id, app_id, details)
+    values (${actor.kind}, ${actor.id}, ${actor.name}, ${action}, ${subject.kind}, ${subject.id}, ${appId},
+      ${JSON.stringify(details)}::jsonb)
+  `.execute(tx);
+}
+
+/** From here to the end of the transaction, what triggers write to the log is this actor's doing. */
+export async function nameActor(tx: Transaction, actor: Actor): Promise<void> {
+  await sql`select set_config('orgdir.actor', ${JSON.stringify(actor)}, true)`.execute(tx);
+}
+
+export type AuditFilter = {
+  /** A kind of actor, or an actor's id or name. */
+  actor: string | null;
+  /** An action, or what stands before its dot. */
+  action: string | null;
+  appId: string | null;
+  since: Date | null;
+  limit: number;
+};
+
+/** Newest first. */
+export async function listAudit(database: Database, filter: AuditFilter): Promise<AuditEntry[]> {
+  const { actor, action, appId, since, limit } = filter;
+  const { rows } = await sql<AuditEntry>`
+    select id, at, jsonb_build_object('kind', actor_kind, 'id', actor_id, 'name', actor_name) as actor, action,
+      jsonb_build_object('kind', subject_kind, 'id', subject_id) as subject, app_id as "appId", details
+    from audit_log
+    where ${actor === null ? sql`true` : sql`${actor}::text in (actor_kind, actor_id, actor_name)`}
+      and ${action === null ? sql`true` : sql`${action}::text in (action, split_part(action, '.', 1))`}
+      and ${appId === null ? sql`true` : sql`app_id = ${appId}::uuid`}
+      and ${since === null ? sql`true` : sql`at >= ${since.toISOString()}::timestamptz`}
+    order by at desc, id desc limit ${Math.min(limit, auditEntriesMax)}
+  `.execute(database);
+  return rows;
+}
