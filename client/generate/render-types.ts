@@ -1,0 +1,101 @@
+/**
+ * The types of the wire as TypeScript, from openapi.json: its schemas, the query of each operation, and the union of all
+ * events. What the client takes apart itself (envelopes, pages) is left out.
+ */
+import { compile, type JSONSchema } from 'json-schema-to-typescript';
+
+type Schema = JSONSchema & { $ref?: string };
+type Parameter = {
+  in: string;
+  name: string;
+  required?: boolean;
+  description: string;
+  schema: Schema;
+};
+type Operation = { operationId: string; parameters?: Parameter[] };
+type Content = { content: { 'application/json': { schema: { $ref: string } } } };
+export type OpenApi = {
+  paths: Record<string, Record<string, Operation>>;
+  webhooks: Record<string, { post: { requestBody: Content } }>;
+  components: { schemas: Record<string, Schema> };
+};
+
+const banner = '/** Generated from openapi.json: npm run openapi. Do not edit. */';
+
+/** `EventRecord` is a delivery but for `webhook.test`: the union below says more of its `data`. */
+const leftOut =
+  /(Response|List)$|^(Meta|Pagination|CursorPagination|Error.*|EventRecord|OpenApiDocument)$/;
+
+/** The text of `client/src/types.ts`. */
+export async function renderTypes(openApi: OpenApi): Promise<string> {
+  const schemas = Object.entries(openApi.components.schemas).filter(
+    ([name]) => !leftOut.test(name),
+  );
+  const definitions = Object.fromEntries([...schemas, ...queries(openApi)]);
+  const root = JSON.parse(
+    JSON.stringify({ definitions }).replaceAll('#/components/schemas/', '#/definitions/'),
+  ) as JSONSchema;
+  const text = await compile({ type: 'object', ...root }, rootName, {
+    bannerComment: '',
+    unreachableDefinitions: true,
+    additionalProperties: false,
+    // A tuple for each `minItems` would be a burden to callers, and the service checks it.
+    ignoreMinAndMaxItems: true,
+    style: { singleQuote: true, printWidth: 100 },
+  });
+  return `${banner}\n\n${tidy(text)}\n${unions(openApi)}`;
+}
+
+const rootName = 'Root';
+
+/** What each operation takes in its query, as `ListOrgsQuery`. */
+function queries({ paths }: OpenApi): [string, Schema][] {
+  return Object.values(paths)
+    .flatMap((methods) => Object.values(methods))
+    .flatMap(({ operationId, parameters = [] }): [string, Schema][] => {
+      const query = parameters.filter((parameter) => parameter.in === 'query');
+      if (query.length === 0) return [];
+      const name = `${operationId.charAt(0).toUpperCase()}${operationId.slice(1)}Query`;
+      return [[name, querySchema(operationId, query)]];
+    });
+}
+
+function querySchema(operationId: string, parameters: Parameter[]): Schema {
+  return {
+    type: 'object',
+    description: `What \`${operationId}\` can be asked for.`,
+    additionalProperties: false,
+    required: parameters.filter(({ required }) => required).map(({ name }) => name),
+    properties: Object.fromEntries(
+      parameters.map(({ name, description, schema }) => [name, { ...schema, description }]),
+    ),
+  };
+}
+
+/** Without the generator's notes on where a type is used, and with short comments on one line. */
+function tidy(text: string): string {
+  return text
+    .replace(`export interface ${rootName} {}\n`, '')
+    .replaceAll(
+      / \*\n \* This interface was referenced by[^/]*?via the `definition` "\w+"\.\n/g,
+      '',
+    )
+    .replaceAll(/\/\*\*\n\s*\* (.*)\n\s*\*\//g, '/** $1 */')
+    .replaceAll(/\n(\/\*\* .* \*\/\nexport )/g, '\n\n$1')
+    .trim()
+    .concat('\n');
+}
+
+function unions({ webhooks }: OpenApi): string {
+  const names = Object.values(webhooks).map(({ post }) => {
+    const { $ref } = post.requestBody.content['application/json'].schema;
+    return $ref.slice('#/components/schemas/'.length);
+  });
+  return `/** What a webhook is sent: \`event\` says which, and with it what \`data\` holds. New events may appear. */
+export type WebhookEvent =
+${names.map((name) => `  | ${name}`).join('\n')};
+
+/** The name of an event. */
+export type EventName = WebhookEvent['event'];
+`;
+}

@@ -1,0 +1,7 @@
+/** Writes client/src/types.ts from openapi.json: a part of npm run openapi. */
+import { readFile, writeFile } from 'node:fs/promises';
+import { renderTypes, type OpenApi } from './render-types.ts';
+
+const openApiFile = new URL('../../openapi.json', import.meta.url);
+const openApi = JSON.parse(await readFile(openApiFile, 'utf8')) as OpenApi;
+await writeFile(new URL('../src/types.ts', import.meta.url), await renderTypes(openApi));

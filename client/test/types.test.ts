@@ -1,0 +1,11 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { test } from 'node:test';
+import { renderTypes, type OpenApi } from '../generate/render-types.ts';
+
+const read = (path: string) => readFile(new URL(path, import.meta.url), 'utf8');
+
+test('the committed types are what openapi.json says (npm run openapi writes them)', async () => {
+  const openApi = JSON.parse(await read('../../openapi.json')) as OpenApi;
+  assert.equal(await renderTypes(openApi), await read('../src/types.ts'));
+});
