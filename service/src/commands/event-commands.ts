@@ -1,11 +1,18 @@
-import type { Command } from 'commander';
+import { Option, type Command } from 'commander';
 import { publishEvent } from '../directory/publish-event.ts';
 import { invalid } from '../errors.ts';
-import { subscribableEvents } from '../events/catalogue.ts';
+import { catalogue, subscribableEvents } from '../events/catalogue.ts';
+import { listEvents, type ListedEvent } from '../events/list-events.ts';
 import { disableMaintenance, enableMaintenance } from '../system/maintenance.ts';
 import { readTime } from './access-commands.ts';
-import { print, withDatabase } from './with-database.ts';
+import { wholeNumber } from './read-option.ts';
+import { print, table, withDatabase } from './with-database.ts';
 
+/** How far back lists of what happened look unless told otherwise, in hours. */
+export const sinceHours = 24;
+export const listedMax = 1_000;
+
+type ListFlags = { event?: string; since?: string; limit: number; json?: boolean };
 type PublishFlags = { org?: string; alliance?: string; data?: string; json?: boolean };
 
 export function addEventCommands(program: Command): void {
@@ -42,6 +49,39 @@ Examples:
       print(flags.json, { id, event: name }, [`Event ${id} (${name}) is recorded.`]);
     });
 
+  events
+    .command('list')
+    .description('What was recorded, newest first.')
+    .addOption(
+      new Option('--event <name>', 'only events of this name').choices(Object.keys(catalogue)),
+    )
+    .option(
+      '--since <time>',
+      `only from then on, such as 2027-01-31T12:00:00Z (default: ${sinceHours} hours ago)`,
+    )
+    .option('--limit <count>', `how many at most, 1 to ${listedMax}`, wholeNumber(1, listedMax), 20)
+    .option('--json', 'print JSON, with the data of each event')
+    .addHelpText(
+      'after',
+      `
+STATE is waiting until the worker has made the deliveries of an event, then distributed.
+
+Examples:
+  orgdir events list --limit 5
+  orgdir events list --event application.created --since 2027-01-31 --json`,
+    )
+    .action(async (flags: ListFlags) => {
+      const since = readSince(flags.since);
+      const found = await withDatabase(({ database }) =>
+        listEvents(database, { event: flags.event ?? null, since, limit: flags.limit }),
+      );
+      if (flags.json) console.log(`[${found.map(toJson).join(',')}]`);
+      else
+        console.log(
+          table(['ID', 'EVENT', 'ABOUT', 'STATE', 'RECORDED'], found.map(toRow)).join('\n'),
+        );
+    });
+
   const maintenance = program
     .command('maintenance')
     .description('Maintenance: while it is on, the API answers 503.');
@@ -51,6 +91,10 @@ Examples:
     .option('--message <text>', 'what callers are told')
     .option('--until <time>', 'when it is expected to end, such as 2027-01-31T12:00:00Z')
     .option('--json', 'print JSON')
+    .addHelpText(
+      'after',
+      '\nExample:\n  orgdir maintenance on --message "Moving to a larger machine." --until 2027-01-31T12:00:00Z',
+    )
     .action(async (flags: { message?: string; until?: string; json?: boolean }) => {
       const expectedEnd = readTime(flags.until);
       const state = await withDatabase(({ database }) =>
@@ -62,10 +106,28 @@ Examples:
     .command('off')
     .description('Switch it off.')
     .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  orgdir maintenance off')
     .action(async ({ json }: { json?: boolean }) => {
-      const changed = await withDatabase(({ database }) => disableMaintenance(database));
+      const changed = await withDatabase(({ database }) =>
+        disableMaintenance(database),
+      );
       print(json, { changed }, [changed ? 'Maintenance is off.' : 'Maintenance was off.']);
     });
+}
+
+/** The data as it was recorded: reading and writing it again would change large numbers. */
+function toJson({ data, ...event }: ListedEvent): string {
+  return `${JSON.stringify(event).slice(0, -1)},"data":${data}}`;
+}
+
+function toRow(event: ListedEvent): string[] {
+  const about = event.org ?? event.alliance ?? '-';
+  return [event.id, event.event, about, event.state, event.createdAt.toISOString()];
+}
+
+/** The time that was given, or the default. */
+export function readSince(text: string | undefined): Date {
+  return readTime(text) ?? new Date(Date.now() - sinceHours * 3_600_000);
 }
 
 function readData(text: string | undefined): unknown {

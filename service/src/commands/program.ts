@@ -1,50 +1,58 @@
 /** All commands of `orgdir`, what they print and how they end: 0 done, 1 refused or failed, 2 wrong words. */
-import { Command, CommanderError } from 'commander';
-import { ServiceError, StartError, type Issue } from '../errors.ts';
+import { Command, type OutputConfiguration } from 'commander';
 import { version } from '../version.ts';
 import { addAccessCommands } from './access-commands.ts';
+import { addDeliveryCommands } from './delivery-commands.ts';
 import { addDirectoryCommands } from './directory-commands.ts';
 import { addEventCommands } from './event-commands.ts';
+import { reportError } from './report-error.ts';
 import { addServeCommand } from './serve-command.ts';
 import { addWebhookCommands } from './webhook-commands.ts';
 
+const endings = `
+Ends with 0: done. 1: refused or failed, and standard error says why. 2: the words of the command are wrong.
+With --json, standard output holds JSON and nothing else, and an error is JSON on standard error.
+All settings come from the environment (.env.example), so that commands work on the service's own database.`;
+
 /** Runs one command. Sets the exit code; ends the process only where a command says so. */
 export async function run(args: string[]): Promise<void> {
-  const program = createProgram();
+  const json = args.includes('--json');
+  ignoreBrokenPipes();
+  // With --json, what is wrong with the words is told below, once.
+  const program = createProgram(json ? { writeErr: () => {} } : {});
   try {
     await program.parseAsync(args, { from: 'user' });
   } catch (error) {
-    process.exitCode = report(error);
+    process.exitCode = reportError(error, json);
   }
 }
 
-export function createProgram(): Command {
+/** Commands take the output from the program, as it is when they are added. */
+export function createProgram(output: OutputConfiguration = {}): Command {
   const program = new Command('orgdir')
     .description(
       'The organisation directory: its service, and the commands that feed and steer it.',
     )
     .version(version)
     .exitOverride()
+    .configureOutput(output)
     .configureHelp({ showGlobalOptions: true })
-    .showHelpAfterError('(add --help to see how)');
+    .showHelpAfterError('(add --help to see how)')
+    .addHelpText('afterAll', endings);
   addServeCommand(program);
   addDirectoryCommands(program);
   addAccessCommands(program);
   addEventCommands(program);
   addWebhookCommands(program);
+  addDeliveryCommands(program);
   return program;
 }
 
-function report(error: unknown): number {
-  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-  if (error instanceof StartError) console.error(error.message);
-  else if (error instanceof ServiceError) console.error(explain(error));
-  else console.error(error);
-  return 1;
-}
-
-function explain({ message, details }: ServiceError): string {
-  const issues = details['issues'] as Issue[] | undefined;
-  if (!issues) return message;
-  return issues.map(({ path, message: fault }) => `${path} ${fault}`).join('\n');
+/** `orgdir … | head`: who reads has enough. The command goes on to its end, and what streams stops by itself. */
+function ignoreBrokenPipes(): void {
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EPIPE') throw error;
+    });
+  }
 }

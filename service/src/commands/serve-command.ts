@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { loadConfig } from '../config.ts';
 import { createLogger } from '../log.ts';
 import type { Service } from '../main.ts';
-import { withDatabase, print } from './with-database.ts';
+import { print, sameSignalMs, signalCodes, withDatabase } from './with-database.ts';
 
 export function addServeCommand(program: Command): void {
   program
@@ -21,6 +21,7 @@ export function addServeCommand(program: Command): void {
       'Bring the database to the newest schema. The service does so itself when it starts.',
     )
     .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  orgdir migrate')
     .action(({ json }: { json?: boolean }) =>
       withDatabase(async () => print(json, { migrated: true }, ['The schema is up to date.'])),
     );
@@ -50,12 +51,8 @@ async function serve(demo: boolean): Promise<void> {
 function catchSignals(): { first: Promise<void> } {
   let signalledAt: number | null = null;
   const first = new Promise<void>((resolve) => {
-    for (const [signal, code] of [
-      ['SIGINT', 130],
-      ['SIGTERM', 143],
-    ] as const) {
+    for (const [signal, code] of signalCodes) {
       process.on(signal, () => {
-        // Ctrl-C reaches the whole group, and npm passes it on as well: that is one signal, not two.
         if (signalledAt !== null && Date.now() - signalledAt > sameSignalMs) process.exit(code);
         signalledAt ??= Date.now();
         resolve();
@@ -64,8 +61,6 @@ function catchSignals(): { first: Promise<void> } {
   });
   return { first };
 }
-
-const sameSignalMs = 500;
 
 function welcome({ address, internalAddress, demoKey }: Service): void {
   const metrics = `Metrics:   ${internalAddress}/metrics`;

@@ -3,38 +3,77 @@ import { isConnectionFault } from '../database/database.ts';
 import { StartError } from '../errors.ts';
 import { openConfiguredDatabase, type OpenedDatabase } from '../open-database.ts';
 
+type Options = {
+  /** For a command that has something of its own to end on a signal, and closes nothing before. */
+  endsOnSignal?: boolean;
+};
+
 /** Runs a command on the configured database: beside a running service, or with the embedded server started for it. */
 export async function withDatabase<T>(
   run: (opened: OpenedDatabase, config: Config) => Promise<T>,
+  { endsOnSignal = true }: Options = {},
 ): Promise<T> {
   const config = loadConfig(process.env);
-  const opened = await openConfiguredDatabase(config, {
+  const opening = openConfiguredDatabase(config, {
     purpose: 'tool',
     applicationName: `orgdir tool, pid ${process.pid}`,
   });
-  endOnSignal(opened);
+  const signals = endsOnSignal ? endOnSignal(opening) : null;
   try {
-    return await run(opened, config);
+    const opened = await opening;
+    try {
+      return await run(opened, config);
+    } finally {
+      await opened.close();
+    }
   } catch (error) {
+    // The process is about to end, and what it was interrupted in is no news.
+    if (signals?.received()) return await new Promise<never>(() => {});
     if (!isConnectionFault(error)) throw error;
     throw new StartError(
       `the database went away while the command was at work, which kept nothing: ${(error as Error).message}`,
       { cause: error },
     );
   } finally {
-    await opened.close();
+    signals?.forget();
   }
 }
 
-/** Ctrl-C leaves no database running that this command has started; what was not committed rolls back. */
-function endOnSignal(opened: OpenedDatabase): void {
-  for (const [signal, code] of [
-    ['SIGINT', 130],
-    ['SIGTERM', 143],
-  ] as const) {
-    process.once(signal, () => void opened.close().finally(() => process.exit(code)));
-  }
+/** Ctrl-C on a terminal reaches the whole group, and npm passes it on as well: that is one signal, not two. */
+export const sameSignalMs = 500;
+
+/**
+ * Ctrl-C leaves no database running that this command has started, or is just starting; what was not committed rolls
+ * back. A second signal ends the process at once.
+ */
+function endOnSignal(opening: Promise<OpenedDatabase>) {
+  let receivedAt: number | null = null;
+  const handlers = signalCodes.map(([signal, code]) => {
+    const end = () => {
+      if (receivedAt !== null && Date.now() - receivedAt > sameSignalMs) process.exit(code);
+      if (receivedAt !== null) return;
+      receivedAt = Date.now();
+      void opening
+        .then((opened) => opened.close())
+        .catch(() => {})
+        .finally(() => process.exit(code));
+    };
+    process.on(signal, end);
+    return () => process.off(signal, end);
+  });
+  return {
+    received: () => receivedAt !== null,
+    forget: () => {
+      for (const remove of handlers) remove();
+    },
+  };
 }
+
+/** What a shell shows of a process that a signal ended: 128 and the signal's number. */
+export const signalCodes = [
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+] as const;
 
 /** Prints a result: JSON where asked, else the lines for people. */
 export function print(json: boolean | undefined, value: unknown, lines: string[]): void {

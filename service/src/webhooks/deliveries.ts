@@ -4,7 +4,7 @@ import { sql, type Executor } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
 import { renderBody } from './sign.ts';
 
-type DeliveryRow = {
+export type DeliveryRow = {
   id: string;
   webhook_id: string;
   event: string;
@@ -35,11 +35,11 @@ export type DeliveryFilter = {
   until?: string | undefined;
 };
 
-const pendingColumns = sql`
+export const pendingColumns = sql`
   id, webhook_id, event, event_id, 'pending' as status, attempt_count,
   case when lease_token is null then due_at end as next_attempt_at, created_at, null::timestamptz as completed_at
 `;
-const endedColumns = sql`
+export const endedColumns = sql`
   id, webhook_id, event, event_id, status, attempt_count, null::timestamptz as next_attempt_at, created_at, completed_at
 `;
 
@@ -64,12 +64,13 @@ export async function listDeliveries(
   return { total: rows[0]?.total ?? 0, deliveries: found.map(toRecord) };
 }
 
-function conditions(
-  webhookId: string,
+/** What a filter asks of one of the two tables; of every webhook's deliveries where there is no `webhookId`. */
+export function conditions(
+  webhookId: string | null,
   { status, event, since, until }: DeliveryFilter,
   table: 'pending' | 'ended',
 ) {
-  const all = [sql`webhook_id = ${webhookId}`];
+  const all = [webhookId === null ? sql`true` : sql`webhook_id = ${webhookId}`];
   if (status === 'pending') all.push(table === 'pending' ? sql`true` : sql`false`);
   else if (status !== undefined) all.push(table === 'ended' ? sql`status = ${status}` : sql`false`);
   if (event !== undefined) all.push(sql`event = ${event}`);
@@ -122,7 +123,7 @@ export async function readDelivery(
   };
 }
 
-function toRecord(row: DeliveryRow): Delivery {
+export function toRecord(row: DeliveryRow): Delivery {
   return {
     id: row.id,
     webhookId: row.webhook_id,

@@ -1,0 +1,79 @@
+import { Option, type Command } from 'commander';
+import { catalogue } from '../events/catalogue.ts';
+import { listAllDeliveries, type ListedDelivery } from '../webhooks/list-deliveries.ts';
+import { listedMax, readSince, sinceHours } from './event-commands.ts';
+import { identifier, wholeNumber } from './read-option.ts';
+import { print, table, withDatabase } from './with-database.ts';
+
+type Flags = {
+  webhook?: string;
+  status?: ListedDelivery['status'];
+  event?: string;
+  since?: string;
+  limit: number;
+  json?: boolean;
+};
+
+export function addDeliveryCommands(program: Command): void {
+  const deliveries = program
+    .command('deliveries')
+    .description('Deliveries: what was sent, or waits to be sent, to webhooks.');
+  deliveries
+    .command('list')
+    .description('Deliveries and what their last attempt met, newest first.')
+    .option('--webhook <id>', 'only those of this webhook', identifier)
+    .addOption(
+      new Option('--status <status>', 'only those with this status').choices([
+        'pending',
+        'succeeded',
+        'failed',
+        'cancelled',
+      ]),
+    )
+    .addOption(
+      new Option('--event <name>', 'only those of events of this name').choices(
+        Object.keys(catalogue),
+      ),
+    )
+    .option(
+      '--since <time>',
+      `only those queued from then on, such as 2027-01-31T12:00:00Z (default: ${sinceHours} hours ago)`,
+    )
+    .option('--limit <count>', `how many at most, 1 to ${listedMax}`, wholeNumber(1, listedMax), 20)
+    .option('--json', 'print JSON')
+    .addHelpText(
+      'after',
+      `
+LAST is the status or the fault that the last attempt met, and how long that took in milliseconds.
+NEXT OR END is when the next attempt is due, or when the delivery ended; - while an attempt is under way.
+
+Examples:
+  orgdir deliveries list --status failed
+  orgdir deliveries list --webhook 0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f --since 2027-01-31 --json`,
+    )
+    .action(list);
+}
+
+async function list({ webhook, status, event, since, limit, json }: Flags): Promise<void> {
+  const from = readSince(since).toISOString();
+  const found = await withDatabase(({ database }) =>
+    listAllDeliveries(database, webhook ?? null, { status, event, since: from, limit }),
+  );
+  const header = ['ID', 'WEBHOOK', 'EVENT', 'STATUS', 'ATTEMPTS', 'LAST', 'NEXT OR END'];
+  print(json, found, table(header, found.map(toRow)));
+}
+
+function toRow(delivery: ListedDelivery): string[] {
+  const { lastAttempt } = delivery;
+  return [
+    delivery.id,
+    delivery.webhookId,
+    delivery.event,
+    delivery.status,
+    String(delivery.attemptCount),
+    lastAttempt
+      ? `${lastAttempt.statusCode ?? lastAttempt.error} ${lastAttempt.durationMs} ms`
+      : '-',
+    delivery.completedAt ?? delivery.nextAttemptAt ?? '-',
+  ];
+}

@@ -1,0 +1,20 @@
+/** Reads what stands after an option. What cannot be read is a wrong word: commander names the option, and the command ends with 2. */
+import { InvalidArgumentError } from 'commander';
+
+export function wholeNumber(least: number, most: number) {
+  return (text: string): number => {
+    const value = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
+    if (value >= least && value <= most) return value;
+    throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`);
+  };
+}
+
+export function identifier(text: string): string {
+  if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)) return text.toLowerCase();
+  throw new InvalidArgumentError('It must be an id, such as 0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f.');
+}
+
+/** For an option that may be given several times. */
+export function gather(text: string, earlier: string[] | undefined): string[] {
+  return [...(earlier ?? []), text];
+}

@@ -1,0 +1,34 @@
+/** What was recorded, newest first, as whoever runs the service sees it. */
+import { sql, type Executor } from '../database/database.ts';
+
+export type ListedEvent = {
+  id: string;
+  event: string;
+  audience: string;
+  /** Slugs of what it is about; null too where that is gone. */
+  org: string | null;
+  alliance: string | null;
+  /** `waiting`: not yet fanned out to webhooks. */
+  state: 'waiting' | 'distributed';
+  createdAt: Date;
+  /** As recorded: JSON text. */
+  data: string;
+};
+
+export type EventFilter = { event: string | null; since: Date; limit: number };
+
+export async function listEvents(executor: Executor, filter: EventFilter): Promise<ListedEvent[]> {
+  const since = filter.since.toISOString();
+  const { rows } = await sql<ListedEvent>`
+    select e.id, e.name as event, e.audience, o.slug as org, a.slug as alliance, e.created_at as "createdAt", e.data,
+      -- a test goes to its one webhook at once, and has no position
+      case when e.position is null and e.audience <> 'webhook' then 'waiting' else 'distributed' end as state
+    from events e left join orgs o on o.id = e.org_id left join alliances a on a.id = e.alliance_id
+    where e.created_at >= ${since}::timestamptz
+      -- The id holds the time as well, so that only the partitions of those days are read; a day's slack for clocks.
+      and e.id >= uuid_v7_floor(${since}::timestamptz - interval '1 day')
+      and (${filter.event}::text is null or e.name = ${filter.event})
+    order by e.id desc limit ${filter.limit}
+  `.execute(executor);
+  return rows;
+}
