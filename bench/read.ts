@@ -86,9 +86,15 @@ function runOrgdir(...args: string[]): void {
 }
 
 async function makeKey(database: Database): Promise<string> {
+  const actor = { kind: 'system', id: null, name: 'bench' } as const;
   const { key } = await database.transaction().execute(async (tx) => {
-    const appId = await createApp(tx, { name: 'Bench', owner: 'bench@example.org' });
-    return createKey(tx, { appId, name: 'bench', scopes: ['read:directory'], expiresAt: null });
+    const appId = await createApp(tx, actor, { name: 'Bench', owner: 'bench@example.org' });
+    return createKey(tx, actor, {
+      appId,
+      name: 'bench',
+      scopes: ['read:directory'],
+      expiresAt: null,
+    });
   });
   return key;
 }

@@ -21,6 +21,8 @@ export const loopbackAllowed = {
   WEBHOOK_ALLOW_HTTP: 'true',
 };
 
+const actor = { kind: 'system', id: null, name: 'faults' } as const;
+
 /** Returns the secret of each webhook by its path. */
 export async function layOut(
   database: Database,
@@ -30,12 +32,19 @@ export async function layOut(
   const guard = loadConfig(loopbackAllowed).webhooks;
   return database.transaction().execute(async (tx) => {
     const allianceId = await makeAlliance(tx);
-    await addManager(tx, { kind: 'alliance', id: allianceId }, owner);
+    await addManager(tx, actor, { kind: 'alliance', id: allianceId }, owner);
     const secrets: Record<string, string> = {};
     let appId = '';
     for (const [index, { event, path, url }] of addresses.entries()) {
       if (index % webhooksPerApp === 0) appId = await makeApp(tx, allianceId);
-      const webhook = await createWebhook(tx, appId, { url, events: [event] }, guard, secretBox);
+      const webhook = await createWebhook(
+        tx,
+        actor,
+        appId,
+        { url, events: [event] },
+        guard,
+        secretBox,
+      );
       secrets[path] = webhook.secret;
     }
     return secrets;
@@ -55,7 +64,7 @@ async function makeAlliance(tx: Transaction): Promise<string> {
 }
 
 async function makeApp(tx: Transaction, allianceId: string): Promise<string> {
-  const appId = await createApp(tx, { name: 'Receivers', owner });
-  await bindApp(tx, appId, { kind: 'alliance', id: allianceId });
+  const appId = await createApp(tx, actor, { name: 'Receivers', owner });
+  await bindApp(tx, actor, appId, { kind: 'alliance', id: allianceId });
   return appId;
 }

@@ -7,6 +7,8 @@ table alliance_managers
   alliance_managers_alliance_id_fkey: FOREIGN KEY (alliance_id) REFERENCES alliances(id) ON DELETE CASCADE
   alliance_managers_email_check: CHECK (((email = lower(btrim(email))) AND (email ~~ '%_@_%'::text)))
   alliance_managers_pkey: PRIMARY KEY (alliance_id, email)
+  CREATE TRIGGER audit_added AFTER INSERT ON orgdir.alliance_managers REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION audit_managers('alliance', 'alliance_id', 'alliances')
+  CREATE TRIGGER audit_removed AFTER DELETE ON orgdir.alliance_managers REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION audit_managers('alliance', 'alliance_id', 'alliances')
 
 table alliances
   id uuid not null
@@ -39,6 +41,7 @@ table alliances
   CREATE INDEX alliances_by_updated ON orgdir.alliances USING btree (updated_at, id)
   CREATE TRIGGER count_deleted AFTER DELETE ON orgdir.alliances REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION count_rows_deleted()
   CREATE TRIGGER count_inserted AFTER INSERT ON orgdir.alliances REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION count_rows_inserted()
+  CREATE TRIGGER keep_former_slug AFTER UPDATE ON orgdir.alliances FOR EACH ROW WHEN ((old.slug <> new.slug)) EXECUTE FUNCTION keep_former_slug()
   CREATE TRIGGER keep_search_inserted AFTER INSERT ON orgdir.alliances REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION keep_search('true')
   CREATE TRIGGER keep_search_updated AFTER UPDATE ON orgdir.alliances REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION keep_search('true')
   CREATE CONSTRAINT TRIGGER move_revision AFTER INSERT OR DELETE OR UPDATE ON orgdir.alliances DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION move_revision('directory')
@@ -54,7 +57,7 @@ table alliances_search
 
 table api_keys
   id uuid not null
-  app_id uuid not null
+  app_id uuid
   name text not null
   hash bytea not null
   last4 text not null
@@ -69,7 +72,8 @@ table api_keys
   api_keys_last4_check: CHECK ((length(last4) = 4))
   api_keys_name_check: CHECK ((name <> ''::text))
   api_keys_pkey: PRIMARY KEY (id)
-  api_keys_scopes_check: CHECK (((cardinality(scopes) > 0) AND (scopes <@ ARRAY['read:directory'::text, 'read:events'::text, 'write:webhooks'::text])))
+  api_keys_platform_check: CHECK ((((app_id IS NULL) = ('platform'::text = ANY (scopes))) AND ((app_id IS NOT NULL) OR (scopes = ARRAY['platform'::text]))))
+  api_keys_scopes_check: CHECK (((cardinality(scopes) > 0) AND (scopes <@ ARRAY['read:directory'::text, 'read:events'::text, 'write:webhooks'::text, 'platform'::text])))
   CREATE INDEX api_keys_by_app ON orgdir.api_keys USING btree (app_id, id)
   CREATE CONSTRAINT TRIGGER move_revision AFTER INSERT OR DELETE OR UPDATE OF scopes, expires_at, revoked_at, hash, app_id ON orgdir.api_keys DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION move_revision('access')
 
@@ -102,6 +106,24 @@ table attempts partition by RANGE (delivery_id)
   attempts_status_code_check: CHECK (((status_code >= 100) AND (status_code <= 999)))
   attempts_trigger_check: CHECK ((trigger = ANY (ARRAY['event'::text, 'test'::text, 'redelivery'::text])))
 
+table audit_log
+  id bigint not null
+  at timestamp(3) with time zone not null default clock_timestamp()
+  actor_kind text not null
+  actor_id text
+  actor_name text not null
+  action text not null
+  subject_kind text not null
+  subject_id text
+  app_id uuid
+  details jsonb not null default '{}'::jsonb
+  audit_log_action_check: CHECK ((action ~ '^[a-z]+\.[a-z_]+$'::text))
+  audit_log_actor_kind_check: CHECK ((actor_kind = ANY (ARRAY['key'::text, 'user'::text, 'cli'::text, 'system'::text])))
+  audit_log_pkey: PRIMARY KEY (id)
+  CREATE INDEX audit_log_by_app ON orgdir.audit_log USING btree (app_id, at DESC, id DESC) WHERE (app_id IS NOT NULL)
+  CREATE INDEX audit_log_by_time ON orgdir.audit_log USING btree (at DESC, id DESC)
+  CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON orgdir.audit_log FOR EACH STATEMENT EXECUTE FUNCTION refuse_audit_change()
+
 table bindings
   app_id uuid not null
   owner_email text collate C not null
@@ -115,6 +137,8 @@ table bindings
   bindings_pkey: PRIMARY KEY (app_id)
   CREATE INDEX bindings_by_alliance ON orgdir.bindings USING btree (alliance_id, owner_email) WHERE (alliance_id IS NOT NULL)
   CREATE INDEX bindings_by_org ON orgdir.bindings USING btree (org_id, owner_email) WHERE (org_id IS NOT NULL)
+  CREATE TRIGGER audit_created AFTER INSERT ON orgdir.bindings REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION audit_bindings()
+  CREATE TRIGGER audit_ended AFTER DELETE ON orgdir.bindings REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION audit_bindings()
 
 table blueprints
   id uuid not null
@@ -152,6 +176,7 @@ table blueprints
   CREATE INDEX blueprints_retired ON orgdir.blueprints USING btree (name_sort, id) WHERE (NOT active)
   CREATE TRIGGER count_deleted AFTER DELETE ON orgdir.blueprints REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION count_rows_deleted()
   CREATE TRIGGER count_inserted AFTER INSERT ON orgdir.blueprints REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION count_rows_inserted()
+  CREATE TRIGGER keep_former_slug AFTER UPDATE ON orgdir.blueprints FOR EACH ROW WHEN ((old.slug <> new.slug)) EXECUTE FUNCTION keep_former_slug()
   CREATE TRIGGER keep_search_inserted AFTER INSERT ON orgdir.blueprints REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION keep_search('true')
   CREATE TRIGGER keep_search_updated AFTER UPDATE ON orgdir.blueprints REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION keep_search('true')
   CREATE CONSTRAINT TRIGGER move_revision AFTER INSERT OR DELETE OR UPDATE ON orgdir.blueprints DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION move_revision('blueprints')
@@ -183,6 +208,14 @@ table deliveries partition by RANGE (id)
   CREATE INDEX deliveries_by_webhook ON ONLY orgdir.deliveries USING btree (webhook_id, id DESC)
   CREATE INDEX deliveries_to_recover ON ONLY orgdir.deliveries USING btree (webhook_id, id) INCLUDE (completed_at) WHERE ((status = 'failed'::text) OR (cancelled_by = 'deactivation'::text))
 
+table event_kinds
+  name text collate C not null
+  subject text
+  supplied boolean not null
+  event_kinds_check: CHECK (((subject IS NOT NULL) OR (NOT supplied)))
+  event_kinds_pkey: PRIMARY KEY (name)
+  event_kinds_subject_check: CHECK ((subject = ANY (ARRAY['organization'::text, 'alliance'::text])))
+
 table events partition by RANGE (id)
   id uuid not null
   name text not null
@@ -199,6 +232,26 @@ table events partition by RANGE (id)
   events_pkey: PRIMARY KEY (id)
   CREATE INDEX events_by_position ON ONLY orgdir.events USING btree ("position") WHERE ("position" IS NOT NULL)
   CREATE INDEX events_to_fan_out ON ONLY orgdir.events USING btree (id) WHERE (("position" IS NULL) AND (audience <> 'webhook'::text))
+
+table former_slugs
+  kind text not null
+  slug text collate C not null
+  entry_id uuid not null
+  left_at timestamp(3) with time zone not null default now()
+  former_slugs_kind_check: CHECK ((kind = ANY (ARRAY['orgs'::text, 'alliances'::text, 'blueprints'::text])))
+  former_slugs_pkey: PRIMARY KEY (kind, slug)
+
+table idempotency_keys
+  key text collate C not null
+  content bytea not null
+  event_id uuid not null
+  created_at timestamp(3) with time zone not null default now()
+  expires_at timestamp(3) with time zone not null
+  idempotency_keys_check: CHECK ((expires_at > created_at))
+  idempotency_keys_content_check: CHECK ((length(content) = 32))
+  idempotency_keys_key_check: CHECK (((length(key) >= 1) AND (length(key) <= 255)))
+  idempotency_keys_pkey: PRIMARY KEY (key)
+  CREATE INDEX idempotency_keys_by_end ON orgdir.idempotency_keys USING btree (expires_at)
 
 table installation
   name text not null
@@ -280,6 +333,8 @@ table org_managers
   org_managers_email_check: CHECK (((email = lower(btrim(email))) AND (email ~~ '%_@_%'::text)))
   org_managers_org_id_fkey: FOREIGN KEY (org_id) REFERENCES orgs(id) ON DELETE CASCADE
   org_managers_pkey: PRIMARY KEY (org_id, email)
+  CREATE TRIGGER audit_added AFTER INSERT ON orgdir.org_managers REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION audit_managers('organization', 'org_id', 'orgs')
+  CREATE TRIGGER audit_removed AFTER DELETE ON orgdir.org_managers REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION audit_managers('organization', 'org_id', 'orgs')
 
 table orgs
   id uuid not null
@@ -310,7 +365,9 @@ table orgs
   search_text text collate C not null
   created_at timestamp(3) with time zone not null default now()
   updated_at timestamp(3) with time zone not null default now()
+  first_listed_at timestamp(3) with time zone
   orgs_alliance_id_fkey: FOREIGN KEY (alliance_id) REFERENCES alliances(id) ON DELETE SET NULL
+  orgs_check: CHECK (((NOT listed) OR (first_listed_at IS NOT NULL)))
   orgs_member_count_check: CHECK ((member_count >= 0))
   orgs_name_check: CHECK ((name <> ''::text))
   orgs_pkey: PRIMARY KEY (id)
@@ -328,9 +385,11 @@ table orgs
   CREATE TRIGGER count_deleted AFTER DELETE ON orgdir.orgs REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION count_orgs_deleted()
   CREATE TRIGGER count_inserted AFTER INSERT ON orgdir.orgs REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION count_orgs_inserted()
   CREATE TRIGGER count_updated AFTER UPDATE ON orgdir.orgs REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION count_orgs_updated()
+  CREATE TRIGGER keep_former_slug AFTER UPDATE ON orgdir.orgs FOR EACH ROW WHEN ((old.slug <> new.slug)) EXECUTE FUNCTION keep_former_slug()
   CREATE TRIGGER keep_search_inserted AFTER INSERT ON orgdir.orgs REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION keep_search('listed')
   CREATE TRIGGER keep_search_updated AFTER UPDATE ON orgdir.orgs REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION keep_search('listed')
   CREATE CONSTRAINT TRIGGER move_revision AFTER INSERT OR DELETE OR UPDATE ON orgdir.orgs DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION move_revision('directory')
+  CREATE TRIGGER note_first_listing BEFORE INSERT OR UPDATE ON orgdir.orgs FOR EACH ROW WHEN ((new.listed AND (new.first_listed_at IS NULL))) EXECUTE FUNCTION note_first_listing()
   CREATE TRIGGER touch BEFORE UPDATE ON orgdir.orgs FOR EACH ROW EXECUTE FUNCTION touch_org()
 
 table orgs_search
@@ -361,6 +420,23 @@ table pending_deliveries
   pending_deliveries_trigger_check: CHECK ((trigger = ANY (ARRAY['event'::text, 'test'::text, 'redelivery'::text])))
   CREATE INDEX pending_deliveries_by_webhook ON orgdir.pending_deliveries USING btree (webhook_id, due_at)
   CREATE INDEX pending_deliveries_due ON orgdir.pending_deliveries USING btree (failing, due_at)
+
+table published_events
+  id uuid not null
+  name text collate C not null
+  org_id uuid
+  alliance_id uuid
+  data text
+  created_at timestamp with time zone not null
+  rejected_at timestamp(3) with time zone
+  reason text
+  published_events_check: CHECK ((num_nonnulls(org_id, alliance_id) = 1))
+  published_events_check1: CHECK (((rejected_at IS NULL) = (reason IS NULL)))
+  published_events_data_check: CHECK ((octet_length(data) <= 65536))
+  published_events_pkey: PRIMARY KEY (id)
+  published_events_reason_check: CHECK ((length(reason) <= 2000))
+  CREATE INDEX published_events_rejected ON orgdir.published_events USING btree (rejected_at, id) WHERE (rejected_at IS NOT NULL)
+  CREATE INDEX published_events_to_take ON orgdir.published_events USING btree (id) WHERE (rejected_at IS NULL)
 
 table revisions
   scope text not null
@@ -427,6 +503,52 @@ AS $function$
   set org_count = org_count + orgs_more, member_count = member_count + members_more
   where id = alliance and (orgs_more <> 0 or members_more <> 0)
 $function$
+
+CREATE OR REPLACE FUNCTION orgdir.audit_bindings()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'orgdir', 'public'
+AS $function$
+declare
+  actor constant jsonb := current_actor();
+begin
+  insert into audit_log (actor_kind, actor_id, actor_name, action, subject_kind, subject_id, app_id, details)
+  select actor->>'kind', actor->>'id', actor->>'name',
+    case tg_op when 'INSERT' then 'binding.created' else 'binding.ended' end,
+    case when c.org_id is null then 'alliance' else 'organization' end, coalesce(c.org_id, c.alliance_id), c.app_id,
+    jsonb_strip_nulls(jsonb_build_object('slug', coalesce(o.slug, a.slug), 'owner', c.owner_email, 'cause', case
+      when tg_op = 'INSERT' then null
+      when not exists (select from apps where id = c.app_id) then 'app deleted'
+      when c.org_id is not null and o.id is null then 'organization deleted'
+      when c.alliance_id is not null and a.id is null then 'alliance deleted'
+      when exists (select from org_managers m where m.org_id = c.org_id and m.email = c.owner_email)
+        or exists (select from alliance_managers m where m.alliance_id = c.alliance_id and m.email = c.owner_email)
+        then 'unbound'
+      else 'role lost'
+    end))
+  from changed c left join orgs o on o.id = c.org_id left join alliances a on a.id = c.alliance_id
+  order by c.app_id;
+  return null;
+end $function$
+
+CREATE OR REPLACE FUNCTION orgdir.audit_managers()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'orgdir', 'public'
+AS $function$
+declare
+  subject_kind constant text := tg_argv[0];
+  actor constant jsonb := current_actor();
+begin
+  -- The names are those of the time: the subject itself may be gone by now, and the role with it.
+  execute format(
+    'insert into audit_log (actor_kind, actor_id, actor_name, action, subject_kind, subject_id, details)
+     select $1->>''kind'', $1->>''id'', $1->>''name'', $2, $3, c.%1$I, jsonb_strip_nulls(jsonb_build_object(''email'', c.email, ''slug'', s.slug))
+     from changed c left join %2$I s on s.id = c.%1$I order by c.%1$I, c.email',
+    tg_argv[1], tg_argv[2])
+  using actor, case tg_op when 'INSERT' then 'manager.added' else 'manager.removed' end, subject_kind;
+  return null;
+end $function$
 
 CREATE OR REPLACE FUNCTION orgdir.count_orgs_deleted()
  RETURNS trigger
@@ -499,6 +621,16 @@ begin
   return null;
 end $function$
 
+CREATE OR REPLACE FUNCTION orgdir.current_actor()
+ RETURNS jsonb
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'orgdir', 'public'
+AS $function$
+  select coalesce(nullif(current_setting('orgdir.actor', true), '')::jsonb,
+    jsonb_build_object('kind', 'system', 'name', 'database role ' || session_user))
+$function$
+
 CREATE OR REPLACE FUNCTION orgdir.ensure_partitions(first_day date, last_day date)
  RETURNS void
  LANGUAGE plpgsql
@@ -541,6 +673,18 @@ CREATE OR REPLACE FUNCTION orgdir.is_failing(last_success_at timestamp with time
 AS $function$
   select coalesce(last_failure_at > coalesce(last_success_at, '-infinity'), false)
 $function$
+
+CREATE OR REPLACE FUNCTION orgdir.keep_former_slug()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'orgdir', 'public'
+AS $function$
+begin
+  delete from former_slugs where kind = tg_table_name and slug = new.slug and entry_id = new.id;
+  insert into former_slugs (kind, slug, entry_id) values (tg_table_name, old.slug, new.id)
+  on conflict (kind, slug) do update set entry_id = excluded.entry_id, left_at = excluded.left_at;
+  return null;
+end $function$
 
 CREATE OR REPLACE FUNCTION orgdir.keep_search()
  RETURNS trigger
@@ -602,6 +746,113 @@ begin
   return null;
 end $function$
 
+CREATE OR REPLACE FUNCTION orgdir.note_first_listing()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'orgdir', 'public'
+AS $function$
+begin
+  new.first_listed_at := now();
+  return new;
+end $function$
+
+CREATE OR REPLACE FUNCTION orgdir.publish_event(name text, data text DEFAULT NULL::text, org_slug text DEFAULT NULL::text, alliance_slug text DEFAULT NULL::text)
+ RETURNS uuid
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'orgdir', 'pg_temp'
+AS $function$
+#variable_conflict use_column
+declare
+  kind orgdir.event_kinds;
+  needed text;
+  given text;
+  of_org uuid;
+  of_alliance uuid;
+  is_listed boolean;
+  bytes constant integer := octet_length(publish_event.data);
+  called_at constant timestamptz := clock_timestamp();
+  new_id constant uuid := orgdir.uuid_v7(called_at);
+begin
+  select * into kind from orgdir.event_kinds k where k.name = publish_event.name;
+  if not found then
+    raise exception 'publish_event: there is no event %', coalesce(quote_literal(left(publish_event.name, 80)), 'null')
+      using errcode = 'invalid_parameter_value', hint = (select 'Name one of ' || string_agg(k.name, ', ' order by k.name) || '.'
+        from orgdir.event_kinds k where k.subject is not null);
+  end if;
+  if kind.subject is null then
+    raise exception 'publish_event: % comes only from what it tells of, and cannot be published', kind.name
+      using errcode = 'invalid_parameter_value', hint = 'The service records it itself; leave the call out.';
+  end if;
+
+  if (case kind.subject when 'organization' then alliance_slug else org_slug end) is not null then
+    raise exception 'publish_event: % is about an %, and % does not go with it', kind.name, kind.subject,
+      case kind.subject when 'organization' then 'alliance_slug' else 'org_slug' end
+      using errcode = 'invalid_parameter_value', hint = format('Leave it null, and give %s.',
+        case kind.subject when 'organization' then 'org_slug' else 'alliance_slug' end);
+  end if;
+  needed := case kind.subject when 'organization' then 'org_slug' else 'alliance_slug' end;
+  given := case kind.subject when 'organization' then org_slug else alliance_slug end;
+  if given is null then
+    raise exception 'publish_event: % is about an %, and % is null', kind.name, kind.subject, needed
+      using errcode = 'invalid_parameter_value', hint = format('Give its slug, such as %s => ''acme-corporation''.', needed);
+  end if;
+  if kind.subject = 'organization' then
+    select o.id, o.listed into of_org, is_listed from orgdir.orgs o where o.slug = given;
+  else
+    select a.id into of_alliance from orgdir.alliances a where a.slug = given;
+  end if;
+  if coalesce(of_org, of_alliance) is null then
+    raise exception 'publish_event: there is no % %', kind.subject, quote_literal(left(given, 80))
+      using errcode = 'no_data_found', hint = 'Put it into the directory first, or give the slug that it has there.';
+  end if;
+
+  if not kind.supplied then
+    if publish_event.data is not null then
+      raise exception 'publish_event: the data of % is made by the service', kind.name
+        using errcode = 'invalid_parameter_value', hint = 'Give null; everybody is told, so nothing private may come in.';
+    end if;
+    if not is_listed then
+      raise exception 'publish_event: % is not listed, so it is not announced', given
+        using errcode = 'invalid_parameter_value', hint = 'List it: that announces it by itself.';
+    end if;
+  else
+    if publish_event.data is null then
+      raise exception 'publish_event: % needs data: what happened, as a JSON object', kind.name
+        using errcode = 'invalid_parameter_value', hint = 'The API reference shows what it holds, inside the ids and names that the service adds.';
+    end if;
+    if bytes > 65536 then
+      raise exception 'publish_event: data has % bytes, and at most 65536 are taken', bytes
+        using errcode = 'invalid_parameter_value', hint = 'Give an address where the rest can be read.';
+    end if;
+    begin
+      perform publish_event.data::json;
+    exception when invalid_text_representation then
+      raise exception 'publish_event: data is not JSON' using errcode = 'invalid_parameter_value',
+        hint = 'Build it with json_build_object, or check the text.';
+    end;
+  end if;
+
+  insert into orgdir.published_events (id, name, org_id, alliance_id, data, created_at)
+  values (new_id, kind.name, of_org, of_alliance, publish_event.data, called_at);
+  perform pg_notify('orgdir_published', '');
+  return new_id;
+end $function$
+
+CREATE OR REPLACE FUNCTION orgdir.publish_event(name text, data json, org_slug text DEFAULT NULL::text, alliance_slug text DEFAULT NULL::text)
+ RETURNS uuid
+ LANGUAGE sql
+AS $function$
+  select orgdir.publish_event(name, data::text, org_slug, alliance_slug)
+$function$
+
+CREATE OR REPLACE FUNCTION orgdir.publish_event(name text, data jsonb, org_slug text DEFAULT NULL::text, alliance_slug text DEFAULT NULL::text)
+ RETURNS uuid
+ LANGUAGE sql
+AS $function$
+  select orgdir.publish_event(name, data::text, org_slug, alliance_slug)
+$function$
+
 CREATE OR REPLACE FUNCTION orgdir.queue_now()
  RETURNS timestamp with time zone
  LANGUAGE sql
@@ -609,6 +860,46 @@ CREATE OR REPLACE FUNCTION orgdir.queue_now()
 AS $function$
   select clock_timestamp()
 $function$
+
+CREATE OR REPLACE FUNCTION orgdir.refuse_audit_change()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'orgdir', 'public'
+AS $function$
+begin
+  raise exception 'the audit log is append-only: % is refused', lower(tg_op) using errcode = 'insufficient_privilege';
+end $function$
+
+CREATE OR REPLACE FUNCTION orgdir.settle_privileges()
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'orgdir', 'public'
+AS $function$
+declare
+  routine regprocedure;
+begin
+  for routine in
+    select p.oid from pg_proc p
+    where p.pronamespace = 'orgdir'::regnamespace and has_function_privilege('public', p.oid, 'execute')
+      and pg_has_role(p.proowner, 'usage')
+      and not exists (select from pg_depend d where d.classid = 'pg_proc'::regclass and d.objid = p.oid and d.deptype = 'e')
+  loop
+    execute format('revoke execute on function %s from public', routine);
+  end loop;
+  if not exists (select from pg_roles where rolname = 'orgdir_publisher') then
+    return;
+  end if;
+  if not has_schema_privilege('orgdir_publisher', 'orgdir', 'usage') then
+    grant usage on schema orgdir to orgdir_publisher;
+  end if;
+  for routine in
+    select p.oid from pg_proc p
+    where p.pronamespace = 'orgdir'::regnamespace and p.proname = 'publish_event'
+      and not has_function_privilege('orgdir_publisher', p.oid, 'execute')
+  loop
+    execute format('grant execute on function %s to orgdir_publisher', routine);
+  end loop;
+end $function$
 
 CREATE OR REPLACE FUNCTION orgdir.touch_alliance()
  RETURNS trigger

@@ -64,8 +64,9 @@ async function loadDirectory(tx: Transaction, publicUrl: string): Promise<void> 
 }
 
 async function makeKey(tx: Transaction, dataDir: string): Promise<void> {
-  const appId = await createApp(tx, { name: 'Demo', owner: 'demo@localhost' });
-  const { key } = await createKey(tx, { appId, name: 'Demo key', scopes, expiresAt: null });
+  const actor = { kind: 'system', id: null, name: 'demo' } as const;
+  const appId = await createApp(tx, actor, { name: 'Demo', owner: 'demo@localhost' });
+  const { key } = await createKey(tx, actor, { appId, name: 'Demo key', scopes, expiresAt: null });
   // Beside the generated SECRET_KEY and with its mode: whoever reads this folder has the whole directory.
   await writeFile(keyFile(dataDir), `${key}\n`, { mode: 0o600, flush: true });
 }

@@ -7,6 +7,7 @@ import { createApp } from '../src/access/apps.ts';
 import { createKey } from '../src/access/keys.ts';
 import { createProgram } from '../src/commands/program.ts';
 import { sql } from '../src/database/database.ts';
+import { testActor } from './support/actor.ts';
 import { toUrl } from './support/database.ts';
 import { put } from './support/directory.ts';
 import { loopbackAllowed, startReceiver } from './support/receiver.ts';
@@ -121,7 +122,7 @@ test('only a manager binds, and who stops being one loses the binding at once', 
 test('an owner has at most ten apps, and an app at most twenty keys', async () => {
   for (let index = 0; index < 10; index += 1)
     await service.database.transaction().execute(async (tx) => {
-      await createApp(tx, { name: `App ${index}`, owner: 'many@example.org' });
+      await createApp(tx, testActor, { name: `App ${index}`, owner: 'many@example.org' });
     });
   const eleventh = await run([
     'apps',
@@ -134,7 +135,7 @@ test('an owner has at most ten apps, and an app at most twenty keys', async () =
   assert.deepEqual([eleventh.code, /has 10 apps/.test(eleventh.stderr)], [1, true]);
   const make = () =>
     service.database.transaction().execute((tx) =>
-      createKey(tx, {
+      createKey(tx, testActor, {
         appId: service.appId,
         name: 'k',
         scopes: ['read:directory'],

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { enableMaintenance } from '../src/system/maintenance.ts';
+import { testActor } from './support/actor.ts';
 import { put } from './support/directory.ts';
 import { eventually } from './support/eventually.ts';
 import { rawRequest, type RawAnswer, type RawRequest } from './support/raw-request.ts';
@@ -110,7 +111,7 @@ test('429 and 503 can be read by any page', async () => {
   const limited = await from();
   assert.equal(limited.status, 429);
   assertReadable(limited, 'rate limited');
-  await enableMaintenance(service.database, { message: null, expectedEnd: null });
+  await enableMaintenance(service.database, testActor, { message: null, expectedEnd: null });
   const stopped = await eventually(async () => {
     const answer = await ask({ path: '/orgs' });
     return answer.status === 503 && answer;

@@ -9,6 +9,7 @@ import { publishEvent } from '../src/directory/publish-event.ts';
 import { bindApp } from '../src/access/bindings.ts';
 import { addManager, removeManager } from '../src/access/managers.ts';
 import { recordEvents } from '../src/events/record-event.ts';
+import { testActor } from './support/actor.ts';
 import { put } from './support/directory.ts';
 import { endedDelivery, eventually } from './support/eventually.ts';
 import { checkDelivery } from './support/openapi-check.ts';
@@ -255,7 +256,7 @@ test('a delivery whose permission is lost before the next attempt is cancelled',
   const receiver = await startReceiver((response) => {
     void database
       .transaction()
-      .execute((tx) => removeManager(tx, { kind: 'organization', id: acme.id }, owner))
+      .execute((tx) => removeManager(tx, testActor, { kind: 'organization', id: acme.id }, owner))
       .then(() => response.writeHead(500).end());
   });
   const webhook = await register(receiver.url, { key });
@@ -274,9 +275,9 @@ test('a new binding revives nothing of the one that ended', async () => {
   const receiver = await startReceiver((response) => {
     void database
       .transaction()
-      .execute((tx) => removeManager(tx, subject, owner))
-      .then(() => database.transaction().execute((tx) => addManager(tx, subject, owner)))
-      .then(() => database.transaction().execute((tx) => bindApp(tx, appId, subject)))
+      .execute((tx) => removeManager(tx, testActor, subject, owner))
+      .then(() => database.transaction().execute((tx) => addManager(tx, testActor, subject, owner)))
+      .then(() => database.transaction().execute((tx) => bindApp(tx, testActor, appId, subject)))
       .then(() => response.writeHead(500).end());
   });
   const webhook = await register(receiver.url, { key });

@@ -4,6 +4,7 @@ import { pino } from 'pino';
 import { sql } from '../src/database/database.ts';
 import { errorCatalogue } from '../src/errors.ts';
 import { enableMaintenance, disableMaintenance } from '../src/system/maintenance.ts';
+import { testActor } from './support/actor.ts';
 import { put } from './support/directory.ts';
 import { eventually } from './support/eventually.ts';
 import { openApi } from './support/openapi-check.ts';
@@ -86,12 +87,12 @@ test('the checks run in order: address, maintenance, key, rate, scope, size and 
     assert.equal((await service.call(path, options)).status, expected, path);
 
   // Everything is wrong with each of these but what was put right before.
-  await enableMaintenance(service.database, { message: null, expectedEnd: null });
+  await enableMaintenance(service.database, testActor, { message: null, expectedEnd: null });
   await eventually(async () => (await service.call('/orgs')).status === 503);
   await first(404, '/nothing?x=1', { ...post, key: null, body: long });
   await first(405, '/orgs?x=1', { ...post, key: null, body: long });
   await first(503, '/webhooks?x=1', { ...post, key: null, body: long });
-  await disableMaintenance(service.database);
+  await disableMaintenance(service.database, testActor);
   await eventually(async () => (await service.call('/orgs')).status === 200);
   await first(401, '/webhooks?x=1', { ...post, key: null, body: long });
   await first(403, '/webhooks?x=1', { ...post, key: reader.key, body: long });

@@ -7,6 +7,7 @@ import { findOrg } from '../src/directory/orgs.ts';
 import { publishEvent } from '../src/directory/publish-event.ts';
 import { recordEvent } from '../src/events/record-event.ts';
 import { fanOut } from '../src/webhooks/fan-out.ts';
+import { testActor } from './support/actor.ts';
 import { put } from './support/directory.ts';
 import { makeKey, startTestService, testPublicUrl } from './support/service.ts';
 
@@ -116,8 +117,8 @@ test('of its organisation an app sees what happened since it was bound, and only
   const subject = { kind: 'organization', id: acme.id } as const;
   const bind = () =>
     database.transaction().execute(async (tx) => {
-      await addManager(tx, subject, owner);
-      await bindApp(tx, appId, subject);
+      await addManager(tx, testActor, subject, owner);
+      await bindApp(tx, testActor, appId, subject);
     });
   await bind();
   await publish('application.created', 'acme', application('during'));
@@ -125,7 +126,7 @@ test('of its organisation an app sees what happened since it was bound, and only
   await fanOut(database);
   assert.deepEqual(await names(key), ['during']);
   assert.deepEqual(await names(service.key), [], 'an app without a binding');
-  await database.transaction().execute((tx) => removeManager(tx, subject, owner));
+  await database.transaction().execute((tx) => removeManager(tx, testActor, subject, owner));
   assert.deepEqual(await names(key), []);
   await bind();
   assert.deepEqual(await names(key), [], 'a new binding revives nothing');

@@ -4,6 +4,7 @@ import { generateApiKey, isWellFormedApiKey } from '../src/access/api-key.ts';
 import { createKeyCache } from '../src/access/key-cache.ts';
 import { listKeys, revokeKey, scopes } from '../src/access/keys.ts';
 import { sql } from '../src/database/database.ts';
+import { testActor } from './support/actor.ts';
 import { eventually } from './support/eventually.ts';
 import { makeKey, startTestService } from './support/service.ts';
 
@@ -113,7 +114,7 @@ test('a revoked key is refused within a second, also where it was known by heart
   for (const each of [service, beside])
     for (let round = 0; round < 3; round += 1)
       assert.equal((await each.call('/orgs', { key })).status, 200);
-  await database.transaction().execute((tx) => revokeKey(tx, keyId));
+  await database.transaction().execute((tx) => revokeKey(tx, testActor, keyId));
   const revokedAt = performance.now();
   await eventually(async () => (await statusOf(key)) === 401);
   await eventually(async () => (await beside.call('/orgs', { key })).status === 401);
@@ -129,7 +130,7 @@ test('a revoked key is refused within a second while the listening connections a
     select pg_terminate_backend(pid) from pg_stat_activity
     where datname = current_database() and application_name like 'orgdir listener%'
   `.execute(database);
-  await database.transaction().execute((tx) => revokeKey(tx, keyId));
+  await database.transaction().execute((tx) => revokeKey(tx, testActor, keyId));
   const revokedAt = performance.now();
   await eventually(async () => (await statusOf(key)) === 401);
   const tookMs = performance.now() - revokedAt;

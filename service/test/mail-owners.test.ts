@@ -13,6 +13,7 @@ import {
   type OperationalEvent,
 } from '../src/webhooks/operational-events.ts';
 import { renderMail } from '../src/webhooks/render-mail.ts';
+import { testActor } from './support/actor.ts';
 import { startCommand } from './support/command.ts';
 import { openTestDatabase, toUrl } from './support/database.ts';
 import { eventually } from './support/eventually.ts';
@@ -52,7 +53,7 @@ async function makeWebhook(
 ): Promise<{ webhookId: string; appId: string; owner: string }> {
   const owner = `owner-${(owners += 1)}@example.org`;
   return database.transaction().execute(async (tx) => {
-    const appId = await createApp(tx, { name: appName, owner });
+    const appId = await createApp(tx, testActor, { name: appName, owner });
     const { rows } = await sql<{ id: string }>`
       insert into webhooks (id, app_id, url, secret)
       values (uuid_v7(), ${appId}, 'https://hooks.example/in?token=hunter2', 'x') returning id

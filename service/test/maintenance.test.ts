@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { disableMaintenance, enableMaintenance } from '../src/system/maintenance.ts';
+import { testActor } from './support/actor.ts';
 import { put } from './support/directory.ts';
 import { eventually } from './support/eventually.ts';
 import { startTestService } from './support/service.ts';
@@ -23,15 +24,15 @@ async function within(limitMs: number, wait: () => Promise<unknown>): Promise<vo
 
 test('maintenance is seen by every process within a second, and so is its end', async () => {
   assert.equal((await service.call('/orgs/acme')).status, 200);
-  await enableMaintenance(service.database, { message: null, expectedEnd: null });
+  await enableMaintenance(service.database, testActor, { message: null, expectedEnd: null });
   await within(1_000, () => eventually(answersWith(503)));
-  await disableMaintenance(service.database);
+  await disableMaintenance(service.database, testActor);
   await within(1_000, () => eventually(answersWith(200)));
 });
 
 test('during maintenance everything but the status and the description answers 503', async () => {
   const expectedEnd = new Date(Date.now() + 120_000);
-  await enableMaintenance(service.database, { message: 'Moving house.', expectedEnd });
+  await enableMaintenance(service.database, testActor, { message: 'Moving house.', expectedEnd });
   await eventually(answersWith(503));
   const id = '0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f';
   const calls = [
@@ -69,7 +70,7 @@ test('during maintenance everything but the status and the description answers 5
 test('what is not there is 404 and 405 during maintenance too', async () => {
   assert.equal((await service.call('/nothing')).status, 404);
   assert.equal((await service.call('/orgs', { method: 'PUT' })).status, 405);
-  await disableMaintenance(service.database);
+  await disableMaintenance(service.database, testActor);
   await eventually(answersWith(200));
 });
 
@@ -79,7 +80,7 @@ test('without an expected end it says to come back in half a minute, and never l
     [new Date(Date.now() - 1_000), 30],
     [new Date(Date.now() + 86_400_000), 3_600],
   ] as const) {
-    await enableMaintenance(service.database, { message: null, expectedEnd });
+    await enableMaintenance(service.database, testActor, { message: null, expectedEnd });
     await eventually(async () => {
       const { headers } = await service.call('/orgs');
       return headers.get('retry-after') === String(seconds);
@@ -87,5 +88,5 @@ test('without an expected end it says to come back in half a minute, and never l
   }
   const { body } = await service.call('/orgs');
   assert.equal(body.error.message, 'The service is under maintenance.');
-  await disableMaintenance(service.database);
+  await disableMaintenance(service.database, testActor);
 });

@@ -7,6 +7,7 @@ import { BadLinesError, importLines } from '../src/directory/import.ts';
 import { readNdjson } from '../src/directory/import-source.ts';
 import { disableMaintenance, enableMaintenance } from '../src/system/maintenance.ts';
 import { fanOut } from '../src/webhooks/fan-out.ts';
+import { testActor } from './support/actor.ts';
 import { openTestDatabase } from './support/database.ts';
 import { put } from './support/directory.ts';
 import { endedDelivery } from './support/eventually.ts';
@@ -52,9 +53,9 @@ test('a change and its event are there together or not at all', async () => {
 test('maintenance that is switched at once by several is told once', async () => {
   const before = (await counts())?.events ?? 0;
   const announcement = { message: null, expectedEnd: null };
-  await Promise.all([1, 2, 3].map(() => enableMaintenance(database, announcement)));
+  await Promise.all([1, 2, 3].map(() => enableMaintenance(database, testActor, announcement)));
   assert.equal((await counts())?.events, before + 1);
-  await Promise.all([1, 2, 3].map(() => disableMaintenance(database)));
+  await Promise.all([1, 2, 3].map(() => disableMaintenance(database, testActor)));
   assert.equal((await counts())?.events, before + 2);
 });
 

@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { sql, type Transaction } from '../src/database/database.ts';
 import { recover } from '../src/webhooks/recover.ts';
 import { redeliver } from '../src/webhooks/redeliver.ts';
+import { testActor } from './support/actor.ts';
 import { eventually } from './support/eventually.ts';
 import { makeKey, startTestService } from './support/service.ts';
 
@@ -40,7 +41,7 @@ test('what ended before its time is left alone, and so is what was delivered', a
   const [delivered] = await fail(id, 1);
   await sql`update deliveries set status = 'succeeded' where id = ${delivered}`.execute(database);
   await fail(id, 3);
-  assert.equal(await inTransaction((tx) => recover(tx, appId, id, hourAgo())), 3);
+  assert.equal(await inTransaction((tx) => recover(tx, testActor, appId, id, hourAgo())), 3);
 });
 
 test('what goes back to a receiver that fails still waits in the line of those', async () => {
@@ -55,14 +56,14 @@ test('what goes back to a receiver that fails still waits in the line of those',
   await sql`update webhooks set last_failure_at = now() where id = ${id}`.execute(database);
   await inTransaction((tx) => redeliver(tx, appId, id, one));
   assert.deepEqual(await lines(), [true]);
-  await inTransaction((tx) => recover(tx, appId, id, hourAgo()));
+  await inTransaction((tx) => recover(tx, testActor, appId, id, hourAgo()));
   assert.deepEqual(await lines(), [true, true, true]);
   await sql`delete from pending_deliveries where webhook_id = ${id}`.execute(database);
   await fail(id, 1);
   await sql`update webhooks set last_success_at = now() + interval '1 second' where id = ${id}`.execute(
     database,
   );
-  await inTransaction((tx) => recover(tx, appId, id, hourAgo()));
+  await inTransaction((tx) => recover(tx, testActor, appId, id, hourAgo()));
   assert.deepEqual(await lines(), [false]);
 });
 
@@ -71,7 +72,7 @@ test('two recoveries at once wait for each other, and bring each delivery back o
   const count = 2_000;
   await fail(id, count);
   const back = await Promise.all(
-    [1, 2, 3].map(() => inTransaction((tx) => recover(tx, appId, id, hourAgo()))),
+    [1, 2, 3].map(() => inTransaction((tx) => recover(tx, testActor, appId, id, hourAgo()))),
   );
   assert.equal(
     back.reduce((sum, one) => sum + one, 0),
@@ -95,7 +96,7 @@ test('while it chooses, whoever records for the webhook goes on; before it moves
     `.execute(tx);
   });
   await isLocked;
-  const recovering = inTransaction((tx) => recover(tx, appId, id, hourAgo())).catch(
+  const recovering = inTransaction((tx) => recover(tx, testActor, appId, id, hourAgo())).catch(
     (error: unknown) => error as { code: string },
   );
   // It has chosen, and waits for the webhook.

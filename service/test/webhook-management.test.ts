@@ -7,6 +7,7 @@ import { sql } from '../src/database/database.ts';
 import { findOrg } from '../src/directory/orgs.ts';
 import { publishEvent } from '../src/directory/publish-event.ts';
 import { githubSignature } from '../src/webhooks/sign.ts';
+import { testActor } from './support/actor.ts';
 import { put } from './support/directory.ts';
 import { endedDelivery, eventually } from './support/eventually.ts';
 import { loopbackAllowed, startReceiver } from './support/receiver.ts';
@@ -246,7 +247,7 @@ test('what an app may no longer have is neither shown nor sent again', async () 
   assert.match((await read()).body.data.body, /applicantHandle/);
   await database
     .transaction()
-    .execute((tx) => removeManager(tx, { kind: 'organization', id: acme.id }, owner));
+    .execute((tx) => removeManager(tx, testActor, { kind: 'organization', id: acme.id }, owner));
   const after = await read();
   assert.deepEqual([after.body.data.body, after.text.includes('applicantHandle')], [null, false]);
   assert.equal(

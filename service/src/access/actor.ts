@@ -8,3 +8,8 @@ export type Actor = {
   /** The key's name, the user's address, the machine's user, or what part of the service. */
   name: string;
 };
+
+/** Whoever holds a key, in what a request asks for. */
+export function keyActor({ keyId, keyName }: { keyId: string; keyName: string }): Actor {
+  return { kind: 'key', id: keyId, name: keyName };
+}

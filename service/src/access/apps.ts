@@ -2,6 +2,8 @@
 import { v7 as uuidv7 } from 'uuid';
 import { sql, type Database, type Executor, type Transaction } from '../database/database.ts';
 import { invalid, ServiceError } from '../errors.ts';
+import type { Actor } from './actor.ts';
+import { nameActor, recordAudit } from './audit-log.ts';
 import { normaliseEmail } from './email.ts';
 
 export type App = {
@@ -22,11 +24,10 @@ const appsPerOwnerMax = 10;
 /** Makes an app for an owner. Throws `conflict` where the owner has ten. */
 export async function createApp(
   tx: Transaction,
+  actor: Actor,
   input: { name: string; owner: string },
 ): Promise<string> {
-  const name = input.name.trim();
-  if (name === '' || name.length > 100 || name.includes('\0'))
-    throw invalid({ path: 'name', message: 'must have 1 to 100 characters' });
+  const name = requireName(input.name);
   const owner = normaliseEmail(input.owner, 'owner');
   // Two requests at once must not both be the tenth.
   await sql`select pg_advisory_xact_lock(70420005, hashtext(${owner}))`.execute(tx);
@@ -41,7 +42,65 @@ export async function createApp(
   }
   const id = uuidv7();
   await sql`insert into apps (id, name, owner_email) values (${id}, ${name}, ${owner})`.execute(tx);
+  await recordAudit(tx, actor, {
+    action: 'app.created',
+    subject: { kind: 'app', id },
+    appId: id,
+    details: { name, owner },
+  });
   return id;
+}
+
+/** Gives an app another name. Returns false where it has it already. Throws `not_found`, `validation_failed`. */
+export async function renameApp(
+  tx: Transaction,
+  actor: Actor,
+  id: string,
+  newName: string,
+): Promise<boolean> {
+  const name = requireName(newName);
+  const { rows } = await sql<{ id: string; before: string }>`
+    update apps set name = ${name}
+    from (select id, name from apps where id::text = ${id} for update) as before
+    where apps.id = before.id returning apps.id, before.name as before
+  `.execute(tx);
+  const [row] = rows;
+  if (!row) throw missing(id);
+  if (row.before === name) return false;
+  await recordAudit(tx, actor, {
+    action: 'app.changed',
+    subject: { kind: 'app', id: row.id },
+    appId: row.id,
+    details: { name, before: row.before },
+  });
+  return true;
+}
+
+/** Deletes an app with its keys, its webhooks and its binding; what waits for delivery is cancelled. Throws `not_found`. */
+export async function deleteApp(tx: Transaction, actor: Actor, id: string): Promise<void> {
+  await nameActor(tx, actor);
+  const { rows } = await sql<{ id: string; name: string; owner: string }>`
+    delete from apps where id::text = ${id} returning id, name, owner_email as owner
+  `.execute(tx);
+  const [row] = rows;
+  if (!row) throw missing(id);
+  await recordAudit(tx, actor, {
+    action: 'app.deleted',
+    subject: { kind: 'app', id: row.id },
+    appId: row.id,
+    details: { name: row.name, owner: row.owner },
+  });
+}
+
+function requireName(text: string): string {
+  const name = text.trim();
+  if (name === '' || name.length > 100 || name.includes('\0'))
+    throw invalid({ path: 'name', message: 'must have 1 to 100 characters' });
+  return name;
+}
+
+function missing(id: string): ServiceError {
+  return new ServiceError('not_found', `There is no app with the id ${id}.`);
 }
 
 /** All apps, oldest first. */
@@ -54,7 +113,7 @@ export async function listApps(database: Database): Promise<App[]> {
 export async function readApp(executor: Executor, id: string): Promise<App> {
   const { rows } = await sql<App>`${appColumns} where apps.id::text = ${id}`.execute(executor);
   const [app] = rows;
-  if (!app) throw new ServiceError('not_found', `There is no app with the id ${id}.`);
+  if (!app) throw missing(id);
   return app;
 }
 

@@ -1,10 +1,18 @@
 /** Bindings: the organisation or alliance whose internal events an app may have. The schema ends them. */
 import { sql, violatedConstraint, type Transaction } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
+import type { Actor } from './actor.ts';
+import { nameActor } from './audit-log.ts';
 import type { Subject } from './managers.ts';
 
 /** Binds an app. Throws `forbidden` where its owner is no manager there, `conflict` where it is bound already. */
-export async function bindApp(tx: Transaction, appId: string, subject: Subject): Promise<void> {
+export async function bindApp(
+  tx: Transaction,
+  actor: Actor,
+  appId: string,
+  subject: Subject,
+): Promise<void> {
+  await nameActor(tx, actor);
   const orgId = subject.kind === 'organization' ? subject.id : null;
   const allianceId = subject.kind === 'alliance' ? subject.id : null;
   try {
@@ -28,4 +36,13 @@ export async function bindApp(tx: Transaction, appId: string, subject: Subject):
     }
     throw error;
   }
+}
+
+/** Ends an app's binding. Returns false where it has none. */
+export async function unbindApp(tx: Transaction, actor: Actor, appId: string): Promise<boolean> {
+  await nameActor(tx, actor);
+  const { rows } = await sql`
+    delete from bindings where app_id::text = ${appId} returning 1
+  `.execute(tx);
+  return rows.length > 0;
 }

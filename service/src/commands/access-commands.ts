@@ -7,6 +7,7 @@ import type { Executor } from '../database/database.ts';
 import { findAlliance } from '../directory/alliances.ts';
 import { findOrg } from '../directory/orgs.ts';
 import { invalid, ServiceError } from '../errors.ts';
+import { cliActor } from './cli-actor.ts';
 import { print, table, withDatabase } from './with-database.ts';
 
 type SubjectFlags = { org?: string; alliance?: string };
@@ -35,8 +36,8 @@ function addApps(program: Command): void {
       const app = await withDatabase(({ database }) =>
         database.transaction().execute(async (tx) => {
           const subject = await findSubject(tx, flags, false);
-          const id = await createApp(tx, flags);
-          if (subject) await bindApp(tx, id, subject);
+          const id = await createApp(tx, cliActor(), flags);
+          if (subject) await bindApp(tx, cliActor(), id, subject);
           return readApp(tx, id);
         }),
       );
@@ -49,6 +50,7 @@ function addApps(program: Command): void {
     .command('list')
     .description('All apps, oldest first.')
     .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  orgdir apps list --json')
     .action(async ({ json }: { json?: boolean }) => {
       const found = await withDatabase(({ database }) => listApps(database));
       print(
@@ -96,7 +98,7 @@ function addKeys(program: Command): void {
       }) => {
         const created = await withDatabase(({ database }) =>
           database.transaction().execute((tx) =>
-            createKey(tx, {
+            createKey(tx, cliActor(), {
               appId: flags.app,
               name: flags.name,
               scopes: flags.scope.flatMap((each) => each.split(',')),
@@ -112,6 +114,7 @@ function addKeys(program: Command): void {
     .description('Keys, oldest first; a key itself is never shown again.')
     .option('--app <id>', 'only those of this app')
     .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  orgdir keys list')
     .action(async ({ app, json }: { app?: string; json?: boolean }) => {
       const found = await withDatabase(({ database }) => listKeys(database, app ?? null));
       print(
@@ -125,9 +128,10 @@ function addKeys(program: Command): void {
     .description('End a key for good. Every process refuses it within a second.')
     .argument('<id>', 'of the key')
     .option('--json', 'print JSON')
+    .addHelpText('after', '\nExample:\n  orgdir keys revoke 0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f')
     .action(async (id: string, { json }: { json?: boolean }) => {
       const fresh = await withDatabase(({ database }) =>
-        database.transaction().execute((tx) => revokeKey(tx, id)),
+        database.transaction().execute((tx) => revokeKey(tx, cliActor(), id)),
       );
       print(json, { id, revoked: true, changed: fresh }, [
         fresh ? `Key ${id} is revoked.` : `Key ${id} was revoked before.`,
@@ -182,7 +186,7 @@ function addManagers(program: Command): void {
           database
             .transaction()
             .execute(async (tx) =>
-              change(tx, (await findSubject(tx, flags, true)) as Subject, flags.email),
+              change(tx, cliActor(), (await findSubject(tx, flags, true)) as Subject, flags.email),
             ),
         );
         print(flags.json, { changed }, [changed ? 'Done.' : 'Nothing to change.']);

@@ -5,6 +5,7 @@ import { catalogue, subscribableEvents } from '../events/catalogue.ts';
 import { listEvents, type ListedEvent } from '../events/list-events.ts';
 import { disableMaintenance, enableMaintenance } from '../system/maintenance.ts';
 import { readTime } from './access-commands.ts';
+import { cliActor } from './cli-actor.ts';
 import { wholeNumber } from './read-option.ts';
 import { print, table, withDatabase } from './with-database.ts';
 
@@ -98,7 +99,7 @@ Examples:
     .action(async (flags: { message?: string; until?: string; json?: boolean }) => {
       const expectedEnd = readTime(flags.until);
       const state = await withDatabase(({ database }) =>
-        enableMaintenance(database, { message: flags.message ?? null, expectedEnd }),
+        enableMaintenance(database, cliActor(), { message: flags.message ?? null, expectedEnd }),
       );
       print(flags.json, state, [`Maintenance is on since ${state.since}.`]);
     });
@@ -109,7 +110,7 @@ Examples:
     .addHelpText('after', '\nExample:\n  orgdir maintenance off')
     .action(async ({ json }: { json?: boolean }) => {
       const changed = await withDatabase(({ database }) =>
-        disableMaintenance(database),
+        disableMaintenance(database, cliActor()),
       );
       print(json, { changed }, [changed ? 'Maintenance is off.' : 'Maintenance was off.']);
     });

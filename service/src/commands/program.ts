@@ -2,6 +2,7 @@
 import { Command, type OutputConfiguration } from 'commander';
 import { version } from '../version.ts';
 import { addAccessCommands } from './access-commands.ts';
+import { addAuditCommands } from './audit-commands.ts';
 import { addDeliveryCommands } from './delivery-commands.ts';
 import { addDirectoryCommands } from './directory-commands.ts';
 import { addEventCommands } from './event-commands.ts';
@@ -43,6 +44,7 @@ export function createProgram(output: OutputConfiguration = {}): Command {
   addDirectoryCommands(program);
   addAccessCommands(program);
   addEventCommands(program);
+  addAuditCommands(program);
   addWebhookCommands(program);
   addDeliveryCommands(program);
   return program;

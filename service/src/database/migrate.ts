@@ -26,6 +26,8 @@ export async function migrate(database: Database): Promise<string[]> {
     try {
       await prepare(connection);
       const applied = await applyMissing(connection, files);
+      // What a migration adds is nobody's but ours, and a role that was made meanwhile gets its rights.
+      await sql`select settle_privileges()`.execute(connection);
       await requirePartitions(connection);
       return applied;
     } finally {

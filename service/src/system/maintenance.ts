@@ -1,5 +1,8 @@
 /** Maintenance: whether it is on, since when and until when. Each change is recorded with its event. */
-import { sql, type Database } from '../database/database.ts';
+import type { Actor } from '../access/actor.ts';
+import { recordAudit } from '../access/audit-log.ts';
+import { sql, type Database, type Executor, type Transaction } from '../database/database.ts';
+import { invalid } from '../errors.ts';
 import { recordEvent } from '../events/record-event.ts';
 
 export type MaintenanceState = {
@@ -8,28 +11,51 @@ export type MaintenanceState = {
   expectedEnd: string | null;
 };
 
-/** Switches it on, or changes message and end while it is on. The event goes out only when it was off. */
+type Announcement = { message: string | null; expectedEnd: Date | null };
+
+/** Every refused request carries it. */
+export const maintenanceMessageLengthMax = 500;
+
+/** What is on now, or null. */
+export async function readMaintenance(executor: Executor): Promise<MaintenanceState | null> {
+  const { rows } = await sql<Row>`
+    select message, since, expected_end from maintenance
+  `.execute(executor);
+  return rows[0] ? toState(rows[0]) : null;
+}
+
+/** Switches it on, or changes message and end while it is on. The event goes out only when it was off. Throws `validation_failed`. */
 export async function enableMaintenance(
   database: Database,
-  announcement: { message: string | null; expectedEnd: Date | null },
+  actor: Actor,
+  announcement: Announcement,
 ): Promise<MaintenanceState> {
+  requireAnnouncement(announcement);
   return database.transaction().execute(async (tx) => {
+    const { message, expectedEnd } = announcement;
+    // Of two at once the second waits here, and finds it on.
     const { rows } = await sql<Row & { fresh: boolean }>`
-      insert into maintenance (message, expected_end)
-      values (${announcement.message}, ${announcement.expectedEnd})
+      insert into maintenance as m (message, expected_end) values (${message}, ${expectedEnd})
       on conflict (singleton) do update set message = excluded.message, expected_end = excluded.expected_end
+      where (m.message, m.expected_end) is distinct from (excluded.message, excluded.expected_end)
       returning message, since, expected_end, xmax = 0 as fresh
     `.execute(tx);
     const [row] = rows;
-    if (!row) throw new Error('maintenance was not written');
+    if (!row) return requireOn(tx);
     const state = toState(row);
     if (row.fresh) await recordEvent(tx, { name: 'system.maintenance.enabled', data: state });
+    await recordAudit(tx, actor, {
+      action: row.fresh ? 'maintenance.enabled' : 'maintenance.changed',
+      subject,
+      appId: null,
+      details: { message: state.message, expectedEnd: state.expectedEnd },
+    });
     return state;
   });
 }
 
 /** Switches it off. Returns false when it was off already; nothing is recorded then. */
-export async function disableMaintenance(database: Database): Promise<boolean> {
+export async function disableMaintenance(database: Database, actor: Actor): Promise<boolean> {
   return database.transaction().execute(async (tx) => {
     const { rows } = await sql<{ since: Date; ended_at: Date }>`
       delete from maintenance returning since, now()::timestamptz(3) as ended_at
@@ -38,8 +64,34 @@ export async function disableMaintenance(database: Database): Promise<boolean> {
     if (!row) return false;
     const data = { since: row.since.toISOString(), endedAt: row.ended_at.toISOString() };
     await recordEvent(tx, { name: 'system.maintenance.disabled', data });
+    await recordAudit(tx, actor, {
+      action: 'maintenance.disabled',
+      subject,
+      appId: null,
+      details: data,
+    });
     return true;
   });
+}
+
+const subject = { kind: 'maintenance', id: null } as const;
+
+function requireAnnouncement({ message, expectedEnd }: Announcement): void {
+  if (message !== null && (message === '' || message.length > maintenanceMessageLengthMax))
+    throw invalid({
+      path: 'message',
+      message: `must have 1 to ${maintenanceMessageLengthMax} characters`,
+    });
+  if (message !== null && (message.includes('\0') || !message.isWellFormed()))
+    throw invalid({ path: 'message', message: 'must be text, without the character U+0000' });
+  if (expectedEnd && Number.isNaN(expectedEnd.getTime()))
+    throw invalid({ path: 'expectedEnd', message: 'must be a time' });
+}
+
+async function requireOn(tx: Transaction): Promise<MaintenanceState> {
+  const state = await readMaintenance(tx);
+  if (!state) throw new Error('maintenance was not written');
+  return state;
 }
 
 type Row = { message: string | null; since: Date; expected_end: Date | null };

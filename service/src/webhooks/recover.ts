@@ -1,4 +1,6 @@
 /** Sends again what failed and what deactivation cancelled, since a time. One delivery: `redeliver.ts`. */
+import type { Actor } from '../access/actor.ts';
+import { recordAudit } from '../access/audit-log.ts';
 import { sql, type Transaction } from '../database/database.ts';
 import { queueAgain, recoverable, requireActive } from './queue-again.ts';
 
@@ -8,12 +10,21 @@ const recoveredMax = 10_000;
 /** At most 10,000, oldest first, by when they ended. Returns how many. Throws `not_found`, `conflict`. */
 export async function recover(
   tx: Transaction,
+  actor: Actor,
   appId: string,
   webhookId: string,
   since: Date,
 ): Promise<number> {
   await requireActive(tx, appId, webhookId);
-  return queueAgain(tx, appId, webhookId, await choose(tx, appId, webhookId, since), recoverable);
+  const chosen = await choose(tx, appId, webhookId, since);
+  const count = await queueAgain(tx, appId, webhookId, chosen, recoverable);
+  await recordAudit(tx, actor, {
+    action: 'webhook.recovered',
+    subject: { kind: 'webhook', id: webhookId },
+    appId,
+    details: { since, count },
+  });
+  return count;
 }
 
 /** Holds nothing: it may take a while where the app may have little of much. */

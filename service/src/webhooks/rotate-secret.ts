@@ -1,4 +1,6 @@
 /** Gives a webhook a new secret. The old one stays valid while the two overlap. */
+import type { Actor } from '../access/actor.ts';
+import { recordAudit } from '../access/audit-log.ts';
 import type { CreatedWebhook } from '../contract/webhook.ts';
 import { sql, type Transaction } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
@@ -12,6 +14,7 @@ export const overlapSecondsMax = 604_800;
 /** Returns the webhook with its new secret, this once. Throws `not_found`. */
 export async function rotateSecret(
   tx: Transaction,
+  actor: Actor,
   appId: string,
   id: string,
   overlapSeconds: number,
@@ -28,5 +31,11 @@ export async function rotateSecret(
   `.execute(tx);
   const [row] = rows;
   if (!row) throw new ServiceError('not_found');
+  await recordAudit(tx, actor, {
+    action: 'webhook.secret_rotated',
+    subject: { kind: 'webhook', id },
+    appId,
+    details: { overlapSeconds },
+  });
   return { ...toWebhook(row), secret };
 }

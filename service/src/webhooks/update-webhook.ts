@@ -1,9 +1,12 @@
 /** Changes a webhook: where it leads, what it asks for, whether it is active. What is left out stays. */
+import type { Actor } from '../access/actor.ts';
+import { recordAudit } from '../access/audit-log.ts';
 import type { Webhook } from '../contract/webhook.ts';
 import { sql, type Transaction } from '../database/database.ts';
 import { invalid, ServiceError } from '../errors.ts';
 import { cancelPending } from './cancel-pending.ts';
 import { checkWebhookUrl, type GuardOptions } from './check-webhook-url.ts';
+import { urlHost } from './url-host.ts';
 import { checkEvents, toWebhook, webhookColumns, type WebhookRow } from './webhooks.ts';
 
 export type WebhookChanges = {
@@ -18,6 +21,7 @@ export type WebhookChanges = {
 /** Returns the webhook as it is afterwards. Throws `not_found`, `validation_failed`. */
 export async function updateWebhook(
   tx: Transaction,
+  actor: Actor,
   appId: string,
   id: string,
   changes: WebhookChanges,
@@ -28,15 +32,47 @@ export async function updateWebhook(
   const eventIssues = changes.events ? await checkEvents(tx, appId, changes.events) : [];
   const issues = [...(urlIssue ? [urlIssue] : []), ...eventIssues];
   // Whose it is comes first: a missing webhook answers as one whether or not the body is right.
+  const before = await lockWebhook(tx, appId, id);
   const { rows } = await sql<WebhookRow>`
     update webhooks w set ${sql.join(assignments(changes), sql`, `)}
     where w.id = ${id} and w.app_id = ${appId} returning ${webhookColumns}
   `.execute(tx);
   const [row] = rows;
-  if (!row) throw new ServiceError('not_found');
+  if (!row || !before) throw new ServiceError('not_found');
   if (issues.length > 0) throw invalid(...issues);
+  await recordChange(tx, actor, appId, before, row);
   if (changes.active === false) await cancelPending(tx, [id], 'deactivation');
   return toWebhook(row);
+}
+
+async function lockWebhook(tx: Transaction, appId: string, id: string): Promise<WebhookRow | null> {
+  const { rows } = await sql<WebhookRow>`
+    select ${webhookColumns} from webhooks w where w.id = ${id} and w.app_id = ${appId} for no key update
+  `.execute(tx);
+  return rows[0] ?? null;
+}
+
+async function recordChange(
+  tx: Transaction,
+  actor: Actor,
+  appId: string,
+  before: WebhookRow,
+  after: WebhookRow,
+): Promise<void> {
+  const entry = { subject: { kind: 'webhook', id: after.id }, appId } as const;
+  const changed = (['url', 'events', 'description'] as const).filter(
+    (field) => JSON.stringify(before[field]) !== JSON.stringify(after[field]),
+  );
+  if (changed.length > 0) {
+    const details = { changed, host: urlHost(after.url), events: after.events };
+    await recordAudit(tx, actor, { ...entry, action: 'webhook.changed', details });
+  }
+  if (before.active && !after.active)
+    await recordAudit(tx, actor, { ...entry, action: 'webhook.deactivated', details: {} });
+  if (!before.active && after.active) {
+    const details = { wasDeactivated: before.deactivated_reason };
+    await recordAudit(tx, actor, { ...entry, action: 'webhook.reactivated', details });
+  }
 }
 
 function assignments({ url, events, description, active }: WebhookChanges) {

@@ -1,5 +1,7 @@
 /** Webhooks: how they are stored and who owns them. Another app's webhook is as good as none. */
 import { v7 as uuidv7 } from 'uuid';
+import type { Actor } from '../access/actor.ts';
+import { recordAudit } from '../access/audit-log.ts';
 import type { CreatedWebhook, Webhook } from '../contract/webhook.ts';
 import { sql, type Database, type Executor, type Transaction } from '../database/database.ts';
 import { invalid, ServiceError, type Issue } from '../errors.ts';
@@ -12,6 +14,7 @@ import {
 import { cancelPending } from './cancel-pending.ts';
 import { checkWebhookUrl, type GuardOptions } from './check-webhook-url.ts';
 import { generateSecret, type SecretBox } from './secrets.ts';
+import { urlHost } from './url-host.ts';
 
 export type WebhookRow = {
   id: string;
@@ -48,6 +51,7 @@ export type WebhookInput = {
 /** Registers a webhook and returns it with its secret, this once. Throws `validation_failed`, `conflict`. */
 export async function createWebhook(
   tx: Transaction,
+  actor: Actor,
   appId: string,
   input: WebhookInput,
   guard: GuardOptions,
@@ -67,6 +71,12 @@ export async function createWebhook(
   `.execute(tx);
   const [row] = rows;
   if (!row) throw new Error('the webhook was not written');
+  await recordAudit(tx, actor, {
+    action: 'webhook.created',
+    subject: { kind: 'webhook', id },
+    appId,
+    details: { host: urlHost(row.url), events: row.events },
+  });
   return { ...toWebhook(row), secret };
 }
 
@@ -166,10 +176,23 @@ export async function requireWebhook(executor: Executor, appId: string, id: stri
 }
 
 /** Deletes a webhook and ends its pending deliveries. Throws `not_found`. */
-export async function deleteWebhook(tx: Transaction, appId: string, id: string): Promise<void> {
-  const { rows } =
-    await sql`delete from webhooks where id = ${id} and app_id = ${appId} returning 1`.execute(tx);
-  if (rows.length === 0) throw new ServiceError('not_found');
+export async function deleteWebhook(
+  tx: Transaction,
+  actor: Actor,
+  appId: string,
+  id: string,
+): Promise<void> {
+  const { rows } = await sql<{
+    url: string;
+  }>`delete from webhooks where id = ${id} and app_id = ${appId} returning url`.execute(tx);
+  const [row] = rows;
+  if (!row) throw new ServiceError('not_found');
+  await recordAudit(tx, actor, {
+    action: 'webhook.deleted',
+    subject: { kind: 'webhook', id },
+    appId,
+    details: { host: urlHost(row.url) },
+  });
   await cancelPending(tx, [id], 'deletion');
 }
 

@@ -1,6 +1,6 @@
 /** Does what a command says, through the functions that the API, the command line and the worker call. */
-import { createApp } from '../../src/access/apps.ts';
-import { bindApp } from '../../src/access/bindings.ts';
+import { createApp, deleteApp } from '../../src/access/apps.ts';
+import { bindApp, unbindApp } from '../../src/access/bindings.ts';
 import { addManager, removeManager, type Subject } from '../../src/access/managers.ts';
 import { sql, violatedConstraint, type Transaction } from '../../src/database/database.ts';
 import { BadLinesError } from '../../src/directory/import.ts';
@@ -24,6 +24,7 @@ import { claimSome, recordSome } from './perform-queue.ts';
 import { putAlliance, putOrg, publicUrl } from './perform-directory.ts';
 import type { Stage } from './stage.ts';
 import type { State } from './state.ts';
+import { testActor } from '../support/actor.ts';
 
 type Verb = Command['do'];
 type Found = Partial<Observation> | void;
@@ -63,29 +64,33 @@ const acts: { [V in Verb]: Act<Extract<Command, { do: V }>> } = {
     ),
   'add-manager': (stage, { of, person }, state) =>
     withSubject(state, of, (subject) =>
-      inTransaction(stage, (tx) => addManager(tx, subject, ` ${personOf(person).toUpperCase()} `)),
+      inTransaction(stage, (tx) =>
+        addManager(tx, testActor, subject, ` ${personOf(person).toUpperCase()} `),
+      ),
     ),
   'remove-manager': (stage, { of, person }, state) =>
     withSubject(state, of, (subject) =>
-      inTransaction(stage, (tx) => removeManager(tx, subject, personOf(person))),
+      inTransaction(stage, (tx) => removeManager(tx, testActor, subject, personOf(person))),
     ),
   'create-app': (stage, { app, owner }, state) =>
     state.apps.has(app)
       ? null
       : inTransaction(stage, async (tx) => ({
-          id: await createApp(tx, { name: `App ${app}`, owner: personOf(owner) }),
+          id: await createApp(tx, testActor, { name: `App ${app}`, owner: personOf(owner) }),
         })),
   'delete-app': (stage, { app }, state) =>
     withId(state.apps.get(app), ({ id }) =>
-      inTransaction(stage, (tx) => sql`delete from apps where id = ${id}`.execute(tx)),
+      inTransaction(stage, (tx) => deleteApp(tx, testActor, id)),
     ),
   bind: (stage, { app, to }, state) =>
     withId(state.apps.get(app), ({ id }) =>
-      withSubject(state, to, (subject) => inTransaction(stage, (tx) => bindApp(tx, id, subject))),
+      withSubject(state, to, (subject) =>
+        inTransaction(stage, (tx) => bindApp(tx, testActor, id, subject)),
+      ),
     ),
   unbind: (stage, { app }, state) =>
     withId(state.apps.get(app), ({ id }) =>
-      inTransaction(stage, (tx) => sql`delete from bindings where app_id = ${id}`.execute(tx)),
+      inTransaction(stage, (tx) => unbindApp(tx, testActor, id)),
     ),
   'create-webhook': (stage, { webhook, app, events }, state) =>
     state.webhooks.has(webhook)
@@ -93,7 +98,9 @@ const acts: { [V in Verb]: Act<Extract<Command, { do: V }>> } = {
       : withId(state.apps.get(app), ({ id }) =>
           inTransaction(stage, async (tx) => {
             const input = { url: addressOf(webhook, 0), events };
-            return { id: (await createWebhook(tx, id, input, guard, stage.secretBox)).id };
+            return {
+              id: (await createWebhook(tx, testActor, id, input, guard, stage.secretBox)).id,
+            };
           }),
         ),
   subscribe: (stage, { webhook, events }, state) =>
@@ -104,15 +111,15 @@ const acts: { [V in Verb]: Act<Extract<Command, { do: V }>> } = {
     change(stage, state, webhook, () => ({ active })),
   'delete-webhook': (stage, { webhook }, state) =>
     onWebhook(state, webhook, ({ id, appId }) =>
-      inTransaction(stage, (tx) => deleteWebhook(tx, appId, id)),
+      inTransaction(stage, (tx) => deleteWebhook(tx, testActor, appId, id)),
     ),
   announce: (stage, { what }, state) =>
     publish(stage, state, what, what.kind === 'org' ? 'org.created' : 'alliance.created', null),
   maintenance:
     ({ database }, { on }) =>
     async () => {
-      if (on) await enableMaintenance(database, { message: 'soon', expectedEnd: null });
-      else await disableMaintenance(database);
+      if (on) await enableMaintenance(database, testActor, { message: 'soon', expectedEnd: null });
+      else await disableMaintenance(database, testActor);
     },
   publish: (stage, { name, of, text, amount }, state) =>
     publish(
@@ -154,7 +161,7 @@ const acts: { [V in Verb]: Act<Extract<Command, { do: V }>> } = {
   recover: (stage, { webhook }, state) =>
     onWebhook(state, webhook, ({ id, appId }) =>
       inTransaction(stage, async (tx) => ({
-        count: await recover(tx, appId, id, new Date('2026-01-01')),
+        count: await recover(tx, testActor, appId, id, new Date('2026-01-01')),
       })),
     ),
   'read-delivery': (stage, command, state) =>
@@ -210,7 +217,7 @@ function change(
   changes: (moves: number) => WebhookChanges,
 ) {
   return onWebhook(state, slot, ({ id, appId, moves }) =>
-    inTransaction(stage, (tx) => updateWebhook(tx, appId, id, changes(moves), guard)),
+    inTransaction(stage, (tx) => updateWebhook(tx, testActor, appId, id, changes(moves), guard)),
   );
 }
 

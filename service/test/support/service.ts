@@ -22,7 +22,8 @@ import { leaseMs } from '../../src/webhooks/dispatcher.ts';
 import { createSigningKeys } from '../../src/webhooks/signing-keys.ts';
 import { createWorker, type Worker } from '../../src/webhooks/worker.ts';
 import { openTestDatabase, type TestDatabase } from './database.ts';
-import { checkAnswer } from './openapi-check.ts';
+import { checkAnswer, type AnswerCheck } from './openapi-check.ts';
+import { testActor } from './actor.ts';
 
 export type Answer = { status: number; headers: Headers; body: any; text: string };
 export type CallOptions = {
@@ -119,7 +120,8 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     url,
     key,
     appId,
-    call: (path, callOptions = {}) => call(url, path, { key, ...callOptions }),
+    call: (path, callOptions = {}) =>
+      send(`${url}/api/v1`, path, { key, ...callOptions }, checkAnswer),
     settled: async () => {
       await revisions.stop();
       await revisions.start();
@@ -134,12 +136,12 @@ export async function makeKey(
 ): Promise<{ appId: string; keyId: string; key: string; owner: string }> {
   const owner = options.owner ?? `owner-${randomBytes(6).toString('hex')}@example.org`;
   return database.transaction().execute(async (tx) => {
-    const appId = await createOwnedApp(tx, { name: 'Test app', owner });
+    const appId = await createOwnedApp(tx, testActor, { name: 'Test app', owner });
     if (options.bindTo) {
-      await addManager(tx, options.bindTo, owner);
-      await bindApp(tx, appId, options.bindTo);
+      await addManager(tx, testActor, options.bindTo, owner);
+      await bindApp(tx, testActor, appId, options.bindTo);
     }
-    const { id: keyId, key } = await createKey(tx, {
+    const { id: keyId, key } = await createKey(tx, testActor, {
       appId,
       name: 'Test key',
       scopes: options.scopes ?? allScopes,
@@ -149,13 +151,19 @@ export async function makeKey(
   });
 }
 
-async function call(base: string, path: string, options: CallOptions): Promise<Answer> {
+/** Sends a request below `base`, and holds the answer against what the API says of itself. */
+export async function send(
+  base: string,
+  path: string,
+  options: CallOptions,
+  check: AnswerCheck,
+): Promise<Answer> {
   const method = options.method ?? 'GET';
   const headers: Record<string, string> = { ...options.headers };
   if (options.key) headers['authorization'] ??= `Bearer ${options.key}`;
   if (options.json !== undefined) headers['content-type'] ??= 'application/json';
   const body = options.json === undefined ? options.body : JSON.stringify(options.json);
-  const response = await fetch(`${base}/api/v1${path}`, {
+  const response = await fetch(`${base}${path}`, {
     method,
     headers,
     redirect: 'manual',
@@ -163,6 +171,6 @@ async function call(base: string, path: string, options: CallOptions): Promise<A
   });
   const text = await response.text();
   const parsed = text === '' ? null : (JSON.parse(text) as unknown);
-  if (text !== '') checkAnswer(method, new URL(response.url).pathname, response.status, parsed);
+  if (text !== '') check(method, new URL(response.url).pathname, response.status, parsed);
   return { status: response.status, headers: response.headers, body: parsed, text };
 }

@@ -2,6 +2,7 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
+import { keyActor } from '../../access/actor.ts';
 import { meta, pagination } from '../../contract/envelope.ts';
 import { examples } from '../../contract/examples.ts';
 import { strictObject, time } from '../../contract/shapes.ts';
@@ -193,10 +194,10 @@ export function registerDeliveries(app: FastifyInstance, { database }: WebhookDe
     async (request, reply) => {
       limitRedeliveries(request);
       const since = requireRecent(request.body.since);
-      const { appId } = callerOf(request);
+      const caller = callerOf(request);
       const count = await database
         .transaction()
-        .execute((tx) => recover(tx, appId, request.params.id, since));
+        .execute((tx) => recover(tx, keyActor(caller), caller.appId, request.params.id, since));
       return reply
         .code(202)
         .header('cache-control', 'no-store')

@@ -2,6 +2,7 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
+import { keyActor } from '../../access/actor.ts';
 import { meta } from '../../contract/envelope.ts';
 import { examples } from '../../contract/examples.ts';
 import { nullable, strictObject } from '../../contract/shapes.ts';
@@ -121,11 +122,19 @@ export function registerWebhookActions(
       },
     },
     async (request, reply) => {
-      const { appId } = callerOf(request);
+      const caller = callerOf(request);
+      const { overlapSeconds } = request.body;
       const data = await database
         .transaction()
         .execute((tx) =>
-          rotateSecret(tx, appId, request.params.id, request.body.overlapSeconds, secretBox),
+          rotateSecret(
+            tx,
+            keyActor(caller),
+            caller.appId,
+            request.params.id,
+            overlapSeconds,
+            secretBox,
+          ),
         );
       reply.header('cache-control', 'no-store');
       return { success: true, data, meta };

@@ -2,6 +2,7 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
+import { keyActor } from '../../access/actor.ts';
 import type { Config } from '../../config.ts';
 import { meta, pagination } from '../../contract/envelope.ts';
 import { examples } from '../../contract/examples.ts';
@@ -139,10 +140,12 @@ export function registerWebhooks(app: FastifyInstance, dependencies: WebhookDepe
       },
     },
     async (request, reply) => {
-      const { appId } = callerOf(request);
+      const caller = callerOf(request);
       const created = await database
         .transaction()
-        .execute((tx) => createWebhook(tx, appId, request.body, webhooks, secretBox));
+        .execute((tx) =>
+          createWebhook(tx, keyActor(caller), caller.appId, request.body, webhooks, secretBox),
+        );
       // A secret is in it: nobody may keep a copy on the way.
       return reply
         .code(201)
@@ -198,10 +201,13 @@ export function registerWebhooks(app: FastifyInstance, dependencies: WebhookDepe
       },
     },
     async (request, reply) => {
-      const { appId } = callerOf(request);
+      const caller = callerOf(request);
+      const { id } = request.params;
       const data = await database
         .transaction()
-        .execute((tx) => updateWebhook(tx, appId, request.params.id, request.body, webhooks));
+        .execute((tx) =>
+          updateWebhook(tx, keyActor(caller), caller.appId, id, request.body, webhooks),
+        );
       reply.header('cache-control', 'no-store');
       return { success: true, data, meta };
     },
@@ -230,8 +236,10 @@ export function registerWebhooks(app: FastifyInstance, dependencies: WebhookDepe
       },
     },
     async (request, reply) => {
-      const { appId } = callerOf(request);
-      await database.transaction().execute((tx) => deleteWebhook(tx, appId, request.params.id));
+      const caller = callerOf(request);
+      await database
+        .transaction()
+        .execute((tx) => deleteWebhook(tx, keyActor(caller), caller.appId, request.params.id));
       reply.header('cache-control', 'no-store');
       return { success: true, data: { id: request.params.id, deleted: true }, meta };
     },

@@ -1,0 +1,91 @@
+import { InvalidArgumentError, type Command } from 'commander';
+import { auditActions, auditEntriesMax, listAudit, type AuditEntry } from '../access/audit-log.ts';
+import { readTime } from './access-commands.ts';
+import { identifier, wholeNumber } from './read-option.ts';
+import { print, table, withDatabase } from './with-database.ts';
+
+type Flags = {
+  actor?: string;
+  action?: string;
+  app?: string;
+  since?: string;
+  limit: number;
+  json?: boolean;
+};
+
+const families = [...new Set(auditActions.map(familyOf))];
+
+export function addAuditCommands(program: Command): void {
+  const audit = program
+    .command('audit')
+    .description('The audit log: who changed what, and when. Nothing in it is ever changed.');
+  audit
+    .command('list')
+    .description('Changes, newest first.')
+    .option('--actor <who>', 'only by this: a name, an id, or key, user, cli or system')
+    .option('--action <action>', 'only this, such as key.revoked, or all of a family: key', action)
+    .option('--app <id>', 'only what concerns this app', identifier)
+    .option('--since <time>', 'only from then on, such as 2027-01-31T12:00:00Z')
+    .option(
+      '--limit <count>',
+      `how many at most, 1 to ${auditEntriesMax}`,
+      wholeNumber(1, auditEntriesMax),
+      50,
+    )
+    .option('--json', 'print JSON')
+    .addHelpText(
+      'after',
+      `
+Actions: ${auditActions.join(', ')}.
+An actor is who asked for the change: an API key, a user of the portal, the machine's user on the command line,
+or the service itself, also for what was changed in the database by hand.
+
+Examples:
+  orgdir audit list --action key --since 2027-01-31
+  orgdir audit list --app 0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f --json`,
+    )
+    .action(list);
+}
+
+function familyOf(name: string): string {
+  return name.slice(0, name.indexOf('.'));
+}
+
+function action(text: string): string {
+  if ([...auditActions, ...families].includes(text)) return text;
+  throw new InvalidArgumentError(`It must be one of ${families.join(', ')}, or a single action.`);
+}
+
+async function list({ actor, action: wanted, app, since, limit, json }: Flags): Promise<void> {
+  const from = readTime(since);
+  const found = await withDatabase(({ database }) =>
+    listAudit(database, {
+      actor: actor ?? null,
+      action: wanted ?? null,
+      appId: app ?? null,
+      since: from,
+      limit,
+    }),
+  );
+  print(
+    json,
+    found,
+    table(['TIME', 'ACTOR', 'ACTION', 'SUBJECT', 'APP', 'DETAILS'], found.map(toRow)),
+  );
+}
+
+function toRow({ at, actor, action: done, subject, appId, details }: AuditEntry): string[] {
+  return [
+    at.toISOString(),
+    `${actor.kind} ${actor.name}`,
+    done,
+    subject.id === null ? subject.kind : `${subject.kind} ${subject.id}`,
+    appId ?? '-',
+    Object.entries(details)
+      .filter(([, value]) => value !== null)
+      .map(
+        ([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
+      )
+      .join(' '),
+  ];
+}

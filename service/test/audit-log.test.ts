@@ -1,0 +1,329 @@
+import assert from 'node:assert/strict';
+import { userInfo } from 'node:os';
+import { test } from 'node:test';
+import type { Actor } from '../src/access/actor.ts';
+import { createApp, deleteApp, renameApp } from '../src/access/apps.ts';
+import { listAudit, type AuditEntry } from '../src/access/audit-log.ts';
+import { bindApp, unbindApp } from '../src/access/bindings.ts';
+import { createKey, revokeKey } from '../src/access/keys.ts';
+import { addManager, removeManager } from '../src/access/managers.ts';
+import { sql, type Transaction } from '../src/database/database.ts';
+import { findAlliance } from '../src/directory/alliances.ts';
+import { findOrg } from '../src/directory/orgs.ts';
+import { disableMaintenance, enableMaintenance } from '../src/system/maintenance.ts';
+import { toUrl } from './support/database.ts';
+import { put } from './support/directory.ts';
+import { loopbackAllowed } from './support/receiver.ts';
+import { runCommand } from './support/run-command.ts';
+import { startTestService } from './support/service.ts';
+
+const service = await startTestService({ env: loopbackAllowed });
+const { database } = service;
+await put(database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
+await put(database, 'alliances', [{ slug: 'league', name: 'League' }]);
+const acme = { kind: 'organization', id: (await findOrg(database, 'acme'))?.id ?? '' } as const;
+const league = {
+  kind: 'alliance',
+  id: (await findAlliance(database, 'league'))?.id ?? '',
+} as const;
+
+const ada: Actor = { kind: 'user', id: 'u-1', name: 'ada@example.org' };
+const operator: Actor = { kind: 'cli', id: null, name: 'root' };
+const everything = { actor: null, action: null, appId: null, since: null, limit: 1_000 };
+
+const inTransaction = <T>(act: (tx: Transaction) => Promise<T>) =>
+  database.transaction().execute(act);
+
+/** What was written while `act` ran, oldest first. */
+async function entriesOf(act: () => Promise<unknown>): Promise<AuditEntry[]> {
+  const before = await listAudit(database, everything);
+  await act();
+  const after = await listAudit(database, everything);
+  return after.slice(0, after.length - before.length).toReversed();
+}
+
+const told = ({ actor, action, subject, details }: AuditEntry) => ({
+  by: actor.name,
+  action,
+  on: subject.kind,
+  ...details,
+});
+
+test('apps, keys, managers and bindings tell who changed what', async () => {
+  let appId = '';
+  let keyId = '';
+  const entries = await entriesOf(async () => {
+    await inTransaction(async (tx) => {
+      await addManager(tx, operator, acme, ' Ada@Example.org ');
+      appId = await createApp(tx, ada, { name: 'Herald', owner: 'ada@example.org' });
+      await bindApp(tx, ada, appId, acme);
+      keyId = (
+        await createKey(tx, ada, { appId, name: 'k', scopes: ['read:events'], expiresAt: null })
+      ).id;
+    });
+    await inTransaction((tx) => renameApp(tx, ada, appId, 'Crier'));
+    await inTransaction((tx) => revokeKey(tx, operator, keyId));
+    await inTransaction((tx) => unbindApp(tx, ada, appId));
+    await inTransaction((tx) => deleteApp(tx, operator, appId));
+  });
+  assert.deepEqual(entries.map(told), [
+    {
+      by: 'root',
+      action: 'manager.added',
+      on: 'organization',
+      email: 'ada@example.org',
+      slug: 'acme',
+    },
+    {
+      by: 'ada@example.org',
+      action: 'app.created',
+      on: 'app',
+      name: 'Herald',
+      owner: 'ada@example.org',
+    },
+    {
+      by: 'ada@example.org',
+      action: 'binding.created',
+      on: 'organization',
+      slug: 'acme',
+      owner: 'ada@example.org',
+    },
+    {
+      by: 'ada@example.org',
+      action: 'key.created',
+      on: 'key',
+      name: 'k',
+      last4: entries[3]?.details['last4'],
+      scopes: ['read:events'],
+      expiresAt: null,
+    },
+    { by: 'ada@example.org', action: 'app.changed', on: 'app', name: 'Crier', before: 'Herald' },
+    { by: 'root', action: 'key.revoked', on: 'key', name: 'k' },
+    {
+      by: 'ada@example.org',
+      action: 'binding.ended',
+      on: 'organization',
+      slug: 'acme',
+      owner: 'ada@example.org',
+      cause: 'unbound',
+    },
+    { by: 'root', action: 'app.deleted', on: 'app', name: 'Crier', owner: 'ada@example.org' },
+  ]);
+  assert.deepEqual(entries[1]?.actor, ada);
+  assert.deepEqual(
+    entries.map((entry) => entry.appId),
+    [null, ...Array.from({ length: 7 }, () => appId)],
+  );
+  assert.equal(entries[3]?.subject.id, keyId);
+});
+
+test('whatever ends a role tells that the binding ended, why, and who did it', async () => {
+  const owner = 'bea@example.org';
+  const bound = (subject: typeof acme | typeof league) =>
+    inTransaction(async (tx) => {
+      const id = await createApp(tx, ada, { name: 'Bound', owner });
+      await addManager(tx, ada, subject, owner);
+      await bindApp(tx, ada, id, subject);
+      return id;
+    });
+  const causes: [typeof acme | typeof league, string, (tx: Transaction) => Promise<unknown>][] = [
+    [acme, 'role lost', (tx) => removeManager(tx, operator, acme, owner)],
+    [league, 'role lost', (tx) => removeManager(tx, operator, league, owner)],
+    [
+      league,
+      'alliance deleted',
+      (tx) => sql`delete from alliances where id = ${league.id}`.execute(tx),
+    ],
+    [acme, 'organization deleted', (tx) => sql`delete from orgs where id = ${acme.id}`.execute(tx)],
+  ];
+  for (const [subject, cause, end] of causes) {
+    const appId = await bound(subject);
+    const entries = await entriesOf(() => inTransaction(end));
+    const ended = entries.find(({ action }) => action === 'binding.ended');
+    assert.equal(ended?.details['cause'], cause);
+    assert.equal(ended?.appId, appId);
+    assert.deepEqual(ended?.subject, subject);
+    assert.ok(entries.some(({ action }) => action === 'manager.removed'));
+    // Hand-made SQL has no actor of ours: the connected role is named.
+    const by = cause === 'role lost' ? 'root' : /^database role ./;
+    assert.match(ended?.actor.name ?? '', new RegExp(by));
+    await inTransaction((tx) => deleteApp(tx, ada, appId));
+  }
+  const appId = await inTransaction((tx) => createApp(tx, ada, { name: 'Deleted', owner }));
+  await put(database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
+  const again = { kind: 'organization', id: (await findOrg(database, 'acme'))?.id ?? '' } as const;
+  await inTransaction((tx) => addManager(tx, ada, again, owner));
+  await inTransaction((tx) => bindApp(tx, ada, appId, again));
+  const entries = await entriesOf(() => inTransaction((tx) => deleteApp(tx, operator, appId)));
+  assert.deepEqual(entries.map(told), [
+    {
+      by: 'root',
+      action: 'binding.ended',
+      on: 'organization',
+      slug: 'acme',
+      owner,
+      cause: 'app deleted',
+    },
+    { by: 'root', action: 'app.deleted', on: 'app', name: 'Deleted', owner },
+  ]);
+});
+
+test('what changes nothing, and what rolls back, is not told', async () => {
+  const appId = await inTransaction((tx) =>
+    createApp(tx, ada, { name: 'Same', owner: 'c@example.org' }),
+  );
+  const entries = await entriesOf(async () => {
+    await inTransaction((tx) => renameApp(tx, ada, appId, 'Same'));
+    await inTransaction((tx) => unbindApp(tx, ada, appId));
+    await inTransaction((tx) => removeManager(tx, ada, acme, 'nobody@example.org'));
+    await disableMaintenance(database, operator);
+    await assert.rejects(
+      inTransaction(async (tx) => {
+        await deleteApp(tx, ada, appId);
+        throw new Error('rolled back');
+      }),
+      /rolled back/,
+    );
+    await assert.rejects(
+      inTransaction((tx) => deleteApp(tx, ada, acme.id)),
+      /There is no app/,
+    );
+  });
+  assert.deepEqual(entries, []);
+});
+
+test('a webhook tells what its key did to it, and never its address or its secret', async () => {
+  const url = 'https://hooks.example.org/token-1?secret=token-2';
+  let id = '';
+  let secrets: string[] = [];
+  const call = async (path: string, method: string, json?: object) => {
+    const { body, status } = await service.call(`/webhooks${path}`, { method, json });
+    assert.ok(status < 300, JSON.stringify(body));
+    return body.data;
+  };
+  const entries = await entriesOf(async () => {
+    const created = await call('', 'POST', { url, events: ['org.created'] });
+    id = created.id as string;
+    await call(`/${id}`, 'PATCH', { description: 'token-3' });
+    await call(`/${id}`, 'PATCH', { description: 'token-3', active: true });
+    await call(`/${id}`, 'PATCH', { active: false });
+    await call(`/${id}`, 'PATCH', { url: 'https://other.example.org/token-4', active: true });
+    const rotated = await call(`/${id}/rotate-secret`, 'POST', { overlapSeconds: 60 });
+    await call(`/${id}/recover`, 'POST', { since: new Date(Date.now() - 1_000).toISOString() });
+    await call(`/${id}`, 'DELETE');
+    secrets = [created.secret as string, rotated.secret as string];
+  });
+  const events = ['org.created'];
+  const host = 'hooks.example.org';
+  assert.deepEqual(
+    entries.map(({ action, details }) => [action, details]),
+    [
+      ['webhook.created', { host, events }],
+      ['webhook.changed', { changed: ['description'], host, events }],
+      ['webhook.deactivated', {}],
+      ['webhook.changed', { changed: ['url'], host: 'other.example.org', events }],
+      ['webhook.reactivated', { wasDeactivated: 'owner' }],
+      ['webhook.secret_rotated', { overlapSeconds: 60 }],
+      ['webhook.recovered', { since: entries[6]?.details['since'], count: 0 }],
+      ['webhook.deleted', { host: 'other.example.org' }],
+    ],
+  );
+  for (const entry of entries) {
+    assert.equal(entry.appId, service.appId);
+    assert.equal(entry.actor.kind, 'key');
+    assert.equal(entry.actor.name, 'Test key');
+    assert.deepEqual(entry.subject, { kind: 'webhook', id });
+    const text = JSON.stringify(entry);
+    for (const secret of [...secrets, service.key, 'token'])
+      assert.ok(!text.includes(secret), text);
+  }
+});
+
+test('maintenance tells when it begins, changes and ends, once each', async () => {
+  const at = new Date('2027-01-31T12:00:00.000Z');
+  const entries = await entriesOf(async () => {
+    for (const message of ['Soon.', 'Soon.', 'Later.'])
+      await enableMaintenance(database, operator, { message, expectedEnd: at });
+    await disableMaintenance(database, ada);
+    await disableMaintenance(database, ada);
+  });
+  const expectedEnd = at.toISOString();
+  assert.deepEqual(
+    entries.map(({ actor, action, details }) => [actor.name, action, details]),
+    [
+      ['root', 'maintenance.enabled', { message: 'Soon.', expectedEnd }],
+      ['root', 'maintenance.changed', { message: 'Later.', expectedEnd }],
+      ['ada@example.org', 'maintenance.disabled', entries[2]?.details],
+    ],
+  );
+});
+
+test('an entry stays as it was written: update, delete and truncate are refused, also of none', async () => {
+  const before = await listAudit(database, everything);
+  for (const statement of [
+    "update audit_log set actor_name = 'nobody'",
+    'delete from audit_log',
+    'delete from audit_log where false',
+    'truncate audit_log',
+    'truncate audit_log cascade',
+    'merge into audit_log using (values (1)) as v on true when matched then delete',
+    "insert into audit_log (id, actor_kind, actor_name, action, subject_kind) overriding system value select max(id), 'cli', 'x', 'app.created', 'app' from audit_log on conflict (id) do update set actor_name = 'x'",
+  ])
+    await assert.rejects(
+      sql.raw(statement).execute(database),
+      /the audit log is append-only/,
+      statement,
+    );
+  assert.deepEqual(await listAudit(database, everything), before);
+});
+
+test('the list is newest first, and is narrowed by actor, action, app, time and length', async () => {
+  const list = (filter: Partial<typeof everything> | object) =>
+    listAudit(database, { ...everything, ...filter });
+  const all = await list({});
+  assert.deepEqual(
+    all.map(({ id }) => id),
+    all.map(({ id }) => id).sort((a, b) => b - a),
+  );
+  assert.deepEqual(await list({ limit: 3 }), all.slice(0, 3));
+  const same = async (filter: object, is: (entry: AuditEntry) => boolean) => {
+    const wanted = all.filter(is);
+    assert.ok(wanted.length > 0 && wanted.length < all.length);
+    assert.deepEqual(await list(filter), wanted);
+  };
+  await same({ actor: 'root' }, ({ actor }) => actor.name === 'root');
+  await same({ actor: 'user' }, ({ actor }) => actor.kind === 'user');
+  await same({ actor: 'u-1' }, ({ actor }) => actor.id === 'u-1');
+  await same({ action: 'webhook' }, ({ action }) => action.startsWith('webhook.'));
+  await same({ action: 'key.created' }, ({ action }) => action === 'key.created');
+  await same({ appId: service.appId }, ({ appId }) => appId === service.appId);
+  const middle = all[Math.floor(all.length / 2)]?.at ?? new Date();
+  await same({ since: middle }, ({ at }) => at >= middle);
+  assert.deepEqual(await list({ actor: 'nobody' }), []);
+});
+
+test('a command is told under the name of who ran it, and `audit list` shows it', async () => {
+  const env = {
+    DATABASE_URL: toUrl(service.connection),
+    SECRET_KEY: Buffer.alloc(32).toString('base64'),
+  };
+  const me = userInfo().username;
+  const run = async (...args: string[]) => {
+    const { code, stdout, stderr } = await runCommand(args, env);
+    assert.equal(code, 0, stderr);
+    return stdout;
+  };
+  const flags = ['--org', 'acme', '--email', 'dora@example.org'];
+  await run('managers', 'add', ...flags);
+  const lines = (await run('audit', 'list', '--action', 'manager', '--actor', me)).split('\n');
+  assert.match(lines[0] ?? '', /^TIME +ACTOR +ACTION +SUBJECT +APP +DETAILS$/);
+  assert.match(
+    lines[1] ?? '',
+    /manager\.added +organization \S+ +- +slug=acme email=dora@example\.org$/,
+  );
+  const [entry] = JSON.parse(await run('audit', 'list', '--limit', '1', '--json')) as AuditEntry[];
+  assert.deepEqual(entry?.actor, { kind: 'cli', id: null, name: me });
+  const { code, stderr } = await runCommand(['audit', 'list', '--action', 'nothing'], env);
+  assert.equal(code, 2);
+  assert.match(stderr, /It must be one of app, binding, key/);
+});
