@@ -7,7 +7,11 @@ export const errorCatalogue = {
   not_found: { status: 404, message: 'There is no such route or resource.' },
   method_not_allowed: { status: 405, message: 'The resource does not support this method.' },
   conflict: { status: 409, message: 'The request conflicts with the state of the resource.' },
-  payload_too_large: { status: 413, message: 'The body is larger than 64 KiB.' },
+  precondition_failed: {
+    status: 412,
+    message: 'The resource is not in the state that the request asks for.',
+  },
+  payload_too_large: { status: 413, message: 'The body is too large.' },
   unsupported_media_type: { status: 415, message: 'The body must be application/json.' },
   rate_limited: { status: 429, message: 'Too many requests.' },
   internal_error: { status: 500, message: 'Something went wrong on our side.' },

@@ -1,7 +1,9 @@
 /** Runs the service: configuration, database, roles, and a graceful end. `http/app.ts` builds what it serves. */
 import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import { createKeyCache } from './access/key-cache.ts';
 import { httpAddress, type Config } from './config.ts';
+import { openDatabase } from './database/database.ts';
 import { readOrCreateSecret } from './database/secret-file.ts';
 import { createRevisions } from './database/revisions.ts';
 import { decideDemo, readDemoKey } from './demo.ts';
@@ -154,10 +156,22 @@ async function startOn(
           log: logger,
         })
       : null;
-    const internalApp = createInternalApp({ metrics, readiness, log: logger });
+    const writes = openDatabase(connection, writesPool);
+    const api = settings.roles.has('api')
+      ? {
+          ...settings,
+          database,
+          writes,
+          keyCache,
+          version,
+          internalUrl: httpAddress(settings.internal.host, settings.internal.port),
+        }
+      : null;
+    const internalApp = createInternalApp({ metrics, readiness, log: logger, api });
     return {
       app: server,
       internalApp,
+      writes,
       readiness,
       worker: loop,
       ownerMail,
@@ -169,9 +183,17 @@ async function startOn(
   }
 }
 
+/** Where the internal API writes. A bulk write waits in its transaction for what its caller sends. */
+const writesPool = {
+  applicationName: `orgdir internal API, pid ${process.pid}`,
+  poolSize: 4,
+  settings: { idle_in_transaction_session_timeout: '30000' },
+};
+
 type Parts = {
   app: Awaited<ReturnType<typeof createApp>> | null;
   internalApp: ReturnType<typeof createInternalApp>;
+  writes: ReturnType<typeof openDatabase>;
   readiness: ReturnType<typeof createReadinessCheck>;
   worker: ReturnType<typeof createWorker>;
   /** Null where no mail is sent. */
@@ -205,10 +227,12 @@ async function stop(parts: Parts, opened: OpenedDatabase, log: Logger): Promise<
 
 /** A scrape is short; together with what ends before it, it stays within the time that a stop may take. */
 const scrapesEndWithinMs = 500;
+/** What is written by then stands, and what is not is undone. */
+const writesEndWithinMs = 500;
 
 /** No new requests, no new claims; what is in flight ends first. It tells of itself until then. */
 async function stopParts(parts: Parts): Promise<void> {
-  const { app, internalApp, readiness, worker, ownerMail } = parts;
+  const { app, internalApp, writes, readiness, worker, ownerMail } = parts;
   const { revisions, health, keyCache, sender } = parts;
   readiness.stop();
   await Promise.all([app && endRequests(app), worker.stop(), ownerMail?.stop()]);
@@ -219,6 +243,7 @@ async function stopParts(parts: Parts): Promise<void> {
     keyCache.stop(),
     sender.close(),
   ]);
+  await Promise.race([writes.destroy(), wait(writesEndWithinMs, undefined, { ref: false })]);
 }
 
 async function generatedKeys(dataDir: string, embedded: boolean): Promise<Buffer[]> {

@@ -238,10 +238,27 @@ test('what cannot be published is refused with the reason', async () => {
   assert.deepEqual(afterwards.rows, before.rows);
 });
 
+test('a key of the platform is made, listed and revoked like any other', async () => {
+  const args = ['keys', 'create', '--platform', '--name', 'Web site', '--expires', '2099-01-31'];
+  const { id, key } = await json(args);
+  const refused = await service.call('/orgs/acme', { key });
+  assert.deepEqual([refused.status, refused.body.error.code], [403, 'forbidden']);
+  const [listed] = (await json(['keys', 'list'])).filter((each: { id: string }) => each.id === id);
+  assert.deepEqual(
+    [listed.appId, listed.scopes, listed.name, listed.expiresAt],
+    [null, ['platform'], 'Web site', '2099-01-31T00:00:00.000Z'],
+  );
+  assert.deepEqual(await json(['keys', 'revoke', id]), { id, revoked: true, changed: true });
+  assert.equal((await service.call('/orgs/acme', { key })).status, 401);
+});
+
 test('wrong words end with 2 and say how to get help; every command has help', async () => {
   for (const args of [
     ['nonsense'],
     ['keys', 'create'],
+    ['keys', 'create', '--app', service.appId],
+    ['keys', 'create', '--platform', '--scope', 'read:directory'],
+    ['keys', 'create', '--platform', '--app', service.appId],
     ['import', 'planets', 'x'],
     ['apps', 'create', '--colour', 'red'],
   ]) {
@@ -250,7 +267,7 @@ test('wrong words end with 2 and say how to get help; every command has help', a
     assert.match(result.stderr, /error: /);
   }
   const help = await run(['keys', 'create', '--help']);
-  assert.deepEqual([help.code, /Example:/.test(help.stdout)], [0, true]);
+  assert.deepEqual([help.code, /Examples:/.test(help.stdout)], [0, true]);
   const commands = createProgram().commands.flatMap((each) =>
     each.commands.length > 0 ? each.commands : [each],
   );

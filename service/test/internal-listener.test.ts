@@ -25,7 +25,7 @@ async function startListener(database: Database) {
   const metrics = createMetrics();
   metrics.queue(createQueueReader(database));
   const readiness = createReadinessCheck(database);
-  const app = createInternalApp({ metrics, readiness, log: createLogger('silent') });
+  const app = createInternalApp({ metrics, readiness, log: createLogger('silent'), api: null });
   const address = await app.listen({ host: '127.0.0.1', port: 0 });
   after(() => app.close());
   return { url: address, metrics, readiness };

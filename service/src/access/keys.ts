@@ -2,14 +2,20 @@
 import { v7 as uuidv7 } from 'uuid';
 import { sql, type Database, type Transaction } from '../database/database.ts';
 import { invalid, ServiceError } from '../errors.ts';
+import type { Actor } from './actor.ts';
 import { generateApiKey, hashApiKey } from './api-key.ts';
+import { recordAudit } from './audit-log.ts';
 
+/** What an app's key may do. */
 export const scopes = ['read:directory', 'read:events', 'write:webhooks'] as const;
-export type KeyScope = (typeof scopes)[number];
+/** What a platform's key may do: all of the internal API, and nothing else. */
+const platformScope = 'platform';
+export type KeyScope = (typeof scopes)[number] | typeof platformScope;
 
 export type ApiKey = {
   id: string;
-  appId: string;
+  /** Null: a platform's key. */
+  appId: string | null;
   name: string;
   last4: string;
   scopes: KeyScope[];
@@ -22,37 +28,88 @@ export type ApiKey = {
 /** What a request may do that carries a key. */
 export type Caller = {
   keyId: string;
-  appId: string;
+  keyName: string;
+  /** Null: the platform itself. */
+  appId: string | null;
   scopes: ReadonlySet<KeyScope>;
   expiresAtMs: number;
 };
 
 /** SPEC 5. Revoked and expired keys do not count. */
 const keysPerAppMax = 20;
+/** As many as an app may have; a platform needs two, while it changes one for the other. */
+const platformKeysMax = 20;
+
+type KeyFields = { name: string; expiresAt: Date | null };
 
 /** Makes a key for an app and returns it: the only time that it can be seen. Throws `not_found`, `conflict`, `validation_failed`. */
 export async function createKey(
   tx: Transaction,
-  input: { appId: string; name: string; scopes: readonly string[]; expiresAt: Date | null },
+  actor: Actor,
+  input: KeyFields & { appId: string; scopes: readonly string[] },
 ): Promise<{ id: string; key: string }> {
-  const name = input.name.trim();
-  if (name === '' || name.length > 100 || name.includes('\0'))
-    throw invalid({ path: 'name', message: 'must have 1 to 100 characters' });
-  if (input.expiresAt && !(input.expiresAt.getTime() > Date.now()))
-    throw invalid({ path: 'expires', message: 'must be a time in the future' });
+  const fields = requireFields(input);
   const chosen = requireScopes(input.scopes);
   const { rows } = await sql<{
     id: string;
   }>`select id from apps where id::text = ${input.appId} for update`.execute(tx);
   const [app] = rows;
   if (!app) throw new ServiceError('not_found', `There is no app with the id ${input.appId}.`);
-  await requireRoom(tx, app.id);
+  if ((await countUsableKeys(tx, app.id)) >= keysPerAppMax) {
+    throw new ServiceError(
+      'conflict',
+      `The app has ${keysPerAppMax} keys, the most that an app may have; revoke one first.`,
+    );
+  }
+  return storeKey(tx, actor, app.id, fields, chosen);
+}
+
+/** Makes a key of the platform, for the internal API. Throws `conflict`, `validation_failed`. */
+export async function createPlatformKey(
+  tx: Transaction,
+  actor: Actor,
+  input: KeyFields,
+): Promise<{ id: string; key: string }> {
+  const fields = requireFields(input);
+  // Two commands at once must not both make the twentieth.
+  await sql`select pg_advisory_xact_lock(70420020)`.execute(tx);
+  if ((await countUsableKeys(tx, null)) >= platformKeysMax) {
+    throw new ServiceError(
+      'conflict',
+      `There are ${platformKeysMax} platform keys, the most that there may be; revoke one first.`,
+    );
+  }
+  return storeKey(tx, actor, null, fields, [platformScope]);
+}
+
+function requireFields(input: KeyFields): KeyFields {
+  const name = input.name.trim();
+  if (name === '' || name.length > 100 || name.includes('\0'))
+    throw invalid({ path: 'name', message: 'must have 1 to 100 characters' });
+  if (input.expiresAt && !(input.expiresAt.getTime() > Date.now()))
+    throw invalid({ path: 'expires', message: 'must be a time in the future' });
+  return { name, expiresAt: input.expiresAt };
+}
+
+async function storeKey(
+  tx: Transaction,
+  actor: Actor,
+  appId: string | null,
+  { name, expiresAt }: KeyFields,
+  chosen: KeyScope[],
+): Promise<{ id: string; key: string }> {
   const id = uuidv7();
   const key = generateApiKey();
   await sql`
     insert into api_keys (id, app_id, name, hash, last4, scopes, expires_at)
-    values (${id}, ${app.id}, ${name}, ${hashApiKey(key)}, ${key.slice(-4)}, ${chosen}::text[], ${input.expiresAt})
+    values (${id}, ${appId}, ${name}, ${hashApiKey(key)}, ${key.slice(-4)}, ${chosen}::text[], ${expiresAt})
   `.execute(tx);
+  await recordAudit(tx, actor, {
+    action: 'key.created',
+    subject: { kind: 'key', id },
+    appId,
+    details: { name, last4: key.slice(-4), scopes: chosen, expiresAt },
+  });
   return { id, key };
 }
 
@@ -64,20 +121,16 @@ function requireScopes(names: readonly string[]): KeyScope[] {
   return [...new Set(names)] as KeyScope[];
 }
 
-async function requireRoom(tx: Transaction, appId: string): Promise<void> {
+async function countUsableKeys(tx: Transaction, appId: string | null): Promise<number> {
   const { rows } = await sql<{ count: number }>`
     select count(*) from api_keys
-    where app_id = ${appId} and revoked_at is null and (expires_at is null or expires_at > now())
+    where app_id is not distinct from ${appId}::uuid
+      and revoked_at is null and (expires_at is null or expires_at > now())
   `.execute(tx);
-  if ((rows[0]?.count ?? 0) >= keysPerAppMax) {
-    throw new ServiceError(
-      'conflict',
-      `The app has ${keysPerAppMax} keys, the most that an app may have; revoke one first.`,
-    );
-  }
+  return rows[0]?.count ?? 0;
 }
 
-/** The keys of one app, or of all; oldest first. */
+/** The keys of one app, or of all and of the platform; oldest first. */
 export async function listKeys(database: Database, appId: string | null): Promise<ApiKey[]> {
   const { rows } = await sql<ApiKey>`
     select id, app_id as "appId", name, last4, scopes, expires_at as "expiresAt", revoked_at as "revokedAt",
@@ -88,14 +141,22 @@ export async function listKeys(database: Database, appId: string | null): Promis
 }
 
 /** Ends a key for good. Returns false where it was revoked before. Throws `not_found`. */
-export async function revokeKey(tx: Transaction, id: string): Promise<boolean> {
-  const { rows } = await sql<{ fresh: boolean }>`
+export async function revokeKey(tx: Transaction, actor: Actor, id: string): Promise<boolean> {
+  const { rows } = await sql<{ id: string; appId: string | null; name: string; fresh: boolean }>`
     update api_keys k set revoked_at = coalesce(k.revoked_at, now())
     from (select id, revoked_at is null as fresh from api_keys where id::text = ${id} for update) as before
-    where k.id = before.id returning before.fresh
+    where k.id = before.id returning k.id, k.app_id as "appId", k.name, before.fresh
   `.execute(tx);
   const [row] = rows;
   if (!row) throw new ServiceError('not_found', `There is no key with the id ${id}.`);
+  if (row.fresh) {
+    await recordAudit(tx, actor, {
+      action: 'key.revoked',
+      subject: { kind: 'key', id: row.id },
+      appId: row.appId,
+      details: { name: row.name },
+    });
+  }
   return row.fresh;
 }
 
@@ -107,11 +168,12 @@ export async function findCaller(
   const { rows } = await sql<{
     revision: number;
     id: string | null;
-    app_id: string;
+    name: string;
+    app_id: string | null;
     scopes: KeyScope[];
     expires_at: Date | null;
   }>`
-    select r.revision, k.id, k.app_id, k.scopes, k.expires_at
+    select r.revision, k.id, k.name, k.app_id, k.scopes, k.expires_at
     from revisions r left join api_keys k on k.hash = ${hash} and k.revoked_at is null
     where r.scope = 'access'
   `.execute(database);
@@ -121,7 +183,13 @@ export async function findCaller(
   const expiresAtMs = row.expires_at?.getTime() ?? Number.POSITIVE_INFINITY;
   return {
     revision: row.revision,
-    caller: { keyId: row.id, appId: row.app_id, scopes: new Set(row.scopes), expiresAtMs },
+    caller: {
+      keyId: row.id,
+      keyName: row.name,
+      appId: row.app_id,
+      scopes: new Set(row.scopes),
+      expiresAtMs,
+    },
   };
 }
 

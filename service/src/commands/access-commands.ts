@@ -1,9 +1,16 @@
-import type { Command } from 'commander';
+import { Option, type Command } from 'commander';
 import { createApp, listApps, readApp, type App } from '../access/apps.ts';
 import { bindApp } from '../access/bindings.ts';
-import { createKey, listKeys, revokeKey, scopes, type ApiKey } from '../access/keys.ts';
+import {
+  createKey,
+  createPlatformKey,
+  listKeys,
+  revokeKey,
+  scopes,
+  type ApiKey,
+} from '../access/keys.ts';
 import { addManager, removeManager, type Subject } from '../access/managers.ts';
-import type { Executor } from '../database/database.ts';
+import type { Executor, Transaction } from '../database/database.ts';
 import { findAlliance } from '../directory/alliances.ts';
 import { findOrg } from '../directory/orgs.ts';
 import { invalid, ServiceError } from '../errors.ts';
@@ -78,37 +85,30 @@ function addKeys(program: Command): void {
   const keys = program.command('keys').description('API keys: made once, shown once.');
   keys
     .command('create')
-    .description('Make a key for an app and show it, this once.')
-    .requiredOption('--app <id>', 'the app that it belongs to')
-    .requiredOption('--scope <scope...>', `what it may do: ${scopes.join(', ')}`)
+    .description('Make a key for an app, or for the platform, and show it, this once.')
+    .option('--app <id>', 'the app that it belongs to')
+    .option('--scope <scope...>', `what it may do: ${scopes.join(', ')}`)
+    .addOption(
+      new Option(
+        '--platform',
+        'instead of an app: it opens all of the internal API, and nothing else',
+      ).conflicts(['app', 'scope']),
+    )
     .option('--name <name>', 'what to call it', 'key')
     .option('--expires <time>', 'when it ends, such as 2027-01-31 or 2027-01-31T12:00:00Z')
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
-      '\nExample:\n  orgdir keys create --app 0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f --scope read:directory write:webhooks',
+      `
+Examples:
+  orgdir keys create --app 0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f --scope read:directory write:webhooks
+  orgdir keys create --platform --name "Web site" --expires 2027-01-31`,
     )
-    .action(
-      async (flags: {
-        app: string;
-        scope: string[];
-        name: string;
-        expires?: string;
-        json?: boolean;
-      }) => {
-        const created = await withDatabase(({ database }) =>
-          database.transaction().execute((tx) =>
-            createKey(tx, cliActor(), {
-              appId: flags.app,
-              name: flags.name,
-              scopes: flags.scope.flatMap((each) => each.split(',')),
-              expiresAt: readTime(flags.expires),
-            }),
-          ),
-        );
-        print(flags.json, created, [`Key ${created.id}, shown this once:`, created.key]);
-      },
-    );
+    .action(async (flags: NewKeyFlags, command: Command) => {
+      const make = makerOf(flags, command);
+      const created = await withDatabase(({ database }) => database.transaction().execute(make));
+      print(flags.json, created, [`Key ${created.id}, shown this once:`, created.key]);
+    });
   keys
     .command('list')
     .description('Keys, oldest first; a key itself is never shown again.')
@@ -137,6 +137,31 @@ function addKeys(program: Command): void {
         fresh ? `Key ${id} is revoked.` : `Key ${id} was revoked before.`,
       ]);
     });
+}
+
+type NewKeyFlags = {
+  app?: string;
+  scope?: string[];
+  platform?: boolean;
+  name: string;
+  expires?: string;
+  json?: boolean;
+};
+
+/** What makes the key that is asked for. Where that is not clear the command ends as one with wrong words does. */
+function makerOf(
+  flags: NewKeyFlags,
+  command: Command,
+): (tx: Transaction) => ReturnType<typeof createKey> {
+  const { app, scope, platform, name } = flags;
+  const fields = { name, expiresAt: readTime(flags.expires) };
+  if (platform) return (tx) => createPlatformKey(tx, cliActor(), fields);
+  if (app === undefined)
+    command.error("error: required option '--app <id>' or '--platform' not specified");
+  if (scope === undefined)
+    command.error("error: required option '--scope <scope...>' not specified");
+  const chosen = scope.flatMap((each) => each.split(','));
+  return (tx) => createKey(tx, cliActor(), { ...fields, appId: app, scopes: chosen });
 }
 
 function keyRow(key: ApiKey): string[] {

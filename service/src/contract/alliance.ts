@@ -43,7 +43,7 @@ export const Alliance = strictObject(fields, {
 });
 export type Alliance = Static<typeof Alliance>;
 
-const OrganisationReference = strictObject(
+export const OrganisationReference = strictObject(
   {
     id: uuid(),
     slug: slug({ description: 'Its name in addresses.' }),

@@ -1,6 +1,7 @@
 /** One example of each object of the wire, for openapi.json and for the samples of events. */
 import type { Alliance, AllianceDetail } from './alliance.ts';
 import type { Blueprint } from './blueprint.ts';
+import type { ManagedAlliance, ManagedAllianceDetail, ManagedOrganisation } from './managed.ts';
 import type { Organisation } from './organisation.ts';
 import type { Status } from './status.ts';
 import type { CreatedWebhook, Delivery, DeliveryDetail, Webhook } from './webhook.ts';
@@ -65,6 +66,22 @@ const allianceDetail: AllianceDetail = {
       memberCount: 42,
     },
   ],
+};
+
+const managedOrganisation: ManagedOrganisation = {
+  ...organisation,
+  listed: true,
+  contactEmail: 'ada@example.org',
+  chatServerId: '81384788765712384',
+  notes: null,
+  managers: ['ada@example.org'],
+};
+
+const managedAlliance: ManagedAlliance = { ...alliance, managers: ['ada@example.org'] };
+
+const managedAllianceDetail: ManagedAllianceDetail = {
+  ...managedAlliance,
+  orgs: allianceDetail.orgs.map((org) => ({ ...org, listed: true })),
 };
 
 const blueprint: Blueprint = {
@@ -156,6 +173,9 @@ export const examples = {
   alliance,
   allianceDetail,
   organisation,
+  managedAlliance,
+  managedAllianceDetail,
+  managedOrganisation,
   blueprint,
   status,
   webhook,

@@ -8,7 +8,7 @@ import type { AllianceQuery } from './list-query.ts';
 import { readOne, readPage, type Page } from './list.ts';
 import { iso, linksOf, type StoredLinks } from './rows.ts';
 
-type AllianceRow = {
+export type AllianceRow = {
   id: string;
   slug: string;
   name: string;
@@ -26,7 +26,7 @@ type AllianceRow = {
   updated_at: Date;
 };
 
-const columns = sql`
+export const allianceColumns = sql`
   t.id, t.slug, t.name, t.tag, t.description, t.logo_url, t.banner_url, t.links, t.recruiting,
   t.org_count, t.member_count, t.status, t.founded_at, t.created_at, t.updated_at
 `;
@@ -40,11 +40,11 @@ const source = {
   scope: 'directory',
   kind: 'alliances',
   always: sql`true`,
-  columns,
+  columns: allianceColumns,
   joins: sql``,
 } as const;
 
-const sortColumns: Record<string, string> = {
+export const allianceSortColumns: Record<string, string> = {
   name: 'name_sort',
   createdAt: 'created_at',
   updatedAt: 'updated_at',
@@ -64,7 +64,7 @@ export async function listAlliances(
     filters: [],
     search: query.search,
     sort: query.sort,
-    sortColumns,
+    sortColumns: allianceSortColumns,
   });
   return { ...page, rows: page.rows.map((row) => toAlliance(row, baseUrl)) };
 }
@@ -76,7 +76,7 @@ export async function readAlliance(database: Database, slug: string, baseUrl: st
     {
       ...source,
       slug,
-      columns: sql`${columns}, ${memberColumns}`,
+      columns: sql`${allianceColumns}, ${memberColumns}`,
     },
   );
   return { revision, row: row && { ...toAlliance(row, baseUrl), orgs: row.orgs } };
@@ -89,7 +89,7 @@ export async function publicAlliances(
   baseUrl: string,
 ): Promise<Alliance[]> {
   const { rows } = await sql<AllianceRow>`
-    select ${columns} from alliances t where t.id = any(${ids}::uuid[]) order by t.id
+    select ${allianceColumns} from alliances t where t.id = any(${ids}::uuid[]) order by t.id
   `.execute(tx);
   return rows.map((row) => toAlliance(row, baseUrl));
 }
@@ -159,7 +159,7 @@ function toColumns(input: AllianceInput & { slug: string }) {
   };
 }
 
-function toAlliance(row: AllianceRow, baseUrl: string): Alliance {
+export function toAlliance(row: AllianceRow, baseUrl: string): Alliance {
   return {
     id: row.id,
     slug: row.slug,

@@ -1,7 +1,7 @@
 /** Blueprints: how they are stored, read and written. A source knows one by its key. */
 import { v7 as uuidv7 } from 'uuid';
 import type { Blueprint } from '../contract/blueprint.ts';
-import { sql, type Database, type Transaction } from '../database/database.ts';
+import { sql, type Database, type Executor, type Transaction } from '../database/database.ts';
 import { foldText, searchText } from './fold-text.ts';
 import type { BlueprintInput } from './inputs.ts';
 import type { BlueprintQuery } from './list-query.ts';
@@ -76,6 +76,15 @@ export async function readBlueprint(database: Database, slug: string) {
   return { revision, row: row && toBlueprint(row) };
 }
 
+/** The blueprint with this key, or null: as its source knows it, and the platform. */
+export async function findBlueprint(executor: Executor, key: string): Promise<Blueprint | null> {
+  const { rows } = await sql<BlueprintRow>`
+    select ${columns} from blueprints t where t.key = ${key}
+  `.execute(executor);
+  const [row] = rows;
+  return row ? toBlueprint(row) : null;
+}
+
 /** The slugs of the blueprints with these keys; a key that is not there is not in the map. */
 export async function blueprintSlugs(
   tx: Transaction,
@@ -99,11 +108,13 @@ export async function blueprintKeys(
 }
 
 export type WrittenBlueprint = { id: string; created: boolean };
+/** Without `retiredAt` one that is not active was retired when that was first told. */
+type WritableBlueprint = BlueprintInput & { slug: string; retiredAt?: string | null };
 
 /** Inserts or updates by key, one statement for the batch. Every input has its slug. */
 export async function upsertBlueprints(
   tx: Transaction,
-  inputs: (BlueprintInput & { slug: string })[],
+  inputs: WritableBlueprint[],
 ): Promise<WrittenBlueprint[]> {
   const rows = inputs.map(toColumns);
   const { rows: written } = await sql<WrittenBlueprint>`
@@ -113,20 +124,23 @@ export async function upsertBlueprints(
         craft_time_seconds double precision, ingredients jsonb, sources jsonb, version text, active boolean,
         retired_at timestamptz, ingredient_terms text[], name_sort text, search_text text)
     ),
-    before as (select b.key from blueprints b join given g on g.key = b.key),
+    before as (select b.key, b.retired_at from blueprints b join given g on g.key = b.key),
     written as (
       insert into blueprints (id, slug, key, name, description, category, output, craft_time_seconds,
         ingredients, sources, version, active, retired_at, ingredient_terms, name_sort, search_text)
-      select * from given order by key
+      select g.id, g.slug, g.key, g.name, g.description, g.category, g.output, g.craft_time_seconds,
+        g.ingredients, g.sources, g.version, g.active,
+        -- one that is retired already keeps its time, unless another was given
+        case when not g.active then coalesce(g.retired_at, b.retired_at, ${new Date().toISOString()}::timestamptz) end,
+        g.ingredient_terms, g.name_sort, g.search_text
+      from given g left join before b on b.key = g.key order by g.key
       on conflict (key) do update set
         slug = excluded.slug, name = excluded.name, description = excluded.description,
         category = excluded.category, output = excluded.output,
         craft_time_seconds = excluded.craft_time_seconds, ingredients = excluded.ingredients,
         sources = excluded.sources, version = excluded.version, active = excluded.active,
-        -- one that is retired already keeps its time
-        retired_at = case when excluded.active then null else coalesce(blueprints.retired_at, excluded.retired_at) end,
-        ingredient_terms = excluded.ingredient_terms, name_sort = excluded.name_sort,
-        search_text = excluded.search_text
+        retired_at = excluded.retired_at, ingredient_terms = excluded.ingredient_terms,
+        name_sort = excluded.name_sort, search_text = excluded.search_text
       returning id, key
     )
     select w.id, b.key is null as created from written w left join before b on b.key = w.key
@@ -134,7 +148,7 @@ export async function upsertBlueprints(
   return written;
 }
 
-function toColumns(input: BlueprintInput & { slug: string }) {
+function toColumns(input: WritableBlueprint) {
   const { output, ingredients } = input;
   return {
     id: uuidv7(),
@@ -149,7 +163,7 @@ function toColumns(input: BlueprintInput & { slug: string }) {
     sources: input.sources,
     version: input.version,
     active: input.active,
-    retired_at: input.active ? null : new Date().toISOString(),
+    retired_at: input.retiredAt ?? null,
     ingredient_terms: [
       ...new Set(ingredients.flatMap(({ item, name }) => [foldText(item), foldText(name)])),
     ],

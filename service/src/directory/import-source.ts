@@ -6,8 +6,8 @@ import type { TSchema } from 'typebox';
 /** `number` counts lines from 1, as an editor does. */
 export type SourceLine = { number: number } & ({ value: unknown } | { fault: string });
 
-/** Far above the largest entry that the schemas allow. */
-const lineBytesMax = 256 * 1024;
+/** Above the largest entry that the schemas allow, with every character escaped. */
+export const lineBytesMax = 2 * 1024 * 1024;
 const newline = 0x0a;
 
 /** One JSON value a line. Empty lines are passed over; a byte order mark is too. */
@@ -40,7 +40,11 @@ async function* splitLines(input: AsyncIterable<Buffer>): AsyncGenerator<Buffer>
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-function parseLine(line: Buffer, first: boolean): { value: unknown } | { fault: string } | null {
+/** Null for an empty line. `first` says where a byte order mark may stand. */
+export function parseLine(
+  line: Buffer,
+  first: boolean,
+): { value: unknown } | { fault: string } | null {
   if (line.length > lineBytesMax) return { fault: `is longer than ${lineBytesMax / 1024} KiB` };
   let text: string;
   try {
@@ -111,12 +115,13 @@ function toObject(record: Record<string, string>, schema: TSchema): Record<strin
   return value;
 }
 
-/** A cell is text; where the schema wants a number or a boolean and the cell is one, it becomes that. */
+/** A cell is text; where the schema wants a number or a boolean and the cell is one, or a list of words, it becomes that. */
 function readCell(cell: string, schema: TSchema, name: string): unknown {
   const { type } =
     (schema as { properties?: Record<string, { type?: unknown }> }).properties?.[name] ?? {};
   if (type === 'boolean' && (cell === 'true' || cell === 'false')) return cell === 'true';
   if ((type === 'integer' || type === 'number') && /^-?\d+(\.\d+)?$/.test(cell))
     return Number(cell);
+  if (type === 'array') return cell.split(/\s+/).filter((word) => word !== '');
   return cell;
 }

@@ -74,6 +74,18 @@ export const OrgQuery = Type.Object(
 );
 export type OrgQuery = Static<typeof OrgQuery>;
 
+/** What the platform may ask: all of it, and what the public does not know of. */
+export const ManagedOrgQuery = Type.Object(
+  {
+    ...OrgQuery.properties,
+    listed: Type.Optional(
+      Type.Boolean({ description: 'Only those that are, or are not, listed. Without it, both.' }),
+    ),
+  },
+  { additionalProperties: false },
+);
+export type ManagedOrgQuery = Static<typeof ManagedOrgQuery>;
+
 export const AllianceQuery = Type.Object(
   {
     ...paging,

@@ -17,6 +17,8 @@ export type ListPlan = {
   limit: number;
   /** Every condition that a row must meet, over the alias `t`. */
   always: Sql;
+  /** Set where rows are wanted that the public never sees: totals and search tables do not have them. */
+  everything?: boolean;
   /** Further conditions from the request over `t`; with none and no search, the total is known without counting. */
   filters: Sql[];
   search: string | undefined;
@@ -33,7 +35,7 @@ type Ordinal = { revision: number; total: number; ordinal: number | null };
 
 export async function readPage<Row>(database: Database, plan: ListPlan): Promise<Page<Row>> {
   const { rows } = await sql<Row & Ordinal>`
-    ${plan.filters.length === 0 && plan.search === undefined ? unfiltered(plan) : filtered(plan)}
+    ${plan.filters.length === 0 && plan.search === undefined && !plan.everything ? unfiltered(plan) : filtered(plan)}
     select r.revision, totals.total, found.*
     from revisions r
     cross join totals
@@ -86,8 +88,10 @@ function matches(plan: ListPlan): Sql {
   const table = sql.table(plan.kind);
   const conditions = sql.join([plan.always, ...plan.filters], sql` and `);
   if (plan.search === undefined) return sql`from ${table} t where ${conditions}`;
-  const texts = sql.table(`${plan.kind}_search`);
   const pattern = likePattern(plan.search, 'anywhere');
+  if (plan.everything)
+    return sql`from ${table} t where t.search_text like ${pattern} and ${conditions}`;
+  const texts = sql.table(`${plan.kind}_search`);
   // The narrow rows alone answer what most ask. What `always` keeps out is not in them.
   if (plan.filters.length === 0 && sortOf(plan).column === 'name_sort')
     return sql`from ${texts} t where t.search_text like ${pattern}`;

@@ -9,7 +9,7 @@ import type { OrgInput } from './inputs.ts';
 import { canonicalLanguage } from './language.ts';
 import { iso, linksOf, type StoredLinks } from './rows.ts';
 
-type OrgRow = {
+export type OrgRow = {
   id: string;
   slug: string;
   name: string;
@@ -37,17 +37,23 @@ type OrgRow = {
   alliance_tag: string | null;
 };
 
-const columns = sql`
+export const orgColumns = sql`
   t.id, t.slug, t.name, t.tag, t.description, t.primary_activity, t.secondary_activity, t.commitment,
   t.recruiting, t.language, t.timezone, t.location, t.member_count, t.logo_url, t.banner_url, t.links,
   t.verified, t.status, t.founded_at, t.created_at, t.updated_at,
   a.id as alliance_id, a.slug as alliance_slug, a.name as alliance_name, a.tag as alliance_tag
 `;
-const joins = sql`left join alliances a on a.id = t.alliance_id`;
+export const orgJoins = sql`left join alliances a on a.id = t.alliance_id`;
 const listed = sql`t.listed`;
-const source = { scope: 'directory', kind: 'orgs', always: listed, columns, joins } as const;
+const source = {
+  scope: 'directory',
+  kind: 'orgs',
+  always: listed,
+  columns: orgColumns,
+  joins: orgJoins,
+} as const;
 
-const sortColumns: Record<string, string> = {
+export const orgSortColumns: Record<string, string> = {
   name: 'name_sort',
   createdAt: 'created_at',
   updatedAt: 'updated_at',
@@ -64,15 +70,15 @@ export async function listOrgs(
     ...source,
     page: query.page,
     limit: query.limit,
-    filters: filtersOf(query),
+    filters: orgFilters(query),
     search: query.search,
     sort: query.sort,
-    sortColumns,
+    sortColumns: orgSortColumns,
   });
   return { ...page, rows: page.rows.map((row) => toOrganisation(row, baseUrl)) };
 }
 
-function filtersOf(query: OrgQuery): Sql[] {
+export function orgFilters(query: OrgQuery): Sql[] {
   const filters: Sql[] = [];
   if (query.alliance !== undefined)
     filters.push(sql`t.alliance_id = (select id from alliances where slug = ${query.alliance})`);
@@ -99,7 +105,7 @@ export async function publicOrgs(
   baseUrl: string,
 ): Promise<Organisation[]> {
   const { rows } = await sql<OrgRow>`
-    select ${columns} from orgs t ${joins} where t.id = any(${ids}::uuid[]) and t.listed order by t.id
+    select ${orgColumns} from orgs t ${orgJoins} where t.id = any(${ids}::uuid[]) and t.listed order by t.id
   `.execute(tx);
   return rows.map((row) => toOrganisation(row, baseUrl));
 }
@@ -185,7 +191,7 @@ function toColumns(input: OrgInput & { slug: string; allianceId: string | null }
   };
 }
 
-function toOrganisation(row: OrgRow, baseUrl: string): Organisation {
+export function toOrganisation(row: OrgRow, baseUrl: string): Organisation {
   return {
     id: row.id,
     slug: row.slug,

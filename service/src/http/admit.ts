@@ -59,19 +59,22 @@ export function registerAdmission(
     const exceeded = limit?.(request, reply) ?? null;
     if (scope !== null && caller === null) throw unauthorized();
     if (exceeded) throw exceeded;
-    if (scope !== null && !caller?.scopes.has(scope)) {
-      throw new ServiceError('forbidden', `The API key lacks the scope ${scope}.`, {
-        details: { requiredScope: scope },
-      });
-    }
+    if (scope !== null) requireScope(caller, scope);
     done();
   }
 }
 
-/** The caller of a route that asks for a scope. */
-export function callerOf(request: FastifyRequest): Caller {
-  if (request.caller === null) throw unauthorized();
-  return request.caller;
+/** The caller of a route that asks for a scope of an app's key. */
+export function callerOf({ caller }: FastifyRequest): Caller & { appId: string } {
+  if (!caller || caller.appId === null) throw unauthorized();
+  return { ...caller, appId: caller.appId };
+}
+
+export function requireScope(caller: Caller | null, scope: KeyScope): void {
+  if (caller?.scopes.has(scope)) return;
+  throw new ServiceError('forbidden', `The API key lacks the scope ${scope}.`, {
+    details: { requiredScope: scope },
+  });
 }
 
 function refuseDuringMaintenance(health: Health): void {
@@ -87,14 +90,14 @@ function refuseDuringMaintenance(health: Health): void {
   });
 }
 
-function presentedKey(request: FastifyRequest): string | null {
+export function presentedKey(request: FastifyRequest): string | null {
   const { authorization } = request.headers;
   if (authorization !== undefined) return /^bearer +(\S+)$/i.exec(authorization)?.[1] ?? null;
   const alias = request.headers['x-api-key'];
   return typeof alias === 'string' ? alias.trim() : null;
 }
 
-function unauthorized(): ServiceError {
+export function unauthorized(): ServiceError {
   return new ServiceError('unauthorized', undefined, { headers: { 'www-authenticate': 'Bearer' } });
 }
 

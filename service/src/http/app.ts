@@ -1,5 +1,4 @@
 /** Builds the HTTP application: every plugin and route, in order. It listens nowhere; `main.ts` does. */
-import { randomUUID } from 'node:crypto';
 import cors from '@fastify/cors';
 import fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify';
 import type { Config } from '../config.ts';
@@ -11,7 +10,10 @@ import { answerClientFault } from './client-fault.ts';
 import { answerError } from './error-answer.ts';
 import { readJsonBodies } from './json-bodies.ts';
 import { supportAllMethods, watchMethods } from './methods.ts';
-import { registerOpenApi, registerOpenApiRoute } from './openapi.ts';
+import { registerOpenApi } from './openapi.ts';
+import { registerOpenApiRoute } from './openapi-route.ts';
+import { requestIdOf } from './request-id.ts';
+import { errorsOf, responses } from './responses.ts';
 import { registerDirectory, type DirectoryDependencies } from './v1/directory.ts';
 import { registerStatus } from './v1/status.ts';
 import { registerDeliveries } from './v1/deliveries.ts';
@@ -27,7 +29,6 @@ export type AppDependencies = Pick<Config, 'publicUrl' | 'serviceName' | 'trustP
 
 /** SPEC 2. */
 const bodyBytesMax = 64 * 1024;
-const wellFormedRequestId = /^[A-Za-z0-9._:-]{1,128}$/;
 
 /** Every header that `/api/v1` sends: a page on another origin may read them all. As text, or it is joined at every request. */
 const exposedHeaders = [
@@ -81,10 +82,7 @@ function createServer({ log, trustProxy }: AppDependencies): FastifyInstance {
     childLoggerFactory: (logger) => logger,
     bodyLimit: bodyBytesMax,
     trustProxy: trustProxy.length > 0 ? trustProxy : false,
-    genReqId: ({ headers }) => {
-      const given = headers['x-request-id'];
-      return typeof given === 'string' && wellFormedRequestId.test(given) ? given : randomUUID();
-    },
+    genReqId: requestIdOf,
     frameworkErrors: (error, request, reply) => {
       reply
         .headers({ 'x-request-id': request.id, 'x-content-type-options': 'nosniff' })
@@ -92,7 +90,7 @@ function createServer({ log, trustProxy }: AppDependencies): FastifyInstance {
         .header('access-control-expose-headers', exposedHeaders);
       answerError(error, request, reply);
     },
-    clientErrorHandler: answerClientFault,
+    clientErrorHandler: answerClientFault({ crossOrigin: true }),
     // Requests in flight end, then their connections close; idle ones close at once.
     forceCloseConnections: 'idle',
     return503OnClosing: false,
@@ -110,13 +108,16 @@ async function registerV1(v1: FastifyInstance, dependencies: AppDependencies): P
     maxAge: 86_400,
     strictPreflight: false,
   });
-  const refuseOtherMethods = watchMethods(v1);
+  const refuseOtherMethods = watchMethods(v1, { crossOrigin: true });
   registerAdmission(v1, dependencies);
   v1.setNotFoundHandler(() => {
     throw new ServiceError('not_found');
   });
   registerStatus(v1, dependencies);
-  registerOpenApiRoute(v1);
+  registerOpenApiRoute(v1, {
+    describes: 'The API and its webhooks',
+    answers: (body) => responses(200, 'The document.', body, errorsOf.open, { conditional: true }),
+  });
   registerDirectory(v1, dependencies);
   registerEvents(v1, dependencies);
   registerWebhooks(v1, dependencies);

@@ -7,13 +7,25 @@ import { invalid } from '../errors.ts';
 
 type Fault = Error & { code?: string };
 
-export function answerClientFault(fault: Fault, socket: Socket): void {
-  // Whoever has hung up is told nothing.
-  if (fault.code !== 'ECONNRESET' && socket.writable) socket.write(answer(fault));
-  socket.destroy(fault);
+type Options = {
+  /** Whether a page on another origin may read the answer. */
+  crossOrigin: boolean;
+};
+
+export function answerClientFault(options: Options): (fault: Fault, socket: Socket) => void {
+  return (fault, socket) => {
+    // Whoever has hung up is told nothing.
+    if (fault.code !== 'ECONNRESET' && socket.writable) socket.write(answer(fault, options));
+    socket.destroy(fault);
+  };
 }
 
-function answer(fault: Fault): string {
+const crossOriginHeaders = [
+  'Access-Control-Allow-Origin: *',
+  'Access-Control-Expose-Headers: X-Request-Id, Cache-Control, Content-Length, Content-Type, Connection',
+];
+
+function answer(fault: Fault, { crossOrigin }: Options): string {
   const error = invalid({ path: 'request', message: describe(fault) });
   const body = JSON.stringify(errorBody(error.code, error.message, error.details));
   return [
@@ -21,8 +33,7 @@ function answer(fault: Fault): string {
     'Content-Type: application/json; charset=utf-8',
     `Content-Length: ${Buffer.byteLength(body)}`,
     'Cache-Control: no-store',
-    'Access-Control-Allow-Origin: *',
-    'Access-Control-Expose-Headers: X-Request-Id, Cache-Control, Content-Length, Content-Type, Connection',
+    ...(crossOrigin ? crossOriginHeaders : []),
     `X-Request-Id: ${randomUUID()}`,
     'Connection: close',
     '',

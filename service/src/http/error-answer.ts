@@ -9,7 +9,7 @@ export function answerError(
   request: FastifyRequest,
   reply: FastifyReply,
 ): FastifyReply {
-  const known = toServiceError(error);
+  const known = toServiceError(error, request);
   if (known.status >= 500) logFailure(known, error, request);
   return reply
     .code(known.status)
@@ -18,19 +18,22 @@ export function answerError(
     .send(JSON.stringify(errorBody(known.code, known.message, known.details)));
 }
 
-function toServiceError(error: unknown): ServiceError {
+function toServiceError(error: unknown, request: FastifyRequest): ServiceError {
   if (error instanceof ServiceError) return error;
   if (isConnectionFault(error)) return unavailable(error);
   return (
-    fromFastify(error as FastifyError) ??
+    fromFastify(error as FastifyError, request) ??
     new ServiceError('internal_error', undefined, { cause: error })
   );
 }
 
-function fromFastify({ code, statusCode }: FastifyError): ServiceError | null {
+function fromFastify(
+  { code, statusCode }: FastifyError,
+  { routeOptions }: FastifyRequest,
+): ServiceError | null {
   switch (code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return new ServiceError('payload_too_large');
+      return tooLarge(routeOptions.bodyLimit);
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return new ServiceError('unsupported_media_type');
     case 'FST_ERR_CTP_EMPTY_JSON_BODY':
@@ -47,6 +50,13 @@ function fromFastify({ code, statusCode }: FastifyError): ServiceError | null {
     default:
       return statusCode === 400 ? invalid({ path: 'body', message: 'must be JSON' }) : null;
   }
+}
+
+export function tooLarge(bodyBytesMax: number): ServiceError {
+  return new ServiceError(
+    'payload_too_large',
+    `The body is larger than ${bodyBytesMax / 1024} KiB.`,
+  );
 }
 
 function logFailure(known: ServiceError, error: unknown, request: FastifyRequest): void {

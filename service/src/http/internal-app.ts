@@ -1,37 +1,58 @@
 /**
- * The internal listener's application: what a process tells of itself to those who run it. It stands on a port of its
- * own, in every process whatever its roles, and nothing of it is ever on the public port; `app.ts` builds that.
+ * The internal listener's application: what a process tells of itself to those who run it, and, where it has the role
+ * `api`, the internal API of `internal/api.ts`. It stands on a port of its own, in every process whatever its roles,
+ * and nothing of it is ever on the public port; `app.ts` builds that.
  */
 import fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify';
 import { errorBody, meta } from '../contract/envelope.ts';
+import { lineBytesMax } from '../directory/import-source.ts';
 import { ServiceError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Readiness, ReadinessCheck } from '../system/readiness.ts';
 import { answerClientFault } from './client-fault.ts';
 import { answerError } from './error-answer.ts';
+import { registerInternalApi, type InternalApiDependencies } from './internal/api.ts';
 import { supportAllMethods, watchMethods } from './methods.ts';
+import { requestIdOf } from './request-id.ts';
+import { validatorCompiler } from './validate.ts';
 
-export type InternalAppDependencies = { metrics: Metrics; readiness: ReadinessCheck; log: Logger };
+export type InternalAppDependencies = {
+  metrics: Metrics;
+  readiness: ReadinessCheck;
+  log: Logger;
+  /** Null in a process without the role `api`. */
+  api: InternalApiDependencies | null;
+};
 
-/** Nothing here reads a body. */
-const bodyBytesMax = 1024;
+/** A bulk write is read as fast as it is stored; 100,000 rows take far less. */
+const requestTimeoutMs = 600_000;
+/** The longest key of a blueprint, each of its 200 characters as four percent-encoded bytes. */
+const parameterLengthMax = 200 * 4 * 3;
 
 export function createInternalApp(dependencies: InternalAppDependencies): FastifyInstance {
   const app = createServer(dependencies.log);
   supportAllMethods(app);
+  app.setValidatorCompiler(validatorCompiler as never);
+  app.setSerializerCompiler(() => JSON.stringify);
   app.setErrorHandler(answerError);
   app.setNotFoundHandler(() => {
     throw new ServiceError('not_found');
   });
-  app.addHook('onRequest', (_request, reply, done) => {
-    reply.headers({ 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' });
+  app.addHook('onRequest', (request, reply, done) => {
+    reply.headers({
+      'x-request-id': request.id,
+      'x-content-type-options': 'nosniff',
+      'cache-control': 'no-store',
+    });
     done();
   });
-  const refuseOtherMethods = watchMethods(app);
+  const refuseOtherMethods = watchMethods(app, { crossOrigin: false });
   registerMetrics(app, dependencies);
   registerProbes(app, dependencies);
   refuseOtherMethods();
+  const { api } = dependencies;
+  if (api) void app.register((v1) => registerInternalApi(v1, api), { prefix: '/internal/v1' });
   return app;
 }
 
@@ -40,15 +61,18 @@ function createServer(log: FastifyBaseLogger): FastifyInstance {
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
     childLoggerFactory: (logger) => logger,
-    bodyLimit: bodyBytesMax,
+    // Whatever fits into a line of a file can be sent alone.
+    bodyLimit: lineBytesMax,
+    genReqId: requestIdOf,
     frameworkErrors: (error, request, reply) => {
+      reply.headers({ 'x-request-id': request.id, 'x-content-type-options': 'nosniff' });
       answerError(error, request, reply);
     },
-    clientErrorHandler: answerClientFault,
+    clientErrorHandler: answerClientFault({ crossOrigin: false }),
     forceCloseConnections: 'idle',
     return503OnClosing: false,
-    requestTimeout: 30_000,
-    routerOptions: { maxParamLength: 200, ignoreTrailingSlash: false },
+    requestTimeout: requestTimeoutMs,
+    routerOptions: { maxParamLength: parameterLengthMax, ignoreTrailingSlash: false },
   });
 }
 

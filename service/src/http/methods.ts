@@ -3,8 +3,14 @@ import { METHODS } from 'node:http';
 import type { FastifyInstance, RouteOptions } from 'fastify';
 import { ServiceError } from '../errors.ts';
 
-/** Call first; routes that are registered later, in this scope, are covered when it calls the returned function. */
-export function watchMethods(app: FastifyInstance): () => void {
+/**
+ * Call first; routes that are registered later, in this scope, are covered when it calls the returned function.
+ * OPTIONS is CORS preflight; where no other origin is let in, it says what an address allows and no more.
+ */
+export function watchMethods(
+  app: FastifyInstance,
+  { crossOrigin }: { crossOrigin: boolean },
+): () => void {
   const methodsByUrl = new Map<string, Set<string>>();
   app.addHook('onRoute', (route: RouteOptions) => {
     const url = route.url;
@@ -14,16 +20,22 @@ export function watchMethods(app: FastifyInstance): () => void {
   });
   return () => {
     for (const [url, methods] of methodsByUrl)
-      if (!url.includes('*')) refuseOthers(app, url, methods);
+      if (!url.includes('*')) refuseOthers(app, url, methods, crossOrigin);
   };
 }
 
-function refuseOthers(app: FastifyInstance, fullUrl: string, known: Set<string>): void {
+function refuseOthers(
+  app: FastifyInstance,
+  fullUrl: string,
+  known: Set<string>,
+  crossOrigin: boolean,
+): void {
   const allow = [...new Set([...known, 'OPTIONS'])].sort().join(', ');
-  // OPTIONS is CORS preflight; CONNECT never reaches a router.
+  // CONNECT never reaches a router.
   const others = app.supportedMethods.filter(
     (method) => !known.has(method) && method !== 'OPTIONS',
   );
+  if (!crossOrigin) answerOptions(app, fullUrl.slice(app.prefix.length), allow);
   app.route({
     method: others,
     url: fullUrl.slice(app.prefix.length),
@@ -39,6 +51,12 @@ function refuseOthers(app: FastifyInstance, fullUrl: string, known: Set<string>)
       headers: { allow },
     });
   }
+}
+
+function answerOptions(app: FastifyInstance, url: string, allow: string): void {
+  app.options(url, { schema: { hide: true } }, async (_request, reply) =>
+    reply.code(204).header('allow', allow).send(),
+  );
 }
 
 /** Node knows more methods than the router does by default; a strange one is refused like any other. */

@@ -1,6 +1,6 @@
 /**
  * openapi.json from the routes: named objects become components, events become webhooks. What a route's
- * schema does not say is said here once: servers, security schemes, tags.
+ * schema does not say is said here once: servers, security schemes, tags. The internal API has one of its own.
  */
 import swagger, { type FastifyDynamicSwaggerOptions } from '@fastify/swagger';
 import type { FastifyInstance } from 'fastify';
@@ -8,9 +8,7 @@ import { Type } from 'typebox';
 import { exampleId, exampleTime } from '../contract/examples.ts';
 import { strictObject, time, uuid } from '../contract/shapes.ts';
 import { catalogue, type EventName } from '../events/catalogue.ts';
-import { errorsOf, responses } from './responses.ts';
-import { sendEntry } from './send-entry.ts';
-import { toEntry, type Entry } from './response-cache.ts';
+import { pascalCase, securitySchemes, withNamedComponents } from './openapi-components.ts';
 
 export type OpenApiDependencies = { publicUrl: string; serviceName: string; version: string };
 
@@ -57,69 +55,12 @@ function options({
       } as NonNullable<NonNullable<FastifyDynamicSwaggerOptions['openapi']>['info']>,
       servers: [{ url: publicUrl }],
       tags,
-      components: {
-        securitySchemes: {
-          bearer: {
-            type: 'http',
-            scheme: 'bearer',
-            description: 'An API key: `Authorization: Bearer <API_KEY>`.',
-          },
-          apiKey: {
-            type: 'apiKey',
-            in: 'header',
-            name: 'X-API-Key',
-            description: 'The same key in another header.',
-          },
-        },
-      },
+      components: { securitySchemes },
       webhooks: webhooks(serviceName) as never,
     },
-    transformObject: (documents) => {
-      if (!('openapiObject' in documents))
-        throw new Error('openapi.json is made in the OpenAPI form only');
-      return nameComponents(documents.openapiObject);
-    },
+    transformObject: withNamedComponents,
   };
 }
-
-/** GET /openapi.json. The bytes are made once, when all routes are known. */
-export function registerOpenApiRoute(app: FastifyInstance): void {
-  let entry: Entry | undefined;
-  app.get(
-    '/openapi.json',
-    {
-      config: { scope: null, duringMaintenance: true },
-      schema: {
-        operationId: 'getOpenApi',
-        tags: ['Description'],
-        summary: 'This description',
-        description: 'The API and its webhooks in OpenAPI 3.1. Needs no key.',
-        security: [],
-        querystring: Type.Object({}, { additionalProperties: false }),
-        response: responses(
-          200,
-          'The document.',
-          { schema: OpenApiDocument, example: { openapi: '3.1.0' } },
-          errorsOf.open,
-          { conditional: true },
-        ),
-      },
-    },
-    async (request, reply) => {
-      entry ??= toEntry(0, app.swagger());
-      return sendEntry(request, reply, entry, 'public, max-age=300');
-    },
-  );
-}
-
-const OpenApiDocument = Type.Object(
-  { openapi: Type.String({ description: 'The version of OpenAPI.' }) },
-  {
-    title: 'OpenApiDocument',
-    description: 'A description of the API; not in the envelope.',
-    additionalProperties: true,
-  },
-);
 
 // --- webhooks ---------------------------------------------------------------------------------
 
@@ -206,134 +147,4 @@ function deliveryHeaders(event: EventName, serviceName: string) {
       'v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=',
     ),
   ];
-}
-
-function pascalCase(name: string): string {
-  return name
-    .split(/[._]/)
-    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
-    .join('');
-}
-
-// --- components -------------------------------------------------------------------------------
-
-type Json = null | boolean | number | string | Json[] | JsonObject;
-type JsonObject = { [key: string]: Json };
-type Document = {
-  paths: Record<string, Record<string, Operation>>;
-  webhooks: JsonObject;
-  components: JsonObject;
-};
-type BodySchema = { properties: Record<string, JsonObject>; required?: string[] };
-type RequestBody = {
-  required: boolean;
-  content: { 'application/json': { schema: BodySchema } };
-};
-type Operation = {
-  parameters?: JsonObject[];
-  requestBody?: RequestBody;
-  responses: Record<string, Response>;
-};
-type Response = { $ref: string } | { headers: JsonObject; content?: Record<string, JsonObject> };
-type Components = Record<'schemas' | 'responses' | 'headers', JsonObject>;
-
-/** Writes down once what many operations share, so that a generated client has one type for it. */
-function nameComponents(document: object): Document {
-  const { paths, webhooks: hooks, components, ...rest } = structuredClone(document) as Document;
-  const named: Components = { schemas: {}, responses: {}, headers: {} };
-  for (const operation of Object.values(paths).flatMap((methods) => Object.values(methods))) {
-    operation.parameters = parametersOf(operation);
-    if (operation.requestBody) relaxBody(operation.requestBody);
-    for (const [status, response] of Object.entries(operation.responses))
-      operation.responses[status] = nameResponse(response, named);
-  }
-  return {
-    ...rest,
-    paths: hoist(paths, named.schemas) as Document['paths'],
-    webhooks: hoist(hooks, named.schemas) as JsonObject,
-    components: {
-      ...components,
-      headers: sorted(named.headers),
-      responses: sorted(hoist(named.responses, named.schemas) as JsonObject),
-      schemas: sorted(named.schemas),
-    },
-  };
-}
-
-/** What has a default need not be sent; a body of which nothing has to be sent may be left out. */
-function relaxBody(body: RequestBody): void {
-  const { schema } = body.content['application/json'];
-  const { properties, required = [], ...rest } = schema;
-  const needed = required.filter((name) => !('default' in (properties[name] ?? {})));
-  body.required = needed.length > 0 || 'minProperties' in schema;
-  body.content['application/json'].schema = {
-    ...rest,
-    ...(needed.length > 0 ? { required: needed } : {}),
-    properties,
-  };
-}
-
-const ifNoneMatch: JsonObject = {
-  name: 'If-None-Match',
-  in: 'header',
-  required: false,
-  description: 'Tags of what you have, or `*`; where one of them is current, the answer is 304.',
-  schema: { type: 'string' },
-};
-
-function parametersOf({ parameters = [], responses: answers }: Operation): JsonObject[] {
-  return [
-    // A parameter that has a default need not be sent; the validator's view of it is after that.
-    ...parameters.map((parameter) =>
-      'default' in (parameter['schema'] as JsonObject)
-        ? { ...parameter, required: false }
-        : parameter,
-    ),
-    ...('304' in answers ? [ifNoneMatch] : []),
-  ];
-}
-
-/** Headers are components by their names; an error is one by the codes that it can have. */
-function nameResponse(response: Response, named: Components): Response {
-  if ('$ref' in response) return response;
-  for (const [name, value] of Object.entries(response.headers)) {
-    define(named.headers, name, value);
-    response.headers[name] = { $ref: `#/components/headers/${name}` };
-  }
-  const { examples } = response.content?.['application/json'] ?? {};
-  if (!examples) return response;
-  const name = Object.keys(examples).map(pascalCase).join('Or');
-  define(named.responses, name, response);
-  return { $ref: `#/components/responses/${name}` };
-}
-
-/** Subtrees that hold values, not schemas: a `title` in them is somebody's data. */
-const valueKeys = new Set(['example', 'examples', 'default', 'enum', 'const']);
-
-/** Moves every schema that has a `title` into `schemas`, once, and refers to it. */
-function hoist(node: Json, schemas: JsonObject): Json {
-  if (Array.isArray(node)) return node.map((item) => hoist(item, schemas));
-  if (node === null || typeof node !== 'object') return node;
-  const inner = Object.fromEntries(
-    Object.entries(node).map(([key, value]) => [
-      key,
-      valueKeys.has(key) ? value : hoist(value, schemas),
-    ]),
-  );
-  const { title } = node;
-  if (typeof title !== 'string' || node['type'] === undefined) return inner;
-  const { title: _, ...schema } = inner;
-  define(schemas, title, schema);
-  return { $ref: `#/components/schemas/${title}` };
-}
-
-function define(components: JsonObject, name: string, value: Json): void {
-  const known = components[name];
-  if (known !== undefined && JSON.stringify(known) !== JSON.stringify(value))
-    throw new Error(`two different components are called ${name}`);
-  components[name] = value;
-}
-
-function sorted(components: JsonObject): JsonObject {
-  return Object.fromEntries(Object.entries(components).sort(([a], [b]) => (a < b ? -1 : 1)));
 }

@@ -32,19 +32,16 @@ const onCounted: Record<string, Header> = {
 const onTagged: Record<string, Header> = {
   ETag: { type: 'string', description: 'A strong tag of the content, for `If-None-Match`.' },
 };
+const retryAfter: Record<string, Header> = {
+  'Retry-After': { type: 'integer', description: 'How many seconds to wait.' },
+};
+/** What a status has beside the headers of all answers. */
 const onStatus: Partial<Record<number, Record<string, Header>>> = {
   401: {
-    ...onCounted,
     'WWW-Authenticate': { type: 'string', description: 'How to authenticate: `Bearer`.' },
   },
-  429: {
-    ...onCounted,
-    'Retry-After': { type: 'integer', description: 'How many seconds to wait.' },
-  },
-  503: {
-    ...onEvery,
-    'Retry-After': { type: 'integer', description: 'How many seconds to wait.' },
-  },
+  429: retryAfter,
+  503: retryAfter,
 };
 
 /** Errors that every operation can give. */
@@ -74,25 +71,39 @@ export function listOf(entry: TSchema, title: string, example: unknown): TSchema
 
 type TSchemaAndExample = { schema: TSchema; example: unknown };
 
-/** The `response` of a route schema. Reads say that they answer 304. */
+type Options = {
+  /** A read, which answers 304 to whoever has it. */
+  conditional?: boolean;
+  /** Whether the answer has the tag of what is in it. */
+  tagged?: boolean;
+  /** Whether requests are counted, as they are unless said otherwise. */
+  counted?: boolean;
+};
+
+/** The `response` of a route schema. */
 export function responses(
   status: 200 | 201 | 202,
   description: string,
   body: TSchemaAndExample,
   errors: ErrorCode[],
-  options: { conditional?: boolean } = {},
+  { conditional = false, tagged = conditional, counted = true }: Options = {},
 ): Record<string, Answer> {
-  const headers = { ...onCounted, ...(options.conditional ? onTagged : {}) };
+  const onAll = counted ? onCounted : onEvery;
+  const headers = { ...onAll, ...(tagged ? onTagged : {}) };
   const answers: Record<string, Answer> = {
     [status]: { description, headers, content: json(body.schema, { example: body.example }) },
   };
-  if (options.conditional)
+  if (conditional)
     answers['304'] = {
       description: 'It is still what `If-None-Match` names.',
       headers,
       type: 'null',
     };
-  for (const [code, ofStatus] of groupByStatus(errors)) answers[code] = errorAnswer(code, ofStatus);
+  for (const [code, ofStatus] of groupByStatus(errors)) {
+    // Maintenance and a database that is away are told before anything is counted.
+    const common = code === 503 ? onEvery : onAll;
+    answers[code] = errorAnswer(ofStatus, { ...common, ...onStatus[code] });
+  }
   return answers;
 }
 
@@ -105,7 +116,7 @@ function groupByStatus(errors: ErrorCode[]): Map<number, ErrorCode[]> {
   return groups;
 }
 
-function errorAnswer(status: number, codes: ErrorCode[]): Answer {
+function errorAnswer(codes: ErrorCode[], headers: Record<string, Header>): Answer {
   const examples = Object.fromEntries(
     codes.map((code) => [
       code,
@@ -117,7 +128,7 @@ function errorAnswer(status: number, codes: ErrorCode[]): Answer {
   );
   return {
     description: codes.map((code) => errorCatalogue[code].message).join(' Or: '),
-    headers: onStatus[status] ?? onCounted,
+    headers,
     content: json(ErrorEnvelope, { examples }),
   };
 }

@@ -1,12 +1,13 @@
-/** Holds every answer that the tests see against openapi.json. */
+/** Holds every answer that the tests see against openapi.json, or what the internal API says of itself. */
 import { readFileSync } from 'node:fs';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import ajvFormats from 'ajv-formats';
-import { openApiFile } from './openapi-file.ts';
+import { internalOpenApiFile, openApiFile } from './openapi-file.ts';
 
 type Schema = Record<string, unknown>;
 type Reference = { $ref: string };
 type RequestContent = { schema: Reference; example: Record<string, unknown> };
+type Lines = { schema: Schema; example: string };
 type Response = { content?: Record<string, { schema: Schema }> };
 export type Operation = {
   operationId: string;
@@ -18,7 +19,10 @@ export type Operation = {
     description: string;
     schema: Schema;
   }[];
-  requestBody?: { required: boolean; content: { 'application/json': RequestContent } };
+  requestBody?: {
+    required: boolean;
+    content: { 'application/json'?: RequestContent; 'application/x-ndjson'?: Lines };
+  };
   responses: Record<string, Response | Reference>;
 };
 export type OpenApiDocument = {
@@ -30,63 +34,75 @@ export type OpenApiDocument = {
   components: { schemas: Record<string, Schema>; responses: Record<string, Response> };
 };
 
-export const openApi = JSON.parse(readFileSync(openApiFile, 'utf8')) as OpenApiDocument;
+/** Throws where the body does not fit what the description says of this answer. */
+export type AnswerCheck = (method: string, pathname: string, status: number, body: unknown) => void;
 
 const ajv = new Ajv2020({ strict: false, allErrors: true });
 ajvFormats.default(ajv);
-ajv.addSchema(openApi, 'openapi.json');
 const validators = new Map<string, ValidateFunction>();
 
-const operations = Object.entries(openApi.paths).map(([path, methods]) => ({
-  pattern: new RegExp(`^${path.replaceAll(/\{[^}]+\}/g, '[^/]+')}$`),
-  path,
-  methods,
-}));
+function read(file: URL, name: string): OpenApiDocument {
+  const document = JSON.parse(readFileSync(file, 'utf8')) as OpenApiDocument;
+  ajv.addSchema(document, name);
+  return document;
+}
 
-/** Throws where the body does not fit what openapi.json says of this answer. */
-export function checkAnswer(method: string, pathname: string, status: number, body: unknown): void {
-  const found = operations.find(({ pattern }) => pattern.test(pathname));
-  const operation = found?.methods[method.toLowerCase()];
-  // No operation: 404 and 405 come in the error envelope too.
-  if (!found || !operation)
-    return check('#/components/schemas/ErrorEnvelope', body, `${method} ${pathname}`);
-  const answer = operation.responses[String(status)];
-  if (!answer)
-    throw new Error(
-      `openapi.json has no ${status} for ${method} ${found.path}: ${JSON.stringify(body)}`,
-    );
-  const what = `${method} ${pathname} (${status})`;
-  const pointer =
-    '$ref' in answer
-      ? answer.$ref
-      : `#/paths/${escape(found.path)}/${method.toLowerCase()}/responses/${status}`;
-  const { content } = '$ref' in answer ? referred(answer) : answer;
-  if (!content) throw new Error(`${what} has a body, and openapi.json knows of none`);
-  check(`${pointer}/content/${escape('application/json')}/schema`, body, what);
+export const openApi = read(openApiFile, 'openapi.json');
+export const internalOpenApi = read(internalOpenApiFile, 'openapi.internal.json');
+export const checkAnswer = createAnswerCheck(openApi, 'openapi.json');
+export const checkInternalAnswer = createAnswerCheck(internalOpenApi, 'openapi.internal.json');
+
+function createAnswerCheck(document: OpenApiDocument, file: string): AnswerCheck {
+  const operations = Object.entries(document.paths).map(([path, methods]) => ({
+    pattern: new RegExp(`^${path.replaceAll(/\{[^}]+\}/g, '[^/]+')}$`),
+    path,
+    methods,
+  }));
+  return (method, pathname, status, body) => {
+    const found = operations.find(({ pattern }) => pattern.test(pathname));
+    const operation = found?.methods[method.toLowerCase()];
+    // No operation: 404 and 405 come in the error envelope too.
+    if (!found || !operation)
+      return check(file, '#/components/schemas/ErrorEnvelope', body, `${method} ${pathname}`);
+    const answer = operation.responses[String(status)];
+    if (!answer)
+      throw new Error(
+        `${file} has no ${status} for ${method} ${found.path}: ${JSON.stringify(body)}`,
+      );
+    const what = `${method} ${pathname} (${status})`;
+    const pointer =
+      '$ref' in answer
+        ? answer.$ref
+        : `#/paths/${escape(found.path)}/${method.toLowerCase()}/responses/${status}`;
+    const { content } = '$ref' in answer ? referred(document, answer) : answer;
+    if (!content) throw new Error(`${what} has a body, and ${file} knows of none`);
+    check(file, `${pointer}/content/${escape('application/json')}/schema`, body, what);
+  };
 }
 
 /** Throws where a delivered message does not fit its webhook in openapi.json. */
 export function checkDelivery(event: string, body: unknown): void {
   check(
+    'openapi.json',
     `#/webhooks/${escape(event)}/post/requestBody/content/${escape('application/json')}/schema`,
     body,
     `delivery of ${event}`,
   );
 }
 
-function referred({ $ref }: Reference): Response {
-  const response = openApi.components.responses[$ref.split('/').at(-1) ?? ''];
-  if (!response) throw new Error(`openapi.json has no ${$ref}`);
+function referred(document: OpenApiDocument, { $ref }: Reference): Response {
+  const response = document.components.responses[$ref.split('/').at(-1) ?? ''];
+  if (!response) throw new Error(`there is no ${$ref}`);
   return response;
 }
 
-function check(pointer: string, body: unknown, what: string): void {
-  let validate = validators.get(pointer);
-  if (!validate)
-    validators.set(pointer, (validate = ajv.compile({ $ref: `openapi.json${pointer}` })));
+function check(file: string, pointer: string, body: unknown, what: string): void {
+  const $ref = `${file}${pointer}`;
+  let validate = validators.get($ref);
+  if (!validate) validators.set($ref, (validate = ajv.compile({ $ref })));
   if (!validate(body))
     throw new Error(
-      `${what} does not fit openapi.json: ${ajv.errorsText(validate.errors)}\n${JSON.stringify(body)}`,
+      `${what} does not fit ${file}: ${ajv.errorsText(validate.errors)}\n${JSON.stringify(body)}`,
     );
 }
 

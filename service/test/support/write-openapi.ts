@@ -1,6 +1,8 @@
-/** Writes openapi.json from the routes: npm run openapi. */
+/** Writes openapi.json and openapi.internal.json from the routes: npm run openapi. */
 import { writeFile } from 'node:fs/promises';
 import { describeApi } from './describe-api.ts';
-import { openApiFile } from './openapi-file.ts';
+import { describeInternalApi } from './describe-internal-api.ts';
+import { internalOpenApiFile, openApiFile } from './openapi-file.ts';
 
 await writeFile(openApiFile, await describeApi());
+await writeFile(internalOpenApiFile, await describeInternalApi());

@@ -1,0 +1,31 @@
+/**
+ * The internal API, through which the platform feeds the directory: every route of it, in order. A key of the platform
+ * opens all of it. It goes on during maintenance and counts no requests: its caller is the one who runs the service.
+ */
+import type { FastifyInstance } from 'fastify';
+import { ServiceError } from '../../errors.ts';
+import { readJsonBodies } from '../json-bodies.ts';
+import { watchMethods } from '../methods.ts';
+import { registerAuthentication, type AuthenticationDependencies } from './authenticate.ts';
+import { registerInternalOpenApi, type InternalOpenApiDependencies } from './openapi.ts';
+import { registerReads } from './reads.ts';
+import type { RouteDependencies } from './route.ts';
+
+export type InternalApiDependencies = AuthenticationDependencies &
+  InternalOpenApiDependencies &
+  RouteDependencies;
+
+export async function registerInternalApi(
+  v1: FastifyInstance,
+  dependencies: InternalApiDependencies,
+): Promise<void> {
+  readJsonBodies(v1);
+  v1.setNotFoundHandler(() => {
+    throw new ServiceError('not_found');
+  });
+  const refuseOtherMethods = watchMethods(v1, { crossOrigin: false });
+  registerAuthentication(v1, dependencies);
+  await registerInternalOpenApi(v1, dependencies);
+  registerReads(v1, dependencies);
+  refuseOtherMethods();
+}

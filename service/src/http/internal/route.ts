@@ -1,0 +1,61 @@
+/** What the routes of the internal API have in common: how they are documented, and where they read and write. */
+import { Type, type TSchema } from 'typebox';
+import { slug } from '../../contract/shapes.ts';
+import type { Database } from '../../database/database.ts';
+import type { ErrorCode } from '../../errors.ts';
+import { responses } from '../responses.ts';
+
+export type RouteDependencies = {
+  /** For reads. */
+  database: Database;
+  /** For writes: they wait for each other, and the public API must not wait for a connection behind them. */
+  writes: Database;
+  /** For the addresses in events and in what is read. */
+  publicUrl: string;
+};
+
+export const config = { scope: 'platform' } as const;
+export const security = [{ bearer: [] }, { apiKey: [] }];
+export const noQuery = Type.Object({}, { additionalProperties: false });
+
+export const orgParams = Type.Object({
+  slug: slug({ description: 'Its name in addresses.', examples: ['acme-corporation'] }),
+});
+export const allianceParams = Type.Object({
+  slug: slug({ description: 'Its name in addresses.', examples: ['northern-league'] }),
+});
+export const blueprintParams = Type.Object({
+  key: Type.String({
+    minLength: 1,
+    maxLength: 200,
+    description: 'The name that its source gives it.',
+    examples: ['granite'],
+  }),
+});
+
+const open: ErrorCode[] = ['validation_failed', 'internal_error'];
+const keyed: ErrorCode[] = [...open, 'unauthorized', 'forbidden', 'unavailable'];
+const withBody: ErrorCode[] = ['payload_too_large', 'unsupported_media_type'];
+
+/** The errors that an operation can give. */
+export const internalErrors = {
+  open,
+  keyed,
+  keyedResource: [...keyed, 'not_found'] as ErrorCode[],
+  keyedBody: [...keyed, ...withBody],
+  keyedResourceBody: [...keyed, ...withBody, 'not_found'] as ErrorCode[],
+};
+
+type Answer = { schema: TSchema; example: unknown };
+type Options = { conditional?: boolean; tagged?: boolean };
+
+/** The `response` of a route schema. A `conditional` read answers 304; a `tagged` answer has the tag of what is in it. */
+export function internalResponses(
+  status: 200 | 201 | 202,
+  description: string,
+  body: Answer,
+  errors: ErrorCode[],
+  options: Options = {},
+): ReturnType<typeof responses> {
+  return responses(status, description, body, errors, { ...options, counted: false });
+}

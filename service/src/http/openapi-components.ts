@@ -1,0 +1,171 @@
+/** What describes an API and is not of one route: how a key is sent, and the components that many operations share. */
+import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger';
+
+/** The two ways to send a key. */
+export const securitySchemes = {
+  bearer: {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'An API key: `Authorization: Bearer <API_KEY>`.',
+  },
+  apiKey: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'X-API-Key',
+    description: 'The same key in another header.',
+  },
+} as const;
+
+type Json = null | boolean | number | string | Json[] | JsonObject;
+type JsonObject = { [key: string]: Json };
+type Document = {
+  paths: Record<string, Record<string, Operation>>;
+  webhooks?: JsonObject;
+  components: JsonObject;
+};
+type BodySchema = { properties: Record<string, JsonObject>; required?: string[] };
+type RequestBody = {
+  required: boolean;
+  content: { 'application/json'?: { schema: BodySchema } };
+};
+type Operation = {
+  parameters?: JsonObject[];
+  requestBody?: RequestBody;
+  responses: Record<string, Response>;
+};
+type Response = { $ref: string } | { headers: JsonObject; content?: Record<string, JsonObject> };
+type Components = Record<'schemas' | 'responses' | 'headers', JsonObject>;
+
+/** Writes down once what many operations share, so that a generated client has one type for it. */
+export const withNamedComponents: NonNullable<FastifyDynamicSwaggerOptions['transformObject']> = (
+  documents,
+) => {
+  if (!('openapiObject' in documents))
+    throw new Error('openapi.json is made in the OpenAPI form only');
+  return nameComponents(documents.openapiObject);
+};
+
+function nameComponents(document: object): Document {
+  const { paths, webhooks: hooks, components, ...rest } = structuredClone(document) as Document;
+  const named: Components = { schemas: {}, responses: {}, headers: {} };
+  for (const [method, operation] of Object.values(paths).flatMap((methods) =>
+    Object.entries(methods),
+  )) {
+    operation.parameters = parametersOf(method, operation);
+    if (operation.requestBody) relaxBody(operation.requestBody);
+    for (const [status, response] of Object.entries(operation.responses))
+      operation.responses[status] = nameResponse(response, named);
+  }
+  return {
+    ...rest,
+    paths: hoist(paths, named.schemas) as Document['paths'],
+    ...(hooks ? { webhooks: hoist(hooks, named.schemas) as JsonObject } : {}),
+    components: {
+      ...components,
+      headers: sorted(named.headers),
+      responses: sorted(hoist(named.responses, named.schemas) as JsonObject),
+      schemas: sorted(named.schemas),
+    },
+  };
+}
+
+/** What has a default need not be sent; a body of which nothing has to be sent may be left out. */
+function relaxBody(body: RequestBody): void {
+  const json = body.content['application/json'];
+  if (!json) return;
+  const { properties, required = [], ...rest } = json.schema;
+  const needed = required.filter((name) => !('default' in (properties[name] ?? {})));
+  body.required = needed.length > 0 || 'minProperties' in rest;
+  json.schema = {
+    ...rest,
+    ...(needed.length > 0 ? { required: needed } : {}),
+    properties,
+  };
+}
+
+function conditional(name: string, description: string): JsonObject {
+  return { name, in: 'header', required: false, description, schema: { type: 'string' } };
+}
+
+const ifNoneMatch = conditional(
+  'If-None-Match',
+  'Tags of what you have, or `*`; where one of them is current, the answer is 304.',
+);
+const ifMatch = conditional(
+  'If-Match',
+  'Tags of what you have read, or `*`; where none of them is current, nothing is changed and the answer is 412.',
+);
+const ifNew = conditional(
+  'If-None-Match',
+  'With `*` only a new entry is made: where there is one, nothing is changed and the answer is 412.',
+);
+
+function parametersOf(
+  method: string,
+  { parameters = [], responses: answers }: Operation,
+): JsonObject[] {
+  return [
+    // A parameter that has a default need not be sent; the validator's view of it is after that.
+    ...parameters.map((parameter) =>
+      'default' in (parameter['schema'] as JsonObject)
+        ? { ...parameter, required: false }
+        : parameter,
+    ),
+    ...('304' in answers ? [ifNoneMatch] : []),
+    ...('412' in answers ? [ifMatch] : []),
+    ...('412' in answers && method === 'put' ? [ifNew] : []),
+  ];
+}
+
+/** Headers are components by their names; an error is one by the codes that it can have. */
+function nameResponse(response: Response, named: Components): Response {
+  if ('$ref' in response) return response;
+  for (const [name, value] of Object.entries(response.headers)) {
+    define(named.headers, name, value);
+    response.headers[name] = { $ref: `#/components/headers/${name}` };
+  }
+  const { examples } = response.content?.['application/json'] ?? {};
+  if (!examples) return response;
+  const name = Object.keys(examples).map(pascalCase).join('Or');
+  define(named.responses, name, response);
+  return { $ref: `#/components/responses/${name}` };
+}
+
+/** Subtrees that hold values, not schemas: a `title` in them is somebody's data. */
+const valueKeys = new Set(['example', 'examples', 'default', 'enum', 'const']);
+
+/** Moves every schema that has a `title` into `schemas`, once, and refers to it. */
+function hoist(node: Json, schemas: JsonObject): Json {
+  if (Array.isArray(node)) return node.map((item) => hoist(item, schemas));
+  if (node === null || typeof node !== 'object') return node;
+  const inner = Object.fromEntries(
+    Object.entries(node).map(([key, value]) => [
+      key,
+      valueKeys.has(key) ? value : hoist(value, schemas),
+    ]),
+  );
+  const { title } = node;
+  if (typeof title !== 'string' || node['type'] === undefined) return inner;
+  const { title: _, ...schema } = inner;
+  define(schemas, title, schema);
+  return { $ref: `#/components/schemas/${title}` };
+}
+
+function define(components: JsonObject, name: string, value: Json): void {
+  const known = components[name];
+  if (known !== undefined && JSON.stringify(known) !== JSON.stringify(value))
+    throw new Error(`two different components are called ${name}`);
+  components[name] = value;
+}
+
+function sorted(components: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(components).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** `org.created` and `not_found` as names of types. */
+export function pascalCase(name: string): string {
+  return name
+    .split(/[._]/)
+    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+    .join('');
+}

@@ -1,0 +1,42 @@
+/** GET /openapi.json of an API, public or internal. The bytes are made once, when all routes are known. */
+import type { FastifyInstance } from 'fastify';
+import { Type } from 'typebox';
+import type { responses } from './responses.ts';
+import { toEntry, type Entry } from './response-cache.ts';
+import { sendEntry } from './send-entry.ts';
+
+export function registerOpenApiRoute(
+  app: FastifyInstance,
+  options: { describes: string; answers: (body: Body) => ReturnType<typeof responses> },
+): void {
+  let entry: Entry | undefined;
+  app.get(
+    '/openapi.json',
+    {
+      config: { scope: null, duringMaintenance: true },
+      schema: {
+        operationId: 'getOpenApi',
+        tags: ['Description'],
+        summary: 'This description',
+        description: `${options.describes} in OpenAPI 3.1. Needs no key.`,
+        security: [],
+        querystring: Type.Object({}, { additionalProperties: false }),
+        response: options.answers({ schema: OpenApiDocument, example: { openapi: '3.1.0' } }),
+      },
+    },
+    async (request, reply) => {
+      entry ??= toEntry(0, app.swagger());
+      return sendEntry(request, reply, entry, 'public, max-age=300');
+    },
+  );
+}
+
+const OpenApiDocument = Type.Object(
+  { openapi: Type.String({ description: 'The version of OpenAPI.' }) },
+  {
+    title: 'OpenApiDocument',
+    description: 'A description of the API; not in the envelope.',
+    additionalProperties: true,
+  },
+);
+type Body = { schema: typeof OpenApiDocument; example: { openapi: string } };

@@ -1,0 +1,58 @@
+/** The internal API beside a test's service: on a socket of its own, every answer held against openapi.internal.json. */
+import { after } from 'node:test';
+import { createKeyCache } from '../../src/access/key-cache.ts';
+import { createPlatformKey } from '../../src/access/keys.ts';
+import { loadConfig } from '../../src/config.ts';
+import { openDatabase } from '../../src/database/database.ts';
+import { createInternalApp } from '../../src/http/internal-app.ts';
+import { createLogger } from '../../src/log.ts';
+import { createReadinessCheck } from '../../src/system/readiness.ts';
+import { testActor } from './actor.ts';
+import { checkInternalAnswer } from './openapi-check.ts';
+import { send, testPublicUrl, type Answer, type CallOptions, type TestService } from './service.ts';
+
+export type TestInternalApi = {
+  url: string;
+  /** Of the platform. */
+  key: string;
+  keyId: string;
+  /** `path` is below `/internal/v1`. Sends `key` unless told otherwise. */
+  call(path: string, options?: CallOptions): Promise<Answer>;
+};
+
+export async function startInternalApi(
+  service: Pick<TestService, 'database' | 'connection' | 'revisions' | 'metrics'>,
+): Promise<TestInternalApi> {
+  const { database, revisions, metrics } = service;
+  const keyCache = createKeyCache(database, revisions);
+  const writes = openDatabase(service.connection, { applicationName: 'test', poolSize: 4 });
+  const app = createInternalApp({
+    metrics,
+    readiness: createReadinessCheck(database),
+    log: createLogger('silent'),
+    api: {
+      ...loadConfig({}),
+      database,
+      writes,
+      keyCache,
+      publicUrl: testPublicUrl,
+      internalUrl: 'http://internal.test',
+      version: '0.0.0-test',
+    },
+  });
+  const url = await app.listen({ host: '127.0.0.1', port: 0 });
+  const { id: keyId, key } = await database
+    .transaction()
+    .execute((tx) => createPlatformKey(tx, testActor, { name: 'Platform', expiresAt: null }));
+  after(async () => {
+    await app.close();
+    await Promise.all([keyCache.stop(), writes.destroy()]);
+  });
+  return {
+    url,
+    key,
+    keyId,
+    call: (path, options = {}) =>
+      send(`${url}/internal/v1`, path, { key, ...options }, checkInternalAnswer),
+  };
+}

@@ -1,0 +1,130 @@
+/** What every description of ours must be: what the routes say, free of faults, described to the last field. */
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { basename } from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import ajvFormats from 'ajv-formats';
+import type { OpenApiDocument } from './openapi-check.ts';
+import { openApiFile } from './openapi-file.ts';
+
+const run = promisify(execFile);
+const root = fileURLToPath(new URL('.', openApiFile));
+const program = (name: string) => fileURLToPath(new URL(`node_modules/.bin/${name}`, openApiFile));
+
+type Rules = {
+  file: URL;
+  document: OpenApiDocument;
+  /** As the routes have it now. */
+  describe: () => Promise<string>;
+  /** Paths that need no key. */
+  open: string[];
+  /** The statuses that every operation, and every one with a key, must know. */
+  statuses: { all: string[]; keyed: string[] };
+};
+
+export function testDescription({ file, document, describe, open, statuses }: Rules): void {
+  const name = basename(file.pathname);
+  const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
+  );
+
+  test(`the committed ${name} is what the routes say (npm run openapi writes it)`, async () => {
+    assert.equal(await describe(), await readFile(file, 'utf8'));
+  });
+
+  test('it passes spectral with spectral:oas, hints included', async () => {
+    const { stdout } = await run(program('spectral'), ['lint', '--fail-severity=hint', name], {
+      cwd: root,
+    });
+    assert.match(stdout, /No results/);
+  });
+
+  test('it passes redocly with the recommended rules, without a warning', async () => {
+    const { stdout, stderr } = await run(
+      program('redocly'),
+      ['lint', '--format=json', name],
+      // No look for a newer version, no report of use: nothing leaves this machine.
+      {
+        cwd: root,
+        env: { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' },
+      },
+    );
+    assert.deepEqual(JSON.parse(stdout).totals, { errors: 0, warnings: 0, ignored: 0 }, stderr);
+  });
+
+  test('every operation says who may call it, how it fails, and what an answer looks like', () => {
+    for (const { path, method, operation } of operations) {
+      const what = `${method} ${path}`;
+      const keyless = open.includes(path);
+      assert.deepEqual(operation.security, keyless ? [] : [{ bearer: [] }, { apiKey: [] }], what);
+      const expected = [...statuses.all, ...(keyless ? [] : statuses.keyed)];
+      for (const status of expected) assert.ok(operation.responses[status], `${what} ${status}`);
+      for (const [status, answer] of Object.entries(operation.responses)) {
+        if (status === '304') continue;
+        const { content } = resolve(document, answer);
+        const media = content?.['application/json'];
+        assert.ok(media?.example ?? media?.examples, `${what} ${status} has an example`);
+      }
+    }
+  });
+
+  test('every example fits its schema', () => {
+    const ajv = new Ajv2020({ strict: false });
+    ajvFormats.default(ajv);
+    ajv.addSchema(document, name);
+    let examples = 0;
+    visit(document, (node) => {
+      if (!node.schema) return;
+      // A reference inside the document, seen from a schema that stands alone.
+      const schema = JSON.parse(
+        JSON.stringify(node.schema).replaceAll('"#/', `"${name}#/`),
+      ) as object;
+      for (const example of examplesOf(node)) {
+        examples += 1;
+        assert.ok(ajv.validate(schema, example), `${ajv.errorsText()}: ${JSON.stringify(example)}`);
+      }
+    });
+    assert.ok(examples > operations.length);
+  });
+
+  test('every field, parameter and header is described', () => {
+    for (const [title, schema] of Object.entries(document.components.schemas)) {
+      assert.ok(schema['description'] ?? /(List|Response)$/.test(title), title);
+      for (const [field, described] of Object.entries(
+        (schema['properties'] ?? {}) as Record<string, { description?: string; anyOf?: unknown }>,
+      )) {
+        const refers = JSON.stringify(described).includes('"$ref"');
+        assert.ok(described.description ?? refers, `${title}.${field}`);
+      }
+    }
+    for (const { path, operation } of operations)
+      for (const parameter of operation.parameters)
+        assert.ok(parameter.description, `${path} ${parameter.name}`);
+  });
+}
+
+type Answer = { content?: Record<string, { example?: unknown; examples?: unknown }> };
+
+function resolve(document: OpenApiDocument, answer: object): Answer {
+  if (!('$ref' in answer)) return answer;
+  return document.components.responses[String(answer.$ref).split('/').at(-1) ?? ''] as Answer;
+}
+
+type Node = { schema?: object; example?: unknown; examples?: Record<string, { value: unknown }> };
+
+function visit(node: unknown, see: (node: Node) => void): void {
+  if (typeof node !== 'object' || node === null) return;
+  see(node);
+  for (const child of Object.values(node)) visit(child, see);
+}
+
+function examplesOf({ example, examples }: Node): unknown[] {
+  return [
+    ...(example === undefined ? [] : [example]),
+    ...Object.values(examples ?? {}).map(({ value }) => value),
+  ];
+}
