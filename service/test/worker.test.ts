@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { pino } from 'pino';
 import { loadConfig } from '../src/config.ts';
 import { publishEvent } from '../src/directory/publish-event.ts';
+import { takePublished } from '../src/directory/take-published.ts';
 import { createMetrics } from '../src/metrics.ts';
 import { createSender } from '../src/webhooks/attempt.ts';
 import { systemClock } from '../src/webhooks/clock.ts';
@@ -51,6 +52,7 @@ function startWorker(
     serviceName: 'Service',
     version: '0',
     retentionDays: 30,
+    takePublished: (database) => takePublished(database, testPublicUrl),
     log: pino({ level: 'info' }, output),
   });
   const logged = async (found: (lines: Line[]) => boolean) => {

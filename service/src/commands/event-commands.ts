@@ -2,7 +2,8 @@ import { Option, type Command } from 'commander';
 import { publishEvent } from '../directory/publish-event.ts';
 import { invalid } from '../errors.ts';
 import { catalogue, subscribableEvents } from '../events/catalogue.ts';
-import { listEvents, type ListedEvent } from '../events/list-events.ts';
+import { listEvents, type EventFilter, type ListedEvent } from '../events/list-events.ts';
+import { listRejected, type RejectedEvent } from '../events/published-events.ts';
 import { disableMaintenance, enableMaintenance } from '../system/maintenance.ts';
 import { readTime } from './access-commands.ts';
 import { cliActor } from './cli-actor.ts';
@@ -13,7 +14,13 @@ import { print, table, withDatabase } from './with-database.ts';
 export const sinceHours = 24;
 export const listedMax = 1_000;
 
-type ListFlags = { event?: string; since?: string; limit: number; json?: boolean };
+type ListFlags = {
+  event?: string;
+  since?: string;
+  limit: number;
+  rejected?: boolean;
+  json?: boolean;
+};
 type PublishFlags = { org?: string; alliance?: string; data?: string; json?: boolean };
 
 export function addEventCommands(program: Command): void {
@@ -61,7 +68,8 @@ Examples:
       `only from then on, such as 2027-01-31T12:00:00Z (default: ${sinceHours} hours ago)`,
     )
     .option('--limit <count>', `how many at most, 1 to ${listedMax}`, wholeNumber(1, listedMax), 20)
-    .option('--json', 'print JSON, with the data of each event')
+    .option('--rejected', 'instead, what was published by SQL and does not fit, with the reason')
+    .option('--json', 'print JSON, with the data of each event that was recorded')
     .addHelpText(
       'after',
       `
@@ -69,18 +77,12 @@ STATE is waiting until the worker has made the deliveries of an event, then dist
 
 Examples:
   orgdir events list --limit 5
-  orgdir events list --event application.created --since 2027-01-31 --json`,
+  orgdir events list --event application.created --since 2027-01-31 --json
+  orgdir events list --rejected`,
     )
-    .action(async (flags: ListFlags) => {
-      const since = readSince(flags.since);
-      const found = await withDatabase(({ database }) =>
-        listEvents(database, { event: flags.event ?? null, since, limit: flags.limit }),
-      );
-      if (flags.json) console.log(`[${found.map(toJson).join(',')}]`);
-      else
-        console.log(
-          table(['ID', 'EVENT', 'ABOUT', 'STATE', 'RECORDED'], found.map(toRow)).join('\n'),
-        );
+    .action(async ({ event, since, limit, rejected, json }: ListFlags) => {
+      const filter = { event: event ?? null, since: readSince(since), limit };
+      return rejected ? showRejected(filter, json) : showEvents(filter, json);
     });
 
   const maintenance = program
@@ -114,6 +116,25 @@ Examples:
       );
       print(json, { changed }, [changed ? 'Maintenance is off.' : 'Maintenance was off.']);
     });
+}
+
+async function showEvents(filter: EventFilter, json: boolean | undefined): Promise<void> {
+  const found = await withDatabase(({ database }) => listEvents(database, filter));
+  if (json) return console.log(`[${found.map(toJson).join(',')}]`);
+  console.log(table(['ID', 'EVENT', 'ABOUT', 'STATE', 'RECORDED'], found.map(toRow)).join('\n'));
+}
+
+async function showRejected(filter: EventFilter, json: boolean | undefined): Promise<void> {
+  const found = await withDatabase(({ database }) => listRejected(database, filter));
+  print(
+    json,
+    found,
+    table(['ID', 'EVENT', 'ABOUT', 'REJECTED', 'REASON'], found.map(toRejectedRow)),
+  );
+}
+
+function toRejectedRow({ id, event, org, alliance, rejectedAt, reason }: RejectedEvent): string[] {
+  return [id, event, org ?? alliance ?? '-', rejectedAt.toISOString(), reason];
 }
 
 /** The data as it was recorded: reading and writing it again would change large numbers. */

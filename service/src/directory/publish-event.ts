@@ -1,6 +1,4 @@
 /** Publishes an event by hand or for the platform: finds the subject, adds its ids and names, records it. */
-import type { TSchema } from 'typebox';
-import { createValidator } from '../contract/validate.ts';
 import type { Transaction } from '../database/database.ts';
 import { invalid, ServiceError } from '../errors.ts';
 import {
@@ -9,6 +7,7 @@ import {
   subscribableEvents,
   type EventName,
 } from '../events/catalogue.ts';
+import { checkInner } from '../events/check-inner.ts';
 import { recordEvent, type NewEvent } from '../events/record-event.ts';
 import { findAlliance, publicAlliances } from './alliances.ts';
 import { findOrg, publicOrgs } from './orgs.ts';
@@ -21,10 +20,20 @@ export type Publication = {
   /** Of a bound event, the inner object. Nobody supplies the data of a global one. */
   data: unknown;
   publicUrl: string;
+  /** Where the event's id is known before; a UUIDv7 of now. */
+  id?: string;
 };
 
 /** Returns the event's id. Throws `validation_failed`, `not_found`, and `conflict` for what is not public. */
 export async function publishEvent(tx: Transaction, publication: Publication): Promise<string> {
+  const { id } = publication;
+  return recordEvent(tx, {
+    ...(await render(tx, publication)),
+    ...(id === undefined ? {} : { id }),
+  });
+}
+
+async function render(tx: Transaction, publication: Publication): Promise<NewEvent> {
   const name = requireName(publication.name);
   if (name === 'org.created') return announceOrg(tx, publication);
   if (name === 'alliance.created') return announceAlliance(tx, publication);
@@ -35,7 +44,7 @@ export async function publishEvent(tx: Transaction, publication: Publication): P
       message: `${name} comes only from what it tells of, and cannot be published`,
     });
   }
-  return recordEvent(tx, await bound(tx, name, inner, publication));
+  return bound(tx, name, inner, publication);
 }
 
 function requireName(name: string): EventName {
@@ -49,26 +58,26 @@ function requireName(name: string): EventName {
 async function announceOrg(
   tx: Transaction,
   { name, org, alliance, data, publicUrl }: Publication,
-): Promise<string> {
+): Promise<NewEvent> {
   refuse(data !== null, 'data', `of ${name} is made by the service`);
   refuse(alliance !== null, 'alliance', `does not go with ${name}`);
   const found = await requireOrg(tx, org);
   const [organisation] = await publicOrgs(tx, [found.id], publicUrl);
   if (!organisation)
     throw new ServiceError('conflict', `${found.slug} is not listed, so it is not announced.`);
-  return recordEvent(tx, { name: 'org.created', data: organisation, orgId: organisation.id });
+  return { name: 'org.created', data: organisation, orgId: organisation.id };
 }
 
 async function announceAlliance(
   tx: Transaction,
   { name, org, alliance, data, publicUrl }: Publication,
-): Promise<string> {
+): Promise<NewEvent> {
   refuse(data !== null, 'data', `of ${name} is made by the service`);
   refuse(org !== null, 'org', `does not go with ${name}`);
   const { id } = await requireAlliance(tx, alliance);
   const [found] = await publicAlliances(tx, [id], publicUrl);
   if (!found) throw new ServiceError('not_found', `There is no alliance ${alliance}.`);
-  return recordEvent(tx, { name: 'alliance.created', data: found, allianceId: id });
+  return { name: 'alliance.created', data: found, allianceId: id };
 }
 
 async function bound(
@@ -77,7 +86,7 @@ async function bound(
   inner: string,
   publication: Publication,
 ): Promise<NewEvent> {
-  const { audience, data: schema } = catalogue[name];
+  const { audience } = catalogue[name];
   const isOrg = audience === 'organization';
   refuse(
     (isOrg ? publication.alliance : publication.org) !== null,
@@ -92,18 +101,15 @@ async function bound(
     ? await requireOrg(tx, publication.org)
     : await requireAlliance(tx, publication.alliance);
   const subject = { id, slug, name: title };
-  const supplied = requireInner(schema, inner, publication.data);
+  const supplied = requireInner(name, publication.data);
   const data = isOrg
     ? { organizationId: id, organization: subject, [inner]: supplied }
     : { allianceId: id, alliance: subject, [inner]: supplied };
   return { name, data, orgId: isOrg ? id : null, allianceId: isOrg ? null : id };
 }
 
-function requireInner(schema: TSchema, inner: string, data: unknown): unknown {
-  const { properties } = schema as unknown as { properties: Record<string, TSchema> };
-  const innerSchema = properties[inner];
-  if (!innerSchema) throw new Error(`the catalogue has no ${inner}`);
-  const result = createValidator(innerSchema)(data, 'data');
+function requireInner(name: EventName, data: unknown): unknown {
+  const result = checkInner(name, data);
   if (!result.ok) throw invalid(...result.issues);
   return result.value;
 }

@@ -15,6 +15,8 @@ type EventSubject = { orgId?: string | null; allianceId?: string | null };
 export type NewEvent<Name extends EventName = EventName> = {
   name: Name;
   data: Static<(typeof catalogue)[Name]['data']>;
+  /** Where it is known before; a UUIDv7 of now. */
+  id?: string;
 } & EventSubject;
 
 const validators = new Map<EventName, Validator<unknown>>();
@@ -34,7 +36,7 @@ export async function recordEvents(tx: Transaction, events: NewEvent[]): Promise
     const { audience } = catalogue[event.name];
     // As text inside JSON: the bytes of `data` are made once, here, and never parsed again.
     return {
-      id: uuidv7(),
+      id: event.id ?? uuidv7(),
       name: event.name,
       audience,
       org_id: event.orgId ?? null,

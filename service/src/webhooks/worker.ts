@@ -1,6 +1,7 @@
 /**
- * The loops: fan out what was committed, claim what is due, attempt, record in batches, look after leases and
- * partitions. They are woken by notifications and by timers; what must not be lost is in the database, never only here.
+ * The loops: take in what was published by SQL, fan out what was committed, claim what is due, attempt, record in
+ * batches, look after leases and partitions. They are woken by notifications and by timers; what must not be lost is in
+ * the database, never only here.
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import {
@@ -10,6 +11,8 @@ import {
   type Database,
 } from '../database/database.ts';
 import { createListener } from '../database/listener.ts';
+import { dropExpiredKeys } from '../events/idempotency-keys.ts';
+import { dropOldRejected, publishedChannel, type Rejection } from '../events/published-events.ts';
 import { eventsChannel } from '../events/record-event.ts';
 import {
   createDispatcher,
@@ -27,6 +30,8 @@ import { turnPartitions } from './turn-partitions.ts';
 export type WorkerDependencies = Omit<DispatcherDependencies, 'database'> & {
   connection: ConnectionSettings;
   retentionDays: number;
+  /** Makes events of what was published by SQL, a batch at a time. */
+  takePublished(database: Database): Promise<{ accepted: number; rejected: Rejection[] }>;
 };
 export type Worker = { start(): void; stop(): Promise<void> };
 
@@ -34,7 +39,7 @@ const poolEndsWithinMs = 500;
 const leaseCheckMs = 1_000;
 const partitionCheckMs = 3_600_000;
 /** One for each loop and the recorder: none waits for another's. */
-const poolSize = 5;
+const poolSize = 6;
 /**
  * The queue's statements are of one shape whatever the tables hold, and each has its index. Planned once a connection,
  * and never to read a table whole or to sort what an index has in order: a plan that was made while the queue was
@@ -69,6 +74,16 @@ export function createWorker(dependencies: WorkerDependencies): Worker {
       return 0;
     },
   });
+  const intakeLoop = createLoop({
+    name: 'intake',
+    log,
+    async turn() {
+      const { accepted, rejected } = await dependencies.takePublished(opened());
+      for (const { id, name } of rejected) log.warn({ event: name, eventId: id }, 'event.rejected');
+      if (accepted > 0) fanOutLoop.wake();
+      return accepted + rejected.length === 0 ? pollMs : 0;
+    },
+  });
   const claimLoop = createLoop({
     name: 'claim',
     log,
@@ -100,11 +115,15 @@ export function createWorker(dependencies: WorkerDependencies): Worker {
       const dropped = await turnPartitions(opened(), retentionDays);
       if (dropped.length > 0) log.info({ partitions: dropped }, 'partitions.dropped');
       await dropOldOperationalEvents(opened(), retentionDays);
+      await dropOldRejected(opened(), retentionDays);
+      await dropExpiredKeys(opened());
       return partitionCheckMs;
     },
   });
-  const loops = [fanOutLoop, claimLoop, leaseLoop, partitionLoop];
-  const listener = createListener(connection, [eventsChannel], () => {
+  const loops = [intakeLoop, fanOutLoop, claimLoop, leaseLoop, partitionLoop];
+  const listener = createListener(connection, [eventsChannel, publishedChannel], (channel) => {
+    if (channel !== eventsChannel) intakeLoop.wake();
+    if (channel === publishedChannel) return;
     fanOutLoop.wake();
     claimLoop.wake();
   });

@@ -9,6 +9,7 @@ import { createKey, scopes as allScopes } from '../../src/access/keys.ts';
 import { addManager, type Subject } from '../../src/access/managers.ts';
 import { loadConfig, type Config } from '../../src/config.ts';
 import { createRevisions, type Revisions } from '../../src/database/revisions.ts';
+import { takePublished } from '../../src/directory/take-published.ts';
 import { createApp } from '../../src/http/app.ts';
 import { createResponseCache } from '../../src/http/response-cache.ts';
 import { createLogger, type Logger } from '../../src/log.ts';
@@ -100,7 +101,12 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     leaseMs: leaseMs(config.webhooks),
     deactivateAfter: config.webhooks.deactivateAfter,
   });
-  const worker = createWorker({ ...delivery, connection, retentionDays: config.retentionDays });
+  const worker = createWorker({
+    ...delivery,
+    connection,
+    retentionDays: config.retentionDays,
+    takePublished: (on) => takePublished(on, config.publicUrl),
+  });
   await revisions.start();
   await health.start();
   const url = await app.listen({ host: '127.0.0.1', port: 0 });

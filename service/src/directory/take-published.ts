@@ -1,0 +1,120 @@
+/**
+ * Takes in what the platform published by SQL: adds ids and names, holds it against the catalogue, makes it an event.
+ * What does not fit is rejected with its reason and holds up nothing. It sends nothing. Next: `webhooks/fan-out.ts`.
+ */
+import { sql, type Database, type Transaction } from '../database/database.ts';
+import type { Issue } from '../errors.ts';
+import { catalogue } from '../events/catalogue.ts';
+import { checkInner } from '../events/check-inner.ts';
+import { findRepeatedName } from '../events/find-repeated-name.ts';
+import {
+  acceptPublished,
+  claimPublished,
+  hasPublished,
+  rejectPublished,
+  type AcceptedEvent,
+  type PublishedEvent,
+  type Rejection,
+} from '../events/published-events.ts';
+import { publicAlliances } from './alliances.ts';
+import { publicOrgs } from './orgs.ts';
+
+export type Taken = { accepted: number; rejected: Rejection[] };
+
+type Subject = { id: string; slug: string; name: string };
+type Found = {
+  /** What bound events are about, by id: unlisted organisations too. */
+  subjects: Map<string, Subject>;
+  /** What is announced to everybody, by id: what the public may see of it. */
+  announced: Map<string, object>;
+};
+type Outcome = { accepted: AcceptedEvent } | { reason: string };
+
+/** Takes in the oldest that wait, at most a batch. */
+export async function takePublished(database: Database, publicUrl: string): Promise<Taken> {
+  if (!(await hasPublished(database))) return { accepted: 0, rejected: [] };
+  return database.transaction().execute(async (tx) => {
+    const published = await claimPublished(tx);
+    const found = await readSubjects(tx, published, publicUrl);
+    const accepted: AcceptedEvent[] = [];
+    const rejected: Rejection[] = [];
+    for (const event of published) {
+      const outcome = render(event, found);
+      if ('accepted' in outcome) accepted.push(outcome.accepted);
+      else rejected.push({ id: event.id, name: event.name, reason: outcome.reason });
+    }
+    await acceptPublished(tx, accepted);
+    await rejectPublished(tx, rejected);
+    return { accepted: accepted.length, rejected };
+  });
+}
+
+async function readSubjects(
+  tx: Transaction,
+  published: PublishedEvent[],
+  publicUrl: string,
+): Promise<Found> {
+  if (published.length === 0) return { subjects: new Map(), announced: new Map() };
+  const ids = published.map(({ orgId, allianceId }) => orgId ?? allianceId ?? '');
+  const idsOf = (name: string) =>
+    published.flatMap((event, index) => (event.name === name ? [ids[index] ?? ''] : []));
+  const { rows } = await sql<Subject>`
+    select id, slug, name from orgs where id = any(${ids}::uuid[])
+    union all select id, slug, name from alliances where id = any(${ids}::uuid[])
+  `.execute(tx);
+  const announced = [
+    ...(await publicOrgs(tx, idsOf('org.created'), publicUrl)),
+    ...(await publicAlliances(tx, idsOf('alliance.created'), publicUrl)),
+  ];
+  return { subjects: byId(rows), announced: byId(announced) };
+}
+
+function byId<T extends { id: string }>(entries: T[]): Map<string, T> {
+  return new Map(entries.map((entry) => [entry.id, entry]));
+}
+
+function render(event: PublishedEvent, found: Found): Outcome {
+  return catalogue[event.name].inner === null ? announce(event, found) : enclose(event, found);
+}
+
+function announce({ id, orgId, allianceId }: PublishedEvent, { announced }: Found): Outcome {
+  const subject = announced.get(orgId ?? allianceId ?? '');
+  if (!subject) return { reason: 'what it announces is gone, or no longer listed' };
+  return { accepted: { id, audience: 'global', data: JSON.stringify(subject) } };
+}
+
+/** The ids and names around what was given, which stays as it is, byte for byte. */
+function enclose(event: PublishedEvent, { subjects }: Found): Outcome {
+  const { id, name, orgId, allianceId, data } = event;
+  const { audience, inner } = catalogue[name];
+  const subject = subjects.get(orgId ?? allianceId ?? '');
+  if (!subject) return { reason: `the ${audience} that it is about is gone` };
+  const issues = checkText(event);
+  if (issues.length > 0) {
+    return { reason: issues.map(({ path, message }) => `${path} ${message}`).join('; ') };
+  }
+  const idName = orgId === null ? 'allianceId' : 'organizationId';
+  const around = JSON.stringify({ [idName]: subject.id, [audience]: subject }).slice(0, -1);
+  return { accepted: { id, audience, data: `${around},${JSON.stringify(inner)}:${data}}` } };
+}
+
+function checkText({ name, data }: PublishedEvent): Issue[] {
+  const text = data ?? 'null';
+  const parsed = parse(text);
+  if (parsed === undefined) return [{ path: 'data', message: 'must be JSON' }];
+  const result = checkInner(name, parsed);
+  if (!result.ok) return result.issues;
+  const repeated = findRepeatedName(text);
+  return repeated === null
+    ? []
+    : [{ path: 'data', message: `names ${JSON.stringify(repeated)} twice in one object` }];
+}
+
+/** PostgreSQL has read it before; one that reads JSON otherwise than we do must not hold up the rest. */
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}
