@@ -20,12 +20,13 @@ const { database, connection } = await openTestDatabase();
 function importText(
   kind: ImportKind,
   content: string | Buffer,
-  options: Partial<ImportOptions> & { csv?: boolean } = {},
+  options: Partial<ImportOptions> & { csv?: boolean; pieceBytes?: number } = {},
 ) {
   // In pieces of seven bytes: lines, characters and quotes are cut anywhere.
+  const { pieceBytes = 7 } = options;
   const bytes = Buffer.from(content as string);
-  const pieces = Array.from({ length: Math.ceil(bytes.length / 7) }, (_, index) =>
-    bytes.subarray(index * 7, index * 7 + 7),
+  const pieces = Array.from({ length: Math.ceil(bytes.length / pieceBytes) }, (_, index) =>
+    bytes.subarray(index * pieceBytes, (index + 1) * pieceBytes),
   );
   const input = Readable.from(pieces);
   const lines = options.csv ? readCsv(input, importSchemas[kind]) : readNdjson(input);
@@ -126,12 +127,17 @@ test('bytes that are not UTF-8 and lines without end are bad lines', async () =>
   ]);
   const utf8 = await importText('orgs', invalid, { skipBad: true });
   assert.match(utf8.badLines[0]?.reason ?? '', /UTF-8/);
-  const long = await importText('orgs', `{"name":"${'x'.repeat(300 * 1024)}"}\n{"name":"after"}`, {
-    skipBad: true,
-  });
+  const long = await importText(
+    'orgs',
+    `{"name":"${'x'.repeat(1_100 * 1024)}"}\n{"name":"after"}`,
+    {
+      skipBad: true,
+      pieceBytes: 1_000,
+    },
+  );
   assert.deepEqual(
     [long.created, long.badLines[0]?.line, long.badLines[0]?.reason],
-    [1, 1, 'is longer than 256 KiB'],
+    [1, 1, 'is longer than 1024 KiB'],
   );
 });
 

@@ -1,7 +1,9 @@
 import { createReadStream } from 'node:fs';
 import { access, constants, stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import { progress } from '@clack/prompts';
 import { Argument, type Command } from 'commander';
+import { nameActor } from '../access/audit-log.ts';
 import { invalid } from '../errors.ts';
 import {
   BadLinesError,
@@ -12,20 +14,28 @@ import {
   type ImportResult,
 } from '../directory/import.ts';
 import { readCsv, readNdjson } from '../directory/import-source.ts';
+import { cliActor } from './cli-actor.ts';
+import { kindsInOrder } from './export-command.ts';
 import { withDatabase } from './with-database.ts';
 
 type ImportFlags = { skipBad?: boolean; emitEvents?: boolean; json?: boolean };
+type Source = { kind: ImportKind; file: string };
 
 export function addDirectoryCommands(program: Command): void {
   program
     .command('import')
     .description('Read organisations, alliances or blueprints from a file: all of it, or nothing.')
     .addArgument(
-      new Argument('<kind>', 'what the file holds').choices(['orgs', 'alliances', 'blueprints']),
+      new Argument('<kind>', 'what the file holds').choices([
+        'orgs',
+        'alliances',
+        'blueprints',
+        'all',
+      ]),
     )
     .argument(
       '<file>',
-      'NDJSON, or CSV (.csv) for orgs and alliances; - reads NDJSON from standard input',
+      'NDJSON, or CSV (.csv) for orgs and alliances; - reads NDJSON from standard input; of all: the folder that export all wrote',
     )
     .option('--skip-bad', 'go on without bad lines, instead of keeping nothing')
     .option(
@@ -37,49 +47,88 @@ export function addDirectoryCommands(program: Command): void {
       'after',
       `
 A line whose slug exists (for blueprints: whose key exists) replaces that entry's fields. A line without a slug
-makes a new entry, with a slug made from its name. Nothing is deleted.
+makes a new entry, with a slug made from its name. Nothing is deleted. Managers change only where a line has them.
 
 Examples:
   orgdir import alliances demo/alliances.ndjson
   orgdir import orgs organisations.csv --skip-bad
+  orgdir import all backup-2027-01-31
   gunzip -c blueprints.ndjson.gz | orgdir import blueprints -`,
     )
-    .action((kind: ImportKind, file: string, flags: ImportFlags) => importFile(kind, file, flags));
+    .action((kind: ImportKind | 'all', file: string, flags: ImportFlags) =>
+      kind === 'all' ? importFolder(file, flags) : importFile({ kind, file }, flags),
+    );
 }
 
-async function importFile(kind: ImportKind, file: string, flags: ImportFlags): Promise<void> {
-  const isCsv = file.toLowerCase().endsWith('.csv');
-  if (isCsv && kind === 'blueprints')
-    throw invalid({ path: 'file', message: 'of blueprints must be NDJSON; CSV has no lists' });
-  const sizeBytes = file === '-' ? null : await fileSize(file);
-  const bar = createBar(sizeBytes);
-  const input = bar.watch(file === '-' ? process.stdin : createReadStream(file));
-  const lines = isCsv ? readCsv(input, importSchemas[kind]) : readNdjson(input);
-  try {
-    const result = await withDatabase(async ({ database }, { publicUrl }) => {
-      const done = await database.transaction().execute((tx) =>
-        importLines(tx, lines, {
-          kind,
-          skipBad: flags.skipBad ?? false,
-          emitEvents: flags.emitEvents ?? false,
-          publicUrl,
-        }),
-      );
-      await tidyAfterImport(database, kind, done);
-      return done;
-    });
-    bar.stop();
-    finish(kind, result, flags, true);
-  } catch (error) {
-    bar.stop();
-    if (!(error instanceof BadLinesError)) throw error;
-    finish(kind, error.result, flags, false);
-    process.exitCode = 1;
+async function importFile(source: Source, flags: ImportFlags): Promise<void> {
+  const { kept, results } = await importSources([source], flags);
+  for (const { kind, result } of results) {
+    if (flags.json) console.log(JSON.stringify({ kept, ...result }));
+    else tell(kind, result, kept, 'line');
   }
+}
+
+/** What `export all` wrote, as one import. */
+async function importFolder(folder: string, flags: ImportFlags): Promise<void> {
+  const sources = kindsInOrder.map((kind) => ({ kind, file: join(folder, `${kind}.ndjson`) }));
+  const { kept, results } = await importSources(sources, flags);
+  const byKind = Object.fromEntries(results.map(({ kind, result }) => [kind, result]));
+  if (flags.json) console.log(JSON.stringify({ kept, ...byKind }));
+  else for (const { kind, result } of results) tell(kind, result, kept, `${kind}.ndjson, line`);
+}
+
+type Imported = { kept: boolean; results: { kind: ImportKind; result: ImportResult }[] };
+
+/** Several files as one transaction. The first with bad lines ends it, and sets the exit code. */
+async function importSources(sources: Source[], flags: ImportFlags): Promise<Imported> {
+  for (const { kind, file } of sources) {
+    if (kind === 'blueprints' && isCsv(file))
+      throw invalid({ path: 'file', message: 'of blueprints must be NDJSON; CSV has no lists' });
+  }
+  const sizes = await Promise.all(sources.map(({ file }) => fileSize(file)));
+  const bar = createBar(sumOf(sizes));
+  const results: Imported['results'] = [];
+  try {
+    await withDatabase(async ({ database }, { publicUrl }) => {
+      await database.transaction().execute(async (tx) => {
+        await nameActor(tx, cliActor());
+        for (const { kind, file } of sources) {
+          const input = bar.watch(file === '-' ? process.stdin : createReadStream(file));
+          const lines = isCsv(file) ? readCsv(input, importSchemas[kind]) : readNdjson(input);
+          const options = {
+            kind,
+            skipBad: flags.skipBad ?? false,
+            emitEvents: flags.emitEvents ?? false,
+            publicUrl,
+          };
+          results.push({ kind, result: await importLines(tx, lines, options) });
+        }
+      });
+      for (const { kind, result } of results) await tidyAfterImport(database, kind, result);
+    });
+    return { kept: true, results };
+  } catch (error) {
+    if (!(error instanceof BadLinesError)) throw error;
+    process.exitCode = 1;
+    const { kind } = sources[results.length] as Source;
+    return { kept: false, results: [{ kind, result: error.result }] };
+  } finally {
+    bar.stop();
+  }
+}
+
+/** Null where one of them has no size. */
+function sumOf(sizes: (number | null)[]): number | null {
+  return sizes.reduce((sum, size) => (sum === null || size === null ? null : sum + size), 0);
+}
+
+function isCsv(file: string): boolean {
+  return file.toLowerCase().endsWith('.csv');
 }
 
 /** Null for what has no size, such as a pipe. */
 async function fileSize(file: string): Promise<number | null> {
+  if (file === '-') return null;
   const found = await access(file, constants.R_OK).then(
     () => stat(file),
     () => null,
@@ -89,20 +138,19 @@ async function fileSize(file: string): Promise<number | null> {
   throw invalid({ path: 'file', message: `${file} is not a file that can be read` });
 }
 
-function finish(
-  kind: ImportKind,
-  result: ImportResult,
-  { json }: ImportFlags,
-  kept: boolean,
-): void {
-  for (const { line, reason } of result.badLines) console.error(`line ${line}: ${reason}`);
+function tell(kind: ImportKind, result: ImportResult, kept: boolean, line: string): void {
+  for (const { line: number, reason } of result.badLines)
+    console.error(`${line} ${number}: ${reason}`);
   if (result.bad > result.badLines.length)
     console.error(`and ${result.bad - result.badLines.length} more bad lines`);
-  const summary = kept
-    ? `${result.created} ${kind} created, ${result.updated} updated${result.bad > 0 ? `, ${result.bad} bad lines left out` : ''}.`
-    : `Nothing was imported: ${result.bad} bad ${result.bad === 1 ? 'line' : 'lines'}. Mend the file, or go on without them with --skip-bad.`;
-  if (json) console.log(JSON.stringify({ kept, ...result }));
-  else (kept ? console.log : console.error)(summary);
+  if (kept)
+    console.log(
+      `${result.created} ${kind} created, ${result.updated} updated${result.bad > 0 ? `, ${result.bad} bad lines left out` : ''}.`,
+    );
+  else
+    console.error(
+      `Nothing was imported: ${result.bad} bad ${result.bad === 1 ? 'line' : 'lines'}. Mend the file, or go on without them with --skip-bad.`,
+    );
 }
 
 /** On a terminal, a bar on standard error that follows the bytes that were read. */

@@ -6,6 +6,7 @@ import { addAuditCommands } from './audit-commands.ts';
 import { addDeliveryCommands } from './delivery-commands.ts';
 import { addDirectoryCommands } from './directory-commands.ts';
 import { addEventCommands } from './event-commands.ts';
+import { addExportCommand } from './export-command.ts';
 import { reportError } from './report-error.ts';
 import { addServeCommand } from './serve-command.ts';
 import { addWebhookCommands } from './webhook-commands.ts';
@@ -42,6 +43,7 @@ export function createProgram(output: OutputConfiguration = {}): Command {
     .addHelpText('afterAll', endings);
   addServeCommand(program);
   addDirectoryCommands(program);
+  addExportCommand(program);
   addAccessCommands(program);
   addEventCommands(program);
   addAuditCommands(program);

@@ -5,11 +5,13 @@
 import type { TSchema } from 'typebox';
 import { createValidator, type Validator } from '../contract/validate.ts';
 import { sql, type Database, type Transaction } from '../database/database.ts';
+import { ServiceError } from '../errors.ts';
 import { recordEvents } from '../events/record-event.ts';
 import { allianceIds, publicAlliances, upsertAlliances } from './alliances.ts';
 import { blueprintKeys, blueprintSlugs, upsertBlueprints } from './blueprints.ts';
 import type { SourceLine } from './import-source.ts';
-import { AllianceInput, BlueprintInput, OrgInput } from './inputs.ts';
+import { toAddresses, writeManagers } from './import-managers.ts';
+import { AllianceLine, BlueprintLine, OrgLine } from './import-schemas.ts';
 import { publicOrgs, upsertOrgs } from './orgs.ts';
 import { isAllowedSlug, SlugAllotment } from './slug.ts';
 
@@ -34,9 +36,9 @@ export type ImportOptions = {
 };
 
 export const importSchemas: Record<ImportKind, TSchema> = {
-  orgs: OrgInput,
-  alliances: AllianceInput,
-  blueprints: BlueprintInput,
+  orgs: OrgLine,
+  alliances: AllianceLine,
+  blueprints: BlueprintLine,
 };
 
 const batchSize = 1_000;
@@ -86,7 +88,7 @@ export async function tidyAfterImport(
 }
 
 type Accepted = { line: number; input: Input };
-type Input = OrgInput & AllianceInput & BlueprintInput;
+type Input = OrgLine & AllianceLine & BlueprintLine;
 type Counted = { created: boolean }[];
 
 async function startRun(tx: Transaction, options: ImportOptions) {
@@ -122,6 +124,8 @@ async function startRun(tx: Transaction, options: ImportOptions) {
     const input = checked.value;
     if (input.slug !== null && !isAllowedSlug(input.slug))
       return refuse(line.number, `slug ${input.slug} is reserved`);
+    const fault = valueFault(input);
+    if (fault !== null) return refuse(line.number, fault);
     const { key, slug } = input;
     const keyLine = lineOfKey.get(key);
     if (keyLine !== undefined) return refuse(line.number, `key ${key} belongs to line ${keyLine}`);
@@ -145,6 +149,18 @@ async function startRun(tx: Transaction, options: ImportOptions) {
   }
 
   return { result, accept, write };
+}
+
+/** What no schema can say. */
+function valueFault({ active, retiredAt, managers }: Input): string | null {
+  if (active && retiredAt) return 'retiredAt goes only with active: false';
+  try {
+    toAddresses(managers ?? []);
+    return null;
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    return error.message.replace(':', '');
+  }
 }
 
 type Known = Input & { line: number; allianceId: string | null };
@@ -234,6 +250,7 @@ const writers: Record<
       tx,
       orgs.map((data) => ({ name: 'org.created', data, orgId: data.id })),
     );
+    await writeManagers(tx, 'orgs', inputs);
     return written;
   },
   async alliances(tx, inputs, { emitEvents, publicUrl }) {
@@ -244,6 +261,7 @@ const writers: Record<
       tx,
       alliances.map((data) => ({ name: 'alliance.created', data, allianceId: data.id })),
     );
+    await writeManagers(tx, 'alliances', inputs);
     return written;
   },
   blueprints: (tx, inputs) => upsertBlueprints(tx, inputs),

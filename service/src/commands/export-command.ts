@@ -1,0 +1,142 @@
+import { Argument, Option, type Command } from 'commander';
+import type { Transaction } from '../database/database.ts';
+import { csvColumns, csvLine } from '../directory/csv-line.ts';
+import { exportLines } from '../directory/export.ts';
+import { importSchemas, type ImportKind } from '../directory/import.ts';
+import { invalid } from '../errors.ts';
+import { print, withDatabase } from './with-database.ts';
+import {
+  ReaderGoneError,
+  writeToStandardOutput,
+  writeWholeFile,
+  writeWholeFolder,
+  type Write,
+} from './write-whole.ts';
+
+type Flags = { format: 'ndjson' | 'csv'; json?: boolean };
+type Counts = Partial<Record<ImportKind, number>>;
+
+/** In this order an import finds each alliance before the organisations that name it. */
+export const kindsInOrder: ImportKind[] = ['alliances', 'orgs', 'blueprints'];
+
+export function addExportCommand(program: Command): void {
+  program
+    .command('export')
+    .description(
+      'Write organisations, alliances or blueprints to a file that import reads. It holds private fields: addresses, notes, managers, unlisted organisations.',
+    )
+    .addArgument(
+      new Argument('<kind>', 'what to write').choices(['orgs', 'alliances', 'blueprints', 'all']),
+    )
+    .argument(
+      '[target]',
+      'a file, or - for standard output (default); of all: a new folder, required',
+    )
+    .addOption(
+      new Option('--format <format>', 'one JSON object a line, or, for orgs and alliances, CSV')
+        .choices(['ndjson', 'csv'])
+        .default('ndjson'),
+    )
+    .option(
+      '--json',
+      'print what was written as JSON; standard output as the target is NDJSON anyway',
+    )
+    .addHelpText(
+      'after',
+      `
+What is written is the directory at one moment, whatever changes meanwhile. A file is there only when it is whole, and
+only its owner may read it. Slugs and all fields are kept; ids, createdAt and updatedAt are not, nor are apps, keys,
+webhooks and events (docs/command-line.md).
+
+Examples:
+  orgdir export all backup-2027-01-31
+  orgdir export orgs organisations.csv --format csv
+  orgdir export blueprints | gzip > blueprints.ndjson.gz`,
+    )
+    .action((kind: ImportKind | 'all', target: string | undefined, flags: Flags) =>
+      kind === 'all' ? exportAll(target, flags) : exportKind(kind, target ?? '-', flags),
+    );
+}
+
+async function exportAll(folder: string | undefined, { format, json }: Flags): Promise<void> {
+  if (folder === undefined || folder === '-')
+    throw invalid({ path: 'target', message: 'must be a new folder: all is three files' });
+  if (format === 'csv') throw invalid({ path: '--format', message: noCsv });
+  const counts = await withSnapshot((tx) =>
+    writeWholeFolder(folder, async (writeInto) => {
+      const done: Counts = {};
+      for (const kind of kindsInOrder)
+        done[kind] = await writeInto(`${kind}.ndjson`, (write) =>
+          writeKind(tx, kind, 'ndjson', write),
+        );
+      return done;
+    }),
+  );
+  tell(counts, folder, json);
+}
+
+async function exportKind(kind: ImportKind, file: string, { format, json }: Flags): Promise<void> {
+  if (kind === 'blueprints' && format === 'csv')
+    throw invalid({ path: '--format', message: noCsv });
+  if (file === '-') return exportToStandardOutput(kind, format);
+  const count = await withSnapshot((tx) =>
+    writeWholeFile(file, (write) => writeKind(tx, kind, format, write)),
+  );
+  tell({ [kind]: count }, file, json);
+}
+
+const noCsv = 'csv cannot hold blueprints, which have lists';
+
+async function exportToStandardOutput(kind: ImportKind, format: Flags['format']): Promise<void> {
+  try {
+    await withSnapshot((tx) => writeKind(tx, kind, format, writeToStandardOutput));
+  } catch (error) {
+    if (!(error instanceof ReaderGoneError)) throw error;
+  }
+}
+
+/** Several statements that all see the same moment. */
+function withSnapshot<T>(act: (tx: Transaction) => Promise<T>): Promise<T> {
+  return withDatabase(({ database }) =>
+    database
+      .transaction()
+      .setIsolationLevel('repeatable read')
+      .setAccessMode('read only')
+      .execute(act),
+  );
+}
+
+async function writeKind(
+  tx: Transaction,
+  kind: ImportKind,
+  format: Flags['format'],
+  write: Write,
+): Promise<number> {
+  const columns = csvColumns(importSchemas[kind]);
+  const toText =
+    format === 'csv' ? (entry: object) => csvLine({ ...entry }, columns) : JSON.stringify;
+  const showProgress = createProgress(kind, write === writeToStandardOutput);
+  let count = 0;
+  if (format === 'csv') await write(`${columns.join(',')}\n`);
+  for await (const entries of exportLines(tx, kind)) {
+    await write(entries.map((entry) => `${toText(entry)}\n`).join(''));
+    count += entries.length;
+    showProgress(count);
+  }
+  showProgress(null);
+  return count;
+}
+
+/** On a terminal, a line on standard error that says how far it is; null clears it. Not among the lines themselves. */
+function createProgress(kind: ImportKind, toStandardOutput: boolean) {
+  if (!process.stderr.isTTY || (toStandardOutput && process.stdout.isTTY))
+    return (_count: number | null): void => {};
+  return (count: number | null): void => {
+    process.stderr.write(count === null ? '\r\u001B[K' : `\rExporting, ${count} ${kind}`);
+  };
+}
+
+function tell(counts: Counts, target: string, json: boolean | undefined): void {
+  const words = Object.entries(counts).map(([kind, count]) => `${count} ${kind}`);
+  print(json, { target, counts }, [`${words.join(', ')} written to ${target}.`]);
+}

@@ -1,0 +1,125 @@
+/**
+ * Writes a file, or a folder of files, that is there only when it is whole: made aside under another name and renamed
+ * when everything is on disk. Only its owner may read it.
+ */
+import { rmSync } from 'node:fs';
+import { mkdir, open, readdir, realpath, rename, rm, rmdir, stat } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
+import { invalid } from '../errors.ts';
+import { unfinishedName } from '../database/unfinished.ts';
+
+export type Write = (text: string) => Promise<void>;
+
+/** A device or a pipe is written to as it is: there is nothing to rename. */
+export async function writeWholeFile<T>(
+  file: string,
+  act: (write: Write) => Promise<T>,
+): Promise<T> {
+  const target = await explainPath(file, () => findTarget(file));
+  if (target.kind === 'stream') return writeFile(target.path, act);
+  return makeAside(target.path, file, async (unfinished) => {
+    const result = await writeFile(unfinished, act);
+    await rename(unfinished, target.path);
+    return result;
+  });
+}
+
+/** `act` writes each file of the folder. A folder that holds anything is left alone. */
+export async function writeWholeFolder<T>(
+  folder: string,
+  act: (
+    writeInto: <R>(name: string, act: (write: Write) => Promise<R>) => Promise<R>,
+  ) => Promise<T>,
+): Promise<T> {
+  const path = resolve(folder);
+  await explainPath(folder, () => requireEmpty(path, folder));
+  return makeAside(path, folder, async (unfinished) => {
+    await mkdir(unfinished, { mode: 0o700 });
+    const result = await act((name, write) => writeFile(join(unfinished, name), write));
+    // Renaming replaces an empty folder; on some systems only where it is gone.
+    await rmdir(path).catch(() => {});
+    await rename(unfinished, path);
+    return result;
+  });
+}
+
+/** Whoever read standard output has enough. */
+export class ReaderGoneError extends Error {
+  override readonly name = 'ReaderGoneError';
+}
+
+/** Resolves once the reader has taken it. Throws a `ReaderGoneError` where there is none any more. */
+export const writeToStandardOutput: Write = (text) =>
+  new Promise((done, fail) => {
+    process.stdout.write(text, (error) => {
+      if (!error) return done();
+      const gone = (error as NodeJS.ErrnoException).code === 'EPIPE';
+      fail(gone ? new ReaderGoneError('nobody reads any more') : error);
+    });
+  });
+
+async function makeAside<T>(
+  path: string,
+  shown: string,
+  act: (unfinished: string) => Promise<T>,
+): Promise<T> {
+  const unfinished = unfinishedName(path);
+  // A signal ends the process from within: what is half written goes with it.
+  const remove = () => rmSync(unfinished, { recursive: true, force: true });
+  process.once('exit', remove);
+  try {
+    return await explainPath(shown, () => act(unfinished));
+  } finally {
+    await rm(unfinished, { recursive: true, force: true });
+    process.off('exit', remove);
+  }
+}
+
+type Target = { kind: 'file' | 'stream'; path: string };
+
+async function findTarget(file: string): Promise<Target> {
+  const path = resolve(file);
+  const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return null;
+    throw error;
+  });
+  if (!found) return { kind: 'file', path: join(await realpath(dirname(path)), basename(path)) };
+  if (found.isDirectory()) throw invalid({ path: 'file', message: `${file} is a folder` });
+  return { kind: found.isFile() ? 'file' : 'stream', path: await realpath(path) };
+}
+
+async function requireEmpty(path: string, shown: string): Promise<void> {
+  const names = await readdir(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return [];
+    throw error;
+  });
+  if (names.length > 0)
+    throw invalid({
+      path: 'folder',
+      message: `${shown} is not empty; name one that does not exist yet`,
+    });
+}
+
+async function writeFile<T>(path: string, act: (write: Write) => Promise<T>): Promise<T> {
+  const handle = await open(path, 'w', 0o600);
+  try {
+    const result = await act(async (text) => {
+      await handle.appendFile(text);
+    });
+    if ((await handle.stat()).isFile()) await handle.sync();
+    return result;
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Faults of the file system are the operator's to mend, and worth one line. */
+async function explainPath<T>(path: string, act: () => Promise<T>): Promise<T> {
+  try {
+    return await act();
+  } catch (error) {
+    const { code, syscall } = error as NodeJS.ErrnoException;
+    if (code === undefined || syscall === undefined) throw error;
+    throw invalid({ path: 'file', message: `${path} cannot be written (${code})` });
+  }
+}

@@ -1,0 +1,351 @@
+/** What is exported and imported again is the same directory. */
+import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { sql, type Database } from '../src/database/database.ts';
+import { csvColumns, csvLine } from '../src/directory/csv-line.ts';
+import { exportLines } from '../src/directory/export.ts';
+import { importLines, importSchemas, type ImportKind } from '../src/directory/import.ts';
+import { readCsv, readNdjson } from '../src/directory/import-source.ts';
+import { openTestDatabase } from './support/database.ts';
+import { blueprint, put } from './support/directory.ts';
+import { testPublicUrl } from './support/service.ts';
+
+const [{ database: origin }, { database: copy }] = await Promise.all([
+  openTestDatabase(),
+  openTestDatabase(),
+]);
+const kinds: ImportKind[] = ['alliances', 'orgs', 'blueprints'];
+
+async function clear(database: Database): Promise<void> {
+  await sql`truncate orgs, alliances, blueprints, events cascade`.execute(database);
+  await sql`update list_totals set entries = 0`.execute(database);
+}
+
+function exportText(
+  database: Database,
+  kind: ImportKind,
+  format: 'ndjson' | 'csv' = 'ndjson',
+): Promise<string> {
+  return database.transaction().execute(async (tx) => {
+    const columns = csvColumns(importSchemas[kind]);
+    const lines = format === 'csv' ? [columns.join(',')] : [];
+    for await (const entries of exportLines(tx, kind))
+      for (const entry of entries)
+        lines.push(format === 'csv' ? csvLine({ ...entry }, columns) : JSON.stringify(entry));
+    return lines.map((line) => `${line}\n`).join('');
+  });
+}
+
+function importText(
+  database: Database,
+  kind: ImportKind,
+  text: string,
+  format: 'ndjson' | 'csv' = 'ndjson',
+) {
+  const input = Readable.from([Buffer.from(text)]);
+  const lines = format === 'csv' ? readCsv(input, importSchemas[kind]) : readNdjson(input);
+  return database
+    .transaction()
+    .execute((tx) =>
+      importLines(tx, lines, { kind, skipBad: false, emitEvents: false, publicUrl: testPublicUrl }),
+    );
+}
+
+const madeAnew = new Set(['id', 'alliance_id', 'created_at', 'updated_at', 'first_listed_at']);
+
+/** All that is stored, in the order in which it was added; without what an import makes anew. */
+async function contentOf(database: Database): Promise<Record<string, unknown[]>> {
+  const content: Record<string, unknown[]> = {};
+  for (const [table, query] of Object.entries({
+    orgs: sql`select o.*, a.slug as alliance, array(select email from org_managers where org_id = o.id order by 1) as managers
+      from orgs o left join alliances a on a.id = o.alliance_id order by o.created_at, o.id`,
+    alliances: sql`select a.*, array(select email from alliance_managers where alliance_id = a.id order by 1) as managers
+      from alliances a order by a.created_at, a.id`,
+    blueprints: sql`select * from blueprints order by created_at, id`,
+    totals: sql`select kind, sum(entries) as entries from list_totals group by kind order by kind`,
+  })) {
+    const { rows } = await query.execute(database);
+    content[table] = (rows as Record<string, unknown>[]).map((row) =>
+      Object.fromEntries(Object.entries(row).filter(([column]) => !madeAnew.has(column))),
+    );
+  }
+  return content;
+}
+
+/** With the times and ids that an update must not touch. */
+async function everythingOf(database: Database): Promise<unknown[]> {
+  const tables = [
+    'orgs',
+    'alliances',
+    'blueprints',
+    'org_managers',
+    'alliance_managers',
+    'bindings',
+  ];
+  const found = [];
+  for (const table of tables)
+    found.push(
+      (await sql`select * from ${sql.table(table)} t order by t::text`.execute(database)).rows,
+    );
+  return found;
+}
+
+const word = (maxLength: number) =>
+  fc
+    .string({ unit: 'grapheme', minLength: 1, maxLength: Math.min(maxLength, 30) })
+    .map((text) => Array.from(text.replaceAll('\0', '')).slice(0, maxLength).join(''))
+    .filter((text) => text !== '' && !text.includes('\uFFFD'));
+const name = word(200).filter((text) => /\S/.test(text));
+const maybe = <T>(of: fc.Arbitrary<T>) => fc.option(of, { nil: null });
+const web = fc.webUrl().filter((url) => url.length <= 2_000);
+const time = fc
+  .date({
+    min: new Date('0001-01-01T00:00:00Z'),
+    max: new Date('9999-12-31T23:59:59Z'),
+    noInvalidDate: true,
+  })
+  .map((date) => date.toISOString())
+  .filter((text) => /^\d{4}/.test(text));
+const slugOf = (prefix: string) => fc.nat(11).map((number) => `${prefix}-${number}`);
+const email = fc.nat(5).map((number) => `manager-${number}@example.org`);
+const amount = fc
+  .double({ min: 0, max: 1e12, noNaN: true })
+  .map((value) => (Object.is(value, -0) ? 0 : value));
+const links = fc.record({
+  website: maybe(web),
+  chat: maybe(web),
+  video: maybe(web),
+  social: maybe(web),
+});
+const common = {
+  name,
+  tag: maybe(word(20)),
+  description: maybe(word(5_000)),
+  logoUrl: maybe(web),
+  bannerUrl: maybe(web),
+  links,
+  recruiting: fc.boolean(),
+  foundedAt: maybe(time),
+  managers: fc.uniqueArray(email, { maxLength: 3 }),
+};
+const alliance = fc.record({
+  ...common,
+  slug: slugOf('alliance'),
+  status: fc.constantFrom('active', 'disbanded'),
+});
+const org = fc.record({
+  ...common,
+  slug: slugOf('org'),
+  primaryActivity: maybe(word(100)),
+  secondaryActivity: maybe(word(100)),
+  commitment: maybe(word(100)),
+  language: maybe(fc.constantFrom('de', 'PT-br', 'zh-Hant-TW')),
+  timezone: maybe(word(64)),
+  location: maybe(word(200)),
+  memberCount: fc.nat(),
+  alliance: maybe(slugOf('alliance')),
+  verified: fc.boolean(),
+  status: fc.constantFrom('active', 'closed'),
+  listed: fc.boolean(),
+  contactEmail: maybe(fc.constant('desk@example.org')),
+  chatServerId: maybe(word(100)),
+  notes: maybe(word(5_000)),
+});
+const aBlueprint = fc
+  .record({
+    slug: maybe(slugOf('blueprint')),
+    key: word(200),
+    name,
+    description: maybe(word(5_000)),
+    category: slugOf('category'),
+    output: fc.record({ item: word(200), name: word(200), quantity: amount }),
+    craftTimeSeconds: maybe(amount),
+    ingredients: fc.array(
+      fc.record({ item: word(200), name: word(200), quantity: amount, unit: maybe(word(40)) }),
+      { maxLength: 4 },
+    ),
+    sources: fc.array(fc.record({ kind: word(80), name: word(200) }), { maxLength: 3 }),
+    version: maybe(word(100)),
+    active: fc.boolean(),
+    retiredAt: maybe(time),
+  })
+  .map((fields) => Object.assign(fields, fields.active ? { retiredAt: null } : {}));
+
+const directory = fc
+  .record({
+    alliances: fc.uniqueArray(alliance, { selector: ({ slug }) => slug, maxLength: 6 }),
+    orgs: fc.uniqueArray(org, { selector: ({ slug }) => slug, maxLength: 8 }),
+    blueprints: fc.uniqueArray(aBlueprint, { selector: ({ key }) => key, maxLength: 8 }),
+  })
+  .map(({ alliances, orgs, blueprints }) => {
+    const known = new Set(alliances.map(({ slug }) => slug));
+    const slugs = new Set<string | null>();
+    return {
+      alliances,
+      orgs: orgs.map((each) => ({
+        ...each,
+        alliance: known.has(each.alliance ?? '') ? each.alliance : null,
+      })),
+      // Two may not ask for one slug.
+      blueprints: blueprints.map((each) => {
+        const taken = each.slug !== null && slugs.has(each.slug);
+        slugs.add(each.slug);
+        return taken ? { ...each, slug: null } : each;
+      }),
+    };
+  });
+
+test('any directory that is exported and imported elsewhere is the same but for ids and times of the import', async () => {
+  await fc.assert(
+    fc.asyncProperty(directory, async (generated) => {
+      await clear(origin);
+      await clear(copy);
+      for (const kind of kinds) await put(origin, kind, generated[kind]);
+      for (const kind of kinds) {
+        const text = await exportText(origin, kind);
+        const result = await importText(copy, kind, text);
+        assert.deepEqual([result.created, result.updated], [generated[kind].length, 0]);
+        assert.equal(
+          await exportText(copy, kind),
+          text,
+          'what is exported of the copy is the same text',
+        );
+      }
+      assert.deepEqual(await contentOf(copy), await contentOf(origin));
+    }),
+    { numRuns: 30 },
+  );
+});
+
+test('any organisations and alliances round-trip as CSV too', async () => {
+  await fc.assert(
+    fc.asyncProperty(directory, async (generated) => {
+      await clear(origin);
+      await clear(copy);
+      for (const kind of ['alliances', 'orgs'] as const) {
+        await put(origin, kind, generated[kind]);
+        await importText(copy, kind, await exportText(origin, kind, 'csv'), 'csv');
+      }
+      assert.deepEqual(await contentOf(copy), await contentOf(origin));
+    }),
+    { numRuns: 20 },
+  );
+});
+
+test('an unchanged export that is imported again creates nothing and moves nothing', async () => {
+  await fc.assert(
+    fc.asyncProperty(directory, async (generated) => {
+      await clear(origin);
+      for (const kind of kinds) await put(origin, kind, generated[kind]);
+      const before = await everythingOf(origin);
+      for (const kind of kinds) {
+        const { created, updated } = await importText(origin, kind, await exportText(origin, kind));
+        assert.deepEqual([created, updated], [0, generated[kind].length]);
+      }
+      assert.deepEqual(await everythingOf(origin), before);
+    }),
+    { numRuns: 15 },
+  );
+});
+
+test('managers become those of the line by difference, and a line without any leaves them', async () => {
+  await clear(origin);
+  const line = { slug: 'acme', name: 'Acme' };
+  const emails = async () =>
+    (
+      await sql<{ email: string }>`select email from org_managers order by email`.execute(origin)
+    ).rows.map(({ email: each }) => each);
+  await put(origin, 'orgs', [
+    { ...line, managers: [' Ada@Example.org ', 'ada@example.org', 'grace@example.org'] },
+  ]);
+  assert.deepEqual(await emails(), ['ada@example.org', 'grace@example.org']);
+  await sql`insert into apps (id, name, owner_email) values (uuid_v7(), 'Herald', 'ada@example.org')`.execute(
+    origin,
+  );
+  await sql`insert into bindings (app_id, owner_email, org_id) select a.id, a.owner_email, o.id from apps a, orgs o`.execute(
+    origin,
+  );
+  await put(origin, 'orgs', [line]);
+  assert.equal((await emails()).length, 2, 'left out is left alone');
+  await put(origin, 'orgs', [{ ...line, managers: ['ada@example.org', 'kay@example.org'] }]);
+  assert.deepEqual(await emails(), ['ada@example.org', 'kay@example.org']);
+  const bindings = async () => (await sql`select from bindings`.execute(origin)).rows.length;
+  assert.equal(await bindings(), 1, 'who stays keeps the binding');
+  await put(origin, 'orgs', [{ ...line, managers: [] }]);
+  assert.deepEqual([await emails(), await bindings()], [[], 0]);
+});
+
+test('what is no address, and a time of retirement for what is active, are bad lines', async () => {
+  await clear(origin);
+  await assert.rejects(put(origin, 'orgs', [{ name: 'A', managers: ['nobody'] }]), (error: any) => {
+    assert.match(error.result.badLines[0].reason, /managers\.0 must be an email address/);
+    return true;
+  });
+  await assert.rejects(
+    put(origin, 'blueprints', [blueprint({ retiredAt: '2026-01-01T00:00:00Z' })]),
+    (error: any) => /retiredAt goes only with active: false/.test(error.result.badLines[0].reason),
+  );
+});
+
+test('the largest entry that can be imported can be exported and imported again', async () => {
+  await clear(origin);
+  await clear(copy);
+  // Control characters take six bytes each in JSON.
+  const text = (length: number) => '\u0001'.repeat(length);
+  const large = blueprint({
+    key: text(200),
+    name: `x${text(199)}`,
+    slug: 'large',
+    description: text(5_000),
+    ingredients: Array.from({ length: 200 }, () => ({
+      item: text(200),
+      name: text(200),
+      quantity: 1,
+      unit: text(40),
+    })),
+    sources: Array.from({ length: 50 }, () => ({ kind: text(80), name: text(200) })),
+    version: text(100),
+  });
+  const managers = Array.from(
+    { length: 2_000 },
+    (_, index) => `${String(index).padStart(242, 'm')}@example.org`,
+  );
+  await put(origin, 'blueprints', [large]);
+  await put(origin, 'orgs', [
+    { slug: 'large', name: 'Large', description: text(5_000), notes: text(5_000), managers },
+  ]);
+  for (const kind of ['blueprints', 'orgs'] as const) {
+    const exported = await exportText(origin, kind);
+    assert.ok(exported.length > 500_000);
+    assert.equal((await importText(copy, kind, exported)).created, 1);
+  }
+});
+
+test('an export sees one moment, whatever is committed meanwhile', async () => {
+  await clear(origin);
+  await put(
+    origin,
+    'alliances',
+    Array.from({ length: 450 }, (_, index) => ({ slug: `a-${index}`, name: `A ${index}` })),
+  );
+  const seen: string[] = [];
+  await origin
+    .transaction()
+    .setIsolationLevel('repeatable read')
+    .setAccessMode('read only')
+    .execute(async (tx) => {
+      for await (const entries of exportLines(tx, 'alliances')) {
+        if (seen.length === 0) {
+          await put(origin, 'alliances', [{ slug: 'late', name: 'Late' }]);
+          await sql`delete from alliances where slug = 'a-449'`.execute(origin);
+        }
+        seen.push(...entries.map(({ slug }) => slug ?? ''));
+      }
+    });
+  assert.deepEqual(
+    seen,
+    Array.from({ length: 450 }, (_, index) => `a-${index}`),
+  );
+});
