@@ -450,11 +450,31 @@ table sync_runs
   status text not null
   started_at timestamp(3) with time zone not null default now()
   finished_at timestamp(3) with time zone
+  trigger text not null default 'cli'::text
+  counts json
+  version text
+  reason text
+  message text
+  problems jsonb not null default '[]'::jsonb
+  validators jsonb
+  sync_runs_check: CHECK (((status = 'running'::text) = (finished_at IS NULL)))
+  sync_runs_check1: CHECK (((status = 'failed'::text) = (reason IS NOT NULL)))
+  sync_runs_check2: CHECK (((status = 'succeeded'::text) = (counts IS NOT NULL)))
   sync_runs_kind_check: CHECK ((kind = ANY (ARRAY['blueprints'::text, 'chat'::text])))
   sync_runs_pkey: PRIMARY KEY (id)
   sync_runs_status_check: CHECK ((status = ANY (ARRAY['running'::text, 'succeeded'::text, 'failed'::text])))
+  sync_runs_trigger_check: CHECK ((trigger = ANY (ARRAY['schedule'::text, 'cli'::text, 'api'::text])))
   CREATE INDEX sync_runs_completed ON orgdir.sync_runs USING btree (kind, finished_at DESC) WHERE (status = 'succeeded'::text)
   CREATE CONSTRAINT TRIGGER move_revision AFTER INSERT OR DELETE OR UPDATE ON orgdir.sync_runs DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION move_revision('system')
+
+table sync_schedules
+  kind text not null
+  cron text not null
+  due_at timestamp(3) with time zone not null
+  tries integer not null default 0
+  sync_schedules_kind_check: CHECK ((kind = ANY (ARRAY['blueprints'::text, 'chat'::text])))
+  sync_schedules_pkey: PRIMARY KEY (kind)
+  sync_schedules_tries_check: CHECK ((tries >= 0))
 
 table webhooks
   id uuid not null

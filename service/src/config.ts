@@ -4,6 +4,7 @@
  */
 import { resolve } from 'node:path';
 import ipaddr from 'ipaddr.js';
+import { parseSchedule, type Schedule } from './cron.ts';
 import { StartError } from './errors.ts';
 
 export type Network = [ipaddr.IPv4 | ipaddr.IPv6, number];
@@ -22,6 +23,14 @@ export type MailSettings = {
   from: MailAddress;
 };
 type MailAddress = { name: string; address: string };
+/** The schedule is null where runs are only asked for. */
+type BlueprintSyncSettings = { source: string; schedule: Schedule | null };
+type ChatSyncSettings = {
+  provider: 'discord';
+  token: string;
+  baseUrl: string;
+  schedule: Schedule | null;
+};
 export type Config = ReturnType<typeof loadConfig>;
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -79,6 +88,20 @@ export function loadConfig(env: Environment) {
       optional(env, 'SMTP_URL', smtpServer),
       optional(env, 'MAIL_FROM', mailAddress),
     ),
+    syncs: {
+      /** Null: no source is configured. */
+      blueprints: blueprintSyncSettings(
+        optional(env, 'SYNC_BLUEPRINTS_URL', sourceAddress),
+        optional(env, 'SYNC_BLUEPRINTS_CRON', scheduleOrNever),
+      ),
+      /** Null: no provider is configured. */
+      chat: chatSyncSettings(
+        optional(env, 'CHAT_PROVIDER', chatProvider),
+        optional(env, 'CHAT_TOKEN', token),
+        read(env, 'CHAT_BASE_URL', discordUrl, baseUrl),
+        optional(env, 'SYNC_CHAT_CRON', schedule),
+      ),
+    },
     logLevel: read(env, 'LOG_LEVEL', 'info', logLevel),
   };
 }
@@ -267,6 +290,88 @@ function mailAddress(text: string): MailAddress {
   throw new Fault(
     `must be one address in plain letters, with or without a name, not ${quote(text)}`,
     mailAddressExample,
+  );
+}
+
+const sourceExample = 'https://example.org/blueprints.ndjson';
+/** Every day at four. */
+const cronExample = '0 4 * * *';
+
+function blueprintSyncSettings(
+  source: string | null,
+  due: Schedule | 'never' | null,
+): BlueprintSyncSettings | null {
+  if (source === null) {
+    if (due === null) return null;
+    throw new StartError(
+      `SYNC_BLUEPRINTS_URL must be set where SYNC_BLUEPRINTS_CRON is, for example ${sourceExample}`,
+    );
+  }
+  if (due === null)
+    throw new StartError(
+      `SYNC_BLUEPRINTS_CRON must be set where SYNC_BLUEPRINTS_URL is (never: only when asked for), for example ${cronExample}`,
+    );
+  return { source, schedule: due === 'never' ? null : due };
+}
+
+function chatSyncSettings(
+  provider: 'discord' | null,
+  botToken: string | null,
+  address: string,
+  due: Schedule | null,
+): ChatSyncSettings | null {
+  if (provider === null) {
+    const other = botToken === null ? due && 'SYNC_CHAT_CRON' : 'CHAT_TOKEN';
+    if (other === null) return null;
+    throw new StartError(`CHAT_PROVIDER must be set where ${other} is, for example discord`);
+  }
+  if (botToken === null)
+    throw new StartError('CHAT_TOKEN must be set where CHAT_PROVIDER is: the token of your bot');
+  return { provider, token: botToken, baseUrl: address, schedule: due };
+}
+
+/** What an address may hold as user and password is sent as such, so that it must be readable. */
+function sourceAddress(text: string): string {
+  const url = URL.parse(text);
+  const isAddress = url !== null && /^(https?|file):$/.test(url.protocol);
+  if (isAddress && (url.protocol === 'file:' ? url.hostname === '' : url.hostname !== '')) {
+    try {
+      decodeURIComponent(url.username + url.password + url.pathname);
+      return text;
+    } catch {
+      // Told below.
+    }
+  }
+  // The value is not repeated: it may hold a password or a token.
+  throw new Fault('must be an http, https or file address', sourceExample);
+}
+
+function scheduleOrNever(text: string): Schedule | 'never' {
+  return text === 'never' ? text : schedule(text);
+}
+
+function schedule(text: string): Schedule {
+  const parsed = parseSchedule(text);
+  if (parsed) return parsed;
+  throw new Fault(
+    `must be five fields of cron, in UTC, that come to pass, not ${quote(text)}`,
+    cronExample,
+  );
+}
+
+const discordUrl = 'https://discord.com/api/v10';
+
+function chatProvider(text: string): 'discord' {
+  if (text === 'discord') return text;
+  throw new Fault(`must be discord, the one provider there is, not ${quote(text)}`, 'discord');
+}
+
+function token(text: string): string {
+  // The value is not repeated: it is a secret.
+  if (/^[\x21-\x7e]{1,500}$/.test(text)) return text;
+  throw new Fault(
+    'must be the token of your bot: printable ASCII without spaces, and without Bot before it',
+    'the one that the Discord Developer Portal shows',
   );
 }
 

@@ -33,6 +33,8 @@ export type Metrics = {
   cancelled(deliveries: number): void;
   leasesRecovered(deliveries: number): void;
   deactivated(reason: 'failing' | 'gone'): void;
+  /** One run of a sync that this process has made. */
+  synced(run: { kind: SyncKind; outcome: 'succeeded' | 'failed' }): void;
   /** Says how to learn, at a scrape, how many attempts this process has under way. */
   inFlight(read: () => number): void;
   /** Says how to learn, at a scrape, what the queue holds. What it throws is told as a database that is away. */
@@ -42,6 +44,8 @@ export type Metrics = {
   /** All figures in Prometheus' text format. */
   render(): Promise<string>;
 };
+
+type SyncKind = 'blueprints' | 'chat';
 
 /** The queue of all processes together. Counts stop at a bound; see `webhooks/queue-state.ts`. */
 export type QueueState = {
@@ -136,8 +140,16 @@ function createFlowMetrics(registry: Registry) {
     labelNames: ['reason'],
     registers,
   });
+  const syncRuns = new Counter({
+    name: 'orgdir_sync_runs_total',
+    help: 'Runs of the syncs that this process made, by how they ended.',
+    labelNames: ['kind', 'outcome'],
+    registers,
+  });
   // A rate needs a zero to rise from.
   for (const reason of ['failing', 'gone']) deactivations.inc({ reason }, 0);
+  for (const kind of ['blueprints', 'chat'])
+    for (const outcome of ['succeeded', 'failed']) syncRuns.inc({ kind, outcome }, 0);
   const total = (name: string, help: string) =>
     new Counter({ name: `orgdir_${name}_total`, help, registers });
   const events = total('events_fanned_out', 'Events that this process fanned out.');
@@ -161,6 +173,7 @@ function createFlowMetrics(registry: Registry) {
     cancelled: (count) => cancellations.inc(count),
     leasesRecovered: (count) => leases.inc(count),
     deactivated: (reason) => deactivations.inc({ reason }),
+    synced: (run) => syncRuns.inc(run),
   } satisfies Partial<Metrics>;
 }
 

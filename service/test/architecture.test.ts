@@ -28,13 +28,15 @@ for (const from of files) {
 const levels: string[][] = [
   ['cli.ts'],
   ['commands'],
+  ['doctor'],
   ['main.ts', 'demo.ts', 'open-database.ts'],
   ['http'],
+  ['sync'],
   ['directory', 'webhooks', 'system'],
   ['access', 'events'],
   ['database'],
   ['contract'],
-  ['config.ts', 'errors.ts', 'log.ts', 'mail.ts', 'metrics.ts', 'version.ts'],
+  ['config.ts', 'cron.ts', 'errors.ts', 'log.ts', 'mail.ts', 'metrics.ts', 'version.ts'],
 ];
 
 const part = (file: string) => file.split('/')[0] as string;
@@ -61,7 +63,8 @@ const owners: [RegExp, RegExp][] = [
   [/^(fastify|@fastify\/.*|@scalar\/.*)$/, /^http\//],
   [/^pg$/, /^database\//],
   [/^kysely$/, /^(database\/|directory\/list\.ts)/],
-  [/^undici$/, /^webhooks\/(attempt|guard)\.ts$/],
+  [/^undici$/, /^(webhooks\/(attempt|guard)|sync\/http-client)\.ts$/],
+  [/^croner$/, /^cron\.ts$/],
   [/^(commander|@clack\/prompts)$/, /^commands\//],
   [/^prom-client$/, /^metrics\.ts$/],
   [/^nodemailer$/, /^mail\.ts$/],
@@ -84,7 +87,7 @@ test('the environment is read in one place', () => {
   );
   assert.deepEqual(
     readers.sort(),
-    ['commands/serve-command.ts', 'commands/with-database.ts'],
+    ['commands/doctor-command.ts', 'commands/serve-command.ts', 'commands/with-database.ts'],
     'only to hand it to loadConfig',
   );
   const config = readFileSync(join(root, 'config.ts'), 'utf8');

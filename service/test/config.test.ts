@@ -64,7 +64,36 @@ const bad: Record<string, string[]> = {
     'a b@c.example',
     'a@b@c.example',
   ],
+  SYNC_BLUEPRINTS_URL: [
+    'blueprints.ndjson',
+    'ftp://a.example/b',
+    'https://',
+    'https://u:%zz@a.example/b',
+    'file://host/b',
+    'file:///%zz',
+  ],
+  SYNC_BLUEPRINTS_CRON: [
+    'daily',
+    '0 4 * *',
+    '* * * * * *',
+    '60 4 * * *',
+    '0 0 30 2 *',
+    '@reboot',
+    '2027-01-01T00:00:00',
+  ],
+  CHAT_PROVIDER: ['Discord', 'irc'],
+  CHAT_BASE_URL: ['discord.com', 'https://u:p@a.example', 'https://a.example/?x=1'],
+  SYNC_CHAT_CRON: ['never', '0 4 * *', '0 24 * * *'],
   LOG_LEVEL: ['INFO', 'verbose', '30'],
+};
+
+/** What must stand beside a variable for it to count. */
+const beside: Record<string, Record<string, string>> = {
+  SMTP_URL: { MAIL_FROM: 'a@b.example' },
+  SYNC_BLUEPRINTS_URL: { SYNC_BLUEPRINTS_CRON: 'never' },
+  SYNC_BLUEPRINTS_CRON: { SYNC_BLUEPRINTS_URL: 'https://a.example/b' },
+  CHAT_PROVIDER: { CHAT_TOKEN: 'token' },
+  SYNC_CHAT_CRON: { CHAT_PROVIDER: 'discord', CHAT_TOKEN: 'token' },
 };
 
 for (const [name, values] of Object.entries(bad)) {
@@ -93,8 +122,7 @@ for (const [name, values] of Object.entries(bad)) {
     const example = line.split(', for example ').at(-1) ?? '';
     if (name === 'SECRET_KEY')
       return assert.match(example, /^the output of: openssl rand -base64 32$/);
-    const beside = name === 'SMTP_URL' ? { MAIL_FROM: 'a@b.example' } : {};
-    assert.doesNotThrow(() => loadConfig({ ...beside, [name]: example }));
+    assert.doesNotThrow(() => loadConfig({ ...beside[name], [name]: example }));
   });
 }
 
@@ -109,8 +137,13 @@ function messageOf(env: Record<string, string>): string {
 
 test('a value with a secret in it is not repeated', () => {
   const secret = 'hunter2hunter2';
-  for (const name of ['DATABASE_URL', 'SECRET_KEY', 'PUBLIC_URL', 'SMTP_URL'])
+  for (const name of ['DATABASE_URL', 'SECRET_KEY', 'PUBLIC_URL', 'SMTP_URL', 'CHAT_BASE_URL'])
     assert.doesNotMatch(messageOf({ [name]: `https://user:${secret}@db.example/x` }), /hunter2/);
+  assert.doesNotMatch(messageOf({ SYNC_BLUEPRINTS_URL: `ftp://u:${secret}@a.example` }), /hunter2/);
+  assert.doesNotMatch(
+    messageOf({ CHAT_PROVIDER: 'discord', CHAT_TOKEN: `Bot ${secret}` }),
+    /hunter2/,
+  );
 });
 
 test('nothing set gives the defaults of the manual, and an empty variable is one that is not set', () => {
@@ -188,6 +221,53 @@ test('a password never goes to another machine in clear, and certificates are ch
   assert.deepEqual(pick('smtp://u:p@localhost.example'), [587, false, true, true]);
   assert.deepEqual(pick('smtp://[::1]'), [25, false, false, false]);
   assert.equal(mail('smtp://[::1]')?.host, '::1');
+});
+
+test('a sync has all that it needs, or is off', () => {
+  const { syncs } = loadConfig({ CHAT_BASE_URL: 'http://127.0.0.1:8080/api/' });
+  assert.deepEqual(syncs, { blueprints: null, chat: null });
+  const source = 'https://u:p@a.example/blueprints.ndjson?token=x';
+  for (const [env, line] of [
+    [
+      { SYNC_BLUEPRINTS_URL: source },
+      'SYNC_BLUEPRINTS_CRON must be set where SYNC_BLUEPRINTS_URL is (never: only when asked for), for example 0 4 * * *',
+    ],
+    [
+      { SYNC_BLUEPRINTS_CRON: '0 4 * * *' },
+      'SYNC_BLUEPRINTS_URL must be set where SYNC_BLUEPRINTS_CRON is, for example https://example.org/blueprints.ndjson',
+    ],
+    [
+      { CHAT_PROVIDER: 'discord' },
+      'CHAT_TOKEN must be set where CHAT_PROVIDER is: the token of your bot',
+    ],
+    [{ CHAT_TOKEN: 'x' }, 'CHAT_PROVIDER must be set where CHAT_TOKEN is, for example discord'],
+    [
+      { SYNC_CHAT_CRON: '@hourly' },
+      'CHAT_PROVIDER must be set where SYNC_CHAT_CRON is, for example discord',
+    ],
+  ] as const)
+    assert.equal(messageOf(env), line);
+  const config = loadConfig({
+    SYNC_BLUEPRINTS_URL: source,
+    SYNC_BLUEPRINTS_CRON: '0 4 * * *',
+    CHAT_PROVIDER: 'discord',
+    CHAT_TOKEN: 'x.y-z',
+  });
+  assert.equal(config.syncs.blueprints?.source, source);
+  const { schedule } = config.syncs.blueprints ?? assert.fail();
+  // In UTC, wherever the machine is.
+  assert.equal(
+    schedule?.next(new Date('2026-03-29T04:00:00.000Z')).toISOString(),
+    '2026-03-30T04:00:00.000Z',
+  );
+  assert.deepEqual(config.syncs.chat, {
+    provider: 'discord',
+    token: 'x.y-z',
+    baseUrl: 'https://discord.com/api/v10',
+    schedule: null,
+  });
+  const never = { SYNC_BLUEPRINTS_URL: source, SYNC_BLUEPRINTS_CRON: 'never' };
+  assert.equal(loadConfig(never).syncs.blueprints?.schedule, null);
 });
 
 test('the edges of each range are taken', () => {

@@ -1,0 +1,176 @@
+/** Opens the source of a blueprint sync: a file, or an HTTP(S) address with what it said last time. Reads no row. */
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import type { Readable } from 'node:stream';
+import {
+  abandon,
+  HttpFault,
+  httpFault,
+  isTimeout,
+  type HttpAnswer,
+  type HttpClient,
+} from './http-client.ts';
+import type { SourceLocation } from './source-location.ts';
+import { SyncFailure } from './sync-failure.ts';
+
+export type SourceState = { etag: string | null; lastModified: string | null };
+export type OpenedSource =
+  /** It is as it was. */
+  | { kind: 'unchanged' }
+  | {
+      kind: 'content';
+      /** Throws a `SyncFailure` where it does not come whole. */
+      bytes: AsyncIterable<Buffer>;
+      sizeBytes: number | null;
+      /** Whether the way it came tells where it ends. */
+      tellsItsEnd: boolean;
+      state: SourceState;
+    };
+
+export type OpenOptions = {
+  client: HttpClient;
+  userAgent: string;
+  /** What it said at the last run, where that still counts. */
+  known: SourceState | null;
+  signal: AbortSignal;
+};
+
+/** A hundred thousand blueprints of five times the usual size. */
+export const sourceBytesMax = 512 * 1024 * 1024;
+const redirectsMax = 5;
+const redirects = new Set([301, 302, 303, 307, 308]);
+
+export async function openSource(
+  location: SourceLocation,
+  options: OpenOptions,
+): Promise<OpenedSource> {
+  return location.kind === 'file' ? openFile(location.path, options) : openUrl(location, options);
+}
+
+async function openFile(path: string, { signal }: OpenOptions): Promise<OpenedSource> {
+  const found = await stat(path).catch((error: unknown) => {
+    throw fileFailure(error);
+  });
+  if (!found.isFile() && !found.isFIFO())
+    throw new SyncFailure('unreachable', 'the source is not a file');
+  const sizeBytes = found.isFile() ? found.size : null;
+  refuseSize(sizeBytes);
+  const bytes = explained(createReadStream(path, { signal }), fileFailure);
+  return { kind: 'content', bytes, sizeBytes, tellsItsEnd: true, state: noState };
+}
+
+const noState: SourceState = { etag: null, lastModified: null };
+
+function fileFailure(error: unknown): unknown {
+  if (isTimeout(error)) return urlFailure(httpFault(error));
+  const { name, code } = error as { name?: string; code?: string };
+  if (code === undefined || name === 'AbortError') return error;
+  return new SyncFailure('unreachable', `the source cannot be read (${code})`, { cause: error });
+}
+
+type UrlLocation = Extract<SourceLocation, { kind: 'url' }>;
+
+async function openUrl(location: UrlLocation, options: OpenOptions): Promise<OpenedSource> {
+  const answer = await follow(location, options).catch((error: unknown) => {
+    throw urlFailure(error);
+  });
+  if (answer.status === 304 && options.known) {
+    abandon(answer);
+    return { kind: 'unchanged' };
+  }
+  if (answer.status !== 200) throw refused(answer, `answered ${answer.status}`);
+  const encoding = header(answer, 'content-encoding') ?? 'identity';
+  if (encoding !== 'identity' && encoding !== 'gzip' && encoding !== 'x-gzip')
+    throw refused(answer, 'sent an encoding that was not asked for');
+  const sizeBytes = contentLength(answer);
+  refuseSize(sizeBytes, answer);
+  return {
+    kind: 'content',
+    bytes: explained(answer.body, (error) => urlFailure(httpFault(error))),
+    sizeBytes,
+    tellsItsEnd: sizeBytes !== null || header(answer, 'transfer-encoding') === 'chunked',
+    state: { etag: header(answer, 'etag'), lastModified: header(answer, 'last-modified') },
+  };
+}
+
+/** Few redirects, to HTTP(S) only and never back to clear text; credentials stay with the host that they are for. */
+async function follow(
+  { url: first, credentials }: UrlLocation,
+  options: OpenOptions,
+): Promise<HttpAnswer> {
+  let url = first;
+  for (let followed = 0; ; followed += 1) {
+    const own = credentials !== null && url.origin === first.origin;
+    const headers = { ...requestHeaders(options), ...(own ? { authorization: credentials } : {}) };
+    const answer = await options.client.get(url, headers, options.signal);
+    if (!redirects.has(answer.status)) return answer;
+    if (followed === redirectsMax)
+      throw refused(answer, `redirected more than ${redirectsMax} times`);
+    url = nextUrl(url, answer);
+    abandon(answer);
+  }
+}
+
+function requestHeaders({ known, userAgent }: OpenOptions): Record<string, string> {
+  return {
+    'user-agent': userAgent,
+    accept: 'application/x-ndjson, application/json;q=0.9, */*;q=0.1',
+    'accept-encoding': 'gzip',
+    ...(known?.etag == null ? {} : { 'if-none-match': known.etag }),
+    ...(known?.lastModified == null ? {} : { 'if-modified-since': known.lastModified }),
+  };
+}
+
+function nextUrl(from: URL, answer: HttpAnswer): URL {
+  const to = URL.parse(header(answer, 'location') ?? '', from.href);
+  if (!to || !/^https?:$/.test(to.protocol) || to.username !== '' || to.password !== '')
+    throw refused(answer, 'redirected to no plain HTTP(S) address');
+  if (from.protocol === 'https:' && to.protocol === 'http:')
+    throw refused(answer, 'redirected from https: to http:');
+  return to;
+}
+
+function header({ headers }: HttpAnswer, name: string): string | null {
+  const value = headers[name];
+  return typeof value === 'string' && value !== '' ? value.trim() : null;
+}
+
+function contentLength(answer: HttpAnswer): number | null {
+  const text = header(answer, 'content-length');
+  return text !== null && /^\d{1,15}$/.test(text) ? Number(text) : null;
+}
+
+function refuseSize(sizeBytes: number | null, answer?: HttpAnswer): void {
+  if (sizeBytes === null || sizeBytes <= sourceBytesMax) return;
+  if (answer) abandon(answer);
+  throw tooLarge();
+}
+
+export function tooLarge(): SyncFailure {
+  return new SyncFailure(
+    'too_large',
+    `the source is larger than ${sourceBytesMax / 1024 / 1024} MiB`,
+  );
+}
+
+function refused(answer: HttpAnswer, what: string): SyncFailure {
+  abandon(answer);
+  return new SyncFailure('refused', `the source ${what}`);
+}
+
+function urlFailure(error: unknown): unknown {
+  return error instanceof HttpFault
+    ? new SyncFailure(error.kind, `the source ${error.message}`, { cause: error })
+    : error;
+}
+
+async function* explained(
+  body: Readable,
+  explain: (error: unknown) => unknown,
+): AsyncGenerator<Buffer> {
+  try {
+    yield* body as AsyncIterable<Buffer>;
+  } catch (error) {
+    throw explain(error);
+  }
+}

@@ -1,0 +1,162 @@
+/** Reads the rows of a blueprint source: gzip or not, NDJSON or one JSON array, by content. Checks no schema. */
+import { pipeline } from 'node:stream/promises';
+import { createGunzip } from 'node:zlib';
+import {
+  lineBytesMax,
+  parseLine,
+  readNdjson,
+  type SourceLine,
+} from '../directory/import-source.ts';
+import { sourceBytesMax, tooLarge, type OpenedSource } from './open-source.ts';
+import { isSpace, splitArray } from './split-array.ts';
+import { SyncFailure } from './sync-failure.ts';
+
+export type SourceRows = {
+  /** What a row's number counts. */
+  unit: 'line' | 'entry';
+  rows: AsyncIterable<SourceLine>;
+};
+
+type Content = Extract<OpenedSource, { kind: 'content' }>;
+type Bytes = AsyncIterable<Buffer>;
+
+const openArray = '['.charCodeAt(0);
+const newline = '\n'.charCodeAt(0);
+/** What may stand before the first character: as much as any editor or generator would write. */
+const blankBytesMax = 1024;
+
+/** Throws a `SyncFailure` for what is no such source, at once or while it is read. */
+export async function readRows(
+  { bytes, sizeBytes, tellsItsEnd }: Content,
+  onProgress: (readBytes: number, sizeBytes: number | null) => void,
+): Promise<SourceRows> {
+  const raw = await peek(
+    watch(bytes, (readBytes) => onProgress(readBytes, sizeBytes)),
+    2,
+  );
+  const zipped = raw.first[0] === 0x1f && raw.first[1] === 0x8b;
+  const text = await peek(zipped ? watch(unzip(raw.all)) : raw.all, blankBytesMax, isSign);
+  const sign = skipMark(text.first).find((byte) => !isSpace(byte));
+  if (sign === undefined) throw new SyncFailure('empty', 'the source is empty');
+  if (sign === openArray) return { unit: 'entry', rows: readArray(withoutMark(text.all)) };
+  if (!tellsItsEnd && !zipped)
+    throw new SyncFailure(
+      'cut_off',
+      'the source does not tell where it ends: no Content-Length, no chunks, no gzip, no JSON array',
+    );
+  return { unit: 'line', rows: readLines(text.all) };
+}
+
+/** Counts the bytes, and ends what would fill the disk or never end. */
+async function* watch(
+  bytes: Bytes,
+  tell: (readBytes: number) => void = () => {},
+): AsyncGenerator<Buffer> {
+  let readBytes = 0;
+  for await (const chunk of bytes) {
+    readBytes += chunk.length;
+    if (readBytes > sourceBytesMax) throw tooLarge();
+    tell(readBytes);
+    yield chunk;
+  }
+}
+
+/** Reads ahead until there are `bytesMax` bytes or one that is looked for; `all` gives everything from the beginning. */
+async function peek(
+  bytes: Bytes,
+  bytesMax: number,
+  isLookedFor: (byte: number) => boolean = () => false,
+): Promise<{ first: Buffer; all: Bytes }> {
+  const iterator = bytes[Symbol.asyncIterator]();
+  let first = Buffer.alloc(0);
+  let done = false;
+  while (!done && first.length < bytesMax && !first.some(isLookedFor)) {
+    const next = await iterator.next();
+    if (next.done === true) done = true;
+    else first = Buffer.concat([first, next.value]);
+  }
+  async function* all(): AsyncGenerator<Buffer> {
+    try {
+      yield first;
+      while (!done) {
+        const next = await iterator.next();
+        if (next.done === true) return;
+        yield next.value;
+      }
+    } finally {
+      // Whoever stops reading closes the file or the connection.
+      await iterator.return?.();
+    }
+  }
+  return { first, all: all() };
+}
+
+const mark = Buffer.from('\uFEFF');
+
+function isSign(byte: number): boolean {
+  return !isSpace(byte) && !mark.includes(byte);
+}
+
+function skipMark(bytes: Buffer): Buffer {
+  return bytes.subarray(0, mark.length).equals(mark) ? bytes.subarray(mark.length) : bytes;
+}
+
+async function* withoutMark(bytes: Bytes): AsyncGenerator<Buffer> {
+  let first = true;
+  for await (const chunk of bytes) {
+    yield first ? skipMark(chunk) : chunk;
+    first = false;
+  }
+}
+
+async function* unzip(bytes: Bytes): AsyncGenerator<Buffer> {
+  const gunzip = createGunzip();
+  const fed = pipeline(bytes, gunzip);
+  // Told by the reading below, whichever of the two it befell.
+  fed.catch(() => {});
+  try {
+    yield* gunzip as AsyncIterable<Buffer>;
+  } catch (error) {
+    throw unzipFailure(error);
+  } finally {
+    gunzip.destroy();
+  }
+}
+
+function unzipFailure(error: unknown): unknown {
+  const { code } = error as { code?: unknown };
+  if (code === 'Z_BUF_ERROR')
+    return new SyncFailure('cut_off', 'the source ends in the middle of its gzip data', {
+      cause: error,
+    });
+  if (typeof code === 'string' && code.startsWith('Z_'))
+    return new SyncFailure('malformed', 'the source is not valid gzip', { cause: error });
+  return error;
+}
+
+async function* readArray(bytes: Bytes): AsyncGenerator<SourceLine> {
+  for await (const { number, bytes: entry } of splitArray(bytes, lineBytesMax)) {
+    const parsed = parseLine(entry, false);
+    if (parsed) yield { number, ...parsed };
+  }
+}
+
+/** A last line that is no JSON and has no end is one that was cut, which no run may pass over. */
+async function* readLines(bytes: Bytes): AsyncGenerator<SourceLine> {
+  let lastByte: number | undefined = newline;
+  async function* noticed(): AsyncGenerator<Buffer> {
+    for await (const chunk of bytes) {
+      lastByte = chunk.at(-1) ?? lastByte;
+      yield chunk;
+    }
+  }
+  let held: SourceLine | null = null;
+  for await (const line of readNdjson(noticed())) {
+    if (held) yield held;
+    held = line;
+  }
+  if (!held) return;
+  if ('fault' in held && lastByte !== newline)
+    throw new SyncFailure('cut_off', `the source ends in the middle of line ${held.number}`);
+  yield held;
+}

@@ -1,0 +1,230 @@
+/** The runs of both syncs: how they are recorded, and how operators read them. */
+import { v7 as uuidv7 } from 'uuid';
+import { sql, type Database, type Executor, type Transaction } from '../database/database.ts';
+import type { FailureReason, Problem, SyncFailure } from './sync-failure.ts';
+
+export type SyncKind = 'blueprints' | 'chat';
+export type SyncTrigger = 'schedule' | 'cli' | 'api';
+export type SyncRun = {
+  id: string;
+  kind: SyncKind;
+  source: string;
+  trigger: SyncTrigger;
+  status: 'running' | 'succeeded' | 'failed';
+  startedAt: string;
+  finishedAt: string | null;
+  durationMs: number | null;
+  /** Of a run that succeeded. */
+  counts: Record<string, number> | null;
+  version: string | null;
+  /** Of a run that failed. */
+  reason: FailureReason | null;
+  message: string | null;
+  /** The first hundred. */
+  problems: Problem[];
+};
+
+/** What an HTTP source said of its state, and the revision of the blueprints that came of it. */
+export type Validators = {
+  etag: string | null;
+  lastModified: string | null;
+  /** Of the whole address, which may hold what must not be stored. */
+  fingerprint: string;
+  revision: number;
+};
+
+/** The first of two numbers of PostgreSQL's advisory lock, the second is the kind's: who holds it runs the sync. */
+const runLock = 70420011;
+const lockOf: Record<SyncKind, number> = { blueprints: 1, chat: 2 };
+const problemsMax = 100;
+/** More than a year of daily runs, and three weeks of hourly ones. */
+const runsKeptMax = 500;
+
+/** Whether this session may run the sync now. The lock lasts as long as the session, however the process ends. */
+export async function tryRunLock(session: Database, kind: SyncKind): Promise<boolean> {
+  const { rows } = await sql<{ held: boolean }>`
+    select pg_try_advisory_lock(${runLock}, ${lockOf[kind]}) as held
+  `.execute(session);
+  return rows[0]?.held === true;
+}
+
+export async function releaseRunLock(session: Database, kind: SyncKind): Promise<void> {
+  await sql`select pg_advisory_unlock(${runLock}, ${lockOf[kind]})`.execute(session);
+}
+
+type Row = {
+  id: string;
+  kind: SyncKind;
+  source: string;
+  trigger: SyncTrigger;
+  status: SyncRun['status'];
+  started_at: Date;
+  finished_at: Date | null;
+  counts: SyncRun['counts'];
+  version: string | null;
+  reason: FailureReason | null;
+  message: string | null;
+  problems: Problem[];
+};
+
+const columns = sql`
+  id, kind, source, trigger, status, started_at, finished_at, counts, version, reason, message, problems
+`;
+const interruptedMessage = 'the process that ran it ended without a word';
+
+/** Begins a run. Needs the lock: whatever still stands there as running was interrupted. */
+export async function beginRun(
+  session: Database,
+  { kind, source, trigger }: Pick<SyncRun, 'kind' | 'source' | 'trigger'>,
+): Promise<SyncRun> {
+  return session.transaction().execute(async (tx) => {
+    await sql`
+      update sync_runs
+      set status = 'failed', reason = 'interrupted', message = ${interruptedMessage}, finished_at = clock_timestamp()
+      where kind = ${kind} and status = 'running'
+    `.execute(tx);
+    await dropOldRuns(tx, kind);
+    const { rows } = await sql<Row>`
+      insert into sync_runs (id, kind, source, trigger, status, started_at)
+      values (${uuidv7()}, ${kind}, ${source}, ${trigger}, 'running', clock_timestamp())
+      returning ${columns}
+    `.execute(tx);
+    return toRun(rows[0] as Row);
+  });
+}
+
+/** The newest stay, and the last that succeeded, whatever its age: /status shows it. */
+async function dropOldRuns(tx: Transaction, kind: SyncKind): Promise<void> {
+  await sql`
+    delete from sync_runs
+    where id in (select id from sync_runs where kind = ${kind} order by id desc offset ${runsKeptMax})
+      and id <> coalesce((
+        select id from sync_runs where kind = ${kind} and status = 'succeeded' order by finished_at desc limit 1
+      ), id)
+  `.execute(tx);
+}
+
+export type Completion = {
+  counts: Record<string, number>;
+  version: string | null;
+  problems: Problem[];
+  validators: Validators | null;
+};
+
+/** Ends a run well, in the transaction of what it did. */
+export async function completeRun(
+  tx: Transaction,
+  run: SyncRun,
+  { counts, version, problems, validators }: Completion,
+): Promise<SyncRun> {
+  const { rows } = await sql<Row>`
+    update sync_runs
+    set status = 'succeeded', finished_at = clock_timestamp(), counts = ${JSON.stringify(counts)}::json,
+      version = ${version}, problems = ${JSON.stringify(problems.slice(0, problemsMax))}::jsonb,
+      validators = ${validators === null ? null : JSON.stringify(validators)}::jsonb
+    where id = ${run.id}
+    returning ${columns}
+  `.execute(tx);
+  return toRun(rows[0] as Row);
+}
+
+/** Ends a run that changed nothing. */
+export async function failRun(
+  tx: Transaction,
+  run: SyncRun,
+  { reason, message, problems }: SyncFailure,
+): Promise<SyncRun> {
+  const { rows } = await sql<Row>`
+    update sync_runs
+    set status = 'failed', finished_at = clock_timestamp(), reason = ${reason}, message = ${message},
+      problems = ${JSON.stringify(problems.slice(0, problemsMax))}::jsonb
+    where id = ${run.id}
+    returning ${columns}
+  `.execute(tx);
+  return toRun(rows[0] as Row);
+}
+
+/** What the source said at the last run that succeeded, where nothing has changed the blueprints since. */
+export async function lastValidators(
+  session: Executor,
+  fingerprint: string,
+): Promise<{ validators: Validators; run: SyncRun } | null> {
+  const { rows } = await sql<Row & { validators: Validators }>`
+    select ${columns}, validators
+    from (
+      select * from sync_runs where kind = 'blueprints' and status = 'succeeded' order by finished_at desc limit 1
+    ) as latest
+    where validators ->> 'fingerprint' = ${fingerprint}
+      and (validators ->> 'revision')::bigint = (select revision from revisions where scope = 'blueprints')
+  `.execute(session);
+  const [row] = rows;
+  return row ? { validators: row.validators, run: toRun(row) } : null;
+}
+
+/**
+ * A run whose process died still stands there as running until the next one. It is shown as what it is: nobody holds
+ * the lock.
+ */
+const shown = sql`
+  select id, kind, source, trigger, started_at, counts, version, problems,
+    case when dead then 'failed' else status end as status,
+    case when dead then 'interrupted' else reason end as reason,
+    case when dead then ${interruptedMessage} else message end as message,
+    finished_at
+  from (
+    select r.*, r.status = 'running' and not exists (
+      select from pg_locks l
+      where l.locktype = 'advisory' and l.granted and l.classid = ${runLock}::oid
+        and l.objid = case r.kind when 'blueprints' then ${lockOf.blueprints}::oid else ${lockOf.chat}::oid end
+        and l.database = (select oid from pg_database where datname = current_database())
+    ) as dead
+    from sync_runs r
+  ) as looked_at
+`;
+
+/** The newest first. */
+export async function listRuns(
+  database: Executor,
+  { kind, page, limit }: { kind: SyncKind | null; page: number; limit: number },
+): Promise<{ total: number; runs: SyncRun[] }> {
+  const wanted = sql`(${kind}::text is null or kind = ${kind})`;
+  const { rows } = await sql<Row>`
+    ${shown} where ${wanted} order by id desc limit ${limit} offset ${(page - 1) * limit}
+  `.execute(database);
+  const counted = await sql<{ total: number }>`
+    select count(*) as total from sync_runs where ${wanted}
+  `.execute(database);
+  return { total: counted.rows[0]?.total ?? 0, runs: rows.map(toRun) };
+}
+
+export async function readRun(database: Executor, id: string): Promise<SyncRun | null> {
+  const { rows } = await sql<Row>`${shown} where id = ${id}`.execute(database);
+  return rows[0] ? toRun(rows[0]) : null;
+}
+
+/** The run that is under way, where there is one. */
+export async function runningRun(database: Executor, kind: SyncKind): Promise<SyncRun | null> {
+  const { rows } = await sql<Row>`
+    select ${columns} from sync_runs where kind = ${kind} and status = 'running' order by id desc limit 1
+  `.execute(database);
+  return rows[0] ? toRun(rows[0]) : null;
+}
+
+function toRun(row: Row): SyncRun {
+  const { started_at: started, finished_at: finished } = row;
+  return {
+    id: row.id,
+    kind: row.kind,
+    source: row.source,
+    trigger: row.trigger,
+    status: row.status,
+    startedAt: started.toISOString(),
+    finishedAt: finished?.toISOString() ?? null,
+    durationMs: finished && Math.max(0, finished.getTime() - started.getTime()),
+    counts: row.counts,
+    version: row.version,
+    reason: row.reason,
+    message: row.message,
+    problems: row.problems,
+  };
+}

@@ -1,0 +1,184 @@
+/**
+ * One run of the chat sync: which servers → how many members each has, asked of the provider with no transaction open →
+ * all counts and the event in one transaction. A server that cannot be read keeps its count, and the rest goes on.
+ */
+import {
+  sql,
+  type ConnectionSettings,
+  type Database,
+  type Transaction,
+} from '../database/database.ts';
+import { writeMemberCounts, type ChatCount } from '../directory/member-counts.ts';
+import { recordEvent } from '../events/record-event.ts';
+import type { ChatAnswer, ChatProvider } from './chat-provider.ts';
+import { performRun, type DueTime, type RunOutcome } from './perform-run.ts';
+import { completeRun, type SyncRun, type SyncTrigger } from './runs.ts';
+import { SyncFailure, type Problem } from './sync-failure.ts';
+
+export type ChatSyncRequest = {
+  provider: ChatProvider;
+  trigger: SyncTrigger;
+  signal: AbortSignal;
+  onStart?: (run: SyncRun) => void;
+  onProgress?: (asked: number, servers: number) => void;
+  /** What is not known by then counts as failed; half an hour. */
+  askMsMax?: number;
+  due?: DueTime;
+};
+
+/** Below Discord's 50 requests a second where an answer takes a fifth of a second, as it usually does. */
+const askedAtOnceMax = 8;
+const askMsMax = 30 * 60_000;
+/** So many in a row without an answer, and the provider is away: the rest need not wait for it. */
+const awayInARowMax = 40;
+/** Discord shuts out who makes 10,000 requests in ten minutes that it must refuse. */
+const refusedMax = 5_000;
+const deadlockTriesMax = 3;
+
+export async function syncChat(
+  connection: ConnectionSettings,
+  request: ChatSyncRequest,
+): Promise<RunOutcome> {
+  const { provider, trigger, signal, onStart, due } = request;
+  return performRun(
+    connection,
+    { kind: 'chat', source: provider.name, trigger, signal, onStart, due },
+    async (session, run, settle) => {
+      const orgs = await listChatOrgs(session);
+      const asked = await askAll([...new Set(orgs.map(({ serverId }) => serverId))], request);
+      requireAnswers(asked);
+      return record(session, run, settle, orgs, asked);
+    },
+  );
+}
+
+type ChatOrg = { id: string; slug: string; serverId: string };
+
+/** In any order, so that a run that takes too long does not leave out the same ones each time. */
+async function listChatOrgs(session: Database): Promise<ChatOrg[]> {
+  const { rows } = await sql<ChatOrg>`
+    select id, slug, chat_server_id as "serverId" from orgs where chat_server_id is not null order by random()
+  `.execute(session);
+  return rows;
+}
+
+type Asked = Map<string, ChatAnswer>;
+
+async function askAll(servers: string[], request: ChatSyncRequest): Promise<Asked> {
+  const { provider, onProgress } = request;
+  const ending = new AbortController();
+  const signal = AbortSignal.any([request.signal, ending.signal]);
+  const deadline = performance.now() + (request.askMsMax ?? askMsMax);
+  const asked: Asked = new Map();
+  const waiting = servers.values();
+  let awayInARow = 0;
+  let refused = 0;
+
+  function reasonToStop(): string | null {
+    if (performance.now() > deadline) return 'the run took too long to ask for it';
+    if (awayInARow >= awayInARowMax) return `${provider.name} gave no answer for those before it`;
+    if (refused >= refusedMax) return `${provider.name} refused too many of those before it`;
+    return null;
+  }
+
+  async function askNext(): Promise<void> {
+    // One iterator for all: each takes what no other has taken.
+    for (const server of waiting) {
+      signal.throwIfAborted();
+      const stop = reasonToStop();
+      const answer: ChatAnswer =
+        stop === null
+          ? await provider.readMembers(server, deadline, signal)
+          : { kind: 'away', reason: stop };
+      if (answer.kind === 'unauthorized') throw new SyncFailure('unauthorized', answer.reason);
+      awayInARow = answer.kind === 'away' ? awayInARow + 1 : 0;
+      if (answer.kind === 'refused') refused += 1;
+      asked.set(server, answer);
+      onProgress?.(asked.size, servers.length);
+    }
+  }
+
+  /** The first that ends the run ends the others too, and all have ended before it is recorded. */
+  async function askInTurn(): Promise<void> {
+    try {
+      await askNext();
+    } catch (error) {
+      ending.abort();
+      throw error;
+    }
+  }
+
+  const all = await Promise.allSettled(Array.from({ length: askedAtOnceMax }, askInTurn));
+  const failed = all
+    .filter((each) => each.status === 'rejected')
+    .map(({ reason }) => reason as Error);
+  const cause = failed.find((error) => error instanceof SyncFailure) ?? failed[0];
+  if (cause) throw cause;
+  return asked;
+}
+
+/** Servers that are gone or closed to us are theirs to mend; a provider that says nothing at all is a run that failed. */
+function requireAnswers(asked: Asked): void {
+  const answers = [...asked.values()];
+  const [first] = answers;
+  if (first?.kind !== 'away' || answers.some(({ kind }) => kind !== 'away')) return;
+  throw new SyncFailure('unavailable', `no chat server could be read: ${first.reason}`);
+}
+
+async function record(
+  session: Database,
+  run: SyncRun,
+  settle: (tx: Transaction, run: SyncRun) => Promise<void>,
+  orgs: ChatOrg[],
+  asked: Asked,
+): Promise<SyncRun> {
+  const answers = orgs.map((org): ChatCount => {
+    const answer = asked.get(org.serverId);
+    return { ...org, members: answer?.kind === 'members' ? answer.members : null };
+  });
+  const problems = orgs.flatMap(({ slug, serverId }): Problem[] => {
+    const answer = asked.get(serverId);
+    return answer && 'reason' in answer ? [{ subject: slug, reason: answer.reason }] : [];
+  });
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await session.transaction().execute(async (tx) => {
+        const counts = await writeMemberCounts(tx, answers);
+        const ended = await completeRun(tx, run, {
+          counts,
+          version: null,
+          problems,
+          validators: null,
+        });
+        await settle(tx, ended);
+        await announce(tx, ended, counts);
+        return ended;
+      });
+    } catch (error) {
+      // Whoever moves an alliance's members locks the same rows in another order, and one of the two must begin again.
+      if ((error as { code?: string }).code !== deadlockDetected || tries >= deadlockTriesMax)
+        throw error;
+    }
+  }
+}
+
+const deadlockDetected = '40P01';
+
+async function announce(
+  tx: Transaction,
+  run: SyncRun,
+  counts: Awaited<ReturnType<typeof writeMemberCounts>>,
+): Promise<void> {
+  await recordEvent(tx, {
+    name: 'chat.sync.completed',
+    data: {
+      runId: run.id,
+      source: run.source,
+      startedAt: run.startedAt,
+      finishedAt: run.finishedAt ?? run.startedAt,
+      durationMs: run.durationMs ?? 0,
+      counts,
+      version: null,
+    },
+  });
+}
