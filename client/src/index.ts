@@ -1,8 +1,20 @@
-export { OrgdirError } from './orgdir-error.ts';
-export type { WebhookHeaders } from './header-reader.ts';
+export { createClient, type Client } from './create-client.ts';
+export type { ClientOptions, RequestOptions } from './options.ts';
+export type { Alliances, Blueprints, Directory, Orgs } from './directory.ts';
+export type { DirectoryEvent, EventPage, Events, EventsQuery, FollowQuery } from './events.ts';
+export type { AllQuery, Page } from './pages.ts';
+export type { Deliveries, DeliveriesQuery, Webhooks } from './webhooks.ts';
+export type * from './types.ts';
+
 export { verifyWebhook, type VerifyWebhookOptions } from './verify-webhook.ts';
+export type { WebhookHeaders } from './header-reader.ts';
+
+export { OrgdirError } from './orgdir-error.ts';
+export { ApiError, type ApiErrorCode } from './api-error.ts';
+export { NetworkError } from './network-error.ts';
+export { TimeoutError } from './timeout-error.ts';
+export { UnexpectedAnswerError } from './unexpected-answer-error.ts';
 export {
   WebhookVerificationError,
   type WebhookVerificationReason,
 } from './webhook-verification-error.ts';
-export type * from './types.ts';

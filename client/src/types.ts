@@ -377,6 +377,16 @@ export interface CreatedWebhook {
   secret: string;
 }
 
+/** Where in the stream this page ends. */
+export interface CursorPagination {
+  /** Entries a page. */
+  limit: number;
+  /** Send it as `after` to go on, now or later; null: nothing ever happened. */
+  nextCursor: string | null;
+  /** Whether there may be more right now. */
+  hasMore: boolean;
+}
+
 /** Says that a webhook is gone. */
 export interface DeletedWebhook {
   /** Of the webhook that was. */
@@ -503,6 +513,13 @@ export interface NewWebhook {
   description?: string | null;
 }
 
+/** A description of the API; not in the envelope. */
+export interface OpenApiDocument {
+  /** The version of OpenAPI. */
+  openapi: string;
+  [k: string]: unknown;
+}
+
 /** What is sent for `org.created`. */
 export interface OrgCreatedDelivery {
   /** Of the delivery; the same over all attempts. */
@@ -560,6 +577,18 @@ export interface Organisation {
   createdAt: string;
   /** Moves only when a field of this object does. */
   updatedAt: string;
+}
+
+/** Where in the list this page is. */
+export interface Pagination {
+  /** The page that this is, counted from 1. */
+  page: number;
+  /** Entries on a full page. */
+  limit: number;
+  /** Entries on all pages together. */
+  total: number;
+  /** How many pages have entries. */
+  totalPages: number;
 }
 
 /** From when on to recover. */

@@ -1,0 +1,35 @@
+/**
+ * Makes what is published: JavaScript and its types in a folder with a package.json of its own. In this repository the
+ * workspace is imported as it is, so nobody has to build (docs/decisions/0015-client.md).
+ */
+import { execFile } from 'node:child_process';
+import { copyFile, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+const client = fileURLToPath(new URL('..', import.meta.url));
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+/** Writes the package into `folder`, which is emptied before. Rejects with what tsc says where the source does not fit. */
+export async function buildPackage(folder: string): Promise<void> {
+  await rm(folder, { recursive: true, force: true });
+  const tsc = join(root, 'node_modules/.bin/tsc');
+  await run(process.execPath, [tsc, '--project', client, '--outDir', folder]).catch(
+    ({ stdout }: { stdout?: string }) => {
+      throw new Error(`tsc: ${stdout}`);
+    },
+  );
+  await writeFile(join(folder, 'package.json'), await renderManifest());
+  await copyFile(join(client, 'README.md'), join(folder, 'README.md'));
+  await copyFile(join(root, 'LICENSE'), join(folder, 'LICENSE'));
+}
+
+async function renderManifest(): Promise<string> {
+  const manifest = JSON.parse(await readFile(join(client, 'package.json'), 'utf8'));
+  const { name, version, description, license, type, sideEffects, engines } = manifest;
+  const exports = { '.': { types: './index.d.ts', default: './index.js' } };
+  const published = { name, version, description, license, type, sideEffects, exports, engines };
+  return `${JSON.stringify(published, null, 2)}\n`;
+}

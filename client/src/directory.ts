@@ -1,0 +1,51 @@
+/** Organisations, alliances and blueprints: three lists that are read alike. */
+import type { Connection, Query } from './connection.ts';
+import type { RequestOptions } from './options.ts';
+import { eachEntry, pageLimitMax, type AllQuery, type Loose, type Page } from './pages.ts';
+import type {
+  Alliance,
+  AllianceDetail,
+  Blueprint,
+  ListAlliancesQuery,
+  ListBlueprintsQuery,
+  ListOrgsQuery,
+  Organisation,
+} from './types.ts';
+
+/** A list whose entries have slugs. Needs the scope `read:directory`. */
+export type Directory<Entry, Detail, Q> = {
+  /** One page. */
+  list(query?: Loose<Q>, options?: RequestOptions): Promise<Page<Entry>>;
+  /**
+   * Every entry, page after page. While the directory changes, what moves between pages may come twice or not at all;
+   * `sort: 'createdAt'` keeps new entries at the end.
+   */
+  all(query?: Loose<AllQuery<Q>>, options?: RequestOptions): AsyncGenerator<Entry, void, undefined>;
+  /** One by its slug. Rejects with `not_found` where there is none. */
+  get(slug: string, options?: RequestOptions): Promise<Detail>;
+};
+
+export type Orgs = Directory<Organisation, Organisation, ListOrgsQuery>;
+export type Alliances = Directory<Alliance, AllianceDetail, ListAlliancesQuery>;
+export type Blueprints = Directory<Blueprint, Blueprint, ListBlueprintsQuery>;
+
+export function directory<Entry, Detail, Q>(
+  { send }: Connection,
+  name: 'orgs' | 'alliances' | 'blueprints',
+): Directory<Entry, Detail, Q> {
+  return {
+    list: (query, options) => send({ path: [name], query: query as Query, options }),
+    all: (query, options) =>
+      eachEntry((page) =>
+        send({
+          path: [name],
+          query: { limit: pageLimitMax, ...(query as Query), page },
+          options,
+        }),
+      ),
+    async get(slug, options) {
+      const { data } = await send<{ data: Detail }>({ path: [name, slug], options });
+      return data;
+    },
+  };
+}

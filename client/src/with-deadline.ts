@@ -1,0 +1,36 @@
+/** `timedOut`: the time was up. `aborted`: one of the caller's signals said so, for this reason. */
+export type Ending<T> =
+  | { kind: 'done'; value: T }
+  | { kind: 'failed'; cause: unknown }
+  | { kind: 'timedOut' }
+  | { kind: 'aborted'; reason: unknown };
+
+/**
+ * Runs something under one signal that is aborted by the caller's signals and by the time. `AbortSignal.any` would do
+ * the same and, in some versions of Node.js, keep something of each request for as long as a signal lives.
+ */
+export async function withDeadline<T>(
+  { timeoutMs, signals }: { timeoutMs: number; signals: readonly AbortSignal[] },
+  run: (signal: AbortSignal) => Promise<T>,
+): Promise<Ending<T>> {
+  const controller = new AbortController();
+  const abort = () => controller.abort();
+  let timedOut = false;
+  const timer = setTimeout(() => {
+    timedOut = true;
+    abort();
+  }, timeoutMs);
+  for (const signal of signals) signal.addEventListener('abort', abort);
+  try {
+    const aborted = signals.find((signal) => signal.aborted);
+    if (aborted) return { kind: 'aborted', reason: aborted.reason };
+    return { kind: 'done', value: await run(controller.signal) };
+  } catch (cause) {
+    const aborted = signals.find((signal) => signal.aborted);
+    if (aborted) return { kind: 'aborted', reason: aborted.reason };
+    return timedOut ? { kind: 'timedOut' } : { kind: 'failed', cause };
+  } finally {
+    clearTimeout(timer);
+    for (const signal of signals) signal.removeEventListener('abort', abort);
+  }
+}

@@ -1,0 +1,198 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import { test } from 'node:test';
+import { inspect } from 'node:util';
+import { put } from '../../service/test/support/directory.ts';
+import { makeKey, startTestService } from '../../service/test/support/service.ts';
+import {
+  ApiError,
+  createClient,
+  NetworkError,
+  OrgdirError,
+  TimeoutError,
+  UnexpectedAnswerError,
+  type ClientOptions,
+} from '@orgdir/client';
+import { errorAnswer, okAnswer, startScriptedServer } from './support/scripted-server.ts';
+
+const service = await startTestService();
+await put(service.database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
+await service.settled();
+const { key } = service;
+const client = createClient({ baseUrl: service.url, apiKey: key });
+
+/** What was thrown, which holds the key nowhere: neither in its text nor in any field, however deep. */
+async function thrownBy(work: Promise<unknown>): Promise<any> {
+  const error = await work.then(
+    () => assert.fail('it went well'),
+    (thrown: unknown) => thrown,
+  );
+  const shown = inspect(error, { depth: 20, showHidden: true, maxStringLength: null });
+  assert.ok(!shown.includes(key) && !shown.includes(key.slice(4)), 'the key is in the error');
+  return error;
+}
+
+test('what the service refuses is an ApiError with its code, status, words, details and request', async () => {
+  const error = await thrownBy(client.orgs.get('nobody'));
+  assert.ok(error instanceof ApiError && error instanceof OrgdirError);
+  const { name, code, status, message, details, retryAfter } = error;
+  assert.deepEqual(
+    { name, code, status, message, details, retryAfter },
+    {
+      name: 'ApiError',
+      code: 'not_found',
+      status: 404,
+      message: 'There is no such route or resource.',
+      details: {},
+      retryAfter: null,
+    },
+  );
+  assert.match(error.requestId ?? '', /^\S{8,}$/);
+});
+
+test('a bad parameter, a bad key, a missing scope and a conflict each say what they are', async () => {
+  const invalid = await thrownBy(client.orgs.list({ limit: 101 }));
+  assert.deepEqual([invalid.code, invalid.status], ['validation_failed', 400]);
+  assert.equal(invalid.details.issues[0].path, 'query.limit');
+
+  for (const apiKey of [undefined, 'odk_nobody']) {
+    const unauthorized = await thrownBy(createClient({ baseUrl: service.url, apiKey }).orgs.list());
+    assert.deepEqual([unauthorized.code, unauthorized.status], ['unauthorized', 401]);
+  }
+
+  const reader = await makeKey(service, { scopes: ['read:directory'] });
+  const readOnly = createClient({ baseUrl: service.url, apiKey: reader.key });
+  const forbidden = await thrownBy(readOnly.webhooks.list());
+  assert.deepEqual(forbidden.details, { requiredScope: 'write:webhooks' });
+});
+
+test('who asks too often hears in how many seconds to come back', async () => {
+  const limited = await startTestService({ env: { RATE_LIMIT_PER_MINUTE: '1' } });
+  const hasty = createClient({ baseUrl: limited.url, apiKey: limited.key, retries: 0 });
+  await hasty.orgs.list();
+  const error = await thrownBy(hasty.orgs.list());
+  assert.deepEqual([error.code, error.status], ['rate_limited', 429]);
+  assert.ok(error.retryAfter >= 1 && error.retryAfter <= 60);
+});
+
+test('where nobody listens it is a NetworkError that says why', async () => {
+  const port = await freePort();
+  const nobody = createClient({ baseUrl: `http://127.0.0.1:${port}`, apiKey: key, retries: 0 });
+  const error = await thrownBy(nobody.orgs.list());
+  assert.ok(error instanceof NetworkError && error instanceof OrgdirError);
+  assert.equal(error.message, 'GET /api/v1/orgs: no answer (ECONNREFUSED)');
+});
+
+test('an answer that breaks off is a NetworkError, one that never ends a TimeoutError', async () => {
+  const { body = '' } = okAnswer;
+  const cut = await startScriptedServer({ status: 200, body, cutAfterBytes: 10 });
+  const options = { apiKey: key, retries: 0 };
+  const broken = await thrownBy(createClient({ baseUrl: cut.url, ...options }).orgs.list());
+  assert.ok(broken instanceof NetworkError);
+
+  const slow = await startScriptedServer({ ...okAnswer, stall: true });
+  const hurried = createClient({ baseUrl: slow.url, ...options, timeoutMs: 100 });
+  const late = await thrownBy(hurried.orgs.list());
+  assert.ok(late instanceof TimeoutError && late instanceof OrgdirError);
+  assert.equal(late.timeoutMs, 100);
+  const own = await thrownBy(hurried.orgs.list({}, { timeoutMs: 120 }));
+  assert.equal(own.message, 'GET /api/v1/orgs: no answer within 120 ms');
+});
+
+test('whoever calls may stop it, and gets the reason back', async () => {
+  const slow = await startScriptedServer({ ...okAnswer, stall: true });
+  const reason = new Error('changed my mind');
+  const [mine, forAll] = [new AbortController(), new AbortController()];
+  const stoppable = createClient({ baseUrl: slow.url, apiKey: key, signal: forAll.signal });
+  for (const [controller, signal] of [
+    [mine, mine.signal],
+    [forAll, undefined],
+  ] as const) {
+    const answer = stoppable.orgs.list({}, { signal });
+    controller.abort(reason);
+    assert.equal(await thrownBy(answer), reason);
+  }
+  const before = slow.asked.length;
+  assert.equal(await thrownBy(stoppable.status()), reason, 'aborted before it began');
+  assert.equal(slow.asked.length, before);
+});
+
+test('what does not speak as the service does is an UnexpectedAnswerError', async () => {
+  const html = { 'content-type': 'text/html', 'x-request-id': 'proxy-7', 'retry-after': '9' };
+  const proxy = await startScriptedServer({ status: 418, headers: html, body: '<h1>Teapot</h1>' });
+  const error = await thrownBy(createClient({ baseUrl: proxy.url, apiKey: key }).status());
+  assert.ok(error instanceof UnexpectedAnswerError && error instanceof OrgdirError);
+  assert.deepEqual([error.status, error.requestId, error.retryAfter], [418, 'proxy-7', 9]);
+  for (const body of ['<p>Hello</p>', '', 'null', '[]', '{"error":"no"}', '{"success":false}']) {
+    const other = await startScriptedServer({ status: 200, body });
+    const odd = await thrownBy(createClient({ baseUrl: other.url, apiKey: key }).status());
+    assert.ok(odd instanceof UnexpectedAnswerError, body);
+  }
+});
+
+test('the key is not taken along to where a redirect leads', async () => {
+  const elsewhere = await startScriptedServer(okAnswer);
+  const moved = await startScriptedServer({ status: 308, headers: { location: elsewhere.url } });
+  const error = await thrownBy(createClient({ baseUrl: moved.url, apiKey: key }).orgs.list());
+  assert.ok(error instanceof UnexpectedAnswerError);
+  assert.match(error.message, /redirect; baseUrl must be the address that it leads to/);
+  assert.equal(elsewhere.asked.length, 0);
+});
+
+test('a new code of the service is still an ApiError', async () => {
+  const later = await startScriptedServer(errorAnswer(423, 'locked', { 'x-request-id': 'r-1' }));
+  const error = await thrownBy(createClient({ baseUrl: later.url, apiKey: key }).orgs.list());
+  assert.deepEqual([error.code, error.status, error.requestId], ['locked', 423, 'r-1']);
+});
+
+test('the key is in no view of the client, and options that are wrong are refused without quoting them', async () => {
+  assert.ok(!inspect(client, { depth: 20, showHidden: true }).includes(key));
+  const wrong: Partial<ClientOptions>[] = [
+    { apiKey: `${key}\n` },
+    { apiKey: '' },
+    { apiKey: `${key} ` },
+    { baseUrl: key },
+    { baseUrl: '' },
+    { baseUrl: `ftp://${key}.test` },
+    { baseUrl: `https://user:${key}@directory.test` },
+    { baseUrl: `https://directory.test/?key=${key}` },
+    { timeoutMs: 0 },
+    { timeoutMs: Number.NaN },
+    { retries: -1 },
+    { retries: 1.5 },
+    { retries: 11 },
+  ];
+  for (const change of wrong) {
+    const make = async () => createClient({ baseUrl: service.url, apiKey: key, ...change });
+    const error = await thrownBy(make());
+    assert.ok(error instanceof TypeError || error instanceof RangeError, inspect(change));
+  }
+  await assert.rejects(client.orgs.list({}, { retries: 99 }), RangeError);
+});
+
+test('an empty slug or a path in its place is not sent as another request', async () => {
+  for (const slug of ['', '.', '..']) await assert.rejects(client.orgs.get(slug), TypeError);
+  for (const slug of ['../webhooks', 'acme?x=1', '%2e%2e', 'acme#'])
+    assert.equal((await thrownBy(client.orgs.get(slug))).code, 'not_found');
+});
+
+test('baseUrl may end in a slash, hold a path, or be the address of the API itself', async () => {
+  const proxy = await startScriptedServer(okAnswer);
+  for (const end of ['', '/', '/api/v1', '/api/v1/', '/under/', '/under/api/v1'])
+    await createClient({ baseUrl: `${proxy.url}${end}` }).orgs.list({ search: 'a&b' });
+  const expected = (root: string) => `${root}/api/v1/orgs?search=a%26b`;
+  assert.deepEqual(
+    proxy.asked.map(({ url }) => url),
+    ['', '', '', '', '/under', '/under'].map(expected),
+  );
+});
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}

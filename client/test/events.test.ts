@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { put } from '../../service/test/support/directory.ts';
+import { startTestService } from '../../service/test/support/service.ts';
+import { createClient, type DirectoryEvent } from '@orgdir/client';
+
+const service = await startTestService({ worker: true });
+const client = createClient({ baseUrl: service.url, apiKey: service.key });
+
+const announce = (...names: string[]) =>
+  put(
+    service.database,
+    'orgs',
+    names.map((name) => ({ name })),
+    { emitEvents: true },
+  );
+const nameOf = (event: DirectoryEvent) => (event.event === 'org.created' ? event.data.name : null);
+
+test('who follows sees what happens, page after page, and goes on where it left off', async () => {
+  const seen: (string | null)[] = [];
+  let kept: string | null = null;
+  await announce('One', 'Two', 'Three');
+  for await (const page of client.events.follow({ limit: 2, pollMs: 100 })) {
+    assert.ok(page.data.length <= 2);
+    seen.push(...page.data.map(nameOf));
+    kept = page.pagination.nextCursor;
+    if (seen.length === 3) await announce('Four');
+    if (seen.length === 4) break;
+  }
+  assert.deepEqual(seen.toSorted(), ['Four', 'One', 'Three', 'Two']);
+
+  await announce('Five');
+  for await (const page of client.events.follow({ after: kept, pollMs: 100 })) {
+    assert.deepEqual(page.data.map(nameOf), ['Five']);
+    break;
+  }
+});
+
+test('all events up to now are gone through in their order', async () => {
+  const all: string[] = [];
+  for await (const event of client.events.all({ limit: 2 })) all.push(event.id);
+  const { data, pagination } = await client.events.list({ limit: 100 });
+  assert.deepEqual(
+    all,
+    data.map(({ id }) => id),
+  );
+  const rest = client.events.all({ after: pagination.nextCursor });
+  assert.equal((await rest.next()).done, true);
+});
+
+test('following ends when its signal says so, while it waits too', async () => {
+  const controller = new AbortController();
+  const { pagination } = await client.events.list({ limit: 100 });
+  let asked: () => void = () => {};
+  const waits = new Promise<void>((resolve) => (asked = resolve));
+  const watched = createClient({
+    baseUrl: service.url,
+    apiKey: service.key,
+    fetch: async (input, init) => {
+      const answer = await fetch(input, init);
+      setImmediate(asked);
+      return answer;
+    },
+  });
+  const query = { after: pagination.nextCursor, pollMs: 600_000 };
+  const next = watched.events.follow(query, { signal: controller.signal }).next();
+  await waits;
+  controller.abort('stop');
+  await assert.rejects(next, (reason) => reason === 'stop');
+});
+
+test('nobody polls without a pause', async () => {
+  await assert.rejects(client.events.follow({ pollMs: 0 }).next(), RangeError);
+});

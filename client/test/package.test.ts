@@ -1,0 +1,158 @@
+/** What is published, as those who install it have it. */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { readdir, readFile } from 'node:fs/promises';
+import { delimiter, join } from 'node:path';
+import { test } from 'node:test';
+import { put } from '../../service/test/support/directory.ts';
+import { openApi } from '../../service/test/support/openapi-check.ts';
+import { startTestService } from '../../service/test/support/service.ts';
+import { makeConsumer } from './support/consumer.ts';
+
+const consumer = await makeConsumer();
+const dist = consumer.packageFolder;
+
+test('it has a manifest without dependencies, and everything that the manifest names', async () => {
+  const manifest = JSON.parse(await readFile(join(dist, 'package.json'), 'utf8'));
+  assert.equal(manifest.name, '@orgdir/client');
+  for (const field of ['dependencies', 'devDependencies', 'scripts', 'private'])
+    assert.equal(manifest[field], undefined, field);
+  for (const file of Object.values(manifest.exports['.'])) await readFile(join(dist, String(file)));
+  const files = await readdir(dist);
+  assert.deepEqual(files.filter((file) => !/\.(js|d\.ts)$/.test(file)).sort(), [
+    'LICENSE',
+    'README.md',
+    'package.json',
+  ]);
+});
+
+test('it imports nothing but its own files', async () => {
+  for (const file of await readdir(dist)) {
+    if (!/\.(js|d\.ts)$/.test(file)) continue;
+    const text = await readFile(join(dist, file), 'utf8');
+    for (const [, from = ''] of text.matchAll(/\bfrom '(.*)'/g))
+      assert.match(from, /^\.\/[a-z-]+\.(js|ts)$/, file);
+  }
+});
+
+test('in this repository the package is its source, without a build', () => {
+  assert.match(import.meta.resolve('@orgdir/client'), /\/client\/src\/index\.ts$/);
+});
+
+const program = `
+import { createClient, verifyWebhook, ApiError } from '@orgdir/client';
+const client = createClient({ baseUrl: process.env.BASE_URL, apiKey: process.env.API_KEY });
+for await (const org of client.orgs.all()) console.log(org.name);
+await client.orgs.get('nobody').catch((error) => console.log(error instanceof ApiError, error.code));
+const signature = 'sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17';
+await verifyWebhook({
+  body: 'Hello, World!', secret: "It's a Secret to Everybody", scheme: 'service',
+  headers: { 'x-service-signature': signature },
+}).catch((error) => console.log(error.reason));
+`;
+
+test('it runs on the Node.js of this run', () => runsOn(process.execPath));
+
+const machineNode = findMachineNode();
+test(
+  'it runs on the Node.js that this machine has of its own',
+  { skip: machineNode ? false : 'none, or the same version' },
+  () => runsOn(machineNode ?? ''),
+);
+
+test('its types fit every example of openapi.json, in a browser and without a look at anything else', async () => {
+  const lines = ["import type { DirectoryEvent, WebhookEvent } from '@orgdir/client';"];
+  lines.push("import type * as wire from '@orgdir/client';");
+  const examples = [...answers(), ...requests(), ...deliveries()];
+  assert.ok(examples.length > 30);
+  for (const [index, { type, example }] of examples.entries())
+    lines.push(`export const _${index}: ${type} = ${JSON.stringify(example)};`);
+  await consumer.write('examples.ts', lines.join('\n'));
+  assert.equal(await consumer.check({ types: [], files: ['examples.ts'] }), '');
+});
+
+test('its types refuse what the service would refuse', async () => {
+  const wrong = [
+    'client.orgs.list({ sort: "size" })',
+    'client.orgs.list({ colour: "red" })',
+    'client.orgs.all({ page: 2 })',
+    'client.webhooks.create({})',
+    'client.events.list({ event: "org.exploded" })',
+    'verifyWebhook({ body: "", headers: {} })',
+    'verifyWebhook({ request: new Request("x"), body: "", secret: "s" })',
+  ];
+  const head = `import { createClient, verifyWebhook } from '@orgdir/client';
+const client = createClient({ baseUrl: '' });\n`;
+  // Each is marked as wrong, so that tsc complains of those that are not.
+  const marked = wrong.map((line) => `// @ts-expect-error\nvoid ${line};`).join('\n');
+  await consumer.write('wrong.ts', head + marked);
+  assert.equal(await consumer.check({ types: [], files: ['wrong.ts'] }), '');
+});
+
+async function runsOn(node: string): Promise<void> {
+  const service = await startTestService();
+  await put(service.database, 'orgs', [{ name: 'Acme' }]);
+  await service.settled();
+  await consumer.write('program.mjs', program);
+  const env = { BASE_URL: service.url, API_KEY: service.key };
+  const running = consumer.start('program.mjs', { node, env });
+  assert.equal(await running.ended, 0, running.output());
+  assert.equal(running.output(), 'Acme\ntrue not_found\nmalformed_body\n');
+}
+
+/** Outside of this repository's packages, and of another version than the one that runs this. */
+function findMachineNode(): string | null {
+  const folders = (process.env['PATH'] ?? '').split(delimiter).concat('/usr/bin', '/usr/local/bin');
+  for (const folder of folders) {
+    const node = join(folder, 'node');
+    if (folder.includes('node_modules') || !existsSync(node)) continue;
+    const version = execFileSync(node, ['--version'], { encoding: 'utf8' }).trim();
+    const major = Number(/^v(\d+)/.exec(version)?.[1]);
+    if (major >= 20 && version !== process.version) return node;
+  }
+  return null;
+}
+
+type Example = { type: string; example: unknown };
+type Described = { $ref?: string; items?: { $ref: string } };
+
+/** What each operation answers, out of its envelope. */
+function* answers(): Generator<Example> {
+  for (const methods of Object.values(openApi.paths))
+    for (const { responses } of Object.values(methods))
+      for (const [status, answer] of Object.entries(responses)) {
+        const media = ('content' in answer && answer.content?.['application/json']) || null;
+        if (!status.startsWith('2') || !media) continue;
+        const { schema, example } = media as { schema: { $ref?: string }; example?: unknown };
+        const envelope = openApi.components.schemas[nameOf(schema.$ref)];
+        const { data } = (envelope?.['properties'] ?? {}) as { data?: Described };
+        const held = (example as { data?: unknown } | undefined)?.data;
+        if (!data || held === undefined) continue;
+        const type = typeOf(nameOf(data.$ref ?? data.items?.$ref));
+        yield { type: data.items ? `${type}[]` : type, example: held };
+      }
+}
+
+function* requests(): Generator<Example> {
+  for (const methods of Object.values(openApi.paths))
+    for (const { requestBody } of Object.values(methods)) {
+      const media = requestBody?.content['application/json'];
+      if (!media) continue;
+      const { schema, example } = media;
+      yield { type: typeOf(nameOf(schema.$ref)), example };
+    }
+}
+
+function* deliveries(): Generator<Example> {
+  for (const { post } of Object.values(openApi.webhooks))
+    yield { type: 'WebhookEvent', example: post.requestBody.content['application/json']?.example };
+}
+
+function nameOf(reference = ''): string {
+  return reference.slice('#/components/schemas/'.length);
+}
+
+function typeOf(name: string): string {
+  return name === 'EventRecord' ? 'DirectoryEvent' : `wire.${name}`;
+}

@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { blueprint, put } from '../../service/test/support/directory.ts';
+import { startTestService } from '../../service/test/support/service.ts';
+import { createClient, type Organisation } from '@orgdir/client';
+
+const service = await startTestService({ worker: true });
+const names = Array.from({ length: 230 }, (_, index) => `Org ${String(index).padStart(3, '0')}`);
+await put(
+  service.database,
+  'orgs',
+  names.map((name) => ({ name, recruiting: name.endsWith('7') })),
+);
+await put(service.database, 'blueprints', [blueprint(), blueprint()]);
+await service.settled();
+
+let requests: string[] = [];
+const client = createClient({
+  baseUrl: service.url,
+  apiKey: service.key,
+  fetch: async (input, init) => {
+    const response = await fetch(input, init);
+    requests.push(response.url);
+    return response;
+  },
+});
+
+test('every entry comes once, in order, in as few requests as can be', async () => {
+  requests = [];
+  assert.deepEqual(await namesOf(client.orgs.all()), names);
+  assert.equal(requests.length, 3);
+});
+
+test('the filters and the size of a page are those of the caller', async () => {
+  requests = [];
+  const query = { recruiting: true, sort: '-name', limit: 10 } as const;
+  const expected = names.filter((name) => name.endsWith('7')).toReversed();
+  assert.deepEqual(await namesOf(client.orgs.all(query)), expected);
+  assert.equal(requests.length, 3);
+  assert.deepEqual(await namesOf(client.orgs.all({ search: 'no such name' })), []);
+});
+
+test('nothing is read before the loop comes to it, or after it ends', async () => {
+  requests = [];
+  const entries = client.orgs.all({ limit: 10 });
+  assert.equal(requests.length, 0);
+  let seen = 0;
+  for await (const org of entries) {
+    seen += 1;
+    if (org.name === names[10]) break;
+  }
+  assert.deepEqual([seen, requests.length], [11, 2]);
+});
+
+test('a signal ends the loop with its reason', async () => {
+  const controller = new AbortController();
+  const reason = new Error('enough');
+  let seen = 0;
+  const loop = async () => {
+    for await (const org of client.orgs.all({ limit: 10 }, { signal: controller.signal })) {
+      seen += 1;
+      if (org.name === names[4]) controller.abort(reason);
+    }
+  };
+  await assert.rejects(loop(), (thrown) => thrown === reason);
+  assert.equal(seen, 10, 'what was read already is handed on');
+});
+
+test('all the lists can be gone through', async () => {
+  const url = 'https://receiver.test/';
+  const created = await client.webhooks.create({ url });
+  const lists = [
+    client.blueprints.all(),
+    client.alliances.all(),
+    client.webhooks.all(),
+    client.webhooks.deliveries.all(created.id, { since: new Date() }),
+  ];
+  const counts = [];
+  for (const list of lists) {
+    let count = 0;
+    for await (const _ of list) count += 1;
+    counts.push(count);
+  }
+  assert.deepEqual(counts, [2, 0, 1, 0]);
+});
+
+async function namesOf(orgs: AsyncIterable<Organisation>): Promise<string[]> {
+  const found = [];
+  for await (const { name } of orgs) found.push(name);
+  return found;
+}

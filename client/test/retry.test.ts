@@ -1,0 +1,193 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { after, test } from 'node:test';
+import { put } from '../../service/test/support/directory.ts';
+import { eventually } from '../../service/test/support/eventually.ts';
+import { startProxy, type Proxy } from '../../service/test/support/proxy.ts';
+import { startTestService, type TestService } from '../../service/test/support/service.ts';
+import { disableMaintenance, enableMaintenance } from '../../service/src/system/maintenance.ts';
+import { testActor } from '../../service/test/support/actor.ts';
+import { createClient, ApiError, NetworkError, type Client } from '@orgdir/client';
+import { parseRetryAfter } from '../src/retry-after.ts';
+import { retryWaitMs, type Failure, type Method } from '../src/retry.ts';
+import { TimeoutError } from '../src/timeout-error.ts';
+import { UnexpectedAnswerError } from '../src/unexpected-answer-error.ts';
+import { errorAnswer, okAnswer, startScriptedServer } from './support/scripted-server.ts';
+
+const service = await startTestService();
+await put(service.database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
+await service.settled();
+
+test('a read whose connection is cut comes through on another', async () => {
+  const { proxy, client } = await behindProxy(service);
+  const arrived = loseNextAnswer(proxy);
+  const answer = client.orgs.get('acme');
+  await arrived;
+  const arrivedAgain = once(service.app.server, 'request');
+  proxy.cut();
+  proxy.mend();
+  assert.equal((await answer).name, 'Acme');
+  await arrivedAgain;
+});
+
+test('a webhook whose registration got no answer is not registered twice', async () => {
+  const { proxy, client } = await behindProxy(service);
+  const arrived = loseNextAnswer(proxy);
+  const answer = client.webhooks.create({ url: 'https://receiver.test/' });
+  answer.catch(() => {});
+  await arrived;
+  const direct = createClient({ baseUrl: service.url, apiKey: service.key });
+  await eventually(async () => (await direct.webhooks.list()).data.length > 0);
+  proxy.cut();
+  proxy.mend();
+  await assert.rejects(answer, NetworkError);
+  assert.equal((await direct.webhooks.list()).data.length, 1);
+});
+
+test('a deletion that was done, and got no answer, ends as not found', async () => {
+  const direct = createClient({ baseUrl: service.url, apiKey: service.key });
+  const { id } = await direct.webhooks.create({ url: 'https://receiver.test/' });
+  const { proxy, client } = await behindProxy(service);
+  const arrived = loseNextAnswer(proxy);
+  const answer = client.webhooks.delete(id);
+  answer.catch(() => {});
+  await arrived;
+  await eventually(() =>
+    direct.webhooks.get(id).then(
+      () => false,
+      () => true,
+    ),
+  );
+  proxy.cut();
+  proxy.mend();
+  await assert.rejects(answer, (error) => error instanceof ApiError && error.code === 'not_found');
+});
+
+test('a service that is away for good is given up after the retries', async () => {
+  const { proxy, client } = await behindProxy(service, { retries: 1 });
+  proxy.cut();
+  await assert.rejects(client.orgs.list(), NetworkError);
+});
+
+test('in a maintenance that lasts, the caller hears at once how long', async () => {
+  const client = createClient({ baseUrl: service.url, apiKey: service.key });
+  const expectedEnd = new Date(Date.now() + 1_800_000);
+  await enableMaintenance(service.database, testActor, { message: 'Moving.', expectedEnd });
+  const error = await eventually(() =>
+    client.orgs.list().then(
+      () => null,
+      (thrown) => thrown,
+    ),
+  );
+  assert.ok(error instanceof ApiError);
+  assert.deepEqual([error.code, error.message], ['maintenance', 'Moving.']);
+  assert.ok((error.retryAfter ?? 0) > 1700);
+  await disableMaintenance(service.database, testActor);
+});
+
+test('an answer that asks for patience gets it, also to a POST', async () => {
+  const limited = errorAnswer(429, 'rate_limited', { 'retry-after': '1' });
+  const server = await startScriptedServer(limited, okAnswer);
+  const client = createClient({ baseUrl: server.url, apiKey: 'odk_x' });
+  await client.webhooks.create({ url: 'https://receiver.test/' });
+  const [first, second] = server.asked;
+  assert.deepEqual([first?.method, second?.method, server.asked.length], ['POST', 'POST', 2]);
+  assert.ok(second!.at - first!.at >= 990, 'no sooner than it was asked to');
+});
+
+test('whoever waits for the next attempt can be stopped', async () => {
+  const server = await startScriptedServer(
+    errorAnswer(503, 'unavailable', { 'retry-after': '50' }),
+  );
+  const controller = new AbortController();
+  const client = createClient({ baseUrl: server.url, apiKey: 'odk_x' });
+  const answer = client.orgs.list({}, { signal: controller.signal });
+  answer.catch(() => {});
+  await eventually(async () => server.asked.length === 1);
+  controller.abort('enough');
+  await assert.rejects(answer, (reason) => reason === 'enough');
+});
+
+const api = (status: number, code: string, retryAfter: number | null = null) =>
+  new ApiError({ code, status, message: '', details: {}, requestId: null, retryAfter });
+const odd = (status: number, retryAfter: number | null = null) =>
+  new UnexpectedAnswerError({ status, message: '', requestId: null, retryAfter });
+const isRetried = (method: Method, failure: Failure) =>
+  retryWaitMs({ method, failure, attempts: 1, retries: 1, random: 0 }) !== null;
+
+test('only what was refused before anything was done, or may be done twice, is sent again', () => {
+  const refused = [api(429, 'rate_limited'), api(503, 'maintenance'), odd(429)];
+  const unknown = [
+    new NetworkError('cut'),
+    new TimeoutError('late', 1),
+    api(503, 'unavailable'),
+    ...[502, 503, 504].map((status) => odd(status)),
+  ];
+  const final = [
+    ...[400, 401, 403, 404, 409, 500].map((status) => api(status, 'validation_failed')),
+    ...[200, 308, 418, 500].map((status) => odd(status)),
+  ];
+  for (const method of ['GET', 'POST', 'PATCH', 'DELETE'] as const) {
+    const idempotent = method === 'GET' || method === 'DELETE';
+    for (const failure of refused) assert.equal(isRetried(method, failure), true);
+    for (const failure of unknown) assert.equal(isRetried(method, failure), idempotent);
+    for (const failure of final) assert.equal(isRetried(method, failure), false);
+  }
+});
+
+test('waits grow from half a second to eight, with jitter, and end after the retries', () => {
+  const failure = new NetworkError('cut');
+  const waits = (random: number) =>
+    [1, 2, 3, 4, 5, 6, 7].map((attempts) =>
+      retryWaitMs({ method: 'GET', failure, attempts, retries: 6, random }),
+    );
+  assert.deepEqual(waits(1), [500, 1000, 2000, 4000, 8000, 8000, null]);
+  assert.deepEqual(waits(0), [250, 500, 1000, 2000, 4000, 4000, null]);
+});
+
+test('Retry-After raises the wait; beyond a minute the caller is told instead', () => {
+  const wait = (seconds: number) =>
+    retryWaitMs({
+      method: 'GET',
+      failure: api(429, 'rate_limited', seconds),
+      attempts: 1,
+      retries: 1,
+      random: 0,
+    });
+  assert.deepEqual([wait(0), wait(2), wait(60), wait(61)], [250, 2000, 60_000, null]);
+});
+
+test('Retry-After may be seconds or a date in all three forms; garbage is none', () => {
+  const now = Date.parse('1994-11-06T08:49:00Z');
+  const read = (value: string | null) => parseRetryAfter(value, now);
+  assert.deepEqual(['0', ' 120 ', '999999999'].map(read), [0, 120, 999_999_999]);
+  const dates = [
+    'Sun, 06 Nov 1994 08:49:37 GMT',
+    'Sunday, 06-Nov-94 08:49:37 GMT',
+    'Sun Nov  6 08:49:37 1994',
+  ];
+  assert.deepEqual(dates.map(read), [37, 37, 37]);
+  assert.equal(read('Sun, 06 Nov 1994 08:48:00 GMT'), 0, 'already past');
+  for (const garbage of [null, '', '1.5', '-1', 'soon', 'Sunday', '1e3', '9999999999'])
+    assert.equal(read(garbage), null, String(garbage));
+});
+
+/** Resolves when the next request has come to the service. What the service answers to it does not come back. */
+function loseNextAnswer(proxy: Proxy): Promise<void> {
+  return new Promise((resolve) => {
+    service.app.server.prependOnceListener('request', () => {
+      proxy.stall();
+      resolve();
+    });
+  });
+}
+
+/** A client whose way to the service can be cut. */
+async function behindProxy(to: TestService, options: { retries?: number } = {}) {
+  const { hostname, port } = new URL(to.url);
+  const proxy = await startProxy({ host: hostname, port: Number(port) });
+  after(() => proxy.close());
+  const baseUrl = `http://127.0.0.1:${proxy.port}`;
+  const client: Client = createClient({ baseUrl, apiKey: to.key, ...options });
+  return { proxy, client };
+}
