@@ -55,12 +55,7 @@ export async function createKey(
   }>`select id from apps where id::text = ${input.appId} for update`.execute(tx);
   const [app] = rows;
   if (!app) throw new ServiceError('not_found', `There is no app with the id ${input.appId}.`);
-  if ((await countUsableKeys(tx, app.id)) >= keysPerAppMax) {
-    throw new ServiceError(
-      'conflict',
-      `The app has ${keysPerAppMax} keys, the most that an app may have; revoke one first.`,
-    );
-  }
+  await requireRoom(tx, app.id);
   return storeKey(tx, actor, app.id, fields, chosen);
 }
 
@@ -71,14 +66,7 @@ export async function createPlatformKey(
   input: KeyFields,
 ): Promise<{ id: string; key: string }> {
   const fields = requireFields(input);
-  // Two commands at once must not both make the twentieth.
-  await sql`select pg_advisory_xact_lock(70420020)`.execute(tx);
-  if ((await countUsableKeys(tx, null)) >= platformKeysMax) {
-    throw new ServiceError(
-      'conflict',
-      `There are ${platformKeysMax} platform keys, the most that there may be; revoke one first.`,
-    );
-  }
+  await requireRoom(tx, null);
   return storeKey(tx, actor, null, fields, [platformScope]);
 }
 
@@ -91,7 +79,8 @@ function requireFields(input: KeyFields): KeyFields {
   return { name, expiresAt: input.expiresAt };
 }
 
-async function storeKey(
+/** Makes a key of which everything was checked before. */
+export async function storeKey(
   tx: Transaction,
   actor: Actor,
   appId: string | null,
@@ -119,6 +108,19 @@ function requireScopes(names: readonly string[]): KeyScope[] {
     throw invalid({ path: 'scope', message: `must be one or more of ${scopes.join(', ')}` });
   }
   return [...new Set(names)] as KeyScope[];
+}
+
+/** Throws `conflict` where an app, or the platform, has as many usable keys as it may have. The app's row is locked by then. */
+export async function requireRoom(tx: Transaction, appId: string | null): Promise<void> {
+  // Two commands at once must not both make the twentieth, and the platform has no row.
+  if (appId === null) await sql`select pg_advisory_xact_lock(70420020)`.execute(tx);
+  const most = appId === null ? platformKeysMax : keysPerAppMax;
+  if ((await countUsableKeys(tx, appId)) < most) return;
+  const words =
+    appId === null
+      ? `There are ${most} platform keys, the most that there may be; revoke one first.`
+      : `The app has ${most} keys, the most that an app may have; revoke one first.`;
+  throw new ServiceError('conflict', words);
 }
 
 async function countUsableKeys(tx: Transaction, appId: string | null): Promise<number> {

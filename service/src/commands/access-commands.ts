@@ -9,15 +9,14 @@ import {
   scopes,
   type ApiKey,
 } from '../access/keys.ts';
-import { addManager, removeManager, type Subject } from '../access/managers.ts';
-import type { Executor, Transaction } from '../database/database.ts';
-import { findAlliance } from '../directory/alliances.ts';
-import { findOrg } from '../directory/orgs.ts';
-import { invalid, ServiceError } from '../errors.ts';
+import { addManager, removeManager } from '../access/managers.ts';
+import type { Transaction } from '../database/database.ts';
+import { invalid } from '../errors.ts';
+import { addAppChanges } from './app-changes.ts';
 import { cliActor } from './cli-actor.ts';
+import { findSubject, requireSubject, type SubjectFlags } from './find-subject.ts';
+import { addKeyRotation } from './key-rotation.ts';
 import { print, table, withDatabase } from './with-database.ts';
-
-type SubjectFlags = { org?: string; alliance?: string };
 
 export function addAccessCommands(program: Command): void {
   addApps(program);
@@ -42,7 +41,7 @@ function addApps(program: Command): void {
     .action(async (flags: { name: string; owner: string; json?: boolean } & SubjectFlags) => {
       const app = await withDatabase(({ database }) =>
         database.transaction().execute(async (tx) => {
-          const subject = await findSubject(tx, flags, false);
+          const subject = await findSubject(tx, flags);
           const id = await createApp(tx, cliActor(), flags);
           if (subject) await bindApp(tx, cliActor(), id, subject);
           return readApp(tx, id);
@@ -74,6 +73,7 @@ function addApps(program: Command): void {
         ),
       );
     });
+  addAppChanges(apps);
 }
 
 function boundTo({ organizationSlug, allianceSlug }: App): string {
@@ -137,6 +137,7 @@ Examples:
         fresh ? `Key ${id} is revoked.` : `Key ${id} was revoked before.`,
       ]);
     });
+  addKeyRotation(keys);
 }
 
 type NewKeyFlags = {
@@ -211,33 +212,12 @@ function addManagers(program: Command): void {
           database
             .transaction()
             .execute(async (tx) =>
-              change(tx, cliActor(), (await findSubject(tx, flags, true)) as Subject, flags.email),
+              change(tx, cliActor(), await requireSubject(tx, flags), flags.email),
             ),
         );
         print(flags.json, { changed }, [changed ? 'Done.' : 'Nothing to change.']);
       });
   }
-}
-
-async function findSubject(
-  tx: Executor,
-  { org, alliance }: SubjectFlags,
-  required: boolean,
-): Promise<Subject | null> {
-  if (org !== undefined && alliance !== undefined)
-    throw invalid({ path: '--org', message: 'does not go with --alliance; name one' });
-  if (org !== undefined) {
-    const found = await findOrg(tx, org);
-    if (!found) throw new ServiceError('not_found', `There is no organisation ${org}.`);
-    return { kind: 'organization', id: found.id };
-  }
-  if (alliance !== undefined) {
-    const found = await findAlliance(tx, alliance);
-    if (!found) throw new ServiceError('not_found', `There is no alliance ${alliance}.`);
-    return { kind: 'alliance', id: found.id };
-  }
-  if (required) throw invalid({ path: '--org', message: 'or --alliance is required' });
-  return null;
 }
 
 export function readTime(text: string | undefined): Date | null {

@@ -1,0 +1,67 @@
+/** Gives a key's holder a new one with the same scopes. The old one stays valid while the two overlap. */
+import { sql, type Transaction } from '../database/database.ts';
+import { ServiceError } from '../errors.ts';
+import type { Actor } from './actor.ts';
+import { recordAudit } from './audit-log.ts';
+import { requireRoom, storeKey, type KeyScope } from './keys.ts';
+
+/** As for the secrets of webhooks: a day, at most a week. */
+export const keyOverlapSecondsDefault = 86_400;
+export const keyOverlapSecondsMax = 604_800;
+
+type Row = {
+  id: string;
+  appId: string | null;
+  name: string;
+  scopes: KeyScope[];
+  /** As it was. */
+  expiresAt: Date | null;
+  usable: boolean;
+};
+
+/** Returns the new key, this once, and when the old one ends. Throws `not_found`, and `conflict` for a key that has ended. */
+export async function rotateKey(
+  tx: Transaction,
+  actor: Actor,
+  id: string,
+  overlapSeconds: number,
+): Promise<{ id: string; key: string; oldEndsAt: Date }> {
+  const old = await lockKey(tx, id);
+  if (!old.usable)
+    throw new ServiceError('conflict', `The key ${id} has ended; make a new one instead.`);
+  const oldEndsAt = await shorten(tx, old.id, overlapSeconds);
+  await requireRoom(tx, old.appId);
+  const created = await storeKey(tx, actor, old.appId, old, old.scopes);
+  await recordAudit(tx, actor, {
+    action: 'key.rotated',
+    subject: { kind: 'key', id: old.id },
+    appId: old.appId,
+    details: { name: old.name, newKeyId: created.id, oldEndsAt },
+  });
+  return { ...created, oldEndsAt };
+}
+
+/** The app first, as whoever makes a key for it does. */
+async function lockKey(tx: Transaction, id: string): Promise<Row> {
+  await sql`
+    select from apps where id = (select app_id from api_keys where id::text = ${id}) for update
+  `.execute(tx);
+  const { rows } = await sql<Row>`
+    select id, app_id as "appId", name, scopes, expires_at as "expiresAt",
+      revoked_at is null and coalesce(expires_at > now(), true) as usable
+    from api_keys where id::text = ${id} for update
+  `.execute(tx);
+  const [row] = rows;
+  if (!row) throw new ServiceError('not_found', `There is no key with the id ${id}.`);
+  return row;
+}
+
+async function shorten(tx: Transaction, id: string, overlapSeconds: number): Promise<Date> {
+  const { rows } = await sql<{ expiresAt: Date }>`
+    update api_keys set expires_at = least(expires_at, now() + ${overlapSeconds} * interval '1 second')
+    where id = ${id} returning expires_at as "expiresAt"
+  `.execute(tx);
+  const [row] = rows;
+  if (!row) throw new Error('the key went away while it was locked');
+  return row.expiresAt;
+}

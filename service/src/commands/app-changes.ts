@@ -1,0 +1,84 @@
+/** `orgdir apps …`: what may be changed of an app that is there. */
+import type { Command } from 'commander';
+import { deleteApp, readApp, renameApp } from '../access/apps.ts';
+import { bindApp, unbindApp } from '../access/bindings.ts';
+import type { Transaction } from '../database/database.ts';
+import { cliActor } from './cli-actor.ts';
+import { requireSubject, type SubjectFlags } from './find-subject.ts';
+import { print, withDatabase } from './with-database.ts';
+
+const exampleApp = '0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f';
+
+export function addAppChanges(apps: Command): void {
+  addRename(apps);
+  addBinding(apps);
+  addDeletion(apps);
+}
+
+function inTransaction<T>(act: (tx: Transaction) => Promise<T>): Promise<T> {
+  return withDatabase(({ database }) => database.transaction().execute(act));
+}
+
+function addRename(apps: Command): void {
+  apps
+    .command('rename')
+    .description('Give an app another name.')
+    .argument('<id>', 'of the app')
+    .argument('<name>', 'what to call it from now on')
+    .option('--json', 'print JSON')
+    .addHelpText('after', `\nExample:\n  orgdir apps rename ${exampleApp} "Town crier"`)
+    .action(async (id: string, name: string, { json }: { json?: boolean }) => {
+      const app = await inTransaction(async (tx) => {
+        await renameApp(tx, cliActor(), id, name);
+        return readApp(tx, id);
+      });
+      print(json, app, [`App ${app.id} is called ${app.name}.`]);
+    });
+}
+
+function addBinding(apps: Command): void {
+  apps
+    .command('bind')
+    .description("Bind an app to what its owner manages, so that it gets that one's own events.")
+    .argument('<id>', 'of the app')
+    .option('--org <slug>', 'to this organisation')
+    .option('--alliance <slug>', 'to this alliance')
+    .option('--json', 'print JSON')
+    .addHelpText('after', `\nExample:\n  orgdir apps bind ${exampleApp} --org acme-corporation`)
+    .action(async (id: string, { json, ...flags }: SubjectFlags & { json?: boolean }) => {
+      const app = await inTransaction(async (tx) => {
+        await readApp(tx, id);
+        await bindApp(tx, cliActor(), id, await requireSubject(tx, flags));
+        return readApp(tx, id);
+      });
+      print(json, app, [`App ${id} is bound to ${app.organizationSlug ?? app.allianceSlug}.`]);
+    });
+  apps
+    .command('unbind')
+    .description('End the binding of an app. What waits for delivery because of it is not sent.')
+    .argument('<id>', 'of the app')
+    .option('--json', 'print JSON')
+    .addHelpText('after', `\nExample:\n  orgdir apps unbind ${exampleApp}`)
+    .action(async (id: string, { json }: { json?: boolean }) => {
+      const changed = await inTransaction(async (tx) => {
+        await readApp(tx, id);
+        return unbindApp(tx, cliActor(), id);
+      });
+      print(json, { id, changed }, [
+        changed ? `App ${id} is bound no more.` : `App ${id} was not bound.`,
+      ]);
+    });
+}
+
+function addDeletion(apps: Command): void {
+  apps
+    .command('delete')
+    .description('Delete an app with its keys, webhooks and deliveries. This cannot be undone.')
+    .argument('<id>', 'of the app')
+    .option('--json', 'print JSON')
+    .addHelpText('after', `\nExample:\n  orgdir apps delete ${exampleApp}`)
+    .action(async (id: string, { json }: { json?: boolean }) => {
+      await inTransaction((tx) => deleteApp(tx, cliActor(), id));
+      print(json, { id, deleted: true }, [`App ${id} is deleted.`]);
+    });
+}

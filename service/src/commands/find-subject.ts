@@ -1,0 +1,33 @@
+/** What `--org` or `--alliance` names. */
+import type { Subject } from '../access/managers.ts';
+import type { Executor } from '../database/database.ts';
+import { findAlliance } from '../directory/alliances.ts';
+import { findOrg } from '../directory/orgs.ts';
+import { invalid, ServiceError } from '../errors.ts';
+
+export type SubjectFlags = { org?: string; alliance?: string };
+
+/** Null where neither was given. Throws `validation_failed`, `not_found`. */
+export async function findSubject(
+  tx: Executor,
+  { org, alliance }: SubjectFlags,
+): Promise<Subject | null> {
+  if (org !== undefined && alliance !== undefined)
+    throw invalid({ path: '--org', message: 'does not go with --alliance; name one' });
+  if (org !== undefined) {
+    const found = await findOrg(tx, org);
+    if (!found) throw new ServiceError('not_found', `There is no organisation ${org}.`);
+    return { kind: 'organization', id: found.id };
+  }
+  if (alliance === undefined) return null;
+  const found = await findAlliance(tx, alliance);
+  if (!found) throw new ServiceError('not_found', `There is no alliance ${alliance}.`);
+  return { kind: 'alliance', id: found.id };
+}
+
+/** The same, where one has to be given. */
+export async function requireSubject(tx: Executor, flags: SubjectFlags): Promise<Subject> {
+  const subject = await findSubject(tx, flags);
+  if (!subject) throw invalid({ path: '--org', message: 'or --alliance is required' });
+  return subject;
+}

@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { listAudit } from '../src/access/audit-log.ts';
+import { addManager } from '../src/access/managers.ts';
+import { findOrg } from '../src/directory/orgs.ts';
+import { testActor } from './support/actor.ts';
+import { toUrl } from './support/database.ts';
+import { put } from './support/directory.ts';
+import { eventually } from './support/eventually.ts';
+import { runCommand } from './support/run-command.ts';
+import { makeKey, startTestService } from './support/service.ts';
+
+const service = await startTestService();
+const { database } = service;
+await put(database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
+const acme = { kind: 'organization', id: (await findOrg(database, 'acme'))?.id ?? '' } as const;
+const env = {
+  DATABASE_URL: toUrl(service.connection),
+  SECRET_KEY: Buffer.alloc(32).toString('base64'),
+};
+const run = (...words: string[]) => runCommand([...words, '--json'], env);
+
+async function json(...words: string[]): Promise<any> {
+  const { code, stdout, stderr } = await run(...words);
+  assert.equal(code, 0, stderr);
+  return JSON.parse(stdout);
+}
+
+test('an app is renamed, bound, unbound and deleted by commands, and the log tells all of it', async () => {
+  const { appId, key, keyId, owner } = await makeKey(service);
+  assert.equal((await json('apps', 'rename', appId, ' Crier ')).name, 'Crier');
+  const refused = await run('apps', 'bind', appId, '--org', 'acme');
+  assert.equal(refused.code, 1);
+  assert.match(refused.stderr, /is not a manager of that organization/);
+  await database.transaction().execute((tx) => addManager(tx, testActor, acme, owner));
+  assert.equal((await json('apps', 'bind', appId, '--org', 'acme')).organizationSlug, 'acme');
+  assert.deepEqual(await json('apps', 'unbind', appId), { id: appId, changed: true });
+  const rotated = await json('keys', 'rotate', keyId, '--overlap', '60');
+  assert.equal((await service.call('/webhooks', { key: rotated.key })).status, 200);
+  assert.deepEqual(await json('apps', 'delete', appId), { id: appId, deleted: true });
+  for (const each of [key, rotated.key as string])
+    await eventually(async () => (await service.call('/webhooks', { key: each })).status === 401);
+  const entries = await listAudit(database, {
+    actor: 'cli',
+    action: null,
+    appId,
+    since: null,
+    limit: 10,
+  });
+  assert.deepEqual(entries.map(({ action }) => action).toReversed(), [
+    'app.changed',
+    'binding.created',
+    'binding.ended',
+    'key.created',
+    'key.rotated',
+    'app.deleted',
+  ]);
+});
+
+test('what is not there is said to be missing', async () => {
+  for (const words of [
+    ['apps', 'rename', 'none', 'x'],
+    ['apps', 'bind', 'none', '--org', 'acme'],
+    ['apps', 'unbind', 'none'],
+    ['apps', 'delete', 'none'],
+    ['keys', 'rotate', 'none'],
+  ]) {
+    const { code, stderr } = await run(...words);
+    assert.equal(code, 1, words.join(' '));
+    assert.equal(JSON.parse(stderr).error.code, 'not_found');
+  }
+});
