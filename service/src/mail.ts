@@ -28,10 +28,9 @@ export type MailError =
   /** `close` was called meanwhile. */
   | 'closed';
 
-type MailResult =
-  | { kind: 'sent' }
-  /** For good, or for now. `statusCode` is the server's, where it said something. */
-  | { kind: 'refused' | 'failed'; error: MailError; statusCode: number | null };
+type MailResult = { kind: 'sent' } | Failure;
+/** For good, or for now. `statusCode` is the server's, where it said something. */
+type Failure = { kind: 'refused' | 'failed'; error: MailError; statusCode: number | null };
 
 export type Mailer = {
   /** Ends within the deadline, and never throws for what a server does. */
@@ -61,20 +60,7 @@ export function createMailer(
     // A connection that the server had ended before a byte was sent; any other failure is ours to try again.
     maxRequeues: 1,
     idleTimeout: idleConnectionMs,
-    host: settings.host,
-    port: settings.port,
-    secure: settings.secure,
-    requireTLS: settings.requireTls,
-    tls: { rejectUnauthorized: settings.verifyCertificate },
-    connectionTimeout: timeoutMs,
-    greetingTimeout: timeoutMs,
-    socketTimeout: timeoutMs,
-    dnsTimeout: timeoutMs,
-    disableFileAccess: true,
-    disableUrlAccess: true,
-    ...(settings.credentials && {
-      auth: { user: settings.credentials.user, pass: settings.credentials.password },
-    }),
+    ...connectionOptions(settings, timeoutMs),
   });
   // A pool that fails while nothing is sent tells so; the next mail finds out by itself.
   transport.on('error', () => {});
@@ -110,6 +96,49 @@ export function createMailer(
   };
 }
 
+/**
+ * Connects, says hello and signs in, and sends no mail: null where all of that goes well. Ends within the deadline, and
+ * never throws for what a server does.
+ */
+export async function checkMailServer(
+  settings: MailSettings,
+  { timeoutMs = mailTimeoutMs }: MailerOptions = {},
+): Promise<{ error: MailError; statusCode: number | null } | null> {
+  const transport = nodemailer.createTransport(connectionOptions(settings, timeoutMs));
+  const late = AbortSignal.timeout(timeoutMs);
+  const tooLate = new Promise<'timeout'>((resolve) => {
+    late.addEventListener('abort', () => resolve('timeout'), { once: true });
+  });
+  try {
+    const outcome = await Promise.race([transport.verify(), tooLate]);
+    return outcome === 'timeout' ? { error: 'timeout', statusCode: null } : null;
+  } catch (error) {
+    const { error: reason, statusCode } = explain(error as NodemailerError);
+    return { error: reason, statusCode };
+  } finally {
+    transport.close();
+  }
+}
+
+function connectionOptions(settings: MailSettings, timeoutMs: number) {
+  return {
+    host: settings.host,
+    port: settings.port,
+    secure: settings.secure,
+    requireTLS: settings.requireTls,
+    tls: { rejectUnauthorized: settings.verifyCertificate },
+    connectionTimeout: timeoutMs,
+    greetingTimeout: timeoutMs,
+    socketTimeout: timeoutMs,
+    dnsTimeout: timeoutMs,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+    ...(settings.credentials && {
+      auth: { user: settings.credentials.user, pass: settings.credentials.password },
+    }),
+  };
+}
+
 /** One address that no header and no command can be smuggled in with. RFC 5321's lengths. */
 function isMailable(address: string): boolean {
   return (
@@ -118,7 +147,7 @@ function isMailable(address: string): boolean {
   );
 }
 
-function explain(error: NodemailerError): MailResult {
+function explain(error: NodemailerError): Failure {
   const statusCode = error.responseCode ?? null;
   if (error.permanent && error.command === 'RCPT TO')
     return { kind: 'refused', error: 'recipient', statusCode };
@@ -127,7 +156,7 @@ function explain(error: NodemailerError): MailResult {
   return failed(classify(error), statusCode);
 }
 
-function failed(error: MailError, statusCode: number | null = null): MailResult {
+function failed(error: MailError, statusCode: number | null = null): Failure {
   return { kind: 'failed', error, statusCode };
 }
 

@@ -5,6 +5,7 @@ import { addAccessCommands } from './access-commands.ts';
 import { addAuditCommands } from './audit-commands.ts';
 import { addDeliveryCommands } from './delivery-commands.ts';
 import { addDirectoryCommands } from './directory-commands.ts';
+import { addDoctorCommand } from './doctor-command.ts';
 import { addEventCommands } from './event-commands.ts';
 import { addExportCommand } from './export-command.ts';
 import { reportError } from './report-error.ts';
@@ -49,6 +50,7 @@ export function createProgram(output: OutputConfiguration = {}): Command {
   addAuditCommands(program);
   addWebhookCommands(program);
   addDeliveryCommands(program);
+  addDoctorCommand(program);
   return program;
 }
 

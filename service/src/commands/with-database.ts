@@ -46,7 +46,7 @@ export const sameSignalMs = 500;
  * Ctrl-C leaves no database running that this command has started, or is just starting; what was not committed rolls
  * back. A second signal ends the process at once.
  */
-function endOnSignal(opening: Promise<OpenedDatabase>) {
+export function endOnSignal(opening: Promise<{ close(): Promise<void> }>) {
   let receivedAt: number | null = null;
   const handlers = signalCodes.map(([signal, code]) => {
     const end = () => {

@@ -10,7 +10,8 @@ import { StartError } from '../errors.ts';
 
 const folder = new URL('../../migrations/', import.meta.url);
 const migrationLock = 70420003;
-const oldestServer = 150_000;
+/** As PostgreSQL writes `server_version_num`. */
+export const oldestServer = 150_000;
 /** Days of partitions made ahead; the worker makes more every hour. */
 const partitionDaysAhead = 7;
 /** Each waits 200 ms for a table's lock (`ensure_partitions`), so that a start is held up for some seconds at most. */
@@ -60,7 +61,7 @@ async function requirePartitions(connection: Database): Promise<void> {
 }
 
 /** Of today and tomorrow. */
-async function listMissingPartitions(database: Database): Promise<string[]> {
+export async function listMissingPartitions(database: Database): Promise<string[]> {
   const { rows } = await sql<{ name: string }>`
     select wanted.name
     from (
@@ -85,6 +86,38 @@ export async function listMigrations(): Promise<string[]> {
 export async function listApplied(database: Database): Promise<string[]> {
   const { rows } = await sql<{ name: string }>`select name from migrations`.execute(database);
   return rows.map((row) => row.name);
+}
+
+export type MigrationDifferences = {
+  /** Not applied yet. */
+  missing: string[];
+  /** Applied in another form than the file has now. */
+  changed: string[];
+  /** Applied by a newer version of the service. */
+  newer: string[];
+};
+
+/** How a database differs from what this version needs; a database without any migration lacks all. Changes nothing. */
+export async function compareMigrations(database: Database): Promise<MigrationDifferences> {
+  const files = await readMigrations();
+  const { rows: found } = await sql<{ made: boolean }>`
+    select to_regclass('orgdir.migrations') is not null as made
+  `.execute(database);
+  const { rows } = found[0]?.made
+    ? await sql<{
+        name: string;
+        checksum: string;
+      }>`select name, checksum from orgdir.migrations`.execute(database)
+    : { rows: [] };
+  const applied = new Map(rows.map(({ name, checksum }) => [name, checksum]));
+  const known = new Map(files.map(({ name, checksum }) => [name, checksum]));
+  return {
+    missing: [...known.keys()].filter((name) => !applied.has(name)),
+    changed: [...applied].flatMap(([name, checksum]) =>
+      known.has(name) && known.get(name) !== checksum ? [name] : [],
+    ),
+    newer: [...applied.keys()].filter((name) => !known.has(name)),
+  };
 }
 
 async function requireSupportedServer(database: Database): Promise<void> {

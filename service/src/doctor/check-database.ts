@@ -1,0 +1,110 @@
+/** Opens the database that the configuration names, without making or migrating one, and looks at what is in it. */
+import { join } from 'node:path';
+import type { Config } from '../config.ts';
+import { openDatabase, type ConnectionSettings, type Database } from '../database/database.ts';
+import { openEmbedded } from '../database/embedded.ts';
+import { exists } from '../database/unfinished.ts';
+import { StartError } from '../errors.ts';
+import { checkMigrations } from './check-migrations.ts';
+import { checkQueue } from './check-queue.ts';
+import { checkServer } from './check-server.ts';
+import { checkStoredSecrets } from './check-stored-secrets.ts';
+import type { Examination } from './doctor.ts';
+import { failed, ok, skipped, type Finding } from './finding.ts';
+
+type Where = Pick<Config, 'databaseUrl' | 'dataDir' | 'secretKeys' | 'roles'>;
+type Opened =
+  | { kind: 'opened'; connection: ConnectionSettings; close(): Promise<void> }
+  | { kind: 'told'; finding: Finding };
+
+/** A server that says nothing is given up soon: somebody waits for the answer. */
+const statementTimeoutMs = 5_000;
+
+export async function checkDatabase(
+  config: Where,
+  faulty: ReadonlySet<string>,
+  { now, onOpening }: Pick<Required<Examination>, 'now' | 'onOpening'>,
+): Promise<Finding[]> {
+  if (faulty.has('DATABASE_URL') || faulty.has('DATA_DIR'))
+    return [skipped('database', 'not looked at: the configuration is wrong')];
+  const opened = await open(config, onOpening);
+  if (opened.kind === 'told') return [opened.finding];
+  try {
+    return await examineOpened(opened.connection, config, faulty, now);
+  } finally {
+    await opened.close();
+  }
+}
+
+async function open(
+  { databaseUrl, dataDir }: Where,
+  onOpening: Required<Examination>['onOpening'],
+): Promise<Opened> {
+  if (databaseUrl !== null)
+    return { kind: 'opened', connection: { connectionString: databaseUrl }, close: async () => {} };
+  if (!(await exists(join(dataDir, 'postgres', 'PG_VERSION'))))
+    return told(ok('database', `none yet in ${dataDir}; the first start makes one`));
+  try {
+    const opening = openEmbedded({ dataDir, purpose: 'tool' });
+    onOpening(opening);
+    const embedded = await opening;
+    return { kind: 'opened', connection: embedded.connection, close: () => embedded.close() };
+  } catch (error) {
+    if (!(error instanceof StartError)) throw error;
+    return told(failed('database', error.message, `see ${join(dataDir, 'postgres.log')}`));
+  }
+}
+
+function told(finding: Finding): Opened {
+  return { kind: 'told', finding };
+}
+
+async function examineOpened(
+  connection: ConnectionSettings,
+  config: Where,
+  faulty: ReadonlySet<string>,
+  now: () => number,
+): Promise<Finding[]> {
+  const database = openDatabase(connection, {
+    applicationName: `orgdir doctor, pid ${process.pid}`,
+    poolSize: 1,
+    statementTimeoutMs,
+  });
+  try {
+    const server = await checkServer(database, config.databaseUrl, now);
+    if (!server.isUsable) return server.findings;
+    const { isComplete, findings } = await checkMigrations(database);
+    return [
+      ...server.findings,
+      ...findings,
+      ...(isComplete ? await examineContent(database, config, faulty) : [notMigrated]),
+    ];
+  } catch (error) {
+    // A right that is lacking, or a connection that broke between two looks.
+    return [
+      failed(
+        'database',
+        `the database refused a look: ${firstLine(error)}`,
+        'mend that, and run this again',
+      ),
+    ];
+  } finally {
+    await database.destroy();
+  }
+}
+
+const notMigrated = skipped(
+  'content',
+  "stored secrets, partitions and queue were not looked at: the schema is not this version's",
+);
+
+async function examineContent(database: Database, config: Where, faulty: ReadonlySet<string>) {
+  return [
+    await checkStoredSecrets(database, config, faulty),
+    ...(await checkQueue(database, config.roles)),
+  ];
+}
+
+function firstLine(error: unknown): string {
+  return (error as Error).message.split('\n')[0] ?? '';
+}

@@ -1,0 +1,115 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { httpAddress, type Config } from '../config.ts';
+import { failed, ok, skipped, warning, type Finding } from './finding.ts';
+
+type Listening = { host: string; port: number };
+
+const answerWithinMs = 3_000;
+
+/** Whether the service can listen, or who does already. */
+export async function checkPorts(
+  { host, port, internal, roles }: Pick<Config, 'host' | 'port' | 'internal' | 'roles'>,
+  faulty: ReadonlySet<string>,
+): Promise<Finding[]> {
+  return Promise.all([
+    roles.has('api')
+      ? checkPort('public_port', 'PORT', { host, port }, '/api/v1/status', faulty)
+      : skipped('public_port', 'not used: ROLES lacks api'),
+    checkPort('internal_port', 'INTERNAL_PORT', internal, '/readyz', faulty),
+  ]);
+}
+
+async function checkPort(
+  check: string,
+  variable: 'PORT' | 'INTERNAL_PORT',
+  { host, port }: Listening,
+  path: string,
+  faulty: ReadonlySet<string>,
+): Promise<Finding> {
+  const hostVariable = variable.replace('PORT', 'HOST');
+  if (faulty.has(variable) || faulty.has(hostVariable))
+    return skipped(check, 'not looked at: the configuration is wrong');
+  if (port === 0) return ok(check, 'the system chooses one at the start');
+  const code = await tryListen({ host, port });
+  if (code === null) return ok(check, `${host}:${port} is free`);
+  if (code === 'EADDRINUSE') return tellHolder(check, variable, { host, port }, path);
+  if (code === 'EACCES')
+    return failed(
+      check,
+      `${variable} ${port} needs rights that this user lacks`,
+      'choose a port above 1023',
+    );
+  return failed(
+    check,
+    `${hostVariable} ${host} is no address of this machine (${code})`,
+    `choose another, for example ${hostVariable}=127.0.0.1`,
+  );
+}
+
+/** Why one cannot listen there, or null. */
+async function tryListen(where: Listening): Promise<string | null> {
+  const server = createServer();
+  try {
+    server.listen(where);
+    await once(server, 'listening');
+    return null;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code ?? 'unknown';
+  } finally {
+    server.close();
+  }
+}
+
+async function tellHolder(
+  check: string,
+  variable: string,
+  { host, port }: Listening,
+  path: string,
+): Promise<Finding> {
+  const everywhere: Record<string, string> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
+  const address = `${httpAddress(everywhere[host] ?? host, port)}${path}`;
+  const answer = await ask(address);
+  if (answer?.isOurs)
+    return answer.isWell
+      ? ok(check, `a service answers at ${host}:${port}`)
+      : warning(
+          check,
+          `a service answers at ${host}:${port}, and is not well: ${address}`,
+          'see its log, and the other checks here',
+        );
+  return failed(
+    check,
+    `another program holds ${host}:${port}${answer ? '' : ', and does not answer'}`,
+    `end it, or choose another ${variable}`,
+  );
+}
+
+/** Null where nobody answers by HTTP. */
+async function ask(address: string): Promise<{ isOurs: boolean; isWell: boolean } | null> {
+  try {
+    const response = await fetch(address, {
+      signal: AbortSignal.timeout(answerWithinMs),
+      redirect: 'manual',
+    });
+    const body = readEnvelope(await response.text());
+    return {
+      isOurs: body !== null,
+      isWell: response.ok && body?.data?.status !== 'degraded',
+    };
+  } catch {
+    return null;
+  }
+}
+
+type Envelope = { success: boolean; data?: { status?: unknown } };
+
+/** Null for what is no answer of this service. */
+function readEnvelope(text: string): Envelope | null {
+  try {
+    const body = JSON.parse(text) as Partial<Envelope> | null;
+    return typeof body?.success === 'boolean' ? (body as Envelope) : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,397 @@
+/** Every fault that the doctor knows is made here, and found. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer as createHttpServer } from 'node:http';
+import { createServer, type AddressInfo, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { randomBytes } from 'node:crypto';
+import { after, test } from 'node:test';
+import { openClient, sql } from '../src/database/database.ts';
+import { judgeSpace } from '../src/doctor/check-data-dir.ts';
+import { checkNode } from '../src/doctor/check-node.ts';
+import { checkExtension, faultOf } from '../src/doctor/check-server.ts';
+import { examine } from '../src/doctor/doctor.ts';
+import type { Finding } from '../src/doctor/finding.ts';
+import { createSecretBox } from '../src/webhooks/secrets.ts';
+import {
+  embeddedOnly,
+  newDataDir,
+  removeDataDir,
+  runCommand,
+  serverPid,
+} from './support/command.ts';
+import { openTestDatabase, testServer, toUrl, withName } from './support/database.ts';
+import { smtpUser, startSmtpServer } from './support/smtp-server.ts';
+import { startTestService } from './support/service.ts';
+
+const folder = await mkdtemp(join(tmpdir(), 'orgdir-doctor-'));
+after(() => rm(folder, { recursive: true }));
+const key = randomBytes(32);
+const { database, connection } = await openTestDatabase();
+const healthy: Record<string, string> = {
+  DATABASE_URL: toUrl(connection),
+  SECRET_KEY: key.toString('base64'),
+  DATA_DIR: join(folder, 'none'),
+  PORT: '0',
+  INTERNAL_PORT: '0',
+};
+
+/** Everything that was ever said here, for the test that no secret is in it. */
+const said: string[] = [];
+
+async function look(
+  env: Record<string, string> = {},
+  offsetMs = 0,
+): Promise<(check: string) => Finding[]> {
+  const findings = await examine({
+    env: { ...healthy, ...env },
+    nodeVersion: '24.0.0',
+    now: () => Date.now() + offsetMs,
+  });
+  said.push(JSON.stringify(findings));
+  for (const { status, advice } of findings)
+    assert.equal(
+      advice !== null,
+      status === 'warning' || status === 'failed',
+      'advice where something is wrong',
+    );
+  return (check) => findings.filter((each) => each.check === check);
+}
+
+/** Of the first, which is the only one of most checks. */
+async function outcome(
+  check: string,
+  env: Record<string, string> = {},
+  offsetMs = 0,
+): Promise<[string, string]> {
+  const [finding] = (await look(env, offsetMs))(check);
+  return [finding?.status ?? 'none', `${finding?.message} ${finding?.advice ?? ''}`];
+}
+
+async function listening(server: Server): Promise<string> {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  after(() => server.close());
+  return String((server.address() as AddressInfo).port);
+}
+
+test('where all is well every check is ok, but for what is not in use', async () => {
+  const findings = await examine({
+    env: healthy,
+    nodeVersion: process.versions.node,
+    now: Date.now,
+  });
+  assert.deepEqual(
+    findings.filter(({ status }) => status !== 'ok').map(({ check, status }) => [check, status]),
+    [
+      ['data_dir', 'skipped'],
+      ['mail', 'skipped'],
+    ],
+  );
+});
+
+test('a Node.js that is too old has failed', () => {
+  assert.equal(checkNode('20.19.2').status, 'failed');
+  assert.equal(checkNode('24.0.0').status, 'ok');
+});
+
+test('every variable that is wrong is named, and what depends on it is not looked at', async () => {
+  const found = await look({
+    PORT: '99999',
+    LOG_LEVEL: 'loud',
+    CHAT_TOKEN: 'token-of-the-bot',
+    SECRET_KEY: 'short-secret-key',
+    SMTP_URL: 'smtp://half:sesame@mail.example.org/path',
+  });
+  const names = found('config').map(({ status, message }) => [status, message.split(' ')[0]]);
+  assert.deepEqual(
+    new Set(names.map(([, name]) => name)),
+    new Set(['PORT', 'LOG_LEVEL', 'CHAT_PROVIDER', 'SECRET_KEY', 'SMTP_URL']),
+  );
+  assert.ok(names.every(([status]) => status === 'failed'));
+  for (const check of ['public_port', 'secret_key', 'stored_secrets', 'mail'])
+    assert.deepEqual(
+      found(check).map(({ status }) => status),
+      ['skipped'],
+      check,
+    );
+  assert.equal(found('database')[0]?.status, 'ok', 'the rest is');
+  const [status] = await outcome('database', { DATABASE_URL: 'mysql://orgdir:sesame@127.0.0.1/x' });
+  assert.equal(status, 'skipped', 'not the embedded one instead');
+  assert.equal((await look({ PORT: '3001', INTERNAL_PORT: '' }))('config')[0]?.status, 'failed');
+});
+
+test('a folder that is none, a full disk, and secret files that others may read', async () => {
+  const file = join(folder, 'file');
+  await writeFile(file, '');
+  const embedded = { DATABASE_URL: '', SECRET_KEY: '' };
+  assert.deepEqual((await outcome('data_dir', { ...embedded, DATA_DIR: file }))[0], 'failed');
+  assert.equal((await outcome('disk_space', embedded))[0], 'ok');
+  assert.equal(judgeSpace(100 * 1024 ** 2, '/').status, 'failed');
+  assert.equal(judgeSpace(500 * 1024 ** 2, '/').status, 'warning');
+  await writeFile(join(folder, 'secret-key'), `${key.toString('base64')}\n`, { mode: 0o600 });
+  const here = { ...embedded, DATA_DIR: folder };
+  assert.equal((await outcome('file_modes', here))[0], 'ok');
+  assert.equal((await outcome('secret_key', here))[0], 'ok');
+  await chmod(join(folder, 'secret-key'), 0o644);
+  const [status, words] = await outcome('file_modes', here);
+  assert.deepEqual([status, /mode 0644.* chmod 600/.test(words)], ['warning', true]);
+  await writeFile(join(folder, 'secret-key'), 'cut of');
+  assert.equal((await outcome('secret_key', here))[0], 'failed');
+  await rm(join(folder, 'secret-key'));
+});
+
+test('a database needs a SECRET_KEY, and one that opens what is stored', async () => {
+  assert.deepEqual((await outcome('secret_key', { SECRET_KEY: '' }))[0], 'failed');
+  await sql`insert into apps (id, name, owner_email) values (uuid_v7(), 'Herald', 'ada@example.org')`.execute(
+    database,
+  );
+  const {
+    rows: [hook],
+  } = await sql<{ id: string }>`select uuid_v7() as id`.execute(database);
+  const id = hook?.id ?? '';
+  const sealed = createSecretBox([key]).seal('whsec_stored', id);
+  await sql`insert into webhooks (id, app_id, url, secret) select ${id}, id, 'https://example.org', ${sealed} from apps`.execute(
+    database,
+  );
+  assert.deepEqual((await outcome('stored_secrets'))[0], 'ok');
+  const other = randomBytes(32).toString('base64');
+  const [status, words] = await outcome('stored_secrets', { SECRET_KEY: other });
+  assert.deepEqual([status, /secrets of 1 of 1 webhooks/.test(words)], ['failed', true]);
+  const both = `${other},${healthy['SECRET_KEY']}`;
+  assert.equal((await outcome('stored_secrets', { SECRET_KEY: both }))[0], 'ok');
+  await sql`delete from apps`.execute(database);
+});
+
+test('a database that is away, or is not there, has failed with a reason and an advice', async () => {
+  const away = await look({ DATABASE_URL: 'postgres://orgdir:sesame@127.0.0.1:1/orgdir' });
+  assert.deepEqual(
+    away('database').map(({ status }) => status),
+    ['failed'],
+  );
+  assert.match(
+    away('database')[0]?.message ?? '',
+    /127\.0\.0\.1:1\/orgdir cannot be used \(ECONNREFUSED\)/,
+  );
+  const [status, words] = await outcome('database', {
+    DATABASE_URL: toUrl(withName(testServer(), 'no_such_database')),
+  });
+  assert.deepEqual([status, /3D000.*create database/.test(words)], ['failed', true]);
+});
+
+test('a server that never answers is given up', async () => {
+  const port = await listening(createServer((socket) => void socket.on('error', () => {})));
+  const [status, words] = await outcome('database', {
+    DATABASE_URL: `postgres://orgdir:sesame@127.0.0.1:${port}/orgdir`,
+  });
+  assert.deepEqual([status, /cannot be used/.test(words)], ['failed', true]);
+});
+
+test('a wrong password is told without showing it', { skip: embeddedOnly }, async () => {
+  const url = new URL(toUrl(connection));
+  url.searchParams.set('password', 'wrong-sesame');
+  const [status, words] = await outcome('database', { DATABASE_URL: url.href });
+  assert.deepEqual([status, /28P01/.test(words)], ['failed', true]);
+});
+
+test('a server that is too old, a standby, and another encoding', async () => {
+  const good = { number: 150_004, version: '15.4', encoding: 'UTF8', standby: false };
+  assert.equal(faultOf(good), null);
+  for (const fault of [{ number: 140_000 }, { encoding: 'LATIN1' }, { standby: true }])
+    assert.equal(faultOf({ ...good, ...fault })?.status, 'failed');
+  const name = `orgdir_test_ascii_${randomBytes(6).toString('hex')}`;
+  const onServer = async (statement: string) => {
+    const client = openClient(testServer(), { applicationName: 'test' });
+    await client.connect();
+    try {
+      await client.query(statement);
+    } finally {
+      await client.end();
+    }
+  };
+  await onServer(
+    `create database ${name} template template0 encoding 'SQL_ASCII' locale_provider libc locale 'C'`,
+  );
+  after(() => onServer(`drop database ${name} with (force)`));
+  const found = await look({ DATABASE_URL: toUrl(withName(testServer(), name)) });
+  assert.equal(found('database')[0]?.status, 'failed');
+  assert.match(found('database')[0]?.message ?? '', /SQL_ASCII/);
+});
+
+test('an extension that is missing has failed', async () => {
+  assert.equal(checkExtension({ trigrams: 'missing', migrated: false }).status, 'failed');
+  assert.equal(checkExtension({ trigrams: 'available', migrated: false }).status, 'ok');
+  const other = await openTestDatabase();
+  await sql`drop extension pg_trgm cascade`.execute(other.database);
+  assert.deepEqual(
+    (await outcome('extensions', { DATABASE_URL: toUrl(other.connection) }))[0],
+    'failed',
+  );
+});
+
+test('clocks that differ are a warning, and far apart a failure', async () => {
+  assert.equal((await outcome('clock'))[0], 'ok');
+  const [status, words] = await outcome('clock', {}, 60_000);
+  assert.deepEqual([status, /behind this machine/.test(words)], ['warning', true]);
+  assert.deepEqual((await outcome('clock', {}, -600_000))[0], 'failed');
+});
+
+test('migrations that are missing, changed or newer', async () => {
+  const other = await openTestDatabase();
+  const env = { DATABASE_URL: toUrl(other.connection) };
+  await sql`insert into migrations (name, checksum) values ('9999_later.sql', 'x')`.execute(
+    other.database,
+  );
+  const [newer, newerWords] = await outcome('migrations', env);
+  assert.deepEqual([newer, /9999_later\.sql/.test(newerWords)], ['failed', true]);
+  await sql`delete from migrations where name like '9999%'`.execute(other.database);
+  await sql`update migrations set checksum = 'x' where name like '0001%'`.execute(other.database);
+  const [changed, changedWords] = await outcome('migrations', env);
+  assert.deepEqual([changed, /changed.*0001_directory\.sql/.test(changedWords)], ['failed', true]);
+  await sql`delete from migrations`.execute(other.database);
+  const found = await look(env);
+  assert.equal(found('migrations')[0]?.status, 'warning');
+  assert.equal(found('content')[0]?.status, 'skipped');
+  const empty = await openTestDatabase();
+  await sql`drop schema orgdir cascade`.execute(empty.database);
+  assert.equal(
+    (await outcome('migrations', { DATABASE_URL: toUrl(empty.connection) }))[0],
+    'warning',
+  );
+});
+
+test('a partition that is missing has failed', async () => {
+  const other = await openTestDatabase();
+  const {
+    rows: [tomorrow],
+  } = await sql<{ name: string }>`
+    select 'events_' || to_char((now() at time zone 'utc')::date + 1, 'YYYYMMDD') as name
+  `.execute(other.database);
+  await sql`drop table ${sql.table(tomorrow?.name ?? '')}`.execute(other.database);
+  const [status, words] = await outcome('partitions', { DATABASE_URL: toUrl(other.connection) });
+  assert.equal(status, 'failed');
+  assert.match(words, new RegExp(`missing: ${tomorrow?.name}`));
+});
+
+test('a queue that waits for a worker is a warning, and one that a worker does not empty has failed', async () => {
+  const other = await startTestService();
+  const env = { DATABASE_URL: toUrl(other.connection), SECRET_KEY: key.toString('base64') };
+  assert.equal((await outcome('workers', env))[0], 'ok', 'nothing waits');
+  await sql`
+    insert into events (id, name, audience, data, created_at)
+    values (uuid_v7(), 'chat.sync.completed', 'global', '{}', now() - interval '20 minutes')
+  `.execute(other.database);
+  await sql`
+    insert into leases (token, delivery_ids, leased_until)
+    values (gen_random_uuid(), array[gen_random_uuid()], now() - interval '10 minutes')
+  `.execute(other.database);
+  const alone = await look(env);
+  assert.deepEqual(
+    ['workers', 'queue', 'leases'].map((check) => alone(check)[0]?.status),
+    ['warning', 'warning', 'warning'],
+  );
+  // A connection that is a worker's by its name, and does nothing.
+  const idle = openClient(other.connection, { applicationName: 'orgdir worker, pid 1' });
+  await idle.connect();
+  const beside = await look(env);
+  await idle.end();
+  assert.deepEqual(
+    ['workers', 'queue'].map((check) => beside(check)[0]?.status),
+    ['ok', 'failed'],
+  );
+});
+
+test('a delivery that has been due for long is a warning', async () => {
+  const other = await openTestDatabase();
+  await sql`
+    insert into pending_deliveries (id, event_id, event, webhook_id, trigger, due_at)
+    values (uuid_v7(), uuid_v7(), 'org.created', uuid_v7(), 'event', now() - interval '2 hours')
+  `.execute(other.database);
+  const [status, words] = await outcome('queue', { DATABASE_URL: toUrl(other.connection) });
+  assert.deepEqual([status, words.startsWith('1 deliveries are due')], ['warning', true]);
+});
+
+test('a port is free, held by the service, by another program, or by one that says nothing', async () => {
+  const service = await startTestService();
+  const ours = new URL(service.url).port;
+  const [status, words] = await outcome('public_port', { PORT: ours });
+  assert.deepEqual([status, /a service answers/.test(words)], ['ok', true]);
+  const web = await listening(createHttpServer((_, response) => response.end('<html>')));
+  assert.deepEqual((await outcome('public_port', { PORT: web }))[0], 'failed');
+  const silent = await listening(createServer((socket) => void socket.on('error', () => {})));
+  const [held, heldWords] = await outcome('internal_port', { INTERNAL_PORT: silent });
+  assert.deepEqual([held, /does not answer/.test(heldWords)], ['failed', true]);
+  assert.equal((await outcome('public_port', { HOST: '203.0.113.9', PORT: '8080' }))[0], 'failed');
+  assert.equal((await outcome('public_port', { ROLES: 'worker' }))[0], 'skipped');
+});
+
+test('a mail server is greeted and signed in to, and no mail is sent', async () => {
+  const { port, mails } = await startSmtpServer({
+    options: { authOptional: false, allowInsecureAuth: true },
+  });
+  const from = { MAIL_FROM: 'no-reply@example.org' };
+  const as = (password: string) =>
+    `smtp://${smtpUser.user}:${encodeURIComponent(password)}@127.0.0.1:${port}`;
+  assert.equal((await outcome('mail', { ...from, SMTP_URL: as(smtpUser.password) }))[0], 'ok');
+  const [status, words] = await outcome('mail', { ...from, SMTP_URL: as('wrong-sesame') });
+  assert.deepEqual(
+    [status, /\(auth, status 535\).*user and password/.test(words)],
+    ['failed', true],
+  );
+  assert.equal((await outcome('mail', { ...from, SMTP_URL: 'smtp://127.0.0.1:1' }))[0], 'failed');
+  const [tls, tlsWords] = await outcome('mail', { ...from, SMTP_URL: `smtps://127.0.0.1:${port}` });
+  assert.equal(tls, 'failed', tlsWords);
+  assert.equal(mails.length, 0);
+});
+
+test('no secret was in any of this', () => {
+  assert.ok(said.length > 30);
+  const secrets = [
+    'sesame',
+    'short-secret-key',
+    'token-of-the-bot',
+    'whsec_',
+    smtpUser.password,
+    encodeURIComponent(smtpUser.password),
+  ];
+  const password = testServer().password;
+  if (typeof password === 'string') secrets.push(password);
+  for (const secret of [...secrets, key.toString('base64')])
+    assert.ok(!said.join('\n').includes(secret), secret.slice(0, 4));
+});
+
+test('the command ends with 1 where something has failed, and with 0 otherwise', async () => {
+  const well = await runCommand(['doctor', '--json'], { env: healthy });
+  assert.equal(well.code, 0, well.stdout);
+  const report = JSON.parse(well.stdout);
+  assert.deepEqual([report.status, report.checks[0].check], ['ok', 'node']);
+  const ill = await runCommand(['doctor'], { env: { ...healthy, LOG_LEVEL: 'loud' } });
+  assert.equal(ill.code, 1);
+  assert.match(ill.stdout, /^failed +config +LOG_LEVEL must be one of/m);
+  assert.match(ill.stdout, /^ +→ mend the variable/m);
+});
+
+test(
+  'on the embedded database it looks without making one, and leaves none running',
+  { skip: embeddedOnly },
+  async () => {
+    const dataDir = await newDataDir();
+    after(() => removeDataDir(dataDir));
+    const env = { DATA_DIR: dataDir };
+    const before = await runCommand(['doctor'], { env });
+    assert.equal(before.code, 0, before.stdout);
+    assert.match(before.stdout, /^ok +database +none yet/m);
+    assert.equal((await runCommand(['migrate'], { env })).code, 0);
+    const { code, stdout } = await runCommand(['doctor'], { env });
+    assert.equal(code, 0, stdout);
+    assert.match(stdout, /^ok +database +PostgreSQL \d+.*embedded/m);
+    assert.equal(await serverPid(dataDir), null);
+    await writeFile(join(dataDir, 'postgres/PG_VERSION'), '12\n');
+    const ill = await runCommand(['doctor'], { env });
+    assert.equal(ill.code, 1);
+    assert.match(ill.stdout, /^failed +database +.*holds a database of PostgreSQL 12/m);
+    await writeFile(join(dataDir, 'postgres/PG_VERSION'), '18\n');
+  },
+);
