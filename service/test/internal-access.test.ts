@@ -82,7 +82,7 @@ test('a revoked key is refused within a second, one that expired at once, and ot
   const expiring = await makePlatformKey(new Date(Date.now() + 300));
   await eventually(async () => (await internal.call('/orgs', expiring)).status === 401);
   assert.equal((await internal.call('/orgs')).status, 200);
-  const [listed] = (await listKeys(database, null)).filter((each) => each.id === id);
+  const listed = (await listKeys(database, null)).find((each) => each.id === id);
   assert.deepEqual([listed?.appId, listed?.scopes], [null, ['platform']]);
 });
 

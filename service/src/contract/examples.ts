@@ -84,6 +84,29 @@ const managedAllianceDetail: ManagedAllianceDetail = {
   orgs: allianceDetail.orgs.map((org) => ({ ...org, listed: true })),
 };
 
+const orgInput = {
+  name: 'Acme Corporation',
+  tag: 'ACME',
+  primaryActivity: 'technology',
+  language: 'en',
+  memberCount: 42,
+  alliance: 'northern-league',
+  contactEmail: 'ada@example.org',
+};
+const allianceInput = {
+  name: 'Northern League',
+  tag: 'NL',
+  recruiting: true,
+  orgs: ['acme-corporation'],
+};
+const blueprintInput = {
+  name: 'Granite',
+  category: 'materials',
+  output: { item: 'granite', name: 'Granite', quantity: 1 },
+  ingredients: [{ item: 'diorite', name: 'Diorite', quantity: 1 }],
+  version: '1.21.4',
+};
+
 const blueprint: Blueprint = {
   id: exampleId,
   slug: 'granite',
@@ -176,6 +199,9 @@ export const examples = {
   managedAlliance,
   managedAllianceDetail,
   managedOrganisation,
+  orgInput,
+  allianceInput,
+  blueprintInput,
   blueprint,
   status,
   webhook,

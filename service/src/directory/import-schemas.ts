@@ -4,7 +4,7 @@ import { strictObject, time, nullable } from '../contract/shapes.ts';
 import { AllianceInput, BlueprintInput, OrgInput } from './inputs.ts';
 
 /** Of one organisation or alliance. Together they stay far below what a line may hold. */
-const managersMax = 2_000;
+export const managersMax = 2_000;
 
 /** Left out, the managers stay who they are: their bindings hang on them. Otherwise they become these. */
 const managers = Type.Optional(

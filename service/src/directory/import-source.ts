@@ -3,8 +3,11 @@ import { Readable } from 'node:stream';
 import { parse, CsvError } from 'csv-parse';
 import type { TSchema } from 'typebox';
 
-/** `number` counts lines from 1, as an editor does. */
-export type SourceLine = { number: number } & ({ value: unknown } | { fault: string });
+/** `number` counts lines from 1, as an editor does; `bytes` is how long it was, where that is known. */
+export type SourceLine = { number: number; bytes?: number } & (
+  | { value: unknown }
+  | { fault: string }
+);
 
 /** Above the largest entry that the schemas allow, with every character escaped. */
 export const lineBytesMax = 2 * 1024 * 1024;
@@ -16,7 +19,7 @@ export async function* readNdjson(input: AsyncIterable<Buffer>): AsyncGenerator<
   for await (const line of splitLines(input)) {
     number += 1;
     const parsed = parseLine(line, number === 1);
-    if (parsed !== null) yield { number, ...parsed };
+    if (parsed !== null) yield { number, bytes: line.length, ...parsed };
   }
 }
 

@@ -6,13 +6,15 @@ import type { TSchema } from 'typebox';
 import { createValidator, type Validator } from '../contract/validate.ts';
 import { sql, type Database, type Transaction } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
-import { recordEvents } from '../events/record-event.ts';
-import { allianceIds, publicAlliances, upsertAlliances } from './alliances.ts';
-import { blueprintKeys, blueprintSlugs, upsertBlueprints } from './blueprints.ts';
+import { allianceIds, upsertAlliances } from './alliances.ts';
+import { announceAlliances, announceOrgs } from './announce.ts';
+import { blueprintKeys, blueprintSlugs, findBlueprint, upsertBlueprints } from './blueprints.ts';
+import { describeHold, heldSlugs } from './former-slugs.ts';
 import type { SourceLine } from './import-source.ts';
 import { toAddresses, writeManagers } from './import-managers.ts';
 import { AllianceLine, BlueprintLine, OrgLine } from './import-schemas.ts';
-import { publicOrgs, upsertOrgs } from './orgs.ts';
+import { lockDirectory } from './lock-directory.ts';
+import { upsertOrgs } from './orgs.ts';
 import { isAllowedSlug, SlugAllotment } from './slug.ts';
 
 export type ImportKind = 'orgs' | 'alliances' | 'blueprints';
@@ -42,6 +44,8 @@ export const importSchemas: Record<ImportKind, TSchema> = {
 };
 
 const batchSize = 1_000;
+/** A thousand lines of the largest would be 2 GiB. */
+const batchBytesMax = 4 * 1024 * 1024;
 const badLinesNamedMax = 1_000;
 
 /** Thrown to undo an import that has bad lines. */
@@ -62,13 +66,16 @@ export async function importLines(
 ): Promise<ImportResult> {
   const run = await startRun(tx, options);
   let batch: Accepted[] = [];
+  let batchBytes = 0;
   for await (const line of lines) {
     const accepted = run.accept(line);
     if (accepted) batch.push(accepted);
-    if (batch.length < batchSize) continue;
+    batchBytes += line.bytes ?? 0;
+    if (batch.length < batchSize && batchBytes < batchBytesMax) continue;
     await run.write(batch);
     options.onProgress?.(line.number);
     batch = [];
+    batchBytes = 0;
   }
   await run.write(batch);
   if (run.result.bad > 0 && !options.skipBad) throw new BadLinesError(run.result);
@@ -95,8 +102,7 @@ async function startRun(tx: Transaction, options: ImportOptions) {
   const { kind } = options;
   // However long another import takes, this one waits for it.
   await sql`set local statement_timeout = 0`.execute(tx);
-  // Organisations move the counts of their alliances, which an import of alliances writes too: in turn, or they deadlock.
-  if (kind === 'orgs') await SlugAllotment.start(tx, 'alliances');
+  await lockDirectory(tx, kind);
   const slugs = await SlugAllotment.start(tx, kind);
   const validate = createValidator(importSchemas[kind]) as Validator<Input>;
   const lineOfKey = new Map<string, number>();
@@ -140,7 +146,7 @@ async function startRun(tx: Transaction, options: ImportOptions) {
   async function write(batch: Accepted[]): Promise<void> {
     // Once a line is bad nothing will be kept; the rest is read only to name what else is bad.
     const doomed = result.bad > 0 && !options.skipBad;
-    const known = await check[kind](tx, batch, refuse);
+    const known = await withoutHeldSlugs(tx, kind, await check[kind](tx, batch, refuse), refuse);
     if (doomed || known.length === 0) return;
     const named = await nameAll(tx, kind, slugs, known);
     for (const { slug, line } of named) lineOfSlug.set(slug, line);
@@ -213,6 +219,29 @@ async function withKnownAlliances(
   });
 }
 
+/** A slug that another entry had of late is not given out: who had it may have it back, which is known of blueprints alone. */
+async function withoutHeldSlugs(
+  tx: Transaction,
+  kind: ImportKind,
+  inputs: Known[],
+  refuse: Refuse,
+): Promise<Known[]> {
+  const held = await heldSlugs(
+    tx,
+    kind,
+    inputs.flatMap(({ slug }) => slug ?? []),
+  );
+  if (held.size === 0) return inputs;
+  const free: Known[] = [];
+  for (const input of inputs) {
+    const hold = input.slug === null ? undefined : held.get(input.slug);
+    const own = hold && kind === 'blueprints' ? await findBlueprint(tx, input.key) : null;
+    if (!hold || own?.id === hold.entryId) free.push(input);
+    else refuse(input.line, describeHold(input.slug ?? '', hold));
+  }
+  return free;
+}
+
 /** Gives a slug to every input that has none; a blueprint that exists keeps its own. */
 async function nameAll(
   tx: Transaction,
@@ -244,23 +273,13 @@ const writers: Record<
 > = {
   async orgs(tx, inputs, { emitEvents, publicUrl }) {
     const written = await upsertOrgs(tx, inputs);
-    const announced = emitEvents ? written.filter((org) => org.announced).map(({ id }) => id) : [];
-    const orgs = await publicOrgs(tx, announced, publicUrl);
-    await recordEvents(
-      tx,
-      orgs.map((data) => ({ name: 'org.created', data, orgId: data.id })),
-    );
+    if (emitEvents) await announceOrgs(tx, written, publicUrl);
     await writeManagers(tx, 'orgs', inputs);
     return written;
   },
   async alliances(tx, inputs, { emitEvents, publicUrl }) {
     const written = await upsertAlliances(tx, inputs);
-    const fresh = emitEvents ? written.filter(({ created }) => created).map(({ id }) => id) : [];
-    const alliances = await publicAlliances(tx, fresh, publicUrl);
-    await recordEvents(
-      tx,
-      alliances.map((data) => ({ name: 'alliance.created', data, allianceId: data.id })),
-    );
+    if (emitEvents) await announceAlliances(tx, written, publicUrl);
     await writeManagers(tx, 'alliances', inputs);
     return written;
   },

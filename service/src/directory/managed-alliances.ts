@@ -37,10 +37,7 @@ export async function listManagedAlliances(
     sort: query.sort,
     sortColumns: allianceSortColumns,
   });
-  return {
-    ...page,
-    rows: page.rows.map((row) => ({ ...toAlliance(row, baseUrl), managers: row.managers })),
-  };
+  return { ...page, rows: page.rows.map((row) => toManaged(row, baseUrl)) };
 }
 
 /** The alliance with this slug and all its members, or null. */
@@ -54,5 +51,9 @@ export async function readManagedAlliance(
   `.execute(executor);
   const [row] = rows;
   if (!row) return null;
-  return { ...toAlliance(row, baseUrl), orgs: row.orgs, managers: row.managers };
+  return { ...toManaged(row, baseUrl), orgs: row.orgs };
+}
+
+function toManaged(row: ManagedRow, baseUrl: string): ManagedAlliance {
+  return { ...toAlliance(row, baseUrl), managers: row.managers };
 }

@@ -118,7 +118,7 @@ export async function findOrg(tx: Executor, slug: string) {
   return rows[0] ?? null;
 }
 
-/** What was written: `announced` is set for those that are public now and were not before. */
+/** What was written: `announced` is set for those that are public now for the first time. */
 export type WrittenOrg = { id: string; created: boolean; announced: boolean };
 
 /** Inserts or updates by slug, one statement for the batch. Every input has its slug; alliances are named by id. */
@@ -136,7 +136,7 @@ export async function upsertOrgs(
         alliance_id uuid, verified boolean, status text, founded_at timestamptz, listed boolean,
         contact_email text, chat_server_id text, notes text, name_sort text, search_text text)
     ),
-    before as (select o.slug, o.listed from orgs o join given g on g.slug = o.slug),
+    before as (select o.slug, o.first_listed_at from orgs o join given g on g.slug = o.slug),
     written as (
       insert into orgs (id, slug, name, tag, description, primary_activity, secondary_activity, commitment,
         recruiting, language, timezone, location, member_count, logo_url, banner_url, links, alliance_id,
@@ -154,7 +154,7 @@ export async function upsertOrgs(
         name_sort = excluded.name_sort, search_text = excluded.search_text
       returning id, slug, listed
     )
-    select w.id, b.slug is null as created, w.listed and not coalesce(b.listed, false) as announced
+    select w.id, b.slug is null as created, w.listed and b.first_listed_at is null as announced
     from written w left join before b on b.slug = w.slug
   `.execute(tx);
   return written;

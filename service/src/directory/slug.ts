@@ -1,8 +1,8 @@
 /** Slugs: made from the name, transliterated, unique, never a word that a route uses. */
 import anyAscii from 'any-ascii';
 import { sql, type Transaction } from '../database/database.ts';
-
-export type SlugTable = 'orgs' | 'alliances' | 'blueprints';
+import { stillHeld } from './former-slugs.ts';
+import { lockTable, type SlugTable } from './lock-directory.ts';
 
 const lengthMax = 80;
 /** Room for `-` and a number, so that a long name stays unique within the limit. */
@@ -52,7 +52,7 @@ export class SlugAllotment {
 
   static async start(tx: Transaction, table: SlugTable): Promise<SlugAllotment> {
     // Two transactions that make slugs at once would choose the same one; the second waits for the first.
-    await sql`select pg_advisory_xact_lock(70420004, hashtext(${table}))`.execute(tx);
+    await lockTable(tx, table);
     return new SlugAllotment(tx, table);
   }
 
@@ -76,7 +76,7 @@ export class SlugAllotment {
     return numbered(base, number);
   }
 
-  /** Looks up the first number above those in use for each base. */
+  /** Looks up the first number above those in use, and those kept for who had them, for each base. */
   async #learn(bases: string[]): Promise<void> {
     for (const base of bases) this.#nextNumber.set(base, 1);
     if (bases.length === 0) return;
@@ -86,6 +86,11 @@ export class SlugAllotment {
       -- '.' follows '-' in the "C" order, so this is the range of everything that begins with base-
       join ${sql.table(this.#table)} t
         on t.slug = base or (t.slug >= base || '-' and t.slug < base || '.')
+      union all
+      select base, f.slug
+      from unnest(${bases}::text[]) as base
+      join former_slugs f on f.kind = ${this.#table} and ${stillHeld}
+        and (f.slug = base or (f.slug >= base || '-' and f.slug < base || '.'))
     `.execute(this.#tx);
     for (const { base, slug } of rows) {
       const number =

@@ -52,11 +52,12 @@ function fromFastify(
   }
 }
 
+const mebibyte = 1024 * 1024;
+
 export function tooLarge(bodyBytesMax: number): ServiceError {
-  return new ServiceError(
-    'payload_too_large',
-    `The body is larger than ${bodyBytesMax / 1024} KiB.`,
-  );
+  const size =
+    bodyBytesMax < mebibyte ? `${bodyBytesMax / 1024} KiB` : `${bodyBytesMax / mebibyte} MiB`;
+  return new ServiceError('payload_too_large', `The body is larger than ${size}.`);
 }
 
 function logFailure(known: ServiceError, error: unknown, request: FastifyRequest): void {

@@ -23,10 +23,9 @@ type Document = {
   webhooks?: JsonObject;
   components: JsonObject;
 };
-type BodySchema = { properties: Record<string, JsonObject>; required?: string[] };
 type RequestBody = {
   required: boolean;
-  content: { 'application/json'?: { schema: BodySchema } };
+  content: { 'application/json'?: { schema: JsonObject } };
 };
 type Operation = {
   parameters?: JsonObject[];
@@ -73,14 +72,23 @@ function nameComponents(document: object): Document {
 function relaxBody(body: RequestBody): void {
   const json = body.content['application/json'];
   if (!json) return;
-  const { properties, required = [], ...rest } = json.schema;
-  const needed = required.filter((name) => !('default' in (properties[name] ?? {})));
-  body.required = needed.length > 0 || 'minProperties' in rest;
-  json.schema = {
-    ...rest,
-    ...(needed.length > 0 ? { required: needed } : {}),
-    properties,
-  };
+  json.schema = relax(json.schema) as JsonObject;
+  body.required = 'required' in json.schema || 'minProperties' in json.schema;
+}
+
+function relax(node: Json): Json {
+  if (Array.isArray(node)) return node.map(relax);
+  if (node === null || typeof node !== 'object') return node;
+  const inner = Object.fromEntries(
+    Object.entries(node).map(([key, value]) => [key, valueKeys.has(key) ? value : relax(value)]),
+  );
+  const { required, properties } = inner as { required?: string[]; properties?: JsonObject };
+  if (!Array.isArray(required) || !properties) return inner;
+  const needed = required.filter((name) => !('default' in (properties[name] as JsonObject)));
+  const entries = Object.entries(inner).filter(([key]) => key !== 'required' || needed.length > 0);
+  return Object.fromEntries(
+    entries.map(([key, value]) => [key, key === 'required' ? needed : value]),
+  );
 }
 
 function conditional(name: string, description: string): JsonObject {

@@ -16,7 +16,7 @@ export async function describeInternalApi(): Promise<string> {
   const app = createInternalApp({
     metrics: createMetrics(),
     readiness: createReadinessCheck(database),
-    log: createLogger('silent'),
+    log: createLogger('error'),
     api: {
       ...config,
       database,
@@ -29,5 +29,6 @@ export async function describeInternalApi(): Promise<string> {
   const answer = await app.inject('/internal/v1/openapi.json');
   await app.close();
   await database.destroy();
+  if (answer.statusCode !== 200) throw new Error(answer.body);
   return `${JSON.stringify(answer.json(), null, 2)}\n`;
 }

@@ -17,7 +17,7 @@ export type TestInternalApi = {
   key: string;
   keyId: string;
   /** `path` is below `/internal/v1`. Sends `key` unless told otherwise. */
-  call(path: string, options?: CallOptions): Promise<Answer>;
+  call: (path: string, options?: CallOptions) => Promise<Answer>;
 };
 
 export async function startInternalApi(

@@ -7,9 +7,12 @@ import { ServiceError } from '../../errors.ts';
 import { readJsonBodies } from '../json-bodies.ts';
 import { watchMethods } from '../methods.ts';
 import { registerAuthentication, type AuthenticationDependencies } from './authenticate.ts';
+import { registerManagers } from './managers.ts';
+import { registerBulk } from './bulk.ts';
 import { registerInternalOpenApi, type InternalOpenApiDependencies } from './openapi.ts';
 import { registerReads } from './reads.ts';
 import type { RouteDependencies } from './route.ts';
+import { registerWrites } from './writes.ts';
 
 export type InternalApiDependencies = AuthenticationDependencies &
   InternalOpenApiDependencies &
@@ -27,5 +30,8 @@ export async function registerInternalApi(
   registerAuthentication(v1, dependencies);
   await registerInternalOpenApi(v1, dependencies);
   registerReads(v1, dependencies);
+  registerWrites(v1, dependencies);
+  registerManagers(v1, dependencies);
+  await registerBulk(v1, dependencies);
   refuseOtherMethods();
 }

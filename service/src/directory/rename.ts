@@ -1,0 +1,37 @@
+/** Slugs that somebody chose: whether they are free, and how an entry comes to another one. Under the lock of the table. */
+import { sql, type Transaction } from '../database/database.ts';
+import { invalid, ServiceError } from '../errors.ts';
+import { describeHold, heldSlugs, stillHeld } from './former-slugs.ts';
+import type { SlugTable } from './lock-directory.ts';
+import { isAllowedSlug } from './slug.ts';
+
+/** Gives an entry another slug. Throws `conflict` where another has it, or had it of late. */
+export async function rename(
+  tx: Transaction,
+  table: SlugTable,
+  id: string,
+  slug: string,
+): Promise<void> {
+  await requireFreeSlug(tx, table, slug, id);
+  await sql`delete from former_slugs where not ${stillHeld}`.execute(tx);
+  await sql`update ${sql.table(table)} set slug = ${slug} where id = ${id}`.execute(tx);
+}
+
+/** Throws where the entry `ownId` (null: a new one) may not have `slug`. Under the lock of its table. */
+export async function requireFreeSlug(
+  tx: Transaction,
+  table: SlugTable,
+  slug: string,
+  ownId: string | null,
+): Promise<void> {
+  if (!isAllowedSlug(slug)) throw invalid({ path: 'slug', message: `${slug} is reserved` });
+  const { rows } = await sql<{ id: string }>`
+    select id from ${sql.table(table)} where slug = ${slug} and id is distinct from ${ownId}::uuid
+  `.execute(tx);
+  if (rows.length > 0) throw new ServiceError('conflict', `The slug ${slug} is taken.`);
+  const held = (await heldSlugs(tx, table, [slug])).get(slug);
+  if (!held || held.entryId === ownId) return;
+  throw new ServiceError('conflict', `The ${describeHold(slug, held)}.`, {
+    details: { freeAt: held.freeAt },
+  });
+}

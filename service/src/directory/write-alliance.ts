@@ -1,0 +1,111 @@
+/** Writes one alliance and its members: makes it or replaces it whole, changes what is given, deletes it. Each in the caller's transaction. */
+import { nameActor } from '../access/audit-log.ts';
+import type { ManagedAllianceDetail } from '../contract/managed.ts';
+import { sql, type Transaction } from '../database/database.ts';
+import { invalid, ServiceError } from '../errors.ts';
+import { upsertAlliances } from './alliances.ts';
+import { announceAlliances } from './announce.ts';
+import { writeManagers } from './import-managers.ts';
+import type { AllianceLine } from './import-schemas.ts';
+import { AllianceInput } from './inputs.ts';
+import { lockDirectory } from './lock-directory.ts';
+import { readManagedAlliance } from './managed-alliances.ts';
+import { pickFields } from './pick-fields.ts';
+import { rename, requireFreeSlug } from './rename.ts';
+import type { WriteOptions, Written } from './write-options.ts';
+
+type Options = WriteOptions<ManagedAllianceDetail>;
+
+/** `orgs` are the slugs of all its members; left out, they stay who they are. */
+export type AllianceFields = AllianceLine & { orgs?: string[] };
+
+/** Makes the alliance, or replaces all fields but those left out of `managers` and `orgs`. Throws `conflict`, `validation_failed`. */
+export async function putAlliance(
+  tx: Transaction,
+  slug: string,
+  input: AllianceFields,
+  options: Options,
+): Promise<Written<ManagedAllianceDetail>> {
+  const before = await lockAlliance(tx, slug, options);
+  if (!before) await requireFreeSlug(tx, 'alliances', slug, null);
+  return { created: !before, entry: await write(tx, slug, input, options) };
+}
+
+/** Changes the fields given; a new `slug` renames. Throws `not_found`, `conflict`, `validation_failed`. */
+export async function patchAlliance(
+  tx: Transaction,
+  slug: string,
+  changes: Partial<AllianceFields>,
+  options: Options,
+): Promise<ManagedAllianceDetail> {
+  const before = await lockAlliance(tx, slug, options);
+  if (!before) throw new ServiceError('not_found');
+  const next = changes.slug ?? slug;
+  if (next !== slug) await rename(tx, 'alliances', before.id, next);
+  const links = { ...before.links, ...changes.links };
+  return write(tx, next, { ...pickFields(AllianceInput, before), ...changes, links }, options);
+}
+
+/** Deletes it; its members are in none then. Throws `not_found`. */
+export async function deleteAlliance(
+  tx: Transaction,
+  slug: string,
+  options: Options,
+): Promise<string> {
+  const before = await lockAlliance(tx, slug, options);
+  if (!before) throw new ServiceError('not_found');
+  await nameActor(tx, options.actor);
+  await sql`delete from alliances where id = ${before.id}`.execute(tx);
+  return before.id;
+}
+
+/** The alliance as nobody else can change it before this transaction ends, its members included. */
+async function lockAlliance(
+  tx: Transaction,
+  slug: string,
+  { publicUrl, check }: Options,
+): Promise<ManagedAllianceDetail | null> {
+  await lockDirectory(tx, 'orgs');
+  await sql`select from alliances where slug = ${slug} for update`.execute(tx);
+  const before = await readManagedAlliance(tx, slug, publicUrl);
+  check(before);
+  return before;
+}
+
+async function write(
+  tx: Transaction,
+  slug: string,
+  { orgs, ...input }: AllianceFields,
+  { actor, publicUrl }: Options,
+): Promise<ManagedAllianceDetail> {
+  const written = await upsertAlliances(tx, [{ ...input, slug }]);
+  if (orgs) await setMembers(tx, slug, orgs);
+  await nameActor(tx, actor);
+  await writeManagers(tx, 'alliances', [{ ...input, slug }]);
+  await announceAlliances(tx, written, publicUrl);
+  const entry = await readManagedAlliance(tx, slug, publicUrl);
+  if (!entry) throw new Error('the alliance that was written is not there');
+  return entry;
+}
+
+/** These and no others are its members. One that was in another alliance leaves it. */
+async function setMembers(tx: Transaction, alliance: string, orgs: string[]): Promise<void> {
+  const { rows } = await sql<{ slug: string }>`
+    select slug from orgs where slug = any(${orgs}::text[])
+  `.execute(tx);
+  const known = new Set(rows.map(({ slug }) => slug));
+  const issues = orgs.flatMap((slug, index) =>
+    known.has(slug)
+      ? []
+      : [{ path: `body.orgs.${index}`, message: `there is no organisation ${slug}` }],
+  );
+  if (issues.length > 0) throw invalid(...issues.slice(0, issuesMax));
+  await sql`
+    update orgs o set alliance_id = case when o.slug = any(${orgs}::text[]) then a.id end
+    from alliances a
+    where a.slug = ${alliance} and (o.alliance_id is not distinct from a.id) <> (o.slug = any(${orgs}::text[]))
+  `.execute(tx);
+}
+
+/** As many as a validation names. */
+const issuesMax = 20;

@@ -1,0 +1,50 @@
+/** Reads and replaces the managers of one organisation or alliance: by difference, so that bindings of those who stay survive. */
+import type { Actor } from '../access/actor.ts';
+import { nameActor } from '../access/audit-log.ts';
+import { sql, type Executor, type Transaction } from '../database/database.ts';
+import { ServiceError } from '../errors.ts';
+import { writeManagers } from './import-managers.ts';
+
+export type ManagedKind = 'orgs' | 'alliances';
+export type Managers = { managers: string[] };
+
+const storage = {
+  orgs: { table: 'org_managers', column: 'org_id' },
+  alliances: { table: 'alliance_managers', column: 'alliance_id' },
+} as const;
+
+/** Their addresses in order, or null where there is no such entry. */
+export async function readManagers(
+  executor: Executor,
+  kind: ManagedKind,
+  slug: string,
+): Promise<Managers | null> {
+  const { table, column } = storage[kind];
+  const { rows } = await sql<Managers>`
+    select array(
+      select m.email from ${sql.table(table)} m where m.${sql.ref(column)} = t.id order by m.email
+    ) as managers
+    from ${sql.table(kind)} t where t.slug = ${slug}
+  `.execute(executor);
+  return rows[0] ?? null;
+}
+
+/** These and no others are its managers. Throws `not_found`, `validation_failed`. */
+export async function replaceManagers(
+  tx: Transaction,
+  kind: ManagedKind,
+  slug: string,
+  managers: string[],
+  { actor, check }: { actor: Actor; check: (current: Managers | null) => void },
+): Promise<Managers> {
+  // Keeps new managers out too: their rows refer to this one.
+  await sql`select from ${sql.table(kind)} where slug = ${slug} for update`.execute(tx);
+  const before = await readManagers(tx, kind, slug);
+  check(before);
+  if (!before) throw new ServiceError('not_found');
+  await nameActor(tx, actor);
+  await writeManagers(tx, kind, [{ slug, managers }]);
+  const after = await readManagers(tx, kind, slug);
+  if (!after) throw new Error('the entry whose managers were written is not there');
+  return after;
+}

@@ -1,0 +1,95 @@
+/** Writes one organisation: makes it or replaces it whole, changes what is given, deletes it. Each in the caller's transaction. */
+import { nameActor } from '../access/audit-log.ts';
+import type { ManagedOrganisation } from '../contract/managed.ts';
+import { sql, type Transaction } from '../database/database.ts';
+import { invalid, ServiceError } from '../errors.ts';
+import { allianceIds } from './alliances.ts';
+import { announceOrgs } from './announce.ts';
+import { writeManagers } from './import-managers.ts';
+import type { OrgLine } from './import-schemas.ts';
+import { OrgInput } from './inputs.ts';
+import { lockDirectory } from './lock-directory.ts';
+import { readManagedOrg } from './managed-orgs.ts';
+import { upsertOrgs } from './orgs.ts';
+import { pickFields } from './pick-fields.ts';
+import { rename, requireFreeSlug } from './rename.ts';
+import type { WriteOptions, Written } from './write-options.ts';
+
+type Options = WriteOptions<ManagedOrganisation>;
+
+/** Makes the organisation, or replaces all fields but those left out of `managers`. Throws `conflict`, `validation_failed`. */
+export async function putOrg(
+  tx: Transaction,
+  slug: string,
+  input: OrgLine,
+  options: Options,
+): Promise<Written<ManagedOrganisation>> {
+  const before = await lockOrg(tx, slug, options);
+  if (!before) await requireFreeSlug(tx, 'orgs', slug, null);
+  return { created: !before, entry: await write(tx, slug, input, options) };
+}
+
+/** Changes the fields given; a new `slug` renames. Throws `not_found`, `conflict`, `validation_failed`. */
+export async function patchOrg(
+  tx: Transaction,
+  slug: string,
+  changes: Partial<OrgLine>,
+  options: Options,
+): Promise<ManagedOrganisation> {
+  const before = await lockOrg(tx, slug, options);
+  if (!before) throw new ServiceError('not_found');
+  const next = changes.slug ?? slug;
+  if (next !== slug) await rename(tx, 'orgs', before.id, next);
+  const links = { ...before.links, ...changes.links };
+  return write(tx, next, { ...toInput(before), ...changes, links }, options);
+}
+
+/** Deletes it, and with it its managers and what apps are bound by them. Throws `not_found`. */
+export async function deleteOrg(tx: Transaction, slug: string, options: Options): Promise<string> {
+  const before = await lockOrg(tx, slug, options);
+  if (!before) throw new ServiceError('not_found');
+  await nameActor(tx, options.actor);
+  await sql`delete from orgs where id = ${before.id}`.execute(tx);
+  return before.id;
+}
+
+/** The organisation as nobody else can change it before this transaction ends. */
+async function lockOrg(
+  tx: Transaction,
+  slug: string,
+  { publicUrl, check }: Options,
+): Promise<ManagedOrganisation | null> {
+  await lockDirectory(tx, 'orgs');
+  await sql`select from orgs where slug = ${slug} for update`.execute(tx);
+  const before = await readManagedOrg(tx, slug, publicUrl);
+  check(before);
+  return before;
+}
+
+async function write(
+  tx: Transaction,
+  slug: string,
+  input: OrgLine,
+  { actor, publicUrl }: Options,
+): Promise<ManagedOrganisation> {
+  const allianceId = await requireAlliance(tx, input.alliance);
+  const written = await upsertOrgs(tx, [{ ...input, slug, allianceId }]);
+  await nameActor(tx, actor);
+  await writeManagers(tx, 'orgs', [{ ...input, slug }]);
+  await announceOrgs(tx, written, publicUrl);
+  const entry = await readManagedOrg(tx, slug, publicUrl);
+  if (!entry) throw new Error('the organisation that was written is not there');
+  return entry;
+}
+
+async function requireAlliance(tx: Transaction, slug: string | null): Promise<string | null> {
+  if (slug === null) return null;
+  const id = (await allianceIds(tx, [slug])).get(slug);
+  if (id === undefined)
+    throw invalid({ path: 'body.alliance', message: `there is no alliance ${slug}` });
+  return id;
+}
+
+function toInput({ alliance, ...fields }: ManagedOrganisation): OrgInput {
+  return pickFields(OrgInput, { ...fields, alliance: alliance?.slug ?? null });
+}

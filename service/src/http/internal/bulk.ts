@@ -1,0 +1,188 @@
+/**
+ * Routes that write many rows at once: a stream of lines, stored as it arrives, in one transaction. It is what
+ * `orgdir import` does, through the same code: `directory/import.ts`.
+ */
+import type { IncomingMessage } from 'node:http';
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { Type, type Static } from 'typebox';
+import { nameActor } from '../../access/audit-log.ts';
+import { meta } from '../../contract/envelope.ts';
+import { examples } from '../../contract/examples.ts';
+import { strictObject } from '../../contract/shapes.ts';
+import {
+  BadLinesError,
+  importLines,
+  tidyAfterImport,
+  type ImportKind,
+  type ImportResult,
+} from '../../directory/import.ts';
+import { readNdjson, type SourceLine } from '../../directory/import-source.ts';
+import { invalid, ServiceError } from '../../errors.ts';
+import { oneOf } from '../responses.ts';
+import { validatorCompiler } from '../validate.ts';
+import { actorOf } from './authenticate.ts';
+import { receive } from './receive.ts';
+import {
+  config,
+  internalErrors,
+  internalResponses,
+  security,
+  type RouteDependencies,
+} from './route.ts';
+
+/** What the largest directories have; more comes in several requests. */
+const rowsMax = 100_000;
+/** That many rows of 2.5 KiB, which is several times what they have on average. */
+const bytesMax = 256 * 1024 * 1024;
+const mediaType = 'application/x-ndjson';
+
+const BulkQuery = Type.Object(
+  {
+    skipBad: Type.Boolean({
+      default: false,
+      description:
+        'Keeps the good lines where there are bad ones; otherwise one bad line undoes all.',
+    }),
+    emitEvents: Type.Boolean({
+      default: true,
+      description:
+        'Announces what is public for the first time. Set it to false for a first load, which nobody wants to hear of line by line.',
+    }),
+  },
+  { additionalProperties: false },
+);
+
+const BulkResult = strictObject(
+  {
+    created: Type.Integer({ description: 'Entries that are new.' }),
+    updated: Type.Integer({ description: 'Entries that were replaced.' }),
+    bad: Type.Integer({ description: 'Lines that were left out.' }),
+    badLines: Type.Array(
+      strictObject({
+        line: Type.Integer({ description: 'Counted from 1.' }),
+        reason: Type.String({ description: 'What is wrong with it.' }),
+      }),
+      { description: 'The first thousand of them.' },
+    ),
+  },
+  { title: 'BulkResult', description: 'What a bulk write did.' },
+);
+
+/** In a scope of its own: its bodies are read by it, not before it. */
+export async function registerBulk(
+  v1: FastifyInstance,
+  dependencies: RouteDependencies,
+): Promise<void> {
+  await v1.register(async (bulk) => {
+    bulk.removeAllContentTypeParsers();
+    bulk.addContentTypeParser(mediaType, (_request, payload, done) => done(null, payload));
+    bulk.addContentTypeParser('*', (_request, _payload, done) =>
+      done(new ServiceError('unsupported_media_type', `The body must be ${mediaType}.`)),
+    );
+    bulkRoute(bulk, dependencies, 'orgs', 'Organisations', {
+      slug: 'acme-corporation',
+      ...examples.orgInput,
+    });
+    const { orgs: _, ...alliance } = examples.allianceInput;
+    bulkRoute(bulk, dependencies, 'alliances', 'Alliances', {
+      slug: 'northern-league',
+      ...alliance,
+    });
+    bulkRoute(bulk, dependencies, 'blueprints', 'Blueprints', {
+      key: 'granite',
+      ...examples.blueprintInput,
+    });
+  });
+}
+
+function bulkRoute(
+  bulk: FastifyInstance,
+  { writes, publicUrl }: RouteDependencies,
+  kind: ImportKind,
+  tag: string,
+  line: object,
+): void {
+  bulk.withTypeProvider<TypeBoxTypeProvider>().put(
+    `/${kind}`,
+    {
+      config,
+      bodyLimit: bytesMax,
+      // The body is a stream; what is in it is held against its schema line by line.
+      validatorCompiler: (route) =>
+        route.httpPart === 'body' ? () => true : validatorCompiler(route as never),
+      schema: schemaOf(kind, tag, line),
+    },
+    async (request) => {
+      const data = await store(request, request.query);
+      return { success: true, data, meta };
+    },
+  );
+
+  async function store(
+    request: FastifyRequest,
+    { skipBad, emitEvents }: Static<typeof BulkQuery>,
+  ): Promise<ImportResult> {
+    const lines = atMost(rowsMax, readNdjson(receive(bodyOf(request), bytesMax)));
+    const options = { kind, skipBad, emitEvents, publicUrl };
+    try {
+      const result = await writes.transaction().execute(async (tx) => {
+        await nameActor(tx, actorOf(request));
+        return importLines(tx, lines, options);
+      });
+      await tidyAfterImport(writes, kind, result);
+      return result;
+    } catch (error) {
+      throw error instanceof BadLinesError ? explain(error.result) : error;
+    }
+  }
+}
+
+function bodyOf({ body }: FastifyRequest): IncomingMessage {
+  if (body === undefined)
+    throw invalid({ path: 'body', message: 'is required: a line of JSON for each row' });
+  return body as IncomingMessage;
+}
+
+async function* atMost(max: number, lines: AsyncIterable<SourceLine>): AsyncGenerator<SourceLine> {
+  let rows = 0;
+  for await (const line of lines) {
+    rows += 1;
+    if (rows > max)
+      throw new ServiceError(
+        'payload_too_large',
+        `There are more than ${max} rows in the body; send them in several requests.`,
+        { details: { rowsMax: max } },
+      );
+    yield line;
+  }
+}
+
+function explain({ bad, badLines }: ImportResult): ServiceError {
+  const issues = badLines.map(({ line, reason }) => ({ path: `line ${line}`, message: reason }));
+  return new ServiceError(
+    'validation_failed',
+    `${bad} bad ${bad === 1 ? 'line' : 'lines'}; nothing was kept.`,
+    { details: { bad, issues } },
+  );
+}
+
+function schemaOf(kind: ImportKind, tag: string, line: object) {
+  const known = kind === 'blueprints' ? 'key' : 'slug';
+  return {
+    operationId: `put${kind.charAt(0).toUpperCase()}${kind.slice(1)}`,
+    tags: [tag],
+    summary: `Make or replace many ${tag.toLowerCase()}`,
+    description: `One JSON object a line, up to ${rowsMax} of them: the fields of \`PUT\`, and \`${known}\`. A line whose \`${known}\` exists replaces that entry, any other makes one; none is deleted. All of it or nothing, unless \`skipBad\` is true.`,
+    security,
+    querystring: BulkQuery,
+    consumes: [mediaType],
+    body: Type.String({ description: 'NDJSON.', examples: [`${JSON.stringify(line)}\n`] }),
+    response: internalResponses(
+      200,
+      'It was done.',
+      oneOf(BulkResult, 'BulkResultResponse', { created: 1, updated: 0, bad: 0, badLines: [] }),
+      internalErrors.keyedBody,
+    ),
+  };
+}

@@ -1,0 +1,124 @@
+/** Routes for the managers of an organisation or alliance: who may bind an app to it. The whole list is read, and replaced. */
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
+import type { FastifyInstance } from 'fastify';
+import { Type, type TObject } from 'typebox';
+import { normaliseEmail } from '../../access/email.ts';
+import { strictObject } from '../../contract/shapes.ts';
+import { managersMax } from '../../directory/import-schemas.ts';
+import { readManagers, replaceManagers, type ManagedKind } from '../../directory/write-managers.ts';
+import { ServiceError } from '../../errors.ts';
+import { oneOf } from '../responses.ts';
+import { keyedCacheControl, sendEntry } from '../send-entry.ts';
+import { actorOf } from './authenticate.ts';
+import { entryOf } from './entry-of.ts';
+import { preconditionOf } from './precondition.ts';
+import {
+  allianceParams,
+  config,
+  internalErrors,
+  internalResponses,
+  noQuery,
+  orgParams,
+  security,
+  type RouteDependencies,
+} from './route.ts';
+import { sendWritten } from './send-written.ts';
+
+const addresses = Type.Array(Type.String({ minLength: 3, maxLength: 254 }), {
+  maxItems: managersMax,
+  description: 'Email addresses. They compare trimmed and in lower case.',
+});
+const example = { managers: ['ada@example.org'] };
+const ManagersInput = strictObject(
+  { managers: addresses },
+  { title: 'ManagersInput', description: 'All managers.', examples: [example] },
+);
+const Managers = strictObject(
+  { managers: addresses },
+  { title: 'Managers', description: 'All managers, in order.' },
+);
+
+export function registerManagers(v1: FastifyInstance, dependencies: RouteDependencies): void {
+  managerRoutes(v1, dependencies, {
+    kind: 'orgs',
+    noun: 'Org',
+    tag: 'Organisations',
+    params: orgParams,
+  });
+  managerRoutes(v1, dependencies, {
+    kind: 'alliances',
+    noun: 'Alliance',
+    tag: 'Alliances',
+    params: allianceParams,
+  });
+}
+
+type Noun = { kind: ManagedKind; noun: string; tag: string; params: TObject };
+
+function managerRoutes(
+  v1: FastifyInstance,
+  { database, writes }: RouteDependencies,
+  { kind, noun, tag, params }: Noun,
+): void {
+  const routes = v1.withTypeProvider<TypeBoxTypeProvider>();
+  const url = `/${kind}/:slug/managers`;
+  const common = { tags: [tag], security, params, querystring: noQuery };
+  const answer = oneOf(Managers, 'ManagersResponse', example);
+
+  routes.get(
+    url,
+    {
+      config,
+      schema: {
+        ...common,
+        operationId: `get${noun}Managers`,
+        summary: 'Get the managers',
+        description: 'Who may bind an app to it.',
+        response: internalResponses(200, 'The managers.', answer, internalErrors.keyedResource, {
+          conditional: true,
+        }),
+      },
+    },
+    async (request, reply) => {
+      const found = await readManagers(database, kind, slugOf(request));
+      if (!found) throw new ServiceError('not_found');
+      return sendEntry(request, reply, entryOf(found), keyedCacheControl);
+    },
+  );
+
+  routes.put(
+    url,
+    {
+      config,
+      schema: {
+        ...common,
+        operationId: `put${noun}Managers`,
+        summary: 'Replace the managers',
+        description:
+          'Who is not in the list stops being a manager, and the bindings of their apps end with it; those of all others stay.',
+        body: ManagersInput,
+        response: internalResponses(
+          200,
+          'The managers as they are now.',
+          answer,
+          [...internalErrors.keyedResourceBody, 'precondition_failed'],
+          { tagged: true },
+        ),
+      },
+    },
+    async (request, reply) => {
+      const managers = request.body.managers.map((email, index) =>
+        normaliseEmail(email, `body.managers.${index}`),
+      );
+      const options = { actor: actorOf(request), check: preconditionOf(request) };
+      const written = await writes
+        .transaction()
+        .execute((tx) => replaceManagers(tx, kind, slugOf(request), managers, options));
+      return sendWritten(reply, written);
+    },
+  );
+}
+
+function slugOf({ params }: { params: unknown }): string {
+  return (params as { slug: string }).slug;
+}

@@ -1,0 +1,38 @@
+/** The fields of an entry as a patch has them: all of them optional, none with a default. */
+import { Type, type TObject, type TSchema } from 'typebox';
+import { slug, strictObject } from '../../contract/shapes.ts';
+import { OrgLine } from '../../directory/import-schemas.ts';
+
+const newSlug = slug({
+  description: 'Renames it. Nobody else is given the old one for 30 days.',
+});
+
+/** Of the links too, what is left out stays. */
+const linkChanges = Type.Object(
+  Object.fromEntries(
+    Object.entries(OrgLine.properties.links.properties).map(([name, schema]) => [
+      name,
+      Type.Optional(withoutDefault(schema)),
+    ]),
+  ),
+  { additionalProperties: false, description: 'Where else to find it; what is left out stays.' },
+);
+
+/** At least one of them must be given. */
+export function partial(fields: Record<string, TSchema>, options: object): TObject {
+  const properties = Object.entries(fields).map(([name, schema]) => [name, asChange(name, schema)]);
+  return strictObject(Object.fromEntries(properties) as Record<string, TSchema>, {
+    ...options,
+    minProperties: 1,
+  });
+}
+
+function asChange(name: string, schema: TSchema): TSchema {
+  if (name === 'slug') return Type.Optional(newSlug);
+  return Type.Optional(name === 'links' ? linkChanges : withoutDefault(schema));
+}
+
+function withoutDefault(schema: TSchema): TSchema {
+  const { default: __, ...rest } = schema as Record<string, unknown>;
+  return Type.Unsafe(rest);
+}

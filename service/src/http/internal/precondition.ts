@@ -1,0 +1,30 @@
+/** `If-Match` and `If-None-Match` of a write, held against what is there (RFC 9110, 13). */
+import type { FastifyRequest } from 'fastify';
+import { ServiceError } from '../../errors.ts';
+import { entryOf } from './entry-of.ts';
+
+/** Throws `precondition_failed` where what is there, null for nothing, is not what the request asks for. */
+export function preconditionOf({ headers }: FastifyRequest): (current: object | null) => void {
+  const wanted = headers['if-match'];
+  const unwanted = headers['if-none-match'];
+  return (current) => {
+    if (wanted === undefined && unwanted === undefined) return;
+    const etag = current && entryOf(current).etag;
+    if (wanted !== undefined && !names(wanted, etag)) throw failed('if-match', etag);
+    if (unwanted !== undefined && names(unwanted, etag)) throw failed('if-none-match', etag);
+  };
+}
+
+/** Whether a list of tags, or `*`, names it. Tags are compared strongly: one that a proxy has made weak names nothing. */
+function names(header: string, etag: string | null): boolean {
+  if (etag === null) return false;
+  return header.trim() === '*' || header.split(',').some((tag) => tag.trim() === etag);
+}
+
+function failed(header: string, etag: string | null): ServiceError {
+  return new ServiceError(
+    'precondition_failed',
+    etag === null ? 'There is no such resource.' : undefined,
+    { details: { header, etag } },
+  );
+}

@@ -1,0 +1,59 @@
+/** What a caller sends, piece by piece, for as long as something arrives. Nothing of it is kept here. */
+import type { IncomingMessage } from 'node:http';
+import { setTimeout as wait } from 'node:timers/promises';
+import { invalid } from '../../errors.ts';
+import { tooLarge } from '../error-answer.ts';
+
+/** Meanwhile all other writers wait. */
+const stallMs = 10_000;
+
+/** Throws `validation_failed` where the caller hangs up or falls silent, `payload_too_large` beyond `bytesMax`. */
+export async function* receive(request: IncomingMessage, bytesMax: number): AsyncGenerator<Buffer> {
+  // Not destroyed where the reader ends early: that would cut the connection before the answer.
+  const pieces = request.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer>;
+  let bytes = 0;
+  try {
+    for (;;) {
+      const { done, value } = await nextOf(pieces);
+      if (done) return;
+      bytes += value.length;
+      if (bytes > bytesMax) throw tooLarge(bytesMax);
+      yield value;
+    }
+  } finally {
+    // What is still on its way is thrown away, so that the caller comes to read the answer.
+    request.resume();
+  }
+}
+
+async function nextOf(pieces: AsyncIterator<Buffer>): Promise<IteratorResult<Buffer>> {
+  const settled = new AbortController();
+  const stalled = wait(stallMs, 'stalled' as const, { signal: settled.signal, ref: false });
+  // Rejected where the piece comes first, which nobody waits for.
+  stalled.catch(() => {});
+  try {
+    const next = await Promise.race([pieces.next(), stalled]);
+    if (next === 'stalled') throw silent();
+    return next;
+  } catch (error) {
+    const { code = '' } = error as { code?: string };
+    throw cutCodes.has(code) ? cutOff(error) : error;
+  } finally {
+    settled.abort();
+  }
+}
+
+const cutCodes = new Set(['ECONNRESET', 'ERR_STREAM_PREMATURE_CLOSE']);
+
+function silent(): Error {
+  return invalid({
+    path: 'body',
+    message: `must arrive without pauses of ${stallMs / 1000} seconds`,
+  });
+}
+
+function cutOff(cause: unknown): Error {
+  const error = invalid({ path: 'body', message: 'ended in the middle' });
+  error.cause = cause;
+  return error;
+}
