@@ -1,12 +1,11 @@
 /** Runs the service: configuration, database, roles, and a graceful end. `http/app.ts` builds what it serves. */
-import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { createKeyCache } from './access/key-cache.ts';
 import { httpAddress, type Config } from './config.ts';
 import { openDatabase } from './database/database.ts';
-import { readOrCreateSecret } from './database/secret-file.ts';
 import { createRevisions } from './database/revisions.ts';
 import { decideDemo, readDemoKey } from './demo.ts';
+import { takePublished } from './directory/take-published.ts';
 import { StartError } from './errors.ts';
 import { createApp } from './http/app.ts';
 import { endRequests } from './http/end-requests.ts';
@@ -16,6 +15,8 @@ import type { Logger } from './log.ts';
 import { createMailer } from './mail.ts';
 import { createMetrics } from './metrics.ts';
 import { openConfiguredDatabase, type OpenedDatabase } from './open-database.ts';
+import { createSyncs } from './sync/syncs.ts';
+import { readSecretKeys } from './read-secret-keys.ts';
 import { createHealth } from './system/health.ts';
 import { createReadinessCheck } from './system/readiness.ts';
 import { version } from './version.ts';
@@ -109,9 +110,7 @@ async function startOn(
     { webhooks, ...settings }: Config,
     logger: Logger,
   ) {
-    const secretBox = createSecretBox(
-      settings.secretKeys ?? (await generatedKeys(settings.dataDir, embedded)),
-    );
+    const secretBox = createSecretBox(await readSecretKeys(settings, embedded));
     const revisions = createRevisions(database, connection);
     const health = createHealth(database, revisions);
     const keyCache = createKeyCache(database, revisions);
@@ -145,7 +144,12 @@ async function startOn(
           deactivateAfter: webhooks.deactivateAfter,
         })
       : null;
-    const loop = createWorker({ ...delivery, connection, retentionDays: settings.retentionDays });
+    const loop = createWorker({
+      ...delivery,
+      connection,
+      retentionDays: settings.retentionDays,
+      takePublished: (on) => takePublished(on, settings.publicUrl),
+    });
     const ownerMail = settings.mail
       ? createOwnerMail({
           ...settings,
@@ -156,6 +160,14 @@ async function startOn(
           log: logger,
         })
       : null;
+    const syncs = createSyncs({
+      config: settings,
+      version,
+      database,
+      connection,
+      metrics,
+      log: logger,
+    });
     const writes = openDatabase(connection, writesPool);
     const api = settings.roles.has('api')
       ? {
@@ -175,6 +187,7 @@ async function startOn(
       readiness,
       worker: loop,
       ownerMail,
+      syncs,
       revisions,
       health,
       keyCache,
@@ -198,6 +211,7 @@ type Parts = {
   worker: ReturnType<typeof createWorker>;
   /** Null where no mail is sent. */
   ownerMail: ReturnType<typeof createOwnerMail> | null;
+  syncs: ReturnType<typeof createSyncs>;
   revisions: ReturnType<typeof createRevisions>;
   health: ReturnType<typeof createHealth>;
   keyCache: ReturnType<typeof createKeyCache>;
@@ -205,7 +219,7 @@ type Parts = {
 };
 
 async function startParts(parts: Parts, config: Config) {
-  const { app, internalApp, worker, ownerMail, health, revisions, keyCache } = parts;
+  const { app, internalApp, worker, ownerMail, syncs, health, revisions, keyCache } = parts;
   const internalAddress = await listen(internalApp, config.internal, 'INTERNAL_');
   if (app) await health.start();
   if (app) await revisions.start();
@@ -214,6 +228,7 @@ async function startParts(parts: Parts, config: Config) {
   if (config.roles.has('worker')) {
     worker.start();
     ownerMail?.start();
+    syncs.start();
   }
   return { address, internalAddress };
 }
@@ -232,10 +247,10 @@ const writesEndWithinMs = 500;
 
 /** No new requests, no new claims; what is in flight ends first. It tells of itself until then. */
 async function stopParts(parts: Parts): Promise<void> {
-  const { app, internalApp, writes, readiness, worker, ownerMail } = parts;
+  const { app, internalApp, writes, readiness, worker, ownerMail, syncs } = parts;
   const { revisions, health, keyCache, sender } = parts;
   readiness.stop();
-  await Promise.all([app && endRequests(app), worker.stop(), ownerMail?.stop()]);
+  await Promise.all([app && endRequests(app), worker.stop(), ownerMail?.stop(), syncs.stop()]);
   await Promise.all([
     endRequests(internalApp, scrapesEndWithinMs),
     health.stop(),
@@ -244,14 +259,6 @@ async function stopParts(parts: Parts): Promise<void> {
     sender.close(),
   ]);
   await Promise.race([writes.destroy(), wait(writesEndWithinMs, undefined, { ref: false })]);
-}
-
-async function generatedKeys(dataDir: string, embedded: boolean): Promise<Buffer[]> {
-  if (embedded)
-    return [Buffer.from(await readOrCreateSecret(join(dataDir, 'secret-key')), 'base64')];
-  throw new StartError(
-    'SECRET_KEY is required with DATABASE_URL: 32 bytes in base64, for example the output of: openssl rand -base64 32',
-  );
 }
 
 type Listening = Pick<Config, 'host' | 'port'>;

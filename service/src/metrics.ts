@@ -39,6 +39,8 @@ export type Metrics = {
   inFlight(read: () => number): void;
   /** Says how to learn, at a scrape, what the queue holds. What it throws is told as a database that is away. */
   queue(read: () => Promise<QueueState>): void;
+  /** Says how to learn, at a scrape, when each sync last ended well. */
+  lastSyncs(read: () => Promise<{ kind: SyncKind; at: Date }[]>): void;
   /** The media type of what `render` returns. */
   contentType: string;
   /** All figures in Prometheus' text format. */
@@ -81,6 +83,21 @@ export function createMetrics(): Metrics {
     },
     queue(read) {
       showQueue = createQueueMetrics(registry, read);
+    },
+    lastSyncs(read) {
+      const gauge = new Gauge({
+        name: 'orgdir_sync_last_success_timestamp_seconds',
+        help: 'When a run of the sync last ended well, in whichever process, as seconds since 1970.',
+        labelNames: ['kind'],
+        registers: [],
+        async collect() {
+          this.reset();
+          // While the database is away there is no such figure.
+          for (const { kind, at } of await read().catch(() => []))
+            this.set({ kind }, at.getTime() / 1000);
+        },
+      });
+      registry.registerMetric(gauge);
     },
     contentType: registry.contentType,
     async render() {

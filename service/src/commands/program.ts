@@ -10,6 +10,7 @@ import { addEventCommands } from './event-commands.ts';
 import { addExportCommand } from './export-command.ts';
 import { reportError } from './report-error.ts';
 import { addServeCommand } from './serve-command.ts';
+import { addSyncCommands } from './sync-commands.ts';
 import { addWebhookCommands } from './webhook-commands.ts';
 
 const endings = `
@@ -45,6 +46,7 @@ export function createProgram(output: OutputConfiguration = {}): Command {
   addServeCommand(program);
   addDirectoryCommands(program);
   addExportCommand(program);
+  addSyncCommands(program);
   addAccessCommands(program);
   addEventCommands(program);
   addAuditCommands(program);

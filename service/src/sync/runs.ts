@@ -210,6 +210,14 @@ export async function runningRun(database: Executor, kind: SyncKind): Promise<Sy
   return rows[0] ? toRun(rows[0]) : null;
 }
 
+/** When each sync last ended well; one that never has is left out. */
+export async function lastSuccesses(database: Executor): Promise<{ kind: SyncKind; at: Date }[]> {
+  const { rows } = await sql<{ kind: SyncKind; at: Date }>`
+    select kind, max(finished_at) as at from sync_runs where status = 'succeeded' group by kind
+  `.execute(database);
+  return rows;
+}
+
 function toRun(row: Row): SyncRun {
   const { started_at: started, finished_at: finished } = row;
   return {

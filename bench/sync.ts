@@ -1,0 +1,111 @@
+/**
+ * npm run bench:sync: how long `orgdir sync blueprints` takes for 100,000 blueprints over HTTP, the first time and when
+ * nothing has changed. It makes its data and its database in a temporary folder and takes both away again. Ends with 1
+ * where a figure is missed.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { openConfiguredDatabase } from '../service/src/open-database.ts';
+import { makeDirectory } from './directory-data.ts';
+import { isReached, printFigures, type Figure } from './figure.ts';
+
+const blueprints = 100_000;
+const command = join(import.meta.dirname, '../service/src/cli.ts');
+const memoryLookMs = 50;
+
+type Run = { seconds: number; memoryMiB: number; counts: Record<string, number> };
+
+const folder = await mkdtemp(join(tmpdir(), 'orgdir-bench-'));
+// As root the database runs as another user, who must be able to pass.
+await chmod(folder, 0o711);
+const env = { DATA_DIR: join(folder, 'data') };
+try {
+  const figures = await measure();
+  printFigures(figures);
+  if (!figures.every(isReached)) process.exitCode = 1;
+} finally {
+  await rm(folder, { recursive: true, force: true });
+}
+
+async function measure(): Promise<Figure[]> {
+  const { blueprints: file } = await makeDirectory(folder, { orgs: 1, firstOrgs: 1, blueprints });
+  const lines = await readFile(file);
+  const array = gzipSync(`[${String(lines).trimEnd().replaceAll('\n', ',')}]`);
+  const server = await serve((request, response) => {
+    if (request.url === '/array') return response.end(array);
+    if (request.headers['if-none-match'] === '"1"') return response.writeHead(304).end();
+    return response.writeHead(200, request.url === '/tagged' ? { etag: '"1"' } : {}).end(lines);
+  });
+  const opened = await openConfiguredDatabase(
+    { databaseUrl: null, dataDir: env.DATA_DIR },
+    { purpose: 'tool', applicationName: 'orgdir bench' },
+  );
+  try {
+    const first = await sync(`${server.url}/lines`, 'created');
+    const second = await sync(`${server.url}/lines`, 'unchanged');
+    const zipped = await sync(`${server.url}/array`, 'unchanged');
+    await sync(`${server.url}/tagged`, 'unchanged');
+    const tagged = await sync(`${server.url}/tagged`, 'unchanged');
+    return [
+      seconds('first sync of 100,000 blueprints', first, 30),
+      seconds('a second one, all unchanged', second, 10),
+      seconds('the same as a gzipped JSON array', zipped, 10),
+      seconds('the same where the ETag is as it was', tagged, 10),
+      {
+        name: 'memory of the command at its peak',
+        reached: Math.max(first.memoryMiB, second.memoryMiB, zipped.memoryMiB),
+        unit: 'MiB',
+        asked: { atMost: 512 },
+        note: `for ${Math.round(lines.length / 1024 / 1024)} MiB of source`,
+      },
+    ];
+  } finally {
+    await opened.close();
+    server.close();
+  }
+}
+
+function seconds(name: string, run: Run, atMost: number): Figure {
+  return { name, reached: run.seconds, unit: 's', asked: { atMost } };
+}
+
+async function serve(answer: RequestListener) {
+  const server = createServer(answer).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return { url: `http://127.0.0.1:${port}`, close: () => server.close() };
+}
+
+/** Every blueprint must have been counted as `expected`. */
+async function sync(url: string, expected: string): Promise<Run> {
+  const startedAt = performance.now();
+  const child = spawn(command, ['sync', 'blueprints', url, '--json'], {
+    env: { PATH: process.env['PATH'], ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let memoryMiB = 0;
+  const timer = setInterval(() => {
+    void peakMemoryMiB(child.pid).then((peak) => (memoryMiB = Math.max(memoryMiB, peak)));
+  }, memoryLookMs);
+  let stdout = '';
+  child.stdout.on('data', (chunk: Buffer) => (stdout += String(chunk)));
+  await once(child, 'close');
+  clearInterval(timer);
+  const taken = (performance.now() - startedAt) / 1000;
+  const { counts } = JSON.parse(stdout) as Run;
+  if (counts?.[expected] !== blueprints)
+    throw new Error(`not all were ${expected}: ${stdout.slice(0, 500)}`);
+  return { seconds: taken, memoryMiB, counts };
+}
+
+/** 0 where the system does not tell. */
+async function peakMemoryMiB(pid: number | undefined): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
+  return Number(/^VmHWM:\s+(\d+) kB/m.exec(status)?.[1] ?? 0) / 1024;
+}

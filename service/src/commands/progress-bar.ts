@@ -1,0 +1,29 @@
+import { progress } from '@clack/prompts';
+
+export type ProgressBar = {
+  /** `total` is null where it is not known. */
+  update(done: number, total: number | null, text: string): void;
+  /** May be called twice. */
+  stop(text: string): void;
+};
+
+/** On a terminal, a bar on standard error; elsewhere nothing. It appears with the first step. */
+export function createProgressBar(title: string): ProgressBar {
+  let bar: ReturnType<typeof progress> | null = null;
+  let shown = 0;
+  return {
+    update(done, total, text) {
+      if (!process.stderr.isTTY) return;
+      if (!bar) {
+        bar = progress({ max: total || 1, size: 40, output: process.stderr, indicator: 'timer' });
+        bar.start(title);
+      }
+      bar.advance(total === null ? 0 : done - shown, text);
+      shown = done;
+    },
+    stop(text) {
+      bar?.stop(text);
+      bar = null;
+    },
+  };
+}

@@ -1,0 +1,195 @@
+import { resolve } from 'node:path';
+import { Option, type Command } from 'commander';
+import type { Config } from '../config.ts';
+import { invalid, ServiceError, StartError } from '../errors.ts';
+import type { OpenedDatabase } from '../open-database.ts';
+import { createChatProvider } from '../sync/create-chat-provider.ts';
+import type { RunOutcome } from '../sync/perform-run.ts';
+import { listRuns, type SyncKind, type SyncRun } from '../sync/runs.ts';
+import { readLocation, type SourceLocation } from '../sync/source-location.ts';
+import { syncBlueprints } from '../sync/sync-blueprints.ts';
+import { syncChat } from '../sync/sync-chat.ts';
+import { version } from '../version.ts';
+import { createProgressBar, type ProgressBar } from './progress-bar.ts';
+import { wholeNumber } from './read-option.ts';
+import { print, signalCodes, table, withDatabase } from './with-database.ts';
+
+type SyncFlags = { json?: boolean };
+type BlueprintFlags = SyncFlags & { force?: boolean; skipBad?: boolean };
+type ListFlags = SyncFlags & { kind?: SyncKind; limit: number };
+
+const listedMax = 500;
+
+export function addSyncCommands(program: Command): void {
+  const sync = program
+    .command('sync')
+    .description('Bring the directory up to date with its sources, and see how that went.');
+  sync
+    .command('blueprints')
+    .description('Make the blueprints what a source holds, and retire what it no longer has.')
+    .argument(
+      '[source]',
+      'a file, or an http or https address; left out: SYNC_BLUEPRINTS_URL. NDJSON or a JSON array, gzipped or not',
+    )
+    .option('--force', 'go on where more than half of the active blueprints would be retired')
+    .option('--skip-bad', 'go on without bad rows; what they tell of stays as it is')
+    .option('--json', 'print JSON')
+    .addHelpText(
+      'after',
+      `
+All of it or nothing: a source that is cut off, malformed, empty or shrunk by more than half changes nothing. What is
+as it was is not written. The run is announced as blueprint.sync.completed; orgdir sync list shows it.
+
+Examples:
+  orgdir sync blueprints blueprints.ndjson
+  orgdir sync blueprints https://example.org/blueprints.json.gz --skip-bad`,
+    )
+    .action(blueprints);
+  sync
+    .command('chat')
+    .description("Refresh each organisation's number of members from its chat server.")
+    .option('--json', 'print JSON')
+    .addHelpText(
+      'after',
+      `
+Asks the provider that CHAT_PROVIDER and CHAT_TOKEN name. A server that cannot be read keeps its number, is counted as
+failed, and is named. The run is announced as chat.sync.completed, with sums alone.
+
+Example:
+  CHAT_PROVIDER=discord CHAT_TOKEN=… orgdir sync chat`,
+    )
+    .action(chat);
+  sync
+    .command('list')
+    .description('Runs of both syncs, newest first: what they did, or why they failed.')
+    .addOption(
+      new Option('--kind <kind>', 'only those of this sync').choices(['blueprints', 'chat']),
+    )
+    .option('--limit <count>', `how many at most, 1 to ${listedMax}`, wholeNumber(1, listedMax), 20)
+    .option('--json', 'print JSON, with the rows or servers that failed')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  orgdir sync list\n  orgdir sync list --kind chat --limit 1 --json',
+    )
+    .action(list);
+}
+
+type Perform = (
+  opened: OpenedDatabase,
+  config: Config,
+  signal: AbortSignal,
+  bar: ProgressBar,
+) => Promise<RunOutcome>;
+
+async function blueprints(source: string | undefined, flags: BlueprintFlags): Promise<void> {
+  const given = source === undefined ? null : requireLocation(source);
+  await perform('blueprints', flags, ({ connection }, config, signal, bar) =>
+    syncBlueprints(connection, {
+      location: given ?? configuredLocation(config),
+      trigger: 'cli',
+      force: flags.force ?? false,
+      skipBad: flags.skipBad ?? false,
+      publicUrl: config.publicUrl,
+      userAgent: `${config.serviceName}-Sync/${version}`,
+      signal,
+      onProgress: (readBytes, sizeBytes) =>
+        bar.update(readBytes, sizeBytes, `Reading, ${Math.round(readBytes / 1024)} KiB`),
+    }),
+  );
+}
+
+function requireLocation(text: string): SourceLocation {
+  const location = readLocation(text);
+  if (!location)
+    throw invalid({ path: 'source', message: 'must be a file, or an http or https address' });
+  return location.kind === 'file' ? { ...location, path: resolve(location.path) } : location;
+}
+
+function configuredLocation({ syncs }: Config): SourceLocation {
+  if (syncs.blueprints) return requireLocation(syncs.blueprints.source);
+  throw invalid({ path: 'source', message: 'is required where SYNC_BLUEPRINTS_URL is not set' });
+}
+
+async function chat(flags: SyncFlags): Promise<void> {
+  await perform('chat', flags, async ({ connection }, { syncs, publicUrl }, signal, bar) => {
+    if (!syncs.chat)
+      throw new StartError('CHAT_PROVIDER must be set to sync chat, for example discord');
+    const provider = createChatProvider(syncs.chat, { publicUrl, version });
+    try {
+      return await syncChat(connection, {
+        provider,
+        trigger: 'cli',
+        signal,
+        onProgress: (asked, servers) =>
+          bar.update(asked, servers, `Asking, ${asked} of ${servers} servers`),
+      });
+    } finally {
+      await provider.close();
+    }
+  });
+}
+
+/** A signal ends the run first, so that it is recorded as stopped, and the command then. */
+async function perform(kind: SyncKind, flags: SyncFlags, work: Perform): Promise<void> {
+  const stop = new AbortController();
+  let code: number | null = null;
+  for (const [signal, signalCode] of signalCodes) {
+    process.once(signal, () => {
+      code ??= signalCode;
+      stop.abort();
+    });
+  }
+  const bar = createProgressBar(`Syncing ${kind}`);
+  try {
+    const outcome = await withDatabase((opened, config) => work(opened, config, stop.signal, bar), {
+      endsOnSignal: false,
+    });
+    bar.stop('Done');
+    tell(kind, outcome, flags);
+  } finally {
+    bar.stop('');
+  }
+  if (code !== null) process.exitCode = code;
+}
+
+function tell(kind: SyncKind, outcome: RunOutcome, { json }: SyncFlags): void {
+  if (outcome.kind === 'conflict' || outcome.kind === 'not_due')
+    throw new ServiceError(
+      'conflict',
+      `Another sync of ${kind} is under way; orgdir sync list shows it.`,
+    );
+  const { run } = outcome;
+  if (run.status !== 'succeeded') process.exitCode = 1;
+  if (json) return console.log(JSON.stringify(run));
+  for (const { subject, reason } of run.problems) console.error(`${subject}: ${reason}`);
+  if (run.status === 'succeeded') console.log(`${inWords(run)}.`);
+  else console.error(`Nothing was changed: ${run.message}.`);
+}
+
+function inWords({ counts }: SyncRun): string {
+  return Object.entries(counts ?? {})
+    .map(([name, count]) => `${count} ${name}`)
+    .join(', ');
+}
+
+async function list({ kind, limit, json }: ListFlags): Promise<void> {
+  const { runs } = await withDatabase(({ database }) =>
+    listRuns(database, { kind: kind ?? null, page: 1, limit }),
+  );
+  print(
+    json,
+    runs,
+    table(
+      ['STARTED', 'SYNC', 'SOURCE', 'BY', 'STATUS', 'SECONDS', ''],
+      runs.map((run) => [
+        run.startedAt,
+        run.kind,
+        run.source,
+        run.trigger,
+        run.status,
+        run.durationMs === null ? '-' : (run.durationMs / 1000).toFixed(1),
+        run.status === 'failed' ? `${run.reason}: ${run.message}` : inWords(run),
+      ]),
+    ),
+  );
+}

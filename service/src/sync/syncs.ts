@@ -1,0 +1,164 @@
+/**
+ * The syncs of a process: those that the schedule asks for, where it is a worker, and those that somebody asks it for.
+ * One run at a time over all processes; a stop ends what is under way here, and the run says so.
+ */
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Config } from '../config.ts';
+import type { Schedule } from '../cron.ts';
+import type { ConnectionSettings, Database } from '../database/database.ts';
+import { shareAnswer } from '../database/shared-answer.ts';
+import type { Logger } from '../log.ts';
+import type { Metrics } from '../metrics.ts';
+import { createLoop, type Loop } from '../webhooks/loop.ts';
+import type { ChatProvider } from './chat-provider.ts';
+import { createChatProvider } from './create-chat-provider.ts';
+import { dueTime, plan, untilDue } from './due-times.ts';
+import type { DueTime, RunOutcome } from './perform-run.ts';
+import { lastSuccesses, type SyncKind, type SyncRun, type SyncTrigger } from './runs.ts';
+import { readLocation } from './source-location.ts';
+import { syncBlueprints } from './sync-blueprints.ts';
+import { syncChat } from './sync-chat.ts';
+
+export type SyncsDependencies = {
+  config: Pick<Config, 'syncs' | 'serviceName' | 'publicUrl'>;
+  version: string;
+  database: Database;
+  connection: ConnectionSettings;
+  metrics: Pick<Metrics, 'synced' | 'lastSyncs'>;
+  log: Logger;
+};
+
+export type SyncOptions = { force: boolean; skipBad: boolean };
+export type StartedSync =
+  | { kind: 'started'; run: SyncRun }
+  /** Another one is under way, in whichever process. */
+  | { kind: 'conflict'; run: SyncRun | null }
+  /** Its variables are not set. */
+  | { kind: 'unconfigured' };
+
+export type Syncs = {
+  /** Begins a run from the configured source and returns once it is recorded; it goes on by itself. */
+  begin(kind: SyncKind, options: SyncOptions): Promise<StartedSync>;
+  /** Follows the schedule. */
+  start(): void;
+  /** May be called twice. */
+  stop(): Promise<void>;
+};
+
+type Asked = SyncOptions & {
+  trigger: SyncTrigger;
+  onStart?: (run: SyncRun) => void;
+  due?: DueTime;
+};
+
+/** A clock may be set, and a process may freeze: no wait for a due time is longer. */
+const waitMsMax = 30_000;
+/** A scrape does not wait for a database that is away; two scrapers ask it no more often than one. */
+const scrapeBounds = { withinMs: 2_000, standsForMs: 1_000 };
+/** What is in the middle of a long statement by then is ended with its session, and undone. */
+const stopWithinMs = 5_000;
+/** While another run of the kind is under way. */
+const busyMs = 1_000;
+
+export function createSyncs(dependencies: SyncsDependencies): Syncs {
+  const { config, version, database, connection, metrics, log } = dependencies;
+  const { syncs } = config;
+  const stopping = new AbortController();
+  const underWay = new Set<Promise<unknown>>();
+  const userAgent = `${config.serviceName}-Sync/${version}`;
+  let provider: ChatProvider | null = null;
+  metrics.lastSyncs(shareAnswer(() => lastSuccesses(database), scrapeBounds));
+
+  async function run(kind: SyncKind, asked: Asked): Promise<RunOutcome> {
+    const signal = stopping.signal;
+    const common = { ...asked, publicUrl: config.publicUrl, userAgent, signal };
+    if (kind === 'blueprints') {
+      const location = readLocation(syncs.blueprints?.source ?? '');
+      if (!location) throw new Error('no source is configured');
+      return syncBlueprints(connection, { ...common, location });
+    }
+    if (!syncs.chat) throw new Error('no chat provider is configured');
+    provider ??= createChatProvider(syncs.chat, { publicUrl: config.publicUrl, version });
+    return syncChat(connection, { ...common, provider });
+  }
+
+  /** Runs, and says how it ended. Throws what is no failure of the source. */
+  async function perform(kind: SyncKind, asked: Asked): Promise<RunOutcome> {
+    const outcome = await run(kind, asked);
+    if (outcome.kind === 'succeeded' || outcome.kind === 'failed') tell(outcome.run);
+    return outcome;
+  }
+
+  function tell({
+    id,
+    kind,
+    trigger,
+    source,
+    status,
+    durationMs,
+    counts,
+    reason,
+    message,
+  }: SyncRun): void {
+    metrics.synced({ kind, outcome: status === 'succeeded' ? 'succeeded' : 'failed' });
+    const line = { run: id, kind, trigger, source, durationMs };
+    if (status === 'succeeded') log.info({ ...line, counts }, 'sync.completed');
+    else log.error({ ...line, reason, message }, 'sync.failed');
+  }
+
+  function createSchedule(kind: SyncKind, schedule: Schedule): Loop {
+    let planned = false;
+    return createLoop({
+      name: `${kind} sync`,
+      log,
+      async turn() {
+        if (!planned) await plan(database, kind, schedule);
+        planned = true;
+        const untilMs = await untilDue(database, kind);
+        if (untilMs > 0) return Math.min(Math.ceil(untilMs), waitMsMax);
+        const due = dueTime(kind, schedule);
+        const asked = { trigger: 'schedule', force: false, skipBad: false, due } as const;
+        const outcome = await perform(kind, asked);
+        return outcome.kind === 'conflict' ? busyMs : 0;
+      },
+    });
+  }
+
+  const loops: Loop[] = [];
+  for (const kind of ['blueprints', 'chat'] as const) {
+    const schedule = syncs[kind]?.schedule;
+    if (schedule) loops.push(createSchedule(kind, schedule));
+  }
+
+  return {
+    async begin(kind, options) {
+      if (!syncs[kind]) return { kind: 'unconfigured' };
+      const { promise: begun, resolve: begin } = Promise.withResolvers<StartedSync>();
+      const asked: Asked = {
+        ...options,
+        trigger: 'api',
+        onStart: (started) => begin({ kind: 'started', run: started }),
+      };
+      const ended = perform(kind, asked);
+      underWay.add(ended);
+      void ended
+        .catch((error: unknown) => log.error({ err: error, kind }, 'sync.broken'))
+        .finally(() => underWay.delete(ended));
+      return Promise.race([begun, ended.then(asConflict)]);
+    },
+    start() {
+      for (const loop of loops) loop.start();
+    },
+    async stop() {
+      stopping.abort();
+      const ended = Promise.all([...loops.map((loop) => loop.stop()), ...underWay]);
+      await Promise.race([ended.catch(() => {}), wait(stopWithinMs, undefined, { ref: false })]);
+      await provider?.close();
+    },
+  };
+}
+
+/** What ends before it is recorded was kept from beginning; what is recorded has been told before. */
+function asConflict(outcome: RunOutcome): StartedSync {
+  return { kind: 'conflict', run: outcome.kind === 'conflict' ? outcome.run : null };
+}
