@@ -305,6 +305,11 @@ export const subscribableEvents = (Object.keys(catalogue) as EventName[]).filter
   (name) => name !== 'webhook.test',
 );
 
+/** Those that can be asked for: the others come only from what they tell of. */
+export const publishableEvents = subscribableEvents.filter(
+  (name) => catalogue[name].inner !== null || name === 'org.created' || name === 'alliance.created',
+);
+
 /** The entry of an event, or undefined where there is no such event. */
 export function catalogueEntry(name: string): Entry | undefined {
   return Object.hasOwn(catalogue, name) ? catalogue[name as EventName] : undefined;

@@ -7,6 +7,8 @@ import { ServiceError } from '../../errors.ts';
 import { readJsonBodies } from '../json-bodies.ts';
 import { watchMethods } from '../methods.ts';
 import { registerAuthentication, type AuthenticationDependencies } from './authenticate.ts';
+import { registerEvents } from './events.ts';
+import { registerMaintenance } from './maintenance.ts';
 import { registerManagers } from './managers.ts';
 import { registerBulk } from './bulk.ts';
 import { registerInternalOpenApi, type InternalOpenApiDependencies } from './openapi.ts';
@@ -33,5 +35,7 @@ export async function registerInternalApi(
   registerWrites(v1, dependencies);
   registerManagers(v1, dependencies);
   await registerBulk(v1, dependencies);
+  registerEvents(v1, dependencies);
+  registerMaintenance(v1, dependencies);
   refuseOtherMethods();
 }

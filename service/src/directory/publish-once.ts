@@ -1,0 +1,40 @@
+/** Publishes an event under a key: whoever asks again with the same key and content gets the same event, and makes no second. */
+import { createHash } from 'node:crypto';
+import { v7 as uuidv7 } from 'uuid';
+import type { Transaction } from '../database/database.ts';
+import { claimIdempotencyKey } from '../events/idempotency-keys.ts';
+import { publishEvent, type Publication } from './publish-event.ts';
+
+export type PublishedOnce =
+  | { kind: 'published'; id: string }
+  | { kind: 'repeated'; id: string }
+  /** The key was used before, for something else. */
+  | { kind: 'taken' };
+
+/** A refused publication leaves the key free. Throws what `publishEvent` throws. */
+export async function publishOnce(
+  tx: Transaction,
+  key: string,
+  publication: Publication,
+): Promise<PublishedOnce> {
+  const id = uuidv7();
+  const claim = await claimIdempotencyKey(tx, key, contentOf(publication), id);
+  if (claim.kind === 'taken') return claim;
+  if (claim.kind === 'repeated') return { kind: 'repeated', id: claim.eventId };
+  return { kind: 'published', id: await publishEvent(tx, { ...publication, id }) };
+}
+
+/** Of what was asked for; the order of fields, which some languages choose anew each time, is no part of it. */
+function contentOf({ name, org, alliance, data }: Publication): Buffer {
+  return createHash('sha256')
+    .update(JSON.stringify([name, org, alliance, sorted(data)]))
+    .digest();
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== 'object' || value === null) return value;
+  const fields = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  // Marked, so that it is never the same as a list of pairs.
+  return { object: fields.map(([name, field]) => [name, sorted(field)]) };
+}

@@ -1,0 +1,144 @@
+/** Maintenance by the platform: the same as `orgdir maintenance`. Every process sees a change within a second. */
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
+import type { FastifyInstance } from 'fastify';
+import { Type, type Static } from 'typebox';
+import { exampleLaterTime, exampleTime } from '../../contract/examples.ts';
+import { meta } from '../../contract/envelope.ts';
+import { nullable, strictObject, time } from '../../contract/shapes.ts';
+import { invalid } from '../../errors.ts';
+import {
+  disableMaintenance,
+  enableMaintenance,
+  maintenanceMessageLengthMax,
+  readMaintenance,
+  type MaintenanceState,
+} from '../../system/maintenance.ts';
+import { oneOf } from '../responses.ts';
+import { keyedCacheControl, sendEntry } from '../send-entry.ts';
+import { actorOf } from './authenticate.ts';
+import { entryOf } from './entry-of.ts';
+import {
+  config,
+  internalErrors,
+  internalResponses,
+  noQuery,
+  security,
+  type RouteDependencies,
+} from './route.ts';
+
+const message = Type.String({
+  minLength: 1,
+  maxLength: maintenanceMessageLengthMax,
+  description: 'What callers are told.',
+  examples: ['Moving to a larger machine.'],
+});
+const expectedEnd = time({
+  description: 'When it is expected to end.',
+  examples: [exampleLaterTime],
+});
+
+const MaintenanceChange = strictObject(
+  {
+    enabled: Type.Boolean({ description: 'Whether it is to be on.' }),
+    message: Type.Optional(nullable(message)),
+    expectedEnd: Type.Optional(nullable(expectedEnd)),
+  },
+  {
+    title: 'MaintenanceChange',
+    description: 'How maintenance is to be. What is left out is null.',
+    examples: [
+      { enabled: true, message: 'Moving to a larger machine.', expectedEnd: exampleLaterTime },
+    ],
+  },
+);
+
+const MaintenanceSwitch = strictObject(
+  {
+    enabled: Type.Boolean({ description: 'Whether it is on.' }),
+    message: nullable(message),
+    since: nullable(time({ description: 'When it began; null: it is off.' })),
+    expectedEnd: nullable(expectedEnd),
+  },
+  { title: 'MaintenanceState', description: 'Whether maintenance is on.' },
+);
+
+const answer = oneOf(MaintenanceSwitch, 'MaintenanceResponse', {
+  enabled: true,
+  message: 'Moving to a larger machine.',
+  since: exampleTime,
+  expectedEnd: exampleLaterTime,
+});
+const tags = ['System'];
+
+export function registerMaintenance(
+  v1: FastifyInstance,
+  { database, writes }: RouteDependencies,
+): void {
+  const routes = v1.withTypeProvider<TypeBoxTypeProvider>();
+
+  routes.get(
+    '/maintenance',
+    {
+      config,
+      schema: {
+        operationId: 'getMaintenance',
+        tags,
+        security,
+        summary: 'See whether maintenance is on',
+        description: 'Whether it is on, since when, and until when.',
+        querystring: noQuery,
+        response: internalResponses(200, 'How it is.', answer, internalErrors.keyed, {
+          conditional: true,
+        }),
+      },
+    },
+    async (request, reply) => {
+      const state = await readMaintenance(database);
+      return sendEntry(request, reply, entryOf(toSwitch(state)), keyedCacheControl);
+    },
+  );
+
+  routes.put(
+    '/maintenance',
+    {
+      config,
+      schema: {
+        operationId: 'putMaintenance',
+        tags,
+        security,
+        summary: 'Switch maintenance on or off',
+        description:
+          'While it is on, the public API answers 503 and deliveries go on. Its event goes out when it begins and when it ends; message and end may change in between. The same again changes nothing.',
+        body: MaintenanceChange,
+        querystring: noQuery,
+        response: internalResponses(200, 'How it is now.', answer, internalErrors.keyedBody),
+      },
+    },
+    async (request, reply) => {
+      const actor = actorOf(request);
+      const wanted = requireFitting(request.body);
+      if (!wanted.enabled) await disableMaintenance(writes, actor);
+      const state = wanted.enabled ? await enableMaintenance(writes, actor, wanted) : null;
+      return reply.send({ success: true, data: toSwitch(state), meta });
+    },
+  );
+}
+
+function requireFitting({
+  enabled,
+  message: text = null,
+  expectedEnd: end = null,
+}: Static<typeof MaintenanceChange>) {
+  if (!enabled && (text !== null || end !== null))
+    throw invalid({
+      path: text === null ? 'body.expectedEnd' : 'body.message',
+      message: 'does not go with enabled: false',
+    });
+  return { enabled, message: text, expectedEnd: end === null ? null : new Date(end) };
+}
+
+function toSwitch(state: MaintenanceState | null): Static<typeof MaintenanceSwitch> {
+  if (!state) return { enabled: false, message: null, since: null, expectedEnd: null };
+  const { message: text, since, expectedEnd: end } = state;
+  return { enabled: true, message: text, since, expectedEnd: end };
+}

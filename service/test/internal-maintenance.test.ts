@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { listAudit } from '../src/access/audit-log.ts';
+import { sql } from '../src/database/database.ts';
+import { toUrl } from './support/database.ts';
+import { put } from './support/directory.ts';
+import { eventually } from './support/eventually.ts';
+import { startInternalApi } from './support/internal-api.ts';
+import { runCommand } from './support/run-command.ts';
+import { startTestService } from './support/service.ts';
+
+const service = await startTestService();
+const beside = await startTestService({ beside: service });
+const internal = await startInternalApi(service);
+const { database } = service;
+await put(database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
+
+const change = (json: object) => internal.call('/maintenance', { method: 'PUT', json });
+const off = { enabled: false, message: null, since: null, expectedEnd: null };
+
+async function told(): Promise<string[]> {
+  const { rows } = await sql<{ name: string }>`
+    select name from events where name like 'system.maintenance.%' order by id
+  `.execute(database);
+  return rows.map(({ name }) => name.split('.').at(-1) ?? '');
+}
+
+async function seenByAll(status: number): Promise<void> {
+  const startedAt = performance.now();
+  await eventually(async () => {
+    const answers = await Promise.all([service, beside].map((each) => each.call('/orgs/acme')));
+    return answers.every((answer) => answer.status === status);
+  });
+  const tookMs = performance.now() - startedAt;
+  assert.ok(tookMs < 1_000, `took ${Math.round(tookMs)} ms`);
+}
+
+test('it is switched on, changed and off, told once each way, and seen by every process within a second', async () => {
+  assert.deepEqual((await internal.call('/maintenance')).body.data, off);
+  const expectedEnd = '2027-01-31T12:00:00.000Z';
+  const on = await change({ enabled: true, message: 'Moving house.', expectedEnd });
+  assert.equal(on.status, 200);
+  const { since } = on.body.data;
+  assert.deepEqual(on.body.data, { enabled: true, message: 'Moving house.', since, expectedEnd });
+  await seenByAll(503);
+  // The internal API goes on: nobody could end it otherwise.
+  assert.equal(
+    (await change({ enabled: true, message: 'Moving house.', expectedEnd })).text,
+    on.text,
+  );
+  const changed = await change({ enabled: true });
+  assert.deepEqual(changed.body.data, { enabled: true, message: null, since, expectedEnd: null });
+  assert.equal((await internal.call('/maintenance')).text, changed.text);
+  assert.deepEqual(await told(), ['enabled']);
+  for (let count = 0; count < 2; count += 1)
+    assert.deepEqual((await change({ enabled: false })).body.data, off);
+  await seenByAll(200);
+  assert.deepEqual(await told(), ['enabled', 'disabled']);
+});
+
+test('it is the maintenance of the command line, and the log says which of them it was', async () => {
+  const env = {
+    DATABASE_URL: toUrl(service.connection),
+    SECRET_KEY: Buffer.alloc(32).toString('base64'),
+  };
+  const { code, stderr } = await runCommand(['maintenance', 'on', '--message', 'By hand.'], env);
+  assert.equal(code, 0, stderr);
+  assert.equal((await internal.call('/maintenance')).body.data.message, 'By hand.');
+  await change({ enabled: false });
+  const [ended, begun] = await listAudit(database, {
+    actor: null,
+    action: 'maintenance',
+    appId: null,
+    since: null,
+    limit: 2,
+  });
+  assert.equal(begun?.actor.kind, 'cli');
+  assert.deepEqual(ended?.actor, { kind: 'key', id: internal.keyId, name: 'Platform' });
+  assert.deepEqual([begun?.action, ended?.action], ['maintenance.enabled', 'maintenance.disabled']);
+});
+
+test('several that switch at once are told once', async () => {
+  const before = (await told()).length;
+  await Promise.all([1, 2, 3, 4].map(() => change({ enabled: true })));
+  assert.equal((await told()).length, before + 1);
+  await Promise.all([1, 2, 3, 4].map(() => change({ enabled: false })));
+  assert.equal((await told()).length, before + 2);
+});
+
+test('what makes no sense is refused', async () => {
+  for (const [json, path] of [
+    [{}, 'body.enabled'],
+    [{ enabled: 'true' }, 'body.enabled'],
+    [{ enabled: true, message: '' }, 'body.message'],
+    [{ enabled: true, message: 'x'.repeat(501) }, 'body.message'],
+    [{ enabled: true, expectedEnd: 'tomorrow' }, 'body.expectedEnd'],
+    [{ enabled: true, until: null }, 'body.until'],
+    [{ enabled: false, message: 'Over.' }, 'body.message'],
+    [{ enabled: false, expectedEnd: '2027-01-31T12:00:00.000Z' }, 'body.expectedEnd'],
+  ] as const) {
+    const { status, body } = await change(json);
+    assert.equal(status, 400, JSON.stringify(json));
+    assert.equal(body.error.details.issues[0].path, path);
+  }
+  assert.deepEqual((await internal.call('/maintenance')).body.data, off);
+});
