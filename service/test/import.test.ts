@@ -9,7 +9,12 @@ import {
   type ImportKind,
   type ImportOptions,
 } from '../src/directory/import.ts';
-import { readCsv, readNdjson, type SourceLine } from '../src/directory/import-source.ts';
+import {
+  lineBytesMax,
+  readCsv,
+  readNdjson,
+  type SourceLine,
+} from '../src/directory/import-source.ts';
 import { openTestDatabase } from './support/database.ts';
 import { blueprint, put } from './support/directory.ts';
 import { eventually } from './support/eventually.ts';
@@ -129,7 +134,7 @@ test('bytes that are not UTF-8 and lines without end are bad lines', async () =>
   assert.match(utf8.badLines[0]?.reason ?? '', /UTF-8/);
   const long = await importText(
     'orgs',
-    `{"name":"${'x'.repeat(1_100 * 1024)}"}\n{"name":"after"}`,
+    `{"name":"${'x'.repeat(lineBytesMax)}"}\n{"name":"after"}`,
     {
       skipBad: true,
       pieceBytes: 1_000,
@@ -137,7 +142,7 @@ test('bytes that are not UTF-8 and lines without end are bad lines', async () =>
   );
   assert.deepEqual(
     [long.created, long.badLines[0]?.line, long.badLines[0]?.reason],
-    [1, 1, 'is longer than 1024 KiB'],
+    [1, 1, 'is longer than 2048 KiB'],
   );
 });
 

@@ -5,16 +5,21 @@ import { invalid } from '../../errors.ts';
 import { tooLarge } from '../error-answer.ts';
 
 /** Meanwhile all other writers wait. */
-const stallMs = 10_000;
+const pauseMsMax = 10_000;
 
 /** Throws `validation_failed` where the caller hangs up or falls silent, `payload_too_large` beyond `bytesMax`. */
-export async function* receive(request: IncomingMessage, bytesMax: number): AsyncGenerator<Buffer> {
+export async function* receive(
+  request: IncomingMessage,
+  bytesMax: number,
+  pauseMs = pauseMsMax,
+): AsyncGenerator<Buffer> {
+  if (Number(request.headers['content-length'] ?? 0) > bytesMax) throw tooLarge(bytesMax);
   // Not destroyed where the reader ends early: that would cut the connection before the answer.
   const pieces = request.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer>;
   let bytes = 0;
   try {
     for (;;) {
-      const { done, value } = await nextOf(pieces);
+      const { done, value } = await nextOf(pieces, pauseMs);
       if (done) return;
       bytes += value.length;
       if (bytes > bytesMax) throw tooLarge(bytesMax);
@@ -26,14 +31,17 @@ export async function* receive(request: IncomingMessage, bytesMax: number): Asyn
   }
 }
 
-async function nextOf(pieces: AsyncIterator<Buffer>): Promise<IteratorResult<Buffer>> {
+async function nextOf(
+  pieces: AsyncIterator<Buffer>,
+  pauseMs: number,
+): Promise<IteratorResult<Buffer>> {
   const settled = new AbortController();
-  const stalled = wait(stallMs, 'stalled' as const, { signal: settled.signal, ref: false });
+  const stalled = wait(pauseMs, 'stalled' as const, { signal: settled.signal, ref: false });
   // Rejected where the piece comes first, which nobody waits for.
   stalled.catch(() => {});
   try {
     const next = await Promise.race([pieces.next(), stalled]);
-    if (next === 'stalled') throw silent();
+    if (next === 'stalled') throw silent(pauseMs);
     return next;
   } catch (error) {
     const { code = '' } = error as { code?: string };
@@ -45,10 +53,10 @@ async function nextOf(pieces: AsyncIterator<Buffer>): Promise<IteratorResult<Buf
 
 const cutCodes = new Set(['ECONNRESET', 'ERR_STREAM_PREMATURE_CLOSE']);
 
-function silent(): Error {
+function silent(pauseMs: number): Error {
   return invalid({
     path: 'body',
-    message: `must arrive without pauses of ${stallMs / 1000} seconds`,
+    message: `must arrive without pauses of ${pauseMs / 1000} seconds`,
   });
 }
 
