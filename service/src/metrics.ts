@@ -30,6 +30,8 @@ export type Metrics = {
   /** How many attempts one transaction recorded. */
   recorded(attempts: number): void;
   fannedOut(done: { events: number; deliveries: number }): void;
+  /** Events published by SQL that this process found unfit. */
+  rejected(events: number): void;
   cancelled(deliveries: number): void;
   leasesRecovered(deliveries: number): void;
   deactivated(reason: 'failing' | 'gone'): void;
@@ -170,6 +172,10 @@ function createFlowMetrics(registry: Registry) {
   const total = (name: string, help: string) =>
     new Counter({ name: `orgdir_${name}_total`, help, registers });
   const events = total('events_fanned_out', 'Events that this process fanned out.');
+  const rejections = total(
+    'events_rejected',
+    'Events published by SQL that do not fit the catalogue: orgdir events list --rejected.',
+  );
   const deliveries = total('deliveries_created', 'Deliveries that fan-out made.');
   const cancellations = total('deliveries_cancelled', 'Deliveries that were cancelled unsent.');
   const leases = total(
@@ -187,6 +193,7 @@ function createFlowMetrics(registry: Registry) {
       events.inc(done.events);
       deliveries.inc(done.deliveries);
     },
+    rejected: (count) => rejections.inc(count),
     cancelled: (count) => cancellations.inc(count),
     leasesRecovered: (count) => leases.inc(count),
     deactivated: (reason) => deactivations.inc({ reason }),
@@ -210,7 +217,10 @@ function createQueueMetrics(registry: Registry, read: () => Promise<QueueState>)
       'deliveries_leased',
       'Deliveries of claims with an attempt under way, in any process, those that have ended included.',
     ),
-    eventsWaiting: gauge('events_waiting', 'Events that wait for their fan-out.'),
+    eventsWaiting: gauge(
+      'events_waiting',
+      'Events that wait for their fan-out, those published by SQL included.',
+    ),
   };
   const names = Object.keys(gauges) as (keyof QueueState)[];
   return async () => {

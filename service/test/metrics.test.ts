@@ -41,6 +41,7 @@ test('what is told is counted, by outcome and trigger, and durations are in seco
   metrics.recorded(3);
   metrics.recorded(150);
   metrics.fannedOut({ events: 2, deliveries: 9 });
+  metrics.rejected(8);
   metrics.cancelled(4);
   metrics.leasesRecovered(5);
   metrics.deactivated('gone');
@@ -59,6 +60,7 @@ test('what is told is counted, by outcome and trigger, and durations are in seco
     'orgdir_record_batch_attempts_bucket{le="200"}': 2,
     orgdir_events_fanned_out_total: 2,
     orgdir_deliveries_created_total: 9,
+    orgdir_events_rejected_total: 8,
     orgdir_deliveries_cancelled_total: 4,
     orgdir_delivery_leases_recovered_total: 5,
     'orgdir_webhooks_deactivated_total{reason="gone"}': 1,

@@ -8,7 +8,9 @@ import { publishEvent } from '../src/directory/publish-event.ts';
 import { takePublished } from '../src/directory/take-published.ts';
 import { catalogue, subscribableEvents } from '../src/events/catalogue.ts';
 import { dropOldRejected, listRejected } from '../src/events/published-events.ts';
+import { createMetrics, type Metrics } from '../src/metrics.ts';
 import { fanOut } from '../src/webhooks/fan-out.ts';
+import { createQueueReader } from '../src/webhooks/queue-state.ts';
 import { openTestDatabase, testServer, toUrl } from './support/database.ts';
 import { put } from './support/directory.ts';
 import { eventually } from './support/eventually.ts';
@@ -282,6 +284,25 @@ test('a payload that does not fit is kept with its reason, blocks nobody, and is
     );
   assert.equal(await dropOldRejected(database, 30), 0);
   assert.equal(await dropOldRejected(database, 0), ids.length);
+});
+
+test('what waits and what was rejected is in the figures', async () => {
+  const figure = async (metrics: Metrics, name: string) =>
+    Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(await metrics.render())?.[1]);
+  const metrics = createMetrics();
+  metrics.queue(createQueueReader(database));
+  const before = await sql<{ count: number }>`
+    select count(*) as count from events where position is null
+  `.execute(database);
+  await publish(`'application.created', '${application('waits')}', 'acme'`);
+  const waiting = (before.rows[0]?.count ?? 0) + 1;
+  assert.equal(await figure(metrics, 'orgdir_events_waiting'), waiting);
+  assert.equal((await take()).accepted, 1);
+  // In the service with a worker.
+  await sql`select publish_event('application.created', '{}', 'acme')`.execute(service.database);
+  await eventually(
+    async () => (await figure(service.metrics, 'orgdir_events_rejected_total')) === 1,
+  );
 });
 
 test('what is hidden or gone before it is sent is not sent', async () => {

@@ -23,7 +23,10 @@ async function readQueueState(database: Database): Promise<QueueState> {
       (select coalesce(sum(cardinality(delivery_ids)), 0)::int from (
         select delivery_ids from leases limit ${countMax}) held) as leased,
       (select count(*) from (
-        select from events where position is null and audience <> 'webhook' limit ${countMax}) waiting) as "eventsWaiting"
+        (select from events where position is null and audience <> 'webhook' limit ${countMax})
+        union all
+        (select from published_events where rejected_at is null limit ${countMax})
+        limit ${countMax}) waiting) as "eventsWaiting"
     from (
       select least(count(*), ${countMax}) as due,
         coalesce(greatest(extract(epoch from (select now from clock) - min(due_at)), 0), 0)::float8 as "oldestDueSeconds"

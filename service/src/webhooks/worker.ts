@@ -79,6 +79,7 @@ export function createWorker(dependencies: WorkerDependencies): Worker {
     log,
     async turn() {
       const { accepted, rejected } = await dependencies.takePublished(opened());
+      if (rejected.length > 0) metrics.rejected(rejected.length);
       for (const { id, name } of rejected) log.warn({ event: name, eventId: id }, 'event.rejected');
       if (accepted > 0) fanOutLoop.wake();
       return accepted + rejected.length === 0 ? pollMs : 0;
