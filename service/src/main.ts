@@ -1,10 +1,8 @@
 /** Runs the service: configuration, database, roles, and a graceful end. `http/app.ts` builds what it serves. */
-import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { createKeyCache } from './access/key-cache.ts';
 import { httpAddress, type Config } from './config.ts';
 import { openDatabase } from './database/database.ts';
-import { readOrCreateSecret } from './database/secret-file.ts';
 import { createRevisions } from './database/revisions.ts';
 import { decideDemo, readDemoKey } from './demo.ts';
 import { takePublished } from './directory/take-published.ts';
@@ -18,6 +16,7 @@ import { createMailer } from './mail.ts';
 import { createMetrics } from './metrics.ts';
 import { openConfiguredDatabase, type OpenedDatabase } from './open-database.ts';
 import { createSyncs } from './sync/syncs.ts';
+import { readSecretKeys } from './read-secret-keys.ts';
 import { createHealth } from './system/health.ts';
 import { createReadinessCheck } from './system/readiness.ts';
 import { version } from './version.ts';
@@ -111,9 +110,7 @@ async function startOn(
     { webhooks, ...settings }: Config,
     logger: Logger,
   ) {
-    const secretBox = createSecretBox(
-      settings.secretKeys ?? (await generatedKeys(settings.dataDir, embedded)),
-    );
+    const secretBox = createSecretBox(await readSecretKeys(settings, embedded));
     const revisions = createRevisions(database, connection);
     const health = createHealth(database, revisions);
     const keyCache = createKeyCache(database, revisions);
@@ -262,14 +259,6 @@ async function stopParts(parts: Parts): Promise<void> {
     sender.close(),
   ]);
   await Promise.race([writes.destroy(), wait(writesEndWithinMs, undefined, { ref: false })]);
-}
-
-async function generatedKeys(dataDir: string, embedded: boolean): Promise<Buffer[]> {
-  if (embedded)
-    return [Buffer.from(await readOrCreateSecret(join(dataDir, 'secret-key')), 'base64')];
-  throw new StartError(
-    'SECRET_KEY is required with DATABASE_URL: 32 bytes in base64, for example the output of: openssl rand -base64 32',
-  );
 }
 
 type Listening = Pick<Config, 'host' | 'port'>;

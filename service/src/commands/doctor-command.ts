@@ -1,5 +1,4 @@
 import type { Command } from 'commander';
-import { examine } from '../doctor/doctor.ts';
 import type { Finding } from '../doctor/finding.ts';
 import { endOnSignal, print } from './with-database.ts';
 
@@ -23,6 +22,8 @@ Examples:
   orgdir doctor --json | jq '.checks[] | select(.status != "ok")'`,
     )
     .action(async ({ json }: { json?: boolean }) => {
+      // Loaded here alone, as is all that only one command needs: the others start the sooner.
+      const { examine } = await import('../doctor/doctor.ts');
       const checks = await examine({
         env: process.env,
         nodeVersion: process.versions.node,

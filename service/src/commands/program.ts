@@ -8,6 +8,7 @@ import { addDirectoryCommands } from './directory-commands.ts';
 import { addDoctorCommand } from './doctor-command.ts';
 import { addEventCommands } from './event-commands.ts';
 import { addExportCommand } from './export-command.ts';
+import { addListenCommand } from './listen-command.ts';
 import { reportError } from './report-error.ts';
 import { addServeCommand } from './serve-command.ts';
 import { addSyncCommands } from './sync-commands.ts';
@@ -52,6 +53,7 @@ export function createProgram(output: OutputConfiguration = {}): Command {
   addAuditCommands(program);
   addWebhookCommands(program);
   addDeliveryCommands(program);
+  addListenCommand(program);
   addDoctorCommand(program);
   return program;
 }

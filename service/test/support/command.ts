@@ -26,6 +26,8 @@ export type Command = {
   signal(signal: NodeJS.Signals, to?: 'group'): void;
   /** Ends its standard input with this. */
   end(input: string): void;
+  /** Reads its standard output no further. */
+  closeOutput(): void;
   ended: Promise<Ended>;
 };
 
@@ -51,6 +53,7 @@ export function startCommand(args: string[], options: CommandOptions = {}): Comm
     waitFor: (pattern) => waitFor(child, command, pattern),
     signal: (signal, to) => process.kill(to === 'group' ? -command.pid : command.pid, signal),
     end: (input) => child.stdin.end(input),
+    closeOutput: () => child.stdout.destroy(),
     ended: once(child, 'close').then(([code, signal]) => ({ code, signal })),
   };
   child.stdout.on('data', (chunk: Buffer) => (command.stdout += String(chunk)));

@@ -1,0 +1,143 @@
+/** What `orgdir listen` does from its start to its end. `receive-deliveries.ts` takes, `verify-delivery.ts` judges, `show-delivery.ts` prints. */
+import { createInterface } from 'node:readline';
+import { invalid } from '../errors.ts';
+import { startReceiver, type ReceivedDelivery } from './receive-deliveries.ts';
+import { registerByKey, registerInDatabase, type Registration } from './register-listener.ts';
+import { describeDelivery, inWords } from './show-delivery.ts';
+import { verifyDelivery } from './verify-delivery.ts';
+import { sameSignalMs, signalCodes } from './with-database.ts';
+
+export type ListenFlags = {
+  port: number;
+  secret?: string[];
+  status: number;
+  register?: boolean;
+  app?: string;
+  key?: string;
+  service: string;
+  event?: string[];
+  json?: boolean;
+};
+
+/** A webhook has two at most; several may be tried at once. */
+const secretsMax = 20;
+
+export async function listen(flags: ListenFlags): Promise<void> {
+  requireSense(flags);
+  const signals = catchSignals();
+  const given = await readSecrets(flags.secret ?? []);
+  const key = flags.key === '-' ? (await readLines())[0] : flags.key;
+  const secrets = Promise.withResolvers<string[]>();
+  const receiver = await startReceiver({
+    port: flags.port,
+    status: flags.status,
+    onDelivery: async (delivery) => show(delivery, await secrets.promise, flags),
+  });
+  let registration: Registration | null = null;
+  try {
+    registration = await register(flags, key, receiver.url);
+    secrets.resolve(registration ? [registration.secret, ...given] : given);
+    tellStart(receiver.url, registration, flags.json);
+    await signals.first;
+  } finally {
+    // What waits for a secret that will not come.
+    secrets.resolve(given);
+    await receiver.stop();
+    await registration?.remove();
+    signals.forget();
+  }
+}
+
+function requireSense({ register: asked, app, key, secret, event }: ListenFlags): void {
+  const wrong = (path: string, message: string) => invalid({ path, message });
+  if (asked && (app === undefined) === (key === undefined))
+    throw wrong('--register', 'needs either --app or --key');
+  if (!asked && (app ?? key ?? event) !== undefined)
+    throw wrong('--app, --key and --event', 'go with --register');
+  if (key === '-' && secret?.includes('-'))
+    throw wrong('--key and --secret', 'cannot both be read from standard input');
+}
+
+/** No message repeats one. */
+async function readSecrets(words: string[]): Promise<string[]> {
+  const read = words.includes('-') ? await readLines() : [];
+  const secrets = [...words.filter((word) => word !== '-'), ...read];
+  if (secrets.length > secretsMax)
+    throw invalid({ path: '--secret', message: `may be given ${secretsMax} times at most` });
+  if (!secrets.every(isSecret))
+    throw invalid({ path: '--secret', message: 'must be as it was shown: whsec_ and base64' });
+  return secrets;
+}
+
+function isSecret(text: string): boolean {
+  const base64 = /^whsec_([A-Za-z0-9+/]{16,128}={0,2})$/.exec(text)?.[1] ?? '';
+  return base64 !== '' && base64.length % 4 === 0;
+}
+
+/** Of standard input, as many as make sense. */
+async function readLines(): Promise<string[]> {
+  const lines: string[] = [];
+  for await (const line of createInterface({ input: process.stdin })) {
+    if (line.trim() !== '') lines.push(line.trim());
+    if (lines.length > secretsMax) break;
+  }
+  return lines;
+}
+
+async function register(
+  { app, service, event }: ListenFlags,
+  key: string | undefined,
+  url: string,
+): Promise<Registration | null> {
+  const listener = { url, events: event };
+  if (app !== undefined) return registerInDatabase(app, listener);
+  return key === undefined ? null : registerByKey(service, key, listener);
+}
+
+async function show(
+  delivery: ReceivedDelivery,
+  secrets: string[],
+  flags: ListenFlags,
+): Promise<void> {
+  const signatures =
+    secrets.length === 0 ? null : await verifyDelivery(delivery.body, delivery.headers, secrets);
+  const shown = describeDelivery(delivery, signatures, flags.status);
+  console.log(flags.json ? JSON.stringify(shown) : inWords(shown));
+}
+
+function tellStart(
+  url: string,
+  registration: Registration | null,
+  json: boolean | undefined,
+): void {
+  const webhookId = registration?.id ?? null;
+  if (json) console.log(JSON.stringify({ type: 'listening', url, webhookId }));
+  else
+    console.log(
+      `Listening at ${url}${webhookId ? `, as the webhook ${webhookId}` : ''}. Ctrl-C ends it.`,
+    );
+}
+
+/** The first signal lets it end in order, a second one ends it at once. So does a reader of its output who has enough. */
+function catchSignals() {
+  const { promise: first, resolve } = Promise.withResolvers<void>();
+  let receivedAt: number | null = null;
+  const handlers = signalCodes.map(([signal, code]) => {
+    const onSignal = () => {
+      if (receivedAt !== null && Date.now() - receivedAt > sameSignalMs) process.exit(code);
+      receivedAt ??= Date.now();
+      resolve();
+    };
+    process.on(signal, onSignal);
+    return () => process.off(signal, onSignal);
+  });
+  const onClosed = () => resolve();
+  process.stdout.on('error', onClosed);
+  return {
+    first,
+    forget: () => {
+      for (const remove of handlers) remove();
+      process.stdout.off('error', onClosed);
+    },
+  };
+}

@@ -1,0 +1,96 @@
+/** A receiver of deliveries on this machine: it takes each one, hands it on, and answers with one status. */
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as wait } from 'node:timers/promises';
+import { StartError } from '../errors.ts';
+
+/** A header that was sent twice has two values. */
+export type ReceivedDelivery = {
+  headers: Readonly<Record<string, string[] | undefined>>;
+  body: Buffer;
+};
+export type Receiver = {
+  url: string;
+  /** Takes nothing more, and lets what is under way end for a moment. */
+  stop(): Promise<void>;
+};
+
+type Options = {
+  port: number;
+  /** What each delivery is answered with. */
+  status: number;
+  /** The answer waits for it. */
+  onDelivery: (delivery: ReceivedDelivery) => Promise<void>;
+};
+
+const host = '127.0.0.1';
+/** Above any delivery: an event's data has at most some hundred kilobytes. */
+const bodyBytesMax = 1024 * 1024;
+const requestTimeoutMs = 30_000;
+const connectionsMax = 100;
+const stopsWithinMs = 1_000;
+
+export async function startReceiver({ port, status, onDelivery }: Options): Promise<Receiver> {
+  const server = createServer(
+    { requestTimeout: requestTimeoutMs, headersTimeout: requestTimeoutMs },
+    (request, response) => {
+      void answer(request, response).catch(() => response.destroy());
+    },
+  );
+  server.maxConnections = connectionsMax;
+  server.listen(port, host);
+  try {
+    await once(server, 'listening');
+  } catch (error) {
+    throw explain(error as NodeJS.ErrnoException, port);
+  }
+  const bound = server.address() as AddressInfo;
+  return { url: `http://${host}:${bound.port}/`, stop };
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (request.method !== 'POST') return end(response, 405);
+    const body = await readBody(request);
+    if (body === null) return end(response, 413);
+    await onDelivery({ headers: request.headersDistinct, body });
+    end(response, status);
+  }
+
+  async function stop(): Promise<void> {
+    const closed = once(server, 'close');
+    server.close();
+    server.closeIdleConnections();
+    await Promise.race([closed, wait(stopsWithinMs, undefined, { ref: false })]);
+    server.closeAllConnections();
+  }
+}
+
+/** Null where it is too large; the rest of it is not read. */
+async function readBody(request: IncomingMessage): Promise<Buffer | null> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > bodyBytesMax) return null;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+function end(response: ServerResponse, statusCode: number): void {
+  response.writeHead(statusCode, statusCode === 413 ? { connection: 'close' } : {}).end();
+}
+
+function explain(error: NodeJS.ErrnoException, port: number): Error {
+  if (error.code === 'EADDRINUSE')
+    return new StartError(
+      `port ${port} is taken by another program; choose another, for example --port ${port < 65_535 ? port + 1 : 4000}`,
+      { cause: error },
+    );
+  if (error.code === 'EACCES')
+    return new StartError(
+      `port ${port} needs rights that this user lacks; choose one above 1023, for example --port 4000`,
+      { cause: error },
+    );
+  return error;
+}

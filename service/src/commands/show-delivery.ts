@@ -1,0 +1,96 @@
+/** What a receiver has got, in words for a terminal or as one line of JSON. */
+import type { ReceivedDelivery } from './receive-deliveries.ts';
+import type { Verdict, Verification } from './verify-delivery.ts';
+
+export type ShownDelivery = {
+  type: 'delivery';
+  receivedAt: string;
+  id: string | null;
+  event: string | null;
+  /** Both signatures are genuine; null where there was no secret to check with. */
+  verified: boolean | null;
+  signatures: Verification | null;
+  answered: number;
+  /** The exact bytes, as text. */
+  body: string;
+};
+
+/** What is more of a body does not help on a terminal. */
+const shownCharactersMax = 64 * 1024;
+
+export function describeDelivery(
+  { headers, body }: ReceivedDelivery,
+  signatures: Verification | null,
+  answered: number,
+): ShownDelivery {
+  return {
+    type: 'delivery',
+    receivedAt: new Date().toISOString(),
+    id: first(headers, /^webhook-id$/),
+    event: first(headers, /^x-[a-z0-9]+-event$/),
+    verified: signatures && signatures.standard.verified && signatures.service.verified,
+    signatures,
+    answered,
+    body: body.toString('utf8'),
+  };
+}
+
+export function inWords(delivery: ShownDelivery): string {
+  const { receivedAt, event, id, answered, body } = delivery;
+  const head = `${receivedAt}  ${event ?? 'no event named'}  ${id ?? 'no id'}  ${verdictOf(delivery)}`;
+  const text = pretty(body);
+  const rest = text.length - shownCharactersMax;
+  const shown =
+    rest > 0 ? `${text.slice(0, shownCharactersMax)}\n… and ${rest} characters more` : text;
+  return printable(`${head}, answered ${answered}\n${indent(shown)}\n`);
+}
+
+function verdictOf({ signatures, verified }: ShownDelivery): string {
+  if (signatures === null) return 'not checked: no secret was given';
+  if (verified) return 'verified';
+  const faults = [
+    faultOf('X-…-Signature', signatures.service),
+    faultOf('Standard Webhooks', signatures.standard),
+  ];
+  return `NOT VERIFIED (${faults.filter((fault) => fault !== null).join(' ')})`;
+}
+
+function faultOf(scheme: string, verdict: Verdict): string | null {
+  return verdict.verified ? null : `${scheme}: ${verdict.reason}`;
+}
+
+function first(headers: ReceivedDelivery['headers'], name: RegExp): string | null {
+  const found = Object.entries(headers).find(([key]) => name.test(key))?.[1];
+  return found?.[0] ?? null;
+}
+
+function indent(text: string): string {
+  return text.replaceAll(/^/gm, '  ');
+}
+
+/** As JSON with line ends where it is some, with every number as it was written. */
+function pretty(body: string): string {
+  try {
+    return JSON.stringify(JSON.parse(body, keepNumbers), null, 2);
+  } catch {
+    return body;
+  }
+}
+
+/** Large numbers would lose their last digits. `rawJSON` is in Node.js 24 and not yet in TypeScript's types. */
+const exact = JSON as unknown as { rawJSON: (this: void, text: string) => unknown };
+
+function keepNumbers(_name: string, value: unknown, context?: { source?: string }): unknown {
+  return typeof value === 'number' && context?.source !== undefined
+    ? exact.rawJSON(context.source)
+    : value;
+}
+
+/** Whoever can reach the port must not steer the terminal: control characters and those that turn text around are named. */
+function printable(text: string): string {
+  return text.replaceAll(
+    // oxlint-disable-next-line no-control-regex -- it is what this is about
+    /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g,
+    (character) => `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`,
+  );
+}

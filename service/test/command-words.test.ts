@@ -1,0 +1,174 @@
+/** What holds for every command: its help, its wrong words, its JSON and its errors. */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import type { Command } from 'commander';
+import { createProgram } from '../src/commands/program.ts';
+import { toUrl } from './support/database.ts';
+import { put } from './support/directory.ts';
+import { runCommand } from './support/run-command.ts';
+import { startTestService, testPublicUrl } from './support/service.ts';
+
+const service = await startTestService();
+const folder = await mkdtemp(join(tmpdir(), 'orgdir-words-'));
+after(() => rm(folder, { recursive: true }));
+const env = {
+  DATABASE_URL: toUrl(service.connection),
+  PUBLIC_URL: testPublicUrl,
+  DATA_DIR: folder,
+};
+await put(service.database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
+
+/** The words of every command that does something. */
+function allCommands(command: Command = createProgram(), words: string[] = []): string[][] {
+  if (command.commands.length === 0) return [words];
+  return command.commands.flatMap((each) => allCommands(each, [...words, each.name()]));
+}
+
+/** What commander alone says to these words, in this process: nothing is run. */
+async function say(words: string[]): Promise<{ code: number; text: string }> {
+  let text = '';
+  const write = (more: string) => (text += more);
+  const program = createProgram({ writeOut: write, writeErr: write });
+  try {
+    await program.parseAsync(words, { from: 'user' });
+  } catch (error) {
+    return { code: (error as { exitCode: number }).exitCode, text };
+  }
+  throw new Error(`${words.join(' ')} was run`);
+}
+
+/** As in SPEC 8. */
+const promised =
+  'serve, migrate, import, export, apps create, apps list, keys create, keys list, keys revoke, managers add, managers remove, events publish, events list, webhooks list, deliveries list, maintenance on, maintenance off, listen, doctor'.split(
+    ', ',
+  );
+
+test('every command that is promised is there', () => {
+  const names = new Set(allCommands().map((words) => words.join(' ')));
+  assert.deepEqual(
+    promised.filter((name) => !names.has(name)),
+    [],
+  );
+});
+
+test('the help of every command says what it does, shows an example, and how it ends', async () => {
+  for (const words of allCommands()) {
+    const { code, text } = await say([...words, '--help']);
+    const name = words.join(' ');
+    assert.equal(code, 0, name);
+    assert.match(text, new RegExp(`^Usage: orgdir ${name}`), name);
+    assert.match(text, new RegExp(`Examples?:\\n( {2}.*\\n)* {2}.*orgdir ${name}\\b`), name);
+    assert.match(text, /Ends with 0: done\. 1: refused or failed.* 2: the words/, name);
+  }
+});
+
+test('every option says what it is for', () => {
+  const walk = (command: Command): void => {
+    assert.ok(command.description().length > 10, command.name());
+    for (const option of command.options) assert.ok(option.description, option.flags);
+    for (const argument of command.registeredArguments)
+      assert.ok(argument.description, argument.name());
+    command.commands.forEach(walk);
+  };
+  walk(createProgram());
+});
+
+test('a wrong option is a wrong word, for every command', async () => {
+  for (const words of allCommands()) {
+    const { text } = await say([...words, '--no-such-option']);
+    assert.match(
+      text,
+      /error: (unknown option '--no-such-option'|required option|missing required argument)/,
+    );
+    assert.match(text, /add --help to see how/);
+  }
+  const ended = await runCommand(['events', 'list', '--limit', '0'], env);
+  assert.deepEqual([ended.code, ended.stdout], [2, '']);
+  assert.match(ended.stderr, /--limit <count>.* must be a whole number from 1 to 1000/s);
+});
+
+/** Words after the command's own that let it do its work; commands that are not here get none. */
+const args: Record<string, string[]> = {
+  import: ['orgs', '-'],
+  export: ['orgs'],
+  'apps create': ['--name', 'Herald', '--owner', 'ada@example.org'],
+  'keys create': ['--app', service.appId, '--scope', 'read:directory'],
+  'managers add': ['--org', 'acme', '--email', 'ada@example.org'],
+  'managers remove': ['--org', 'acme', '--email', 'grace@example.org'],
+  'events publish': ['org.created', '--org', 'acme'],
+};
+
+test('with --json standard output is one JSON value or one a line, and an error is JSON on standard error', async () => {
+  const commands = allCommands().filter(([name]) => name !== 'serve' && name !== 'listen');
+  // Several at once, each a process that mostly starts.
+  const walk = async (): Promise<void> => {
+    for (let words = commands.shift(); words; words = commands.shift()) await speakJson(words);
+  };
+  await Promise.all([walk(), walk(), walk(), walk()]);
+});
+
+async function speakJson(words: string[]): Promise<void> {
+  const name = words.join(' ');
+  const { code, stdout, stderr } = await runCommand(
+    [...words, ...(args[name] ?? []), '--json'],
+    env,
+  );
+  for (const line of stdout.split('\n').slice(0, -1))
+    assert.doesNotThrow(() => JSON.parse(line), `${name}: ${line}`);
+  if (code === 0) assert.notEqual(stdout, '', name);
+  if (args[name]) assert.deepEqual([code, stderr], [0, ''], name);
+  if (stderr === '') return;
+  const { error } = JSON.parse(stderr) as { error: Record<string, unknown> };
+  assert.deepEqual(Object.keys(error), ['code', 'message', 'details'], name);
+}
+
+test('an error as JSON has the code of the API, or one of a command', async () => {
+  const codeOf = async (words: string[], more: Record<string, string> = {}) => {
+    const { code, stdout, stderr } = await runCommand([...words, '--json'], { ...env, ...more });
+    assert.equal(stdout, '');
+    return [code, (JSON.parse(stderr) as { error: { code: string } }).error.code];
+  };
+  const app = '0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f';
+  assert.deepEqual(await codeOf(['webhooks', 'list', '--app', app]), [1, 'not_found']);
+  assert.deepEqual(await codeOf(['events', 'publish', 'org.created']), [1, 'validation_failed']);
+  assert.deepEqual(await codeOf(['keys', 'create']), [2, 'wrong_words']);
+  assert.deepEqual(await codeOf(['events', 'list', '--event', 'no.such']), [2, 'wrong_words']);
+  const nowhere = { DATABASE_URL: 'postgres://orgdir:hidden@127.0.0.1:1/orgdir' };
+  assert.deepEqual(await codeOf(['apps', 'list'], nowhere), [1, 'cannot_start']);
+});
+
+test('who reads no further ends a command quietly, and it has done its work', async () => {
+  const command = new URL('../src/cli.ts', import.meta.url).pathname;
+  const child = spawn(
+    process.execPath,
+    [
+      command,
+      'keys',
+      'create',
+      '--app',
+      service.appId,
+      '--scope',
+      'read:directory',
+      '--name',
+      'unread',
+    ],
+    {
+      env: { PATH: process.env['PATH'], ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  );
+  let stderr = '';
+  child.stderr.on('data', (chunk: Buffer) => (stderr += String(chunk)));
+  child.stdout.destroy();
+  const [code] = (await once(child, 'close')) as [number];
+  assert.deepEqual([code, stderr], [0, '']);
+  const listed = await runCommand(['keys', 'list', '--app', service.appId, '--json'], env);
+  assert.ok(
+    (JSON.parse(listed.stdout) as { name: string }[]).some(({ name }) => name === 'unread'),
+  );
+});

@@ -1,0 +1,273 @@
+/** `orgdir listen`: a receiver that verifies, prints, and cleans up after itself. */
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, afterEach, test } from 'node:test';
+import { sql } from '../src/database/database.ts';
+import { publishEvent } from '../src/directory/publish-event.ts';
+import { createSecretBox } from '../src/webhooks/secrets.ts';
+import { deliveryHeaders, signingKey } from '../src/webhooks/sign.ts';
+import { isAlive, runCommand, startCommand, type Command } from './support/command.ts';
+import { openTestDatabase, toUrl } from './support/database.ts';
+import { put } from './support/directory.ts';
+import { eventually } from './support/eventually.ts';
+import { loopbackAllowed } from './support/receiver.ts';
+import { startTestService, testPublicUrl } from './support/service.ts';
+
+const key = randomBytes(32);
+const service = await startTestService({
+  worker: true,
+  env: { ...loopbackAllowed, WEBHOOK_RETRY_BASE_MS: '1', WEBHOOK_RETRY_FACTOR: '1' },
+  beside: { ...(await openTestDatabase()), secretBox: createSecretBox([key]) },
+});
+const folder = await mkdtemp(join(tmpdir(), 'orgdir-listen-'));
+after(() => rm(folder, { recursive: true }));
+const env = {
+  DATABASE_URL: toUrl(service.connection),
+  SECRET_KEY: key.toString('base64'),
+  DATA_DIR: folder,
+  ...loopbackAllowed,
+};
+await put(service.database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
+
+const started: Command[] = [];
+afterEach(async () => {
+  for (const { pid, ended } of started.splice(0)) {
+    if (isAlive(pid)) process.kill(pid, 'SIGKILL');
+    await ended;
+  }
+});
+
+type Listening = Command & { url: string; webhookId: string | null };
+
+async function listen(args: string[], input = '', port = '0'): Promise<Listening> {
+  const command = startCommand(['listen', '--port', port, '--json', ...args], { env, input });
+  started.push(command);
+  const [line] = await command.waitFor(/^\{"type":"listening".*\n/m);
+  const { url, webhookId } = JSON.parse(line);
+  return Object.assign(command, { url, webhookId });
+}
+
+/** Those that were printed, once there are so many. */
+async function deliveries(command: Command, count = 1): Promise<any[]> {
+  await command.waitFor(new RegExp(`(^\\{"type":"delivery".*\\n(.*\\n)*?){${count}}`, 'm'));
+  const lines = command.stdout.split('\n').filter((line) => line.startsWith('{"type":"delivery"'));
+  return lines.map((line) => JSON.parse(line));
+}
+
+function publish(): Promise<string> {
+  return service.database.transaction().execute((tx) =>
+    publishEvent(tx, {
+      name: 'org.created',
+      org: 'acme',
+      alliance: null,
+      data: null,
+      publicUrl: testPublicUrl,
+    }),
+  );
+}
+
+async function webhooks(): Promise<{ id: string; url: string }[]> {
+  const { rows } = await sql<{
+    id: string;
+    url: string;
+  }>`select id, url from webhooks order by id`.execute(service.database);
+  return rows;
+}
+
+const secret = `whsec_${randomBytes(32).toString('base64')}`;
+const data = '{"number":12345678901234567890,"text":"\\u001b[2J"}';
+
+/** A delivery as the service would make it. */
+function signed(options: { secret?: string; ageSeconds?: number; data?: string } = {}) {
+  const id = '0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f';
+  const body = Buffer.from(
+    `{"id":"${id}","event":"org.created","createdAt":"2026-11-20T12:00:00.000Z","data":${options.data ?? data}}`,
+  );
+  const headers = deliveryHeaders({
+    serviceName: 'Service',
+    version: '0',
+    id,
+    event: 'org.created',
+    body,
+    secrets: { current: signingKey(options.secret ?? secret), previous: null },
+    now: new Date(Date.now() - 1000 * (options.ageSeconds ?? 0)),
+  });
+  const { 'content-length': _, ...sent } = headers;
+  return { method: 'POST', headers: sent, body };
+}
+
+for (const [how, args, input, signal] of [
+  ['in the database', ['--app', service.appId], '', 'SIGINT'],
+  ['with a key', ['--key', '-', '--service', service.url], `${service.key}\n`, 'SIGTERM'],
+] as const) {
+  test(`it registers ${how}, verifies what comes, and is gone at the end`, async () => {
+    const command = await listen(['--register', ...args, '--event', 'org.created'], input);
+    assert.deepEqual(await webhooks(), [{ id: command.webhookId, url: command.url }]);
+    await publish();
+    const [delivery] = await deliveries(command);
+    assert.deepEqual(
+      [delivery.event, delivery.verified, delivery.signatures, delivery.answered],
+      ['org.created', true, { standard: { verified: true }, service: { verified: true } }, 200],
+    );
+    assert.equal(JSON.parse(delivery.body).id, delivery.id);
+    assert.equal(JSON.parse(delivery.body).data.slug, 'acme');
+    command.signal(signal);
+    assert.deepEqual(await command.ended, { code: 0, signal: null }, command.stderr);
+    assert.deepEqual(await webhooks(), []);
+    assert.equal(command.stderr, '');
+    assert.ok(!command.stdout.includes('whsec_') && !command.stdout.includes(service.key));
+  });
+}
+
+test('a receiver that was killed leaves nothing that the next one would not tidy', async () => {
+  const register = ['--register', '--app', service.appId];
+  const killed = await listen(register);
+  const beside = await listen(register);
+  killed.signal('SIGKILL');
+  await killed.ended;
+  assert.equal((await webhooks()).length, 2);
+  const next = await listen(register);
+  assert.deepEqual(
+    (await webhooks()).map(({ id }) => id),
+    [beside.webhookId, next.webhookId],
+    'the one that still listens stays',
+  );
+  const port = new URL(next.url).port;
+  next.signal('SIGKILL');
+  await next.ended;
+  const same = await listen(register, '', port);
+  for (const command of [beside, same]) {
+    command.signal('SIGINT');
+    await command.ended;
+  }
+  assert.deepEqual(await webhooks(), []);
+});
+
+test('a status that is no success makes the service try again', async () => {
+  const command = await listen(['--register', '--app', service.appId, '--status', '500']);
+  await publish();
+  const tried = await deliveries(command, 6);
+  assert.ok(
+    tried.every(({ id, answered, verified }) => id === tried[0].id && answered === 500 && verified),
+  );
+  command.signal('SIGINT');
+  await command.ended;
+});
+
+test('one of several secrets is enough; what was signed otherwise, or long ago, is told why', async () => {
+  const other = `whsec_${randomBytes(32).toString('base64')}`;
+  const command = await listen(['--secret', other, '--secret', '-'], `${secret}\n`);
+  const unsigned = { method: 'POST', body: 'hello', headers: { 'x-service-event': 'org.created' } };
+  const stranger = signed({ secret: `whsec_${randomBytes(32).toString('base64')}` });
+  for (const request of [
+    signed(),
+    signed({ secret: other }),
+    stranger,
+    signed({ ageSeconds: 600 }),
+    unsigned,
+  ])
+    assert.equal((await fetch(command.url, request)).status, 200);
+  const found = await deliveries(command, 5);
+  assert.deepEqual(
+    found.map(({ verified }) => verified),
+    [true, true, false, false, false],
+  );
+  assert.match(found[2].signatures.service.reason, /No signature was made with this secret/);
+  assert.equal(found[3].signatures.service.verified, true);
+  assert.match(found[3].signatures.standard.reason, /It was signed 60\d s ago/);
+  assert.match(
+    found[4].signatures.standard.reason,
+    /webhook-timestamp is missing|webhook-id is missing/,
+  );
+});
+
+test('for people it is readable, keeps every digit, and lets nobody steer the terminal', async () => {
+  const command = startCommand(['listen', '--port', '0', '--secret', secret], { env, input: '' });
+  started.push(command);
+  const [, url = ''] = await command.waitFor(/^Listening at (\S+)\. Ctrl-C ends it\.$/m);
+  await fetch(url, signed());
+  await fetch(url, { ...signed(), headers: { 'x-service-event': 'org\u009bcreated' } });
+  await command.waitFor(/NOT VERIFIED \(X-…-Signature: .+ Standard Webhooks: .+\), answered 200\n/);
+  assert.match(
+    command.stdout,
+    /Z {2}org\.created {2}0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f {2}verified, answered 200\n {2}\{\n {4}"id"/,
+  );
+  assert.match(command.stdout, /"number": 12345678901234567890,/);
+  assert.match(command.stdout, /org\\u009bcreated/);
+  assert.doesNotMatch(command.stdout.replaceAll('\n', ' '), /\p{Cc}/u);
+});
+
+test('without a secret it says that nothing was checked', async () => {
+  const command = await listen([]);
+  await fetch(command.url, signed());
+  const [delivery] = await deliveries(command);
+  assert.deepEqual([delivery.verified, delivery.signatures], [null, null]);
+});
+
+test('what is no delivery is refused and not printed', async () => {
+  const command = await listen([]);
+  assert.equal((await fetch(command.url)).status, 405);
+  const large = await fetch(command.url, {
+    method: 'POST',
+    body: Buffer.alloc(2 * 1024 * 1024),
+  }).then(
+    ({ status }) => status,
+    () => 'cut',
+  );
+  assert.ok(large === 413 || large === 'cut', String(large));
+  await fetch(command.url, signed());
+  assert.equal((await deliveries(command)).length, 1);
+});
+
+test('options that make no sense are refused, and no secret is repeated', async () => {
+  const command = await listen([]);
+  const port = new URL(command.url).port;
+  const cases: [string[], RegExp][] = [
+    [['--register'], /--register needs either --app or --key/],
+    [['--register', '--app', service.appId, '--key', 'odk_x'], /needs either/],
+    [['--app', service.appId], /go with --register/],
+    [['--secret', 'whsec_hidden-words'], /must be as it was shown/],
+    [['--port', port], new RegExp(`port ${port} is taken`)],
+    [['--register', '--app', '0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f'], /no app/],
+    [
+      ['--register', '--key', 'odk_hidden-words', '--service', service.url],
+      /the service refused: .*key is required/,
+    ],
+    [
+      ['--register', '--key', 'odk_hidden-words', '--service', 'http://127.0.0.1:1'],
+      /the service does not answer/,
+    ],
+  ];
+  const refused = async ([args, reason]: [string[], RegExp]): Promise<void> => {
+    const { code, stderr } = await runCommand(['listen', '--port', '0', ...args], { env });
+    assert.equal(code, 1, args.join(' '));
+    assert.match(stderr, reason);
+    assert.ok(!stderr.includes('hidden-words'));
+  };
+  await Promise.all(cases.map(refused));
+  const { code } = await runCommand(['listen', '--status', '100'], { env });
+  assert.equal(code, 2);
+});
+
+test('a service that may not send to this machine is told so', async () => {
+  const strict = { ...env, WEBHOOK_ALLOWED_NETWORKS: '', WEBHOOK_ALLOW_HTTP: '' };
+  const args = ['listen', '--port', '0', '--register', '--app', service.appId];
+  const { code, stderr } = await runCommand(args, { env: strict });
+  assert.equal(code, 1);
+  assert.match(
+    stderr,
+    /start the service with WEBHOOK_ALLOWED_NETWORKS=127\.0\.0\.0\/8 and WEBHOOK_ALLOW_HTTP=true/,
+  );
+  assert.deepEqual(await webhooks(), []);
+});
+
+test('whoever reads no further ends it, and its registration', async () => {
+  const command = await listen(['--register', '--app', service.appId]);
+  command.closeOutput();
+  await publish();
+  assert.deepEqual(await command.ended, { code: 0, signal: null }, command.stderr);
+  assert.deepEqual(await eventually(async () => [await webhooks()]), [[]]);
+});
