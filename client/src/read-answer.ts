@@ -18,7 +18,7 @@ const bodyBytesMax = 16 * 1024 * 1024;
 
 /** `what` names the request in errors. Throws what `fetch` does where the answer breaks off. */
 export async function readAnswer(what: string, response: Response): Promise<Answer> {
-  const bytes = await readBytes(response, bodyBytesMax);
+  const bytes = response.body && (await readBytes(response.body, bodyBytesMax));
   const content = bytes === null ? undefined : parse(bytes);
   if (response.ok && isAnswer(content)) return { kind: 'answered', content };
   return { kind: 'failed', failure: toError(what, response, content) };

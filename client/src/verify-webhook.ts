@@ -3,7 +3,7 @@
  * `verify`, which takes the same time wherever the difference is; it runs in browsers, workers and Node.js alike.
  */
 import { headerReader, type WebhookHeaders } from './header-reader.ts';
-import { readBytes } from './read-bytes.ts';
+import { readBytes, type ByteSource } from './read-bytes.ts';
 import type { WebhookEvent } from './types.ts';
 import { WebhookVerificationError } from './webhook-verification-error.ts';
 
@@ -26,8 +26,11 @@ export type VerifyWebhookOptions = WebhookContent & {
 
 type WebhookContent =
   | {
-      /** The body exactly as it came. A body that was parsed and written again has other bytes. */
-      body: Uint8Array | ArrayBuffer | string;
+      /**
+       * The body exactly as it came, or as it comes: a request of Node.js. A body that was parsed and written again has
+       * other bytes.
+       */
+      body: Uint8Array | ArrayBuffer | string | AsyncIterable<Uint8Array>;
       headers: WebhookHeaders;
       request?: never;
     }
@@ -81,24 +84,25 @@ function checkSecrets(secret: string | readonly string[]): readonly string[] {
   return secrets;
 }
 
-async function bodyOf(options: VerifyWebhookOptions): Promise<Uint8Array<ArrayBuffer>> {
-  const bytes =
-    options.request === undefined
-      ? toBytes(options.body)
-      : await readBytes(options.request, bodyBytesMax);
+async function bodyOf({ body, request }: VerifyWebhookOptions): Promise<Uint8Array<ArrayBuffer>> {
+  const source = request === undefined ? body : (request.body ?? '');
+  const bytes = isByteSource(source) ? await readBytes(source, bodyBytesMax) : toBytes(source);
   if (bytes === null || bytes.length > bodyBytesMax)
     throw new WebhookVerificationError('body_too_large', 'The body is larger than any delivery.');
   // A copy, so that nobody changes between check and use what a shared buffer holds.
   return new Uint8Array(bytes);
 }
 
-function toBytes(body: Uint8Array | ArrayBuffer | string): Uint8Array {
+function isByteSource(source: unknown): source is ByteSource {
+  if (typeof source !== 'object' || source === null) return false;
+  return 'getReader' in source || Symbol.asyncIterator in source;
+}
+
+function toBytes(body: unknown): Uint8Array {
   if (typeof body === 'string') return new TextEncoder().encode(body);
   if (body instanceof Uint8Array) return body;
   if (body instanceof ArrayBuffer) return new Uint8Array(body);
-  throw new TypeError(
-    'body must be the bytes as they came: a Uint8Array, an ArrayBuffer or a string',
-  );
+  throw new TypeError('body must be the bytes as they came, not what was parsed of them');
 }
 
 /** Standard Webhooks: `v1,` and the base64 HMAC-SHA256 of `id.timestamp.body`, several with spaces between. */

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { createHmac, randomBytes } from 'node:crypto';
-import { inspect } from 'node:util';
+import { Readable } from 'node:stream';
 import { test } from 'node:test';
+import { inspect } from 'node:util';
 import fc from 'fast-check';
 import { Webhook as StandardWebhook } from 'standardwebhooks';
 import {
@@ -53,12 +54,14 @@ test('what the published library of Standard Webhooks signs is genuine, and its 
     assert.equal(verified.data.endedAt, event.data.endedAt satisfies string);
 });
 
-test('the body may be text, bytes, a view into a larger buffer or a Fetch request', async () => {
+test('the body may be text, bytes, a view into a larger buffer, bytes to come or a Fetch request', async () => {
   const headers = sign();
   const bytes = new TextEncoder().encode(body);
   const around = new Uint8Array([1, 2, ...bytes, 3]);
   for (const form of [body, bytes, Buffer.from(body), bytes.buffer, around.subarray(2, -1)])
     assert.deepEqual(await verifyWebhook({ body: form, headers, secret, now }), event);
+  const halves = Readable.from([bytes.subarray(0, 50), bytes.subarray(50)]);
+  assert.deepEqual(await verifyWebhook({ body: halves, headers, secret, now }), event);
   const request = new Request('http://receiver.test/', { method: 'POST', body, headers });
   assert.deepEqual(await verifyWebhook({ request, secret, now }), event);
 });
@@ -230,6 +233,15 @@ test('a request that goes on and on is given up', async () => {
   const init = { method: 'POST', headers: sign(), body: endless, duplex: 'half' } as const;
   const request = new Request('http://receiver.test/', init);
   assert.equal(await reasonOf({ request, secret, now }), 'body_too_large');
+  const chunks = Readable.from(
+    (function* () {
+      for (;;) yield chunk;
+    })(),
+  );
+  const headers = sign();
+  assert.equal(await reasonOf({ body: chunks, headers, secret, now }), 'body_too_large');
+  assert.equal(chunks.destroyed, false, 'its connection can still be answered on');
+  chunks.destroy();
 });
 
 test('options that are wrong are a TypeError, and no message quotes a secret', async () => {
@@ -242,6 +254,8 @@ test('options that are wrong are a TypeError, and no message quotes a secret', a
     { secret: 'whsec_' },
     { secret: 'whsec_not base64!' },
     { body: { parsed: true } },
+    { body: null },
+    { body: Readable.from(['text']) },
     { scheme: 'Standard' },
     { scheme: 'toString' },
     { tolerance: Number.NaN },
