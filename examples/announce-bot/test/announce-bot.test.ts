@@ -1,0 +1,153 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { createClient } from '@orgdir/client';
+import { startProgram, type Program } from '../../../client/test/support/program.ts';
+import { put } from '../../../service/test/support/directory.ts';
+import { eventually } from '../../../service/test/support/eventually.ts';
+import { loopbackAllowed, startReceiver } from '../../../service/test/support/receiver.ts';
+import { makeKey, startTestService } from '../../../service/test/support/service.ts';
+
+const service = await startTestService({
+  worker: true,
+  env: { ...loopbackAllowed, WEBHOOK_RETRY_BASE_MS: '300', WEBHOOK_RETRY_FACTOR: '1' },
+});
+const chat = await startReceiver((response) => response.writeHead(204).end());
+const messages = () => chat.received.map(({ body }) => JSON.parse(body.toString()));
+
+const folder = await mkdtemp(join(tmpdir(), 'orgdir-bot-'));
+after(() => rm(folder, { recursive: true, force: true }));
+const stateFile = join(folder, 'state.json');
+
+const client = createClient({ baseUrl: service.url, apiKey: service.key });
+const port = await freePort();
+const url = `http://127.0.0.1:${port}/`;
+const webhook = await client.webhooks.create({ url, events: ['org.created'] });
+const { key } = await makeKey(service, { scopes: ['read:events'] });
+
+const announce = (...orgs: object[]) => put(service.database, 'orgs', orgs, { emitEvents: true });
+
+async function startBot(): Promise<Program> {
+  const bot = startProgram(fileURLToPath(new URL('../src/main.ts', import.meta.url)), {
+    env: {
+      ORGDIR_URL: service.url,
+      ORGDIR_API_KEY: key,
+      WEBHOOK_SECRET: webhook.secret,
+      CHAT_WEBHOOK_URL: chat.url,
+      PORT: String(port),
+      STATE_FILE: stateFile,
+    },
+  });
+  await bot.prints(/waiting for deliveries/);
+  return bot;
+}
+
+const keptCursor = async () =>
+  (JSON.parse(await readFile(stateFile, 'utf8').catch(() => '{}')) as { cursor?: string }).cursor;
+const currentCursor = async () =>
+  (await client.events.list({ limit: 100 })).pagination.nextCursor ?? undefined;
+/** Nothing that has happened is still to be announced. */
+const caughtUp = () =>
+  eventually(async () => {
+    const [kept, current] = [await keptCursor(), await currentCursor()];
+    return current !== undefined && kept === current;
+  });
+
+await announce({ name: 'Long Ago' });
+await eventually(currentCursor);
+let bot = await startBot();
+await caughtUp();
+
+test('what is new is announced, in words that can neither format nor mention', async () => {
+  await announce({
+    name: '@everyone *Novelty*',
+    tag: 'NEW',
+    description: 'Makers of\nnew things.',
+    memberCount: 1,
+    links: { website: 'https://novelty.example/a b' },
+  });
+  await chat.waitFor(1);
+  assert.deepEqual(messages(), [
+    {
+      content:
+        '**\\@everyone \\*Novelty\\*** [NEW] is new in the directory · 1 member\n' +
+        'Makers of new things.\n<https://novelty.example/a%20b>',
+      allowed_mentions: { parse: [] },
+    },
+  ]);
+  await caughtUp();
+});
+
+test('a delivery that is not genuine wakes nobody', async () => {
+  const { status } = await fetch(url, { method: 'POST', body: '{}' });
+  assert.equal(status, 401);
+  await bot.prints(/refused: missing_header/);
+  assert.equal((await fetch(url)).status, 405);
+});
+
+test('what happened while it was away is announced once, though it is delivered later as well', async () => {
+  await bot.stop();
+  await announce({ name: 'Missed One' });
+  await announce({ name: 'Missed Two' });
+  // Until the service has tried, and found nobody.
+  await eventually(async () => {
+    const { data } = await client.webhooks.deliveries.list(webhook.id, { status: 'pending' });
+    return data.length === 2 && data.every(({ attemptCount }) => attemptCount > 0);
+  });
+  bot = await startBot();
+  await eventually(async () => {
+    const { data } = await client.webhooks.deliveries.list(webhook.id, { status: 'pending' });
+    return data.length === 0;
+  });
+  await caughtUp();
+  assert.deepEqual(names(), ['Missed One', 'Missed Two']);
+});
+
+test('a chat that asks for patience gets the same message later', async () => {
+  chat.respond = (response, _, count) =>
+    response.writeHead(count === 4 ? 429 : 204, { 'retry-after': '0.1' }).end();
+  await announce({ name: 'Patience' });
+  await chat.waitFor(5);
+  await caughtUp();
+  assert.deepEqual(names(), ['Patience', 'Patience']);
+  await bot.prints(/the chat answered 429/);
+  assert.ok(!bot.output().includes(chat.url), 'the address of the chat is a secret');
+});
+
+test('killed while it posts, it does not say it again', async () => {
+  chat.respond = () => {};
+  await announce({ name: 'Interrupted' });
+  await chat.waitFor(6);
+  await bot.stop();
+  chat.respond = (response) => response.writeHead(204).end();
+  await announce({ name: 'Afterwards' });
+  bot = await startBot();
+  await chat.waitFor(7);
+  await caughtUp();
+  assert.deepEqual(names(), ['Interrupted', 'Afterwards']);
+  bot.interrupt();
+  assert.equal(await bot.ended, 0, 'Ctrl-C ends it');
+});
+
+let seen = 1;
+
+/** Of whom the chat has heard since the last call. */
+function names(): string[] {
+  const latest = messages().slice(seen);
+  seen += latest.length;
+  return latest.map(({ content }) => /\*\*(.*?)\*\*/.exec(content)?.[1] ?? '');
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port: free } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return free;
+}
