@@ -36,7 +36,7 @@ export type Claim = {
 
 export const roundStart = '00000000-0000-0000-0000-000000000000';
 /** At most so many in one statement: each is sent at once. */
-export const claimMax = 128;
+export const claimMax = 256;
 /** One delivery of failing webhooks comes to so many of all. */
 export const failingEvery = 8;
 /** How many webhooks a claim by webhooks looks at: its cost does not grow with the number that have deliveries waiting. */
@@ -73,37 +73,45 @@ export async function claim(database: Database, options: ClaimOptions): Promise<
     ),
     locked as materialized (
       select p.* from chosen cross join lateral (
-        select id, webhook_id, event_id from pending_deliveries
+        select ctid as tid, id, webhook_id, event_id from pending_deliveries
         where id = chosen.id and lease_token is null
           -- Another worker may have put it back since it was chosen. Not as a condition that an index could serve.
           and (due_at <= (select now from clock)) is true
         for update skip locked
       ) p
     ),
-    -- A limit in each look-up keeps it one, and so do the lists of ids below: a plan that was made while the queue was
-    -- empty would else read it whole for a hundred rows.
-    checked as materialized (
-      select l.id, w.url, w.secret, w.previous_secret, e.created_at,
-        coalesce(w.active and may_receive(e.audience, e.org_id, e.alliance_id, e.created_at, e.org_listed,
-          w.bound_org, w.bound_alliance, w.bound_at), false) as allowed,
-        case when w.active is null then 'deletion' when w.active then 'permission' else 'deactivation' end as cancelled_by
-      from locked l
+    -- Once for each event and each webhook, however many of its deliveries are here. A limit in each look-up keeps it
+    -- one: a plan that was made while the queue was empty would else read the table whole.
+    subjects as materialized (
+      select l.event_id, e.* from (select distinct event_id from locked) l
+      left join lateral (
+        select e.audience, e.org_id, e.alliance_id, e.created_at, e.data, (select listed from orgs o where o.id = e.org_id) as org_listed
+        from events e where e.id = l.event_id limit 1
+      ) e on true
+    ),
+    receivers as materialized (
+      select l.webhook_id, w.* from (select distinct webhook_id from locked) l
       left join lateral (
         select w.active, w.url, w.secret,
           case when w.previous_secret_expires_at > now() then w.previous_secret end as previous_secret,
           b.org_id as bound_org, b.alliance_id as bound_alliance, b.created_at as bound_at
         from webhooks w left join bindings b on b.app_id = w.app_id where w.id = l.webhook_id limit 1
       ) w on true
-      left join lateral (
-        select e.audience, e.org_id, e.alliance_id, e.created_at, (select listed from orgs o where o.id = e.org_id) as org_listed
-        from events e where e.id = l.event_id limit 1
-      ) e on true
     ),
+    checked as materialized (
+      select l.tid, l.id, w.url, w.secret, w.previous_secret, e.created_at,
+        coalesce(w.active and may_receive(e.audience, e.org_id, e.alliance_id, e.created_at, e.org_listed,
+          w.bound_org, w.bound_alliance, w.bound_at), false) as allowed,
+        case when w.active is null then 'deletion' when w.active then 'permission' else 'deactivation' end as cancelled_by
+      -- Each has its event and its webhook here, so that full joins are inner ones, and none that compares all with all.
+      from locked l full join subjects e using (event_id) full join receivers w using (webhook_id)
+    ),
+    -- By its place in the table, where the lock holds it: an index would be asked again for each.
     leased as (
       update pending_deliveries p
       set lease_token = ${token}, leased_at = (select now from clock),
         cycle_attempts = p.cycle_attempts + 1, attempt_count = p.attempt_count + 1
-      from checked c where p.id = c.id and c.allowed and p.id = any(array(select id from checked))
+      from checked c where p.ctid = c.tid and c.allowed
       returning p.id, p.webhook_id, p.event_id, p.event, p.trigger, p.attempt_count, p.cycle_attempts, p.failing,
         c.url, c.secret, c.previous_secret, c.created_at
     ),
@@ -113,8 +121,7 @@ export async function claim(database: Database, options: ClaimOptions): Promise<
       from leased having count(*) > 0
     ),
     refused as (
-      delete from pending_deliveries p using checked c
-      where p.id = c.id and not c.allowed and p.id = any(array(select id from checked))
+      delete from pending_deliveries p using checked c where p.ctid = c.tid and not c.allowed
       returning p.id, p.event_id, p.event, p.webhook_id, p.attempt_count, p.created_at, c.cancelled_by
     ),
     cancelled as (
@@ -127,7 +134,7 @@ export async function claim(database: Database, options: ClaimOptions): Promise<
       l.previous_secret as "previousSecret", l.failing, l.created_at as "eventCreatedAt",
       -- once for each event: it is the same for all its deliveries
       case when row_number() over (partition by l.event_id order by l.id) = 1
-        then (select data from events e where e.id = l.event_id) end as data
+        then (select data from subjects e where e.event_id = l.event_id) end as data
     from (
       select (select count(*) from cancelled) as cancelled, look.*,
         extract(epoch from least(

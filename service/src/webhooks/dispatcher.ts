@@ -1,9 +1,11 @@
 /** Claims what is due as far as there is room, sends it, and hands what came of it to the recorder. */
+import { setImmediate } from 'node:timers/promises';
 import type { Config } from '../config.ts';
 import type { Database } from '../database/database.ts';
 import { claim, claimMax, failingEvery, roundStart, type Claim } from './claim.ts';
 import { deliver, putBack, type Deliverable, type DeliverDependencies } from './deliver.ts';
-import { inFlightPerWebhookMax, type InFlight } from './in-flight.ts';
+import { inFlightPerWebhookMax, type InFlight, type Place } from './in-flight.ts';
+import type { RecordedAttempt } from './record.ts';
 import { createRecorder } from './recorder.ts';
 
 export type DispatcherDependencies = DeliverDependencies & {
@@ -25,6 +27,10 @@ export type Dispatcher = {
 export const pollMs = 1_000;
 /** Between two looks at some webhooks: one costs some milliseconds, and attempts that end ask all the time. */
 const walkPauseMs = 25;
+/** The same while claims by time fill the process: it is only for what those hide behind what is older. */
+const walkPauseWhileFullMs = 250;
+/** Attempts begun in one turn of the event loop: answers, of the database too, must not wait until all are under way. */
+const begunPerTurn = 32;
 /** Until what found its webhook's share taken is claimed again. */
 const fullWaitMs = 100;
 
@@ -41,26 +47,30 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
   let nextWebhook = roundStart;
   let nextWalkAt = 0;
   let phase = 0;
+  let toBegin: (() => void)[] = [];
+  let beginning: Promise<void> | null = null;
 
   async function claimAll(): Promise<number> {
     while (claiming && inFlight.room().total > 0) {
+      const room = Math.min(inFlight.room().total, claimMax);
       const claimed = await claimSome(null);
       const found = claimed.deliveries.length + claimed.cancelled;
       if (claimed.complete && found < claimMax) return untilMs(claimed.nextDueMs);
       // What is due for webhooks that have their share may fill the view: others are looked for one by one.
-      const walked = claimed.complete ? 0 : await walk(found);
+      const pauseMs = found < room / 2 ? walkPauseMs : walkPauseWhileFullMs;
+      const walked = claimed.complete ? 0 : await walk(found, pauseMs);
       if (found + walked === 0) return Math.ceil(Math.max(nextWalkAt - performance.now(), 1));
     }
     return pollMs;
   }
 
   /** Returns how many it found. Where claims by time find something too, it takes its turn now and then. */
-  async function walk(foundByTime: number): Promise<number> {
+  async function walk(foundByTime: number, pauseMs: number): Promise<number> {
     if (!claiming || performance.now() < nextWalkAt || inFlight.room().total === 0) return 0;
     const { deliveries, cancelled, nextCursor } = await claimSome(nextWebhook);
     nextWebhook = nextCursor ?? roundStart;
     const found = deliveries.length + cancelled;
-    if (found === 0 || foundByTime > 0) nextWalkAt = performance.now() + walkPauseMs;
+    if (found === 0 || foundByTime > 0) nextWalkAt = performance.now() + pauseMs;
     return found;
   }
 
@@ -78,7 +88,8 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     if (first) {
       recorder.expect(first.leaseToken, deliveries.length);
       metrics.claimed(deliveries.length);
-      for (const delivery of deliveries) begin(delivery);
+      for (const delivery of deliveries) hold(delivery);
+      beginning ??= beginAll();
     }
     if (cancelled > 0) {
       metrics.cancelled(cancelled);
@@ -87,13 +98,30 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     return claimed;
   }
 
-  function begin(delivery: Deliverable): void {
+  /** Gives it its place at once, so that the next claim knows of it; it is sent in its turn. */
+  function hold(delivery: Deliverable): void {
     // A test may have taken a place while the claim was under way: the share holds for both together.
     const isFull = (inFlight.counts().get(delivery.webhookId) ?? 0) >= inFlightPerWebhookMax;
     const place = inFlight.add(delivery.webhookId, delivery.failing);
-    const attempt = isFull
-      ? Promise.resolve(putBack(delivery, fullWaitMs, dependencies.clock))
-      : deliver(dependencies, delivery);
+    toBegin.push(() => {
+      const attempt = isFull
+        ? Promise.resolve(putBack(delivery, fullWaitMs, dependencies.clock))
+        : deliver(dependencies, delivery);
+      follow(delivery, place, attempt);
+    });
+  }
+
+  async function beginAll(): Promise<void> {
+    while (toBegin.length > 0) {
+      const turn = toBegin.slice(0, begunPerTurn);
+      toBegin = toBegin.slice(begunPerTurn);
+      for (const begin of turn) begin();
+      await setImmediate();
+    }
+    beginning = null;
+  }
+
+  function follow(delivery: Deliverable, place: Place, attempt: Promise<RecordedAttempt>): void {
     const task: Promise<void> = attempt
       .then((ended) => {
         place.answered();
@@ -111,6 +139,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
   }
 
   async function allEnded(): Promise<void> {
+    await beginning;
     while (underWay.size > 0) await Promise.all(underWay);
   }
 

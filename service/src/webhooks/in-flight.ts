@@ -5,9 +5,11 @@
 
 /** SPEC 7, tests included. */
 export const inFlightPerWebhookMax = 8;
-/** Attempts under way at once in this process: a socket and some tens of kilobytes each. */
+/** Attempts that wait for their receivers in this process: a socket and some tens of kilobytes each. */
 const inFlightMax = 1024;
-/** Of these for webhooks whose last attempt failed, which is how a dead one shows: half. */
+/** With those that have their answer and wait to be recorded. */
+const heldMax = 2048;
+/** Attempts for webhooks whose last one failed, which is how a dead one shows: half. */
 const inFlightFailingMax = 512;
 /** The last quarter is for webhooks that have nothing under way: a few that are slow cannot fill the process. */
 const inFlightCrowded = 768;
@@ -15,12 +17,14 @@ const inFlightCrowded = 768;
  * Of attempts that have only just begun. Receivers that answer at once need no more to keep a process busy; beyond it
  * each only waits longer for its turn on the processor, and holds its memory meanwhile.
  */
-const freshMax = 384;
+const freshMax = 768;
+/** Where these are what fills the process, so many must end before more are claimed: few at a time cost as much as many. */
+const freshRoomMin = 256;
 /** After this an attempt is known to wait for its receiver, and not for us. */
 const freshMs = 100;
 
-type Place = {
-  /** The attempt has its answer; what is left is to record it. */
+export type Place = {
+  /** The attempt has its answer: its receiver can take another. What is left is to record it. */
   answered(): void;
   /** Once, at the end. */
   release(): void;
@@ -41,26 +45,36 @@ export type InFlight = {
 
 export function createInFlight(): InFlight {
   const counts = new Map<string, number>();
-  let total = 0;
+  let held = 0;
+  let unanswered = 0;
   let totalFailing = 0;
   let fresh = 0;
   let moreRoom = () => {};
 
   function add(webhookId: string, failing: boolean): Place {
     counts.set(webhookId, (counts.get(webhookId) ?? 0) + 1);
-    total += 1;
+    held += 1;
+    unanswered += 1;
     if (failing) totalFailing += 1;
-    const answered = addFresh();
+    const endFresh = addFresh();
+    let isAnswered = false;
+    function answered(): void {
+      if (isAnswered) return;
+      isAnswered = true;
+      endFresh();
+      unanswered -= 1;
+      const left = (counts.get(webhookId) ?? 0) - 1;
+      if (left > 0) counts.set(webhookId, left);
+      else counts.delete(webhookId);
+      moreRoom();
+    }
     return {
       answered,
       release() {
         answered();
-        const left = (counts.get(webhookId) ?? 0) - 1;
-        if (left > 0) counts.set(webhookId, left);
-        else counts.delete(webhookId);
-        total -= 1;
+        held -= 1;
         if (failing) totalFailing -= 1;
-        moreRoom();
+        if (failing || held === heldMax - 1) moreRoom();
       },
     };
   }
@@ -74,18 +88,25 @@ export function createInFlight(): InFlight {
       isFresh = false;
       clearTimeout(timer);
       fresh -= 1;
-      moreRoom();
     };
-    const timer = setTimeout(end, freshMs);
+    const timer = setTimeout(() => {
+      end();
+      moreRoom();
+    }, freshMs);
     return end;
   }
 
+  function roomInAll(): number {
+    if (freshMax - fresh < freshRoomMin) return 0;
+    return Math.max(Math.min(inFlightMax - unanswered, heldMax - held, freshMax - fresh), 0);
+  }
+
   return {
-    total: () => total,
+    total: () => held,
     room: () => ({
-      total: Math.max(Math.min(inFlightMax - total, freshMax - fresh), 0),
+      total: roomInAll(),
       failing: Math.max(inFlightFailingMax - totalFailing, 0),
-      perWebhook: total < inFlightCrowded ? inFlightPerWebhookMax : 1,
+      perWebhook: unanswered < inFlightCrowded ? inFlightPerWebhookMax : 1,
     }),
     counts: () => counts,
     add,

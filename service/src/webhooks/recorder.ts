@@ -26,7 +26,7 @@ export type RecorderDependencies = {
   metrics: Metrics;
 };
 
-const batchMax = 256;
+const batchMax = 512;
 const retryMs = 250;
 /** A process that is told to end does not wait longer for its database. */
 const patienceWhileStoppingMs = 2_000;

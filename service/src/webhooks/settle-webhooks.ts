@@ -81,11 +81,14 @@ export async function settleWebhooks(
         -- statement began before another's that it waited for.
         greatest((select now from clock), w.last_success_at + interval '1 millisecond',
           w.last_failure_at + interval '1 millisecond') as at
-      from webhooks w join given g on g.id = w.id and w.id = any(${idList}::uuid[])
-      -- A success after a success is written down once a second: a busy webhook's row would cost more than its deliveries.
-      where g.failed or g.gone or w.exhausted_in_a_row > 0 or is_failing(w.last_success_at, w.last_failure_at)
-        or w.last_success_at is null or w.last_success_at < (select now from clock) - interval '1 second'
-      order by w.id for update of w
+      from (select * from given order by id) g cross join lateral (
+        select id, active, exhausted_in_a_row, last_success_at, last_failure_at from webhooks
+        where id = g.id
+          -- A success after a success is written down once a second: a busy webhook's row would cost more than its deliveries.
+          and (g.failed or g.gone or exhausted_in_a_row > 0 or is_failing(last_success_at, last_failure_at)
+            or last_success_at is null or last_success_at < (select now from clock) - interval '1 second')
+        limit 1 for update
+      ) w
     ),
     settled as (
       select l.id, l.exhausted, l.was_failing,
@@ -111,7 +114,7 @@ export async function settleWebhooks(
       -- as its owner reads it: deactivation is a change of the webhook, a delivery is not
       updated_at = case when s.reason is null then w.updated_at else now() end
     from settled s
-    where w.id = s.id and w.id = any(${idList}::uuid[])
+    where w.id = s.id and w.id = any(array(select id from settled))
     returning w.id as "webhookId", w.app_id as "appId", w.url, w.exhausted_in_a_row as exhausted,
       w.last_success_at as "lastSuccessAt", s.reason, s.begins, s.was_failing as "wasFailing",
       is_failing(w.last_success_at, w.last_failure_at) as failing
