@@ -175,6 +175,7 @@ async function startOn(
           database,
           writes,
           keyCache,
+          syncs,
           version,
           internalUrl: httpAddress(settings.internal.host, settings.internal.port),
         }

@@ -1,3 +1,4 @@
+import type { SyncKind, SyncRun } from '../contract/sync-run.ts';
 import { resolve } from 'node:path';
 import { Option, type Command } from 'commander';
 import type { Config } from '../config.ts';
@@ -5,7 +6,7 @@ import { invalid, ServiceError, StartError } from '../errors.ts';
 import type { OpenedDatabase } from '../open-database.ts';
 import { createChatProvider } from '../sync/create-chat-provider.ts';
 import type { RunOutcome } from '../sync/perform-run.ts';
-import { listRuns, type SyncKind, type SyncRun } from '../sync/runs.ts';
+import { listRuns } from '../sync/runs.ts';
 import { readLocation, type SourceLocation } from '../sync/source-location.ts';
 import { syncBlueprints } from '../sync/sync-blueprints.ts';
 import { syncChat } from '../sync/sync-chat.ts';

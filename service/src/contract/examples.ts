@@ -4,6 +4,7 @@ import type { Blueprint } from './blueprint.ts';
 import type { ManagedAlliance, ManagedAllianceDetail, ManagedOrganisation } from './managed.ts';
 import type { Organisation } from './organisation.ts';
 import type { Status } from './status.ts';
+import type { SyncRun } from './sync-run.ts';
 import type { CreatedWebhook, Delivery, DeliveryDetail, Webhook } from './webhook.ts';
 
 export const exampleTime = '2026-11-20T12:00:00.000Z';
@@ -192,6 +193,22 @@ const delivery: DeliveryDetail = {
   ],
 };
 
+const syncRun: SyncRun = {
+  id: exampleId,
+  kind: 'blueprints',
+  source: 'https://example.org/blueprints.ndjson',
+  trigger: 'api',
+  status: 'running',
+  startedAt: exampleTime,
+  finishedAt: null,
+  durationMs: null,
+  counts: null,
+  version: null,
+  reason: null,
+  message: null,
+  problems: [],
+};
+
 export const examples = {
   alliance,
   allianceDetail,
@@ -204,6 +221,7 @@ export const examples = {
   blueprintInput,
   blueprint,
   status,
+  syncRun,
   webhook,
   createdWebhook,
   deliveryRecord,

@@ -1,6 +1,6 @@
 /** What chat servers say of organisations' sizes: written where it differs, and summed up for all to see. */
 import { sql, type Transaction } from '../database/database.ts';
-import { SlugAllotment } from './slug.ts';
+import { lockDirectory } from './lock-directory.ts';
 
 /** `members` is null where the server gave no count. */
 export type ChatCount = { id: string; serverId: string; members: number | null };
@@ -15,9 +15,8 @@ export type ChatCounts = {
 
 /** Changes nothing but `memberCount`, and nothing of an organisation that has another server by now, or is gone. */
 export async function writeMemberCounts(tx: Transaction, counts: ChatCount[]): Promise<ChatCounts> {
-  // In turn with imports, which write the same rows and their alliances.
-  await SlugAllotment.start(tx, 'alliances');
-  await SlugAllotment.start(tx, 'orgs');
+  // In turn with whoever else writes the same rows and their alliances.
+  await lockDirectory(tx, 'orgs');
   const given = counts.map(({ id, serverId, members }) => ({ id, server_id: serverId, members }));
   const { rows } = await sql<ChatCounts>`
     with given as (

@@ -1,8 +1,8 @@
 /** When each scheduled sync is next due: one row a kind for all processes. The clock is the database's. */
+import type { SyncKind, SyncRun } from '../contract/sync-run.ts';
 import type { Schedule } from '../cron.ts';
 import { sql, type Database, type Transaction } from '../database/database.ts';
 import type { DueTime } from './perform-run.ts';
-import type { SyncKind, SyncRun } from './runs.ts';
 
 /** A run that ends its process with it is tried so often, then left until the next time. */
 const triesMax = 3;

@@ -2,14 +2,15 @@
  * Makes the blueprints what was staged, in the caller's transaction: writes what is new or differs, retires what is
  * gone, and counts. What stayed as it was is not touched.
  */
+import type { SyncProblem } from '../contract/sync-run.ts';
 import { sql, type Transaction } from '../database/database.ts';
 import type { SourceLine } from '../directory/import-source.ts';
 import { BadLinesError, importLines, type ImportResult } from '../directory/import.ts';
 import { retireBlueprints } from '../directory/retire-blueprints.ts';
-import { SlugAllotment } from '../directory/slug.ts';
+import { lockDirectory } from '../directory/lock-directory.ts';
 import type { SourceRows } from './read-rows.ts';
 import { badRows, type Staged } from './stage-blueprints.ts';
-import { SyncFailure, type Problem } from './sync-failure.ts';
+import { SyncFailure } from './sync-failure.ts';
 
 export type BlueprintCounts = {
   total: number;
@@ -22,7 +23,7 @@ export type BlueprintCounts = {
 export type Merged = {
   counts: BlueprintCounts;
   version: string | null;
-  problems: Problem[];
+  problems: SyncProblem[];
 };
 
 export type MergeOptions = {
@@ -43,7 +44,7 @@ export async function mergeBlueprints(
   options: MergeOptions,
 ): Promise<Merged> {
   // First of all, as every import does: what another one writes meanwhile is either seen here or comes after.
-  await SlugAllotment.start(tx, 'blueprints');
+  await lockDirectory(tx, 'blueprints');
   await keepWhatIsThere(tx, staged);
   if (!options.force) await refuseShrinking(tx);
   const changed = await findChanged(tx);
@@ -148,7 +149,7 @@ async function* readChanged(tx: Transaction, signal: AbortSignal): AsyncGenerato
   }
 }
 
-function problemsOf({ badLines }: ImportResult, { unit }: MergeOptions): Problem[] {
+function problemsOf({ badLines }: ImportResult, { unit }: MergeOptions): SyncProblem[] {
   return badLines.map(({ line, reason }) => ({ subject: `${unit} ${line}`, reason }));
 }
 

@@ -2,6 +2,7 @@
  * One run of a sync, whichever: one at a time over all processes, recorded from its beginning to its end. What it does
  * is `sync-blueprints.ts` or `sync-chat.ts`. The session is its own, so that whatever kills the process ends the lock.
  */
+import type { SyncRun } from '../contract/sync-run.ts';
 import {
   isConnectionFault,
   openDatabase,
@@ -10,7 +11,7 @@ import {
   type Database,
   type Transaction,
 } from '../database/database.ts';
-import { beginRun, failRun, releaseRunLock, runningRun, tryRunLock, type SyncRun } from './runs.ts';
+import { beginRun, failRun, releaseRunLock, runningRun, tryRunLock } from './runs.ts';
 import { SyncFailure } from './sync-failure.ts';
 
 export type RunRequest = Pick<SyncRun, 'kind' | 'source' | 'trigger'> & {

@@ -1,28 +1,8 @@
 /** The runs of both syncs: how they are recorded, and how operators read them. */
 import { v7 as uuidv7 } from 'uuid';
+import type { SyncKind, SyncProblem, SyncRun } from '../contract/sync-run.ts';
 import { sql, type Database, type Executor, type Transaction } from '../database/database.ts';
-import type { FailureReason, Problem, SyncFailure } from './sync-failure.ts';
-
-export type SyncKind = 'blueprints' | 'chat';
-export type SyncTrigger = 'schedule' | 'cli' | 'api';
-export type SyncRun = {
-  id: string;
-  kind: SyncKind;
-  source: string;
-  trigger: SyncTrigger;
-  status: 'running' | 'succeeded' | 'failed';
-  startedAt: string;
-  finishedAt: string | null;
-  durationMs: number | null;
-  /** Of a run that succeeded. */
-  counts: Record<string, number> | null;
-  version: string | null;
-  /** Of a run that failed. */
-  reason: FailureReason | null;
-  message: string | null;
-  /** The first hundred. */
-  problems: Problem[];
-};
+import type { SyncFailure } from './sync-failure.ts';
 
 /** What an HTTP source said of its state, and the revision of the blueprints that came of it. */
 export type Validators = {
@@ -56,15 +36,15 @@ type Row = {
   id: string;
   kind: SyncKind;
   source: string;
-  trigger: SyncTrigger;
+  trigger: SyncRun['trigger'];
   status: SyncRun['status'];
   started_at: Date;
   finished_at: Date | null;
   counts: SyncRun['counts'];
   version: string | null;
-  reason: FailureReason | null;
+  reason: SyncRun['reason'];
   message: string | null;
-  problems: Problem[];
+  problems: SyncProblem[];
 };
 
 const columns = sql`
@@ -107,7 +87,7 @@ async function dropOldRuns(tx: Transaction, kind: SyncKind): Promise<void> {
 export type Completion = {
   counts: Record<string, number>;
   version: string | null;
-  problems: Problem[];
+  problems: SyncProblem[];
   validators: Validators | null;
 };
 

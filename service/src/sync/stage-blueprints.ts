@@ -2,20 +2,21 @@
  * Takes the rows of a source into temporary tables of the session, checked one by one, while no transaction is open: a
  * slow source holds nothing up. Nothing of the directory changes; `merge-blueprints.ts` is next.
  */
+import type { SyncProblem } from '../contract/sync-run.ts';
 import { createValidator, type Validator } from '../contract/validate.ts';
 import { sql, type Database } from '../database/database.ts';
 import type { BlueprintLine } from '../directory/import-schemas.ts';
 import { importSchemas } from '../directory/import.ts';
 import { isAllowedSlug } from '../directory/slug.ts';
 import type { SourceRows } from './read-rows.ts';
-import { SyncFailure, type Problem } from './sync-failure.ts';
+import { SyncFailure } from './sync-failure.ts';
 
 export type Staged = {
   /** Rows that stand in `staged_blueprints`. */
   good: number;
   /** Rows that were left out. */
   bad: number;
-  problems: Problem[];
+  problems: SyncProblem[];
   /** Whether a row was left out that does not say which blueprint it is: any may be the one. */
   missesKeys: boolean;
 };

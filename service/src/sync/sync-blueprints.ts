@@ -2,6 +2,7 @@
  * One run of the blueprint sync: source → rows → stage → merge and event. A source that does not come whole, or that
  * says what nobody can mean, changes nothing; the run is recorded as failed with the reason.
  */
+import type { SyncRun } from '../contract/sync-run.ts';
 import type { ConnectionSettings, Database, Transaction } from '../database/database.ts';
 import { sql } from '../database/database.ts';
 import { tidyAfterImport } from '../directory/import.ts';
@@ -11,13 +12,7 @@ import { mergeBlueprints, type BlueprintCounts, type Merged } from './merge-blue
 import { openSource, type OpenedSource, type SourceState } from './open-source.ts';
 import { performRun, type DueTime, type RunOutcome } from './perform-run.ts';
 import { readRows } from './read-rows.ts';
-import {
-  completeRun,
-  lastValidators,
-  type SyncRun,
-  type SyncTrigger,
-  type Validators,
-} from './runs.ts';
+import { completeRun, lastValidators, type Validators } from './runs.ts';
 import {
   locationFingerprint,
   locationName,
@@ -28,7 +23,7 @@ import { stageBlueprints } from './stage-blueprints.ts';
 
 export type BlueprintSyncRequest = {
   location: SourceLocation;
-  trigger: SyncTrigger;
+  trigger: SyncRun['trigger'];
   /** Goes on where more than half of the active blueprints would be retired, and reads the source whatever its ETag. */
   force: boolean;
   /** Goes on without bad rows. */

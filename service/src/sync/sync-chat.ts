@@ -2,6 +2,7 @@
  * One run of the chat sync: which servers → how many members each has, asked of the provider with no transaction open →
  * all counts and the event in one transaction. A server that cannot be read keeps its count, and the rest goes on.
  */
+import type { SyncProblem, SyncRun } from '../contract/sync-run.ts';
 import {
   sql,
   type ConnectionSettings,
@@ -12,12 +13,12 @@ import { writeMemberCounts, type ChatCount } from '../directory/member-counts.ts
 import { recordEvent } from '../events/record-event.ts';
 import type { ChatAnswer, ChatProvider } from './chat-provider.ts';
 import { performRun, type DueTime, type RunOutcome } from './perform-run.ts';
-import { completeRun, type SyncRun, type SyncTrigger } from './runs.ts';
-import { SyncFailure, type Problem } from './sync-failure.ts';
+import { completeRun } from './runs.ts';
+import { SyncFailure } from './sync-failure.ts';
 
 export type ChatSyncRequest = {
   provider: ChatProvider;
-  trigger: SyncTrigger;
+  trigger: SyncRun['trigger'];
   signal: AbortSignal;
   onStart?: (run: SyncRun) => void;
   onProgress?: (asked: number, servers: number) => void;
@@ -136,7 +137,7 @@ async function record(
     const answer = asked.get(org.serverId);
     return { ...org, members: answer?.kind === 'members' ? answer.members : null };
   });
-  const problems = orgs.flatMap(({ slug, serverId }): Problem[] => {
+  const problems = orgs.flatMap(({ slug, serverId }): SyncProblem[] => {
     const answer = asked.get(serverId);
     return answer && 'reason' in answer ? [{ subject: slug, reason: answer.reason }] : [];
   });

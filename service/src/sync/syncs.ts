@@ -2,6 +2,7 @@
  * The syncs of a process: those that the schedule asks for, where it is a worker, and those that somebody asks it for.
  * One run at a time over all processes; a stop ends what is under way here, and the run says so.
  */
+import type { SyncKind, SyncRun } from '../contract/sync-run.ts';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Config } from '../config.ts';
 import type { Schedule } from '../cron.ts';
@@ -14,7 +15,7 @@ import type { ChatProvider } from './chat-provider.ts';
 import { createChatProvider } from './create-chat-provider.ts';
 import { dueTime, plan, untilDue } from './due-times.ts';
 import type { DueTime, RunOutcome } from './perform-run.ts';
-import { lastSuccesses, type SyncKind, type SyncRun, type SyncTrigger } from './runs.ts';
+import { lastSuccesses } from './runs.ts';
 import { readLocation } from './source-location.ts';
 import { syncBlueprints } from './sync-blueprints.ts';
 import { syncChat } from './sync-chat.ts';
@@ -46,7 +47,7 @@ export type Syncs = {
 };
 
 type Asked = SyncOptions & {
-  trigger: SyncTrigger;
+  trigger: SyncRun['trigger'];
   onStart?: (run: SyncRun) => void;
   due?: DueTime;
 };

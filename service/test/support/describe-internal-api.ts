@@ -6,6 +6,7 @@ import { createRevisions } from '../../src/database/revisions.ts';
 import { createInternalApp } from '../../src/http/internal-app.ts';
 import { createLogger } from '../../src/log.ts';
 import { createMetrics } from '../../src/metrics.ts';
+import { createSyncs } from '../../src/sync/syncs.ts';
 import { createReadinessCheck } from '../../src/system/readiness.ts';
 import { version } from '../../src/version.ts';
 
@@ -13,15 +14,19 @@ import { version } from '../../src/version.ts';
 export async function describeInternalApi(): Promise<string> {
   const config = loadConfig({});
   const database = openDatabase({}, { applicationName: 'openapi' });
+  const metrics = createMetrics();
+  const log = createLogger('error');
+  const syncs = createSyncs({ config, version, database, connection: {}, metrics, log });
   const app = createInternalApp({
-    metrics: createMetrics(),
+    metrics,
     readiness: createReadinessCheck(database),
-    log: createLogger('error'),
+    log,
     api: {
       ...config,
       database,
       writes: database,
       keyCache: createKeyCache(database, createRevisions(database, {})),
+      syncs,
       version,
       internalUrl: httpAddress(config.internal.host, config.internal.port),
     },

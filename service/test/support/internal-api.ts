@@ -6,6 +6,8 @@ import { loadConfig } from '../../src/config.ts';
 import { openDatabase } from '../../src/database/database.ts';
 import { createInternalApp } from '../../src/http/internal-app.ts';
 import { createLogger } from '../../src/log.ts';
+import { createMetrics } from '../../src/metrics.ts';
+import { createSyncs } from '../../src/sync/syncs.ts';
 import { createReadinessCheck } from '../../src/system/readiness.ts';
 import { testActor } from './actor.ts';
 import { checkInternalAnswer } from './openapi-check.ts';
@@ -22,22 +24,28 @@ export type TestInternalApi = {
 
 export async function startInternalApi(
   service: Pick<TestService, 'database' | 'connection' | 'revisions' | 'metrics'>,
+  { env = {} }: { env?: Record<string, string> } = {},
 ): Promise<TestInternalApi> {
-  const { database, revisions, metrics } = service;
+  const { database, connection, revisions, metrics } = service;
+  const config = loadConfig({ PUBLIC_URL: testPublicUrl, ...env });
+  const log = createLogger('silent');
+  const version = '0.0.0-test';
+  // Figures of its own, for several of these may stand beside one service.
+  const syncs = createSyncs({ ...service, config, version, metrics: createMetrics(), log });
   const keyCache = createKeyCache(database, revisions);
-  const writes = openDatabase(service.connection, { applicationName: 'test', poolSize: 4 });
+  const writes = openDatabase(connection, { applicationName: 'test', poolSize: 4 });
   const app = createInternalApp({
     metrics,
     readiness: createReadinessCheck(database),
-    log: createLogger('silent'),
+    log,
     api: {
-      ...loadConfig({}),
+      ...config,
       database,
       writes,
       keyCache,
-      publicUrl: testPublicUrl,
+      syncs,
       internalUrl: 'http://internal.test',
-      version: '0.0.0-test',
+      version,
     },
   });
   const url = await app.listen({ host: '127.0.0.1', port: 0 });
@@ -46,7 +54,7 @@ export async function startInternalApi(
     .execute((tx) => createPlatformKey(tx, testActor, { name: 'Platform', expiresAt: null }));
   after(async () => {
     await app.close();
-    await Promise.all([keyCache.stop(), writes.destroy()]);
+    await Promise.all([keyCache.stop(), syncs.stop(), writes.destroy()]);
   });
   return {
     url,

@@ -59,7 +59,9 @@ function createAnswerCheck(document: OpenApiDocument, file: string): AnswerCheck
     methods,
   }));
   return (method, pathname, status, body) => {
-    const found = operations.find(({ pattern }) => pattern.test(pathname));
+    const matching = operations.filter(({ pattern }) => pattern.test(pathname));
+    // As OpenAPI has it: a path without parameters goes before one with them.
+    const found = matching.find(({ path }) => !path.includes('{')) ?? matching[0];
     const operation = found?.methods[method.toLowerCase()];
     // No operation: 404 and 405 come in the error envelope too.
     if (!found || !operation)

@@ -1,7 +1,7 @@
 /** What the tests of the syncs share: runs of both kinds, what was announced, and what stands in the directory. */
 import { syncBlueprints, type BlueprintSyncRequest } from '../../src/sync/sync-blueprints.ts';
 import type { RunOutcome } from '../../src/sync/perform-run.ts';
-import type { SyncRun } from '../../src/sync/runs.ts';
+import type { SyncRun } from '../../src/contract/sync-run.ts';
 import { readLocation } from '../../src/sync/source-location.ts';
 import { sql, type Database } from '../../src/database/database.ts';
 import type { TestDatabase } from './database.ts';

@@ -14,11 +14,13 @@ import { registerBulk } from './bulk.ts';
 import { registerInternalOpenApi, type InternalOpenApiDependencies } from './openapi.ts';
 import { registerReads } from './reads.ts';
 import type { RouteDependencies } from './route.ts';
+import { registerSyncs, type SyncRouteDependencies } from './syncs.ts';
 import { registerWrites } from './writes.ts';
 
 export type InternalApiDependencies = AuthenticationDependencies &
   InternalOpenApiDependencies &
-  RouteDependencies;
+  RouteDependencies &
+  SyncRouteDependencies;
 
 export async function registerInternalApi(
   v1: FastifyInstance,
@@ -37,5 +39,6 @@ export async function registerInternalApi(
   await registerBulk(v1, dependencies);
   registerEvents(v1, dependencies);
   registerMaintenance(v1, dependencies);
+  registerSyncs(v1, dependencies);
   refuseOtherMethods();
 }

@@ -1,0 +1,192 @@
+/** The syncs: asked for, and looked at. A run goes on in the process that was asked; any process tells how it ended. */
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import { Type } from 'typebox';
+import { meta, pagination } from '../../contract/envelope.ts';
+import { examples } from '../../contract/examples.ts';
+import { strictObject, uuid } from '../../contract/shapes.ts';
+import { SyncRun, type SyncKind } from '../../contract/sync-run.ts';
+import type { Database } from '../../database/database.ts';
+import { PageQuery } from '../../directory/list-query.ts';
+import { ServiceError } from '../../errors.ts';
+import { listRuns, readRun } from '../../sync/runs.ts';
+import type { StartedSync, SyncOptions, Syncs } from '../../sync/syncs.ts';
+import { listOf, oneOf } from '../responses.ts';
+import { toEntry } from '../response-cache.ts';
+import { keyedCacheControl, sendEntry } from '../send-entry.ts';
+import { withEmptyBody } from '../v1/webhook-route.ts';
+import { entryOf } from './entry-of.ts';
+import { config, internalErrors, internalResponses, noQuery, security } from './route.ts';
+
+export type SyncRouteDependencies = { database: Database; syncs: Pick<Syncs, 'begin'> };
+
+const RunQuery = Type.Object(
+  {
+    ...PageQuery.properties,
+    kind: Type.Optional(
+      Type.Enum(['blueprints', 'chat'], { type: 'string', description: 'Only runs of this sync.' }),
+    ),
+  },
+  { additionalProperties: false },
+);
+
+const BlueprintSyncRequest = strictObject(
+  {
+    force: Type.Boolean({
+      default: false,
+      description: 'Goes on where more than half of the active blueprints would be retired.',
+    }),
+    skipBad: Type.Boolean({
+      default: false,
+      description: 'Goes on without bad rows; what they tell of stays as it is.',
+    }),
+  },
+  {
+    title: 'BlueprintSyncRequest',
+    description: 'How to run. Where from is a matter of the configuration alone.',
+    examples: [{ skipBad: true }],
+  },
+);
+const ChatSyncRequest = strictObject(
+  {},
+  { title: 'ChatSyncRequest', description: 'There is nothing to choose.', examples: [{}] },
+);
+
+const common = { tags: ['System'], security };
+const answer = oneOf(SyncRun, 'SyncRunResponse', examples.syncRun);
+const variablesOf: Record<SyncKind, string> = {
+  blueprints: 'SYNC_BLUEPRINTS_URL',
+  chat: 'CHAT_PROVIDER',
+};
+
+export function registerSyncs(v1: FastifyInstance, dependencies: SyncRouteDependencies): void {
+  registerReads(v1, dependencies);
+  registerStarts(v1, dependencies);
+}
+
+function registerReads(v1: FastifyInstance, { database }: SyncRouteDependencies): void {
+  const routes = v1.withTypeProvider<TypeBoxTypeProvider>();
+
+  routes.get(
+    '/syncs',
+    {
+      config,
+      schema: {
+        ...common,
+        operationId: 'listSyncs',
+        summary: 'List runs of the syncs',
+        description:
+          'The newest first. Some hundreds of each kind are kept, and the last that succeeded.',
+        querystring: RunQuery,
+        response: internalResponses(
+          200,
+          'What was asked for.',
+          listOf(SyncRun, 'SyncRunList', examples.syncRun),
+          internalErrors.keyed,
+          { conditional: true },
+        ),
+      },
+    },
+    async (request, reply) => {
+      const { page, limit, kind = null } = request.query;
+      const { total, runs } = await listRuns(database, { kind, page, limit });
+      const shown = {
+        success: true,
+        data: runs,
+        meta,
+        pagination: pagination({ page, limit }, total),
+      };
+      return sendEntry(request, reply, toEntry(0, shown), keyedCacheControl);
+    },
+  );
+
+  routes.get(
+    '/syncs/:id',
+    {
+      config,
+      schema: {
+        ...common,
+        operationId: 'getSync',
+        summary: 'Get one run of a sync',
+        description: 'Whether it is under way, what it did, or why it failed.',
+        params: Type.Object({ id: uuid({ description: 'Of the run.' }) }),
+        querystring: noQuery,
+        response: internalResponses(
+          200,
+          'What was asked for.',
+          answer,
+          internalErrors.keyedResource,
+          { conditional: true },
+        ),
+      },
+    },
+    async (request, reply) => {
+      const run = await readRun(database, request.params.id);
+      if (!run) throw new ServiceError('not_found');
+      return sendEntry(request, reply, entryOf(run), keyedCacheControl);
+    },
+  );
+}
+
+function registerStarts(v1: FastifyInstance, { syncs }: SyncRouteDependencies): void {
+  const routes = v1.withTypeProvider<TypeBoxTypeProvider>();
+  const started = internalResponses(202, 'The run, which goes on.', answer, [
+    ...internalErrors.keyedBody,
+    'conflict',
+  ]);
+
+  async function begin(reply: FastifyReply, kind: SyncKind, options: SyncOptions) {
+    const run = requireStarted(kind, await syncs.begin(kind, options));
+    return reply.code(202).send({ success: true, data: run, meta });
+  }
+
+  routes.post(
+    '/syncs/blueprints',
+    {
+      config,
+      preValidation: withEmptyBody,
+      schema: {
+        ...common,
+        operationId: 'syncBlueprints',
+        summary: 'Bring the blueprints up to date',
+        description:
+          'Begins a run from the configured source (`SYNC_BLUEPRINTS_URL`) and answers at once; `GET /syncs/{id}` tells how it ended. `conflict` while one is under way, in whichever process, or where no source is configured.',
+        body: BlueprintSyncRequest,
+        querystring: noQuery,
+        response: started,
+      },
+    },
+    async (request, reply) => begin(reply, 'blueprints', request.body),
+  );
+
+  routes.post(
+    '/syncs/chat',
+    {
+      config,
+      preValidation: withEmptyBody,
+      schema: {
+        ...common,
+        operationId: 'syncChat',
+        summary: 'Refresh member counts',
+        description:
+          'Begins a run that asks the configured provider (`CHAT_PROVIDER`) and answers at once; `GET /syncs/{id}` tells how it ended. `conflict` while one is under way, in whichever process, or where no provider is configured.',
+        body: ChatSyncRequest,
+        querystring: noQuery,
+        response: started,
+      },
+    },
+    async (_request, reply) => begin(reply, 'chat', { force: false, skipBad: false }),
+  );
+}
+
+function requireStarted(kind: SyncKind, started: StartedSync): SyncRun {
+  if (started.kind === 'started') return started.run;
+  if (started.kind === 'unconfigured')
+    throw new ServiceError(
+      'conflict',
+      `This service has nothing to sync ${kind} from: ${variablesOf[kind]} is not set.`,
+    );
+  throw new ServiceError('conflict', `Another sync of ${kind} is under way.`, {
+    details: started.run ? { runId: started.run.id } : {},
+  });
+}
