@@ -1,6 +1,6 @@
 /** 405 with `Allow`: every address that has an operation answers every other method so, before any key is asked for. */
 import { METHODS } from 'node:http';
-import type { FastifyInstance, RouteOptions } from 'fastify';
+import type { FastifyInstance, RouteHandlerMethod, RouteOptions } from 'fastify';
 import { ServiceError } from '../errors.ts';
 
 /**
@@ -54,9 +54,11 @@ function refuseOthers(
 }
 
 function answerOptions(app: FastifyInstance, url: string, allow: string): void {
-  app.options(url, { schema: { hide: true } }, async (_request, reply) =>
-    reply.code(204).header('allow', allow).send(),
-  );
+  const answer: RouteHandlerMethod = (_request, reply) => {
+    void reply.code(204).header('allow', allow).send();
+  };
+  // Before its body is read.
+  app.options(url, { schema: { hide: true }, onRequest: answer as never }, answer);
 }
 
 /** Node knows more methods than the router does by default; a strange one is refused like any other. */

@@ -1,0 +1,271 @@
+/**
+ * Whatever is sent to an operation that an API describes: never a 5xx, never an answer outside its schema, and a write
+ * that is refused changes nothing. A failure prints the seed; `fc.assert(…, { seed, path })` repeats it.
+ */
+import assert from 'node:assert/strict';
+import { METHODS } from 'node:http';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import {
+  brokenBodies,
+  brokenQueries,
+  brokenSegments,
+  hostileTexts,
+  hostileValues,
+  mediaTypes,
+} from './hostile-values.ts';
+import type { AnswerCheck, OpenApiDocument, Operation } from './openapi-check.ts';
+import { rawRequest, type RawAnswer, type RawRequest } from './raw-request.ts';
+
+export type Target = { path: string; method: string; operation: Operation };
+export type HostileApi = {
+  url: string;
+  key: string;
+  document: OpenApiDocument;
+  check: AnswerCheck;
+  /** What to put for a parameter of a path. */
+  valid(target: Target, name: string): string;
+  /** The operation's example, and what this run must have different. */
+  body(example: Record<string, unknown>): Record<string, unknown>;
+  /** Each parameter and field gets one in so many of the values, all of them by turns. */
+  oneIn?: number;
+  /** Grows with every change. Without it nobody looks whether refused writes change something. */
+  changes?(): Promise<number>;
+  /** Puts back what was accepted and is in the way of what follows. */
+  restore?(answer: RawAnswer): Promise<void>;
+};
+
+/** Of random mixtures. */
+const runs = 60;
+const readMethods = new Set(['GET', 'HEAD', 'OPTIONS']);
+
+export function testHostileRequests(api: HostileApi): void {
+  const targets: Target[] = Object.entries(api.document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
+  );
+  const { oneIn = 1 } = api;
+  let turn = 0;
+  let changed: number | undefined;
+
+  type Parts = { parameters: Record<string, string>; extra?: string; body?: unknown };
+
+  /** A request that the operation accepts, and what `parts` puts in the place of its own. */
+  function build(target: Target, parts: Partial<Parts> = {}): RawRequest {
+    const { parameters = {}, extra } = parts;
+    const path = target.path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
+      encode(parameters[name] ?? api.valid(target, name)),
+    );
+    const query = Object.entries(parameters)
+      .filter(([name]) => !target.path.includes(`{${name}}`))
+      .map(([name, value]) => `${encode(name)}=${encode(value)}`);
+    if (extra !== undefined) query.push(extra);
+    const body = 'body' in parts ? parts.body : validBody(target);
+    return {
+      method: target.method.toUpperCase(),
+      path: query.length > 0 ? `${path}?${query.join('&')}` : path,
+      headers: {
+        authorization: `Bearer ${api.key}`,
+        ...(body === undefined ? {} : { 'content-type': typeOf(target) }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    };
+  }
+
+  /** For lines, the object of one of them. */
+  function validBody({ operation }: Target): Record<string, unknown> | undefined {
+    const { content } = operation.requestBody ?? {};
+    const line = content?.['application/x-ndjson']?.example;
+    const example = line === undefined ? content?.['application/json']?.example : JSON.parse(line);
+    return example && api.body(example as Record<string, unknown>);
+  }
+
+  function typeOf({ operation }: Target): string {
+    return Object.keys(operation.requestBody?.content ?? {})[0] ?? 'application/json';
+  }
+
+  function fieldsOf(target: Target): string[] {
+    const reference = target.operation.requestBody?.content['application/json']?.schema.$ref;
+    const schema = reference && api.document.components.schemas[reference.split('/').at(-1) ?? ''];
+    return Object.keys(schema ? (schema['properties'] as object) : (validBody(target) ?? {}));
+  }
+
+  /** Those of `values` whose turn it is. */
+  function byTurns<T>(values: T[]): T[] {
+    turn += 1;
+    return values.filter((_, index) => (index + turn) % oneIn === 0);
+  }
+
+  async function mustBeInOrder(request: RawRequest): Promise<number> {
+    const answer = await rawRequest(api.url, request);
+    const what = `${request.method} ${request.path.slice(0, 200)} ${String(request.body).slice(0, 200)}`;
+    assert.ok(answer.status < 500, `${answer.status} ${what}`);
+    if (!readMethods.has(String(request.method))) await changesOnlyWhatItSays(answer, what);
+    assert.match(answer.headers['x-request-id'] as string, /^[A-Za-z0-9._:-]{1,128}$/, what);
+    if (answer.text === '') {
+      assert.ok([204, 304].includes(answer.status) || request.method === 'HEAD', `empty: ${what}`);
+      return answer.status;
+    }
+    assert.match(answer.headers['content-type'] ?? '', /^application\/json/, what);
+    const pathname = request.path.split('?')[0] ?? '';
+    api.check(String(request.method), pathname, answer.status, JSON.parse(answer.text));
+    return answer.status;
+  }
+
+  async function changesOnlyWhatItSays(answer: RawAnswer, what: string): Promise<void> {
+    if (!api.changes) return;
+    if (answer.status < 400) await api.restore?.(answer);
+    const now = await api.changes();
+    if (answer.status >= 400) assert.equal(now, changed ?? now, `refused, and changed: ${what}`);
+    changed = now;
+  }
+
+  for (const target of targets) {
+    const name = target.operation.operationId;
+
+    test(`${name}: what is valid is accepted, or refused as it says`, async () => {
+      const status = await mustBeInOrder(build(target));
+      assert.ok([200, 201, 202, 404, 409].includes(status), `${status}`);
+    });
+
+    if (target.operation.parameters.length > 0)
+      test(`${name}: each parameter takes every hostile value without a failure`, async () => {
+        for (const { name: parameter, in: place } of target.operation.parameters) {
+          for (const value of byTurns(hostileTexts)) {
+            if (place === 'header') {
+              const request = build(target);
+              const header = Buffer.from(value.replaceAll(/[^\t\x20-\x7e]/g, '?')).toString(
+                'latin1',
+              );
+              await mustBeInOrder({
+                ...request,
+                headers: { ...request.headers, [parameter]: header },
+              });
+            } else {
+              await mustBeInOrder(build(target, { parameters: { [parameter]: value } }));
+            }
+          }
+          if (place !== 'query') continue;
+          const twice = build(target, {
+            parameters: { [parameter]: '1' },
+            extra: `${parameter}=1`,
+          });
+          assert.equal(await mustBeInOrder(twice), 400, `${parameter} repeated`);
+        }
+        for (const segment of target.path.includes('{') ? brokenSegments : [])
+          await mustBeInOrder({
+            ...build(target),
+            path: target.path.replace(/\{\w+\}/, segment),
+          });
+      });
+
+    test(`${name}: a query that is unknown or broken is refused`, async () => {
+      for (const unknown of [
+        'unknown',
+        'Page',
+        '__proto__',
+        'constructor',
+        'page[]',
+        'a'.repeat(500),
+      ])
+        assert.ok(
+          [400, 404].includes(
+            await mustBeInOrder(build(target, { parameters: { [unknown]: '1' } })),
+          ),
+          unknown,
+        );
+      for (const extra of brokenQueries) await mustBeInOrder(build(target, { extra }));
+    });
+
+    if (target.operation.requestBody)
+      test(`${name}: each field of the body takes every hostile value without a failure`, async () => {
+        for (const field of fieldsOf(target))
+          for (const value of byTurns(hostileValues))
+            await mustBeInOrder(build(target, { body: { ...validBody(target), [field]: value } }));
+        for (const body of byTurns(hostileValues)) await mustBeInOrder(build(target, { body }));
+        for (const unknown of ['unknown', '__proto__x', 'URL', ''])
+          assert.equal(
+            await mustBeInOrder(build(target, { body: { ...validBody(target), [unknown]: 1 } })),
+            400,
+          );
+      });
+
+    test(`${name}: a body that is broken, too large or of another type is no failure`, async () => {
+      const request = build(target);
+      for (const body of brokenBodies)
+        await mustBeInOrder({
+          ...request,
+          body,
+          headers: { ...request.headers, 'content-type': typeOf(target) },
+        });
+      for (const type of mediaTypes)
+        await mustBeInOrder({
+          ...request,
+          body: '{}',
+          headers: { ...request.headers, 'content-type': type },
+        });
+    });
+
+    if (target.operation.requestBody)
+      test(`${name}: a body that is left out is refused where it is required, and only there`, async () => {
+        const { body: _, headers, ...rest } = build(target);
+        const { authorization } = headers as { authorization: string };
+        const status = await mustBeInOrder({ ...rest, headers: { authorization } });
+        assert.equal(status === 400, target.operation.requestBody?.required, String(status));
+      });
+
+    test(`${name}: every other method is 405, and HEAD and OPTIONS are answered`, async () => {
+      const known = Object.keys(api.document.paths[target.path] ?? {});
+      for (const method of METHODS) {
+        // CONNECT names no address.
+        if (method === 'CONNECT' || known.includes(method.toLowerCase())) continue;
+        const status = await mustBeInOrder({ ...build(target), method });
+        const head = method === 'HEAD' && known.includes('get');
+        const asGet = head ? await mustBeInOrder({ ...build(target), method: 'GET' }) : 405;
+        assert.equal(status, method === 'OPTIONS' ? 204 : asGet, method);
+      }
+    });
+
+    test(`${name}: no mixture of hostile values is a failure`, async () => {
+      const text = fc.oneof(
+        fc.constantFrom(...hostileTexts),
+        fc.string({ unit: 'binary', maxLength: 120 }),
+        fc.string({ unit: fc.constantFrom('%', '_', '\\', "'", '"', '\0', '\ud83d', 'é', 'a') }),
+      );
+      const names = target.operation.parameters
+        .filter((parameter) => parameter.in !== 'header')
+        .map((parameter) => parameter.name);
+      const parameters = fc.dictionary(
+        fc.oneof({ weight: 9, arbitrary: fc.constantFrom(...names, 'x') }, text),
+        text,
+        { maxKeys: 4 },
+      );
+      const value = fc.oneof(fc.constantFrom(...hostileValues), fc.jsonValue());
+      const fields = fieldsOf(target);
+      const body = target.operation.requestBody
+        ? fc.oneof(
+            fc.dictionary(fc.oneof(fc.constantFrom(...fields, 'x'), text), value, { maxKeys: 4 }),
+            value,
+          )
+        : fc.constant(undefined);
+      await fc.assert(
+        fc.asyncProperty(parameters, body, async (chosen, json) => {
+          await mustBeInOrder(build(target, { parameters: chosen, body: json }));
+        }),
+        { numRuns: Math.ceil(runs / oneIn) },
+      );
+    });
+  }
+}
+
+/** Percent-encoded, lone surrogates too, which `encodeURIComponent` refuses. */
+function encode(text: string): string {
+  let encoded = '';
+  for (const character of text) {
+    const code = character.codePointAt(0) ?? 0;
+    encoded +=
+      code >= 0xd800 && code <= 0xdfff
+        ? `%ED%${(0x80 + ((code >> 6) & 0x3f)).toString(16)}%${(0x80 + (code & 0x3f)).toString(16)}`
+        : encodeURIComponent(character);
+  }
+  return encoded;
+}
