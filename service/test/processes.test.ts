@@ -1,0 +1,210 @@
+/** One installation as it runs large: two processes of each role on one PostgreSQL, none of which needs a certain other. */
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { after, test } from 'node:test';
+import { createPlatformKey } from '../src/access/keys.ts';
+import { sql } from '../src/database/database.ts';
+import { publishEvent } from '../src/directory/publish-event.ts';
+import { testActor } from './support/actor.ts';
+import { startCommand, type Command, type Ended } from './support/command.ts';
+import { openTestDatabase, toUrl } from './support/database.ts';
+import { put } from './support/directory.ts';
+import { eventually } from './support/eventually.ts';
+import { loopbackAllowed, startReceiver } from './support/receiver.ts';
+import { makeKey, testPublicUrl } from './support/service.ts';
+import { runCommand } from './support/run-command.ts';
+
+/** SPEC 4 and 5: what any process changed, and a key that was revoked through any. */
+const seenWithinMs = 1_000;
+
+const opened = await openTestDatabase();
+const { database, connection } = opened;
+const env = {
+  ...loopbackAllowed,
+  DATABASE_URL: toUrl(connection),
+  SECRET_KEY: randomBytes(32).toString('base64'),
+  PUBLIC_URL: testPublicUrl,
+  RATE_LIMIT_PER_MINUTE: '0',
+};
+await put(database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
+const platform = await database
+  .transaction()
+  .execute((tx) => createPlatformKey(tx, testActor, { name: 'Platform', expiresAt: null }));
+
+type Process = { command: Command; url: string; internalUrl: string };
+
+async function start(role: 'api' | 'worker'): Promise<Process> {
+  const command = startCommand(['serve'], { env: { ...env, ROLES: role } });
+  after(async () => {
+    if (!command.stdout.includes('service.stopped')) command.signal('SIGKILL');
+    await command.ended;
+  });
+  const [, internalUrl = ''] = await command.waitFor(/^Metrics: +(\S+)\/metrics/m);
+  const url = role === 'api' ? ((await command.waitFor(/^Serving at (\S+)/m))[1] ?? '') : '';
+  return { command, url, internalUrl };
+}
+
+async function stop({ command }: Process): Promise<void> {
+  command.signal('SIGTERM');
+  assert.deepEqual(await command.ended, { code: 0, signal: null } satisfies Ended);
+}
+
+const [first, second, ...workers] = await Promise.all([
+  start('api'),
+  start('api'),
+  start('worker'),
+  start('worker'),
+]);
+
+type Request = { key: string; method?: string; json?: unknown };
+
+async function call(address: string, { key, method = 'GET', json }: Request) {
+  const response = await fetch(address, {
+    method,
+    headers: {
+      authorization: `Bearer ${key}`,
+      ...(json === undefined ? {} : { 'content-type': 'application/json' }),
+    },
+    ...(json === undefined ? {} : { body: JSON.stringify(json) }),
+  });
+  return { status: response.status, body: (await response.json()) as any };
+}
+
+/** How long from now until it is so. */
+async function msUntil(isSo: () => Promise<boolean>): Promise<number> {
+  const startedAt = performance.now();
+  await eventually(isSo);
+  return performance.now() - startedAt;
+}
+
+test('what is changed through one process is read through the other within a second', async () => {
+  const { key } = await makeKey(opened);
+  const read = async ({ url }: Process) =>
+    (await call(`${url}/api/v1/orgs/acme`, { key })).body.data.name;
+  for (const [index, writer] of [first, second, first].entries()) {
+    // Both know the old answer by heart.
+    await Promise.all([read(first), read(second)]);
+    const name = `Acme, renamed ${index + 1} times`;
+    const { status } = await call(`${writer.internalUrl}/internal/v1/orgs/acme`, {
+      key: platform.key,
+      method: 'PATCH',
+      json: { name },
+    });
+    assert.equal(status, 200);
+    const tookMs = await msUntil(
+      async () => (await read(first)) === name && (await read(second)) === name,
+    );
+    assert.ok(tookMs < seenWithinMs, `seen after ${Math.round(tookMs)} ms`);
+  }
+});
+
+test('a key that is revoked is refused by every process within a second', async () => {
+  const { key, keyId } = await makeKey(opened);
+  const statuses = () =>
+    Promise.all(
+      [first, second].map(async ({ url }) => (await call(`${url}/api/v1/orgs`, { key })).status),
+    );
+  assert.deepEqual(await statuses(), [200, 200]);
+  const { code, stderr } = await runCommand(['keys', 'revoke', keyId], env);
+  assert.equal(code, 0, stderr);
+  const tookMs = await msUntil(async () => (await statuses()).every((status) => status === 401));
+  assert.ok(tookMs < seenWithinMs, `refused after ${Math.round(tookMs)} ms`);
+});
+
+test('a webhook made through one process is tested through the other', async () => {
+  const receiver = await startReceiver();
+  const { key } = await makeKey(opened);
+  const made = await call(`${first.url}/api/v1/webhooks`, {
+    key,
+    method: 'POST',
+    json: { url: receiver.url },
+  });
+  const { id } = made.body.data;
+  const tested = await call(`${second.url}/api/v1/webhooks/${id}/test`, { key, method: 'POST' });
+  assert.deepEqual([tested.status, tested.body.data.status], [200, 'succeeded']);
+  const removed = await call(`${second.url}/api/v1/webhooks/${id}`, { key, method: 'DELETE' });
+  assert.equal(removed.status, 200);
+});
+
+test('workers that stop one after the other leave no delivery out, and send none twice', async () => {
+  const events = 300;
+  const receiver = await startReceiver();
+  const { key } = await makeKey(opened);
+  const made = await call(`${first.url}/api/v1/webhooks`, {
+    key,
+    method: 'POST',
+    json: { url: receiver.url },
+  });
+  const { id } = made.body.data;
+  const publication = { name: 'org.created', org: 'acme', alliance: null, data: null };
+  await database.transaction().execute(async (tx) => {
+    for (let count = 0; count < events; count += 1)
+      await publishEvent(tx, { ...publication, publicUrl: testPublicUrl });
+  });
+  const [one, other] = workers as [Process, Process];
+  await receiver.waitFor(1);
+  await stop(one);
+  await receiver.waitFor(events / 2);
+  // Whoever comes takes over what is left, while the one that had it ends.
+  const [fresh] = await Promise.all([start('worker'), stop(other)]);
+  await receiver.waitFor(events);
+  await eventually(async () => {
+    const { rows } = await sql`select from pending_deliveries where webhook_id = ${id}`.execute(
+      database,
+    );
+    return rows.length === 0;
+  });
+  const { rows } = await sql<{ status: string; attempts: number; deliveries: number }>`
+    select d.status, count(*) as attempts, count(distinct d.id) as deliveries
+    from deliveries d join attempts a on a.delivery_id = d.id where d.webhook_id = ${id} group by d.status
+  `.execute(database);
+  assert.deepEqual(rows, [{ status: 'succeeded', attempts: events, deliveries: events }]);
+  assert.equal(receiver.received.length, events);
+  await stop(fresh);
+});
+
+test('an api process that stops fails no request: what it took it answers, and then takes no more', async () => {
+  const { key } = await makeKey(opened);
+  const third = await start('api');
+  let processes = [first, second];
+  let answered = 0;
+  let goOn = true;
+
+  /** As a balancer does it: to one that takes connections, and to another where it does not any more. */
+  async function ask(turn: number): Promise<void> {
+    const tried = [...processes, ...processes];
+    for (let index = 0; index < processes.length; index += 1) {
+      const { url } = tried[(turn % processes.length) + index] as Process;
+      try {
+        const { status } = await call(`${url}/api/v1/orgs?page=${(turn % 50) + 1}`, { key });
+        assert.equal(status, 200);
+        answered += 1;
+        return;
+      } catch (error) {
+        if (!isRefusedConnection(error)) throw error;
+      }
+    }
+    assert.fail('no process took the request');
+  }
+  async function askOn(from: number): Promise<void> {
+    for (let turn = from; goOn; turn += 1) await ask(turn);
+  }
+  const callers = [0, 1, 2, 3].map(askOn);
+  const until = (count: number) => eventually(async () => answered >= count);
+  await until(20);
+  await stop(first);
+  await until(answered + 20);
+  processes = [second, third];
+  await until(answered + 20);
+  await stop(second);
+  await until(answered + 20);
+  goOn = false;
+  await Promise.all(callers);
+  await stop(third);
+});
+
+/** Nothing of an answer came, on a connection that was closed or never opened: a GET may go to another process. */
+function isRefusedConnection(error: unknown): boolean {
+  const { code } = ((error as Error).cause ?? {}) as { code?: string };
+  return code === 'ECONNREFUSED' || code === 'ECONNRESET' || code === 'UND_ERR_SOCKET';
+}
