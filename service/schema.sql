@@ -792,7 +792,11 @@ declare
   is_listed boolean;
   bytes constant integer := octet_length(publish_event.data);
   called_at constant timestamptz := clock_timestamp();
-  new_id constant uuid := orgdir.uuid_v7(called_at);
+  -- A UUIDv7 whose twelve bits after the version are the microseconds: what one session publishes stays in its order.
+  new_id constant uuid := encode(overlay(uuid_send(orgdir.uuid_v7(called_at)) placing
+    substring(int4send(28672 + floor(mod(extract(epoch from called_at) * 1000, 1) * 4096)::integer) from 3 for 2)
+    from 7 for 2), 'hex')::uuid;
+  noun text;
 begin
   select * into kind from orgdir.event_kinds k where k.name = publish_event.name;
   if not found then
@@ -805,8 +809,9 @@ begin
       using errcode = 'invalid_parameter_value', hint = 'The service records it itself; leave the call out.';
   end if;
 
+  noun := case kind.subject when 'organization' then 'organisation' else 'alliance' end;
   if (case kind.subject when 'organization' then alliance_slug else org_slug end) is not null then
-    raise exception 'publish_event: % is about an %, and % does not go with it', kind.name, kind.subject,
+    raise exception 'publish_event: % is about an %, and % does not go with it', kind.name, noun,
       case kind.subject when 'organization' then 'alliance_slug' else 'org_slug' end
       using errcode = 'invalid_parameter_value', hint = format('Leave it null, and give %s.',
         case kind.subject when 'organization' then 'org_slug' else 'alliance_slug' end);
@@ -814,7 +819,7 @@ begin
   needed := case kind.subject when 'organization' then 'org_slug' else 'alliance_slug' end;
   given := case kind.subject when 'organization' then org_slug else alliance_slug end;
   if given is null then
-    raise exception 'publish_event: % is about an %, and % is null', kind.name, kind.subject, needed
+    raise exception 'publish_event: % is about an %, and % is null', kind.name, noun, needed
       using errcode = 'invalid_parameter_value', hint = format('Give its slug, such as %s => ''acme-corporation''.', needed);
   end if;
   if kind.subject = 'organization' then
@@ -823,7 +828,7 @@ begin
     select a.id into of_alliance from orgdir.alliances a where a.slug = given;
   end if;
   if coalesce(of_org, of_alliance) is null then
-    raise exception 'publish_event: there is no % %', kind.subject, quote_literal(left(given, 80))
+    raise exception 'publish_event: there is no % %', noun, quote_literal(left(given, 80))
       using errcode = 'no_data_found', hint = 'Put it into the directory first, or give the slug that it has there.';
   end if;
 

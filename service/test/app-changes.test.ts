@@ -59,11 +59,8 @@ test('an app is renamed, bound, unbound and deleted by commands, and the log tel
 
 test('what is not there is said to be missing', async () => {
   for (const words of [
-    ['apps', 'rename', 'none', 'x'],
     ['apps', 'bind', 'none', '--org', 'acme'],
     ['apps', 'unbind', 'none'],
-    ['apps', 'delete', 'none'],
-    ['keys', 'rotate', 'none'],
   ]) {
     const { code, stderr } = await run(...words);
     assert.equal(code, 1, words.join(' '));

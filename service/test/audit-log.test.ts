@@ -13,9 +13,10 @@ import { findOrg } from '../src/directory/orgs.ts';
 import { disableMaintenance, enableMaintenance } from '../src/system/maintenance.ts';
 import { toUrl } from './support/database.ts';
 import { put } from './support/directory.ts';
+import { startInternalApi } from './support/internal-api.ts';
 import { loopbackAllowed } from './support/receiver.ts';
 import { runCommand } from './support/run-command.ts';
-import { startTestService } from './support/service.ts';
+import { makeKey, startTestService } from './support/service.ts';
 
 const service = await startTestService({ env: loopbackAllowed });
 const { database } = service;
@@ -166,6 +167,40 @@ test('whatever ends a role tells that the binding ended, why, and who did it', a
     },
     { by: 'root', action: 'app.deleted', on: 'app', name: 'Deleted', owner },
   ]);
+});
+
+test('what the platform does over the internal API is told under its key, what follows from it too', async () => {
+  const internal = await startInternalApi(service);
+  await put(database, 'orgs', [{ slug: 'fed', name: 'Fed' }]);
+  const fed = { kind: 'organization', id: (await findOrg(database, 'fed'))?.id ?? '' } as const;
+  const { owner, appId } = await makeKey(service, { bindTo: fed });
+  const actor = { kind: 'key', id: internal.keyId, name: 'Platform' };
+  const entries = await entriesOf(async () => {
+    for (const [method, path, json] of [
+      ['PUT', '/orgs/fed/managers', { managers: [owner, 'new@example.org'] }],
+      ['PUT', '/orgs/fed/managers', { managers: [owner, 'new@example.org'] }],
+      ['PUT', '/orgs/fed/managers', { managers: ['new@example.org'] }],
+      ['DELETE', '/orgs/fed', undefined],
+    ] as const)
+      assert.equal((await internal.call(path, { method, json })).status, 200);
+  });
+  const what = entries.map(({ action, details }) => [action, details['email'] ?? details['cause']]);
+  assert.deepEqual(what, [
+    ['manager.added', 'new@example.org'],
+    // Which of the two comes first is PostgreSQL's choice.
+    ...what.slice(1, 3),
+    ['manager.removed', 'new@example.org'],
+  ]);
+  const middle = new Map(what.slice(1, 3) as [string, unknown][]);
+  assert.deepEqual(
+    [middle.get('manager.removed'), middle.get('binding.ended')],
+    [owner, 'role lost'],
+  );
+  for (const entry of entries) {
+    assert.deepEqual(entry.actor, actor);
+    assert.deepEqual(entry.subject, fed);
+  }
+  assert.equal(entries.find(({ action }) => action === 'binding.ended')?.appId, appId);
 });
 
 test('what changes nothing, and what rolls back, is not told', async () => {
@@ -323,6 +358,10 @@ test('a command is told under the name of who ran it, and `audit list` shows it'
   );
   const [entry] = JSON.parse(await run('audit', 'list', '--limit', '1', '--json')) as AuditEntry[];
   assert.deepEqual(entry?.actor, { kind: 'cli', id: null, name: me });
+  const name = 'Herald\u001b[2J\r\nsecond line\u202e';
+  await inTransaction((tx) => createApp(tx, ada, { name, owner: 'e@example.org' }));
+  const shown = await run('audit', 'list', '--limit', '1');
+  assert.match(shown, /name=Herald\uFFFD\[2J\uFFFD\uFFFDsecond line\uFFFD owner=e@example\.org$/m);
   const { code, stderr } = await runCommand(['audit', 'list', '--action', 'nothing'], env);
   assert.equal(code, 2);
   assert.match(stderr, /It must be one of app, binding, key/);

@@ -25,17 +25,15 @@ async function told(): Promise<string[]> {
   return rows.map(({ name }) => name.split('.').at(-1) ?? '');
 }
 
+/** How soon is in `maintenance.test.ts`. */
 async function seenByAll(status: number): Promise<void> {
-  const startedAt = performance.now();
   await eventually(async () => {
     const answers = await Promise.all([service, beside].map((each) => each.call('/orgs/acme')));
     return answers.every((answer) => answer.status === status);
   });
-  const tookMs = performance.now() - startedAt;
-  assert.ok(tookMs < 1_000, `took ${Math.round(tookMs)} ms`);
 }
 
-test('it is switched on, changed and off, told once each way, and seen by every process within a second', async () => {
+test('it is switched on, changed and off, told once each way, and seen by every process', async () => {
   assert.deepEqual((await internal.call('/maintenance')).body.data, off);
   const expectedEnd = '2027-01-31T12:00:00.000Z';
   const on = await change({ enabled: true, message: 'Moving house.', expectedEnd });

@@ -6,7 +6,7 @@ import { findAlliance } from '../src/directory/alliances.ts';
 import { findOrg } from '../src/directory/orgs.ts';
 import { publishEvent } from '../src/directory/publish-event.ts';
 import { takePublished } from '../src/directory/take-published.ts';
-import { catalogue, subscribableEvents } from '../src/events/catalogue.ts';
+import { catalogue, publishableEvents, subscribableEvents } from '../src/events/catalogue.ts';
 import { dropOldRejected, listRejected } from '../src/events/published-events.ts';
 import { createMetrics, type Metrics } from '../src/metrics.ts';
 import { fanOut } from '../src/webhooks/fan-out.ts';
@@ -128,7 +128,7 @@ test(
     assert.notEqual(code, 0);
     assert.match(
       stderr,
-      /application\.created is about an organization, and alliance_slug does not go with it/,
+      /application\.created is about an organisation, and alliance_slug does not go with it/,
     );
     assert.match(stderr, /HINT: +Leave it null, and give org_slug\./);
   },
@@ -162,7 +162,7 @@ test('what is wrong with a call is refused there and then, in words', async () =
     [`'alliance.created', null, 'acme'`, /org_slug does not go with it/, /give alliance_slug/],
     [
       `'application.created', '{}', 'nobody'`,
-      /there is no organization 'nobody'/,
+      /there is no organisation 'nobody'/,
       /into the directory first/,
     ],
     [
@@ -327,6 +327,22 @@ test('what is hidden or gone before it is sent is not sent', async () => {
   );
 });
 
+test('what one transaction publishes keeps its order, within a millisecond too', async () => {
+  const { rows } = await asPlatform((tx) =>
+    sql
+      .raw<{ id: string }>(
+        `select orgdir.publish_event('application.created', '${application('in-order')}', 'acme') as id from generate_series(1, 200)`,
+      )
+      .execute(tx),
+  );
+  const ids = rows.map(({ id }) => id);
+  assert.deepEqual(ids, ids.toSorted());
+  for (const id of ids)
+    assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-/);
+  await eventually(async () => (await take()).accepted === 0);
+  assert.equal((await events(...ids)).length, ids.length);
+});
+
 test('several workers at once make one event of each', async () => {
   const ids: string[] = [];
   for (let index = 0; index < 120; index += 1)
@@ -414,6 +430,11 @@ test('what a caller puts in the way of its names leads the function nowhere', as
   const [event] = await events(id);
   const { id: orgId } = (await findOrg(database, 'acme'))!;
   assert.equal(JSON.parse(event?.data ?? '').organizationId, orgId);
+});
+
+test('the check of what SQL publishes fills nothing in: what is sent is what was given', () => {
+  for (const name of publishableEvents)
+    assert.ok(!JSON.stringify(catalogue[name].data).includes('"default"'), name);
 });
 
 test('what SQL knows of the events is what the catalogue says', async () => {

@@ -82,13 +82,19 @@ export function print(json: boolean | undefined, value: unknown, lines: string[]
 
 /** A table with aligned columns, for people. */
 export function table(header: string[], rows: string[][]): string[] {
+  const shown = rows.map((row) => row.map(plain));
   const widths = header.map((title, column) =>
-    Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)),
+    Math.max(title.length, ...shown.map((row) => row[column]?.length ?? 0)),
   );
-  return [header, ...rows].map((row) =>
+  return [header, ...shown].map((row) =>
     row
       .map((cell, column) => cell.padEnd(widths[column] ?? 0))
       .join('  ')
       .trimEnd(),
   );
+}
+
+/** Integrators choose their names: a control character among them would steer the terminal of whoever reads this. */
+function plain(cell: string): string {
+  return cell.replaceAll(/[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu, '\uFFFD');
 }
