@@ -30,7 +30,10 @@ export type Webhooks = {
   update(id: string, changes: WebhookChanges, options?: RequestOptions): Promise<Webhook>;
   /** Ends what is pending. `not_found` after a retry says that the first attempt had done it. */
   delete(id: string, options?: RequestOptions): Promise<DeletedWebhook>;
-  /** Sends a test now, also to a deactivated webhook, and resolves with what became of it. */
+  /**
+   * Sends a test now, also to a deactivated webhook, and resolves with what became of it. Waits for 45 s unless
+   * `options` say otherwise: the service waits for the receiver.
+   */
   test(id: string, request?: WebhookTestRequest, options?: RequestOptions): Promise<DeliveryDetail>;
   /** The answer holds the new `secret`, this once. The old one stays valid for `overlapSeconds`, a day by default. */
   rotateSecret(

@@ -117,6 +117,22 @@ test('what is not as Standard Webhooks writes it is malformed', async () => {
       );
 });
 
+test('a signature that says the same in other characters is malformed', async () => {
+  const headers = sign();
+  const signature = headers['webhook-signature'];
+  const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
+  const last = alphabet.indexOf(signature.at(-2) ?? '');
+  for (const bits of [1, 2, 3]) {
+    const other = `${signature.slice(0, -2)}${alphabet[last + bits]}=`;
+    assert.deepEqual(
+      Buffer.from(other.slice(3), 'base64'),
+      Buffer.from(signature.slice(3), 'base64'),
+    );
+    const spoilt = { ...headers, 'webhook-signature': other };
+    assert.equal(await reasonOf({ body, headers: spoilt, secret, now }), 'malformed_header');
+  }
+});
+
 test('a delivery is fresh for five minutes either way, or for the tolerance that is asked for', async () => {
   const after = (seconds: number) => new Date(Math.floor(now.getTime() / 1000 + seconds) * 1000);
   const headers = sign();
