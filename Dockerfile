@@ -1,0 +1,31 @@
+# The service without its embedded database: give it DATABASE_URL and SECRET_KEY (docs/operations.md).
+
+FROM node:24-bookworm-slim AS dependencies
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+COPY service/package.json service/
+COPY client/package.json client/
+COPY examples/announce-bot/package.json examples/announce-bot/
+COPY examples/blueprints-page/package.json examples/blueprints-page/
+# Optional packages are the embedded database and Node itself; the image has one and is not given the other.
+RUN npm ci --omit=dev --omit=optional --ignore-scripts --no-audit --no-fund
+
+FROM node:24-bookworm-slim
+WORKDIR /app
+ENV NODE_ENV=production
+ENV HOST=0.0.0.0
+COPY --from=dependencies /app/node_modules node_modules
+COPY package.json LICENSE ./
+COPY service/package.json service/
+COPY service/src service/src
+COPY service/migrations service/migrations
+COPY client/package.json client/
+COPY client/src client/src
+# Nothing in the image belongs to the user that runs it, and nothing is written into it.
+USER node
+EXPOSE 3000
+HEALTHCHECK --interval=10s --timeout=5s --start-period=30s \
+  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.INTERNAL_PORT ?? 3001}/readyz`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
+# The same limit on V8's young generation that the command's first line gives.
+ENTRYPOINT ["node", "--max-semi-space-size=4", "service/src/cli.ts"]
+CMD ["serve"]
