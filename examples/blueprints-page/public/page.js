@@ -9,7 +9,7 @@ const client = createClient({ baseUrl, apiKey });
 
 const search = element('#search', HTMLInputElement);
 const status = element('#status', HTMLElement);
-const table = element('table', HTMLElement);
+const list = element('#list', HTMLElement);
 const rows = element('tbody', HTMLElement);
 const pages = element('nav', HTMLElement);
 const pageNumber = element('#page', HTMLElement);
@@ -69,7 +69,7 @@ function show({ data, pagination }) {
   const { page, total, totalPages } = pagination;
   // As text, never as HTML: names come from outside.
   rows.replaceChildren(...data.map(toRow));
-  table.hidden = data.length === 0;
+  list.hidden = data.length === 0;
   pages.hidden = totalPages < 2;
   previous.disabled = page <= 1;
   next.disabled = page >= totalPages;
