@@ -196,6 +196,28 @@ test('Ctrl-C ends a run, which is recorded as stopped', async () => {
   assert.deepEqual([status, reason], ['failed', 'stopped']);
 });
 
+test('a running service follows its schedule, and ends a run cleanly when it is stopped', async () => {
+  const half = await serveHalf();
+  await sql`
+    insert into sync_schedules (kind, cron, due_at) values ('blueprints', '@yearly', now() - interval '1 day')
+  `.execute(database);
+  const serving = startCommand(['serve'], {
+    env: {
+      ...env,
+      SECRET_KEY: Buffer.alloc(32, 1).toString('base64'),
+      SYNC_BLUEPRINTS_URL: half.url,
+      SYNC_BLUEPRINTS_CRON: '@yearly',
+    },
+    input: '',
+  });
+  await half.sent;
+  serving.signal('SIGTERM');
+  assert.deepEqual(await serving.ended, { code: 0, signal: null });
+  const { status, reason, trigger } = await lastRun();
+  assert.deepEqual([status, reason, trigger], ['failed', 'stopped', 'schedule']);
+  assert.match(serving.stdout, /"sync\.failed"/);
+});
+
 test(
   'without a running service it starts the database and stops it again',
   { skip: embeddedOnly },

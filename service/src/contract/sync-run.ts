@@ -56,7 +56,9 @@ export const SyncRun = strictObject(
       description: 'A run that failed has changed nothing.',
     }),
     startedAt: time({ description: 'When it began.' }),
-    finishedAt: nullable(time({ description: 'When it ended; null: it is under way.' })),
+    finishedAt: nullable(
+      time({ description: 'When it ended; null: it is under way, or ended without a word.' }),
+    ),
     durationMs: nullable(
       Type.Integer({ minimum: 0, description: 'How long it took, in milliseconds.' }),
     ),

@@ -22,7 +22,7 @@ export type Staged = {
 };
 
 /** Ten times what the service is built for. */
-export const rowsMax = 1_000_000;
+const rowsMax = 1_000_000;
 const batchSize = 1_000;
 const problemsMax = 100;
 const keyLengthMax = 200;

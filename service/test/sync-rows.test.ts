@@ -1,0 +1,121 @@
+/** How a source's bytes become rows, whatever its pieces: nothing is lost, and what was cut is never taken for whole. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import fc from 'fast-check';
+import { lineBytesMax, type SourceLine } from '../src/directory/import-source.ts';
+import { readRows } from '../src/sync/read-rows.ts';
+import { splitArray } from '../src/sync/split-array.ts';
+import { SyncFailure } from '../src/sync/sync-failure.ts';
+
+const runs = { numRuns: 100 };
+/** As a source would have them: objects, whose strings may hold every bracket and quote. */
+const entries = fc.array(
+  fc.dictionary(
+    fc.string({ unit: 'binary', maxLength: 5 }),
+    fc.oneof(
+      fc.string({ unit: fc.constantFrom('"', '\\', '[', ']', '{', '}', ',', '\n', 'é', '👩‍🚀') }),
+      fc.double({ noNaN: true, noDefaultInfinity: true }),
+      fc.constantFrom(null, true, [], {}, [[{ a: [']'] }]]),
+    ),
+    { maxKeys: 4 },
+  ),
+  { minLength: 1, maxLength: 12 },
+);
+const pieceBytes = fc.integer({ min: 1, max: 40 });
+
+async function* cut(bytes: Buffer, size: number): AsyncGenerator<Buffer> {
+  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
+}
+
+async function read(bytes: Buffer, size: number): Promise<SourceLine[]> {
+  const content = { bytes: cut(bytes, size), sizeBytes: bytes.length, tellsItsEnd: true };
+  const state = { etag: null, lastModified: null };
+  const { rows } = await readRows({ kind: 'content', ...content, state }, () => {});
+  return Array.fromAsync(rows);
+}
+
+const valuesOf = (lines: SourceLine[]) =>
+  lines.map((line) => ('value' in line ? line.value : assert.fail(JSON.stringify(line))));
+
+for (const [name, toText] of [
+  ['one JSON array', (rows: unknown[]) => JSON.stringify(rows)],
+  ['an indented JSON array', (rows: unknown[]) => ` \r\n${JSON.stringify(rows, null, '\t')}\n\n`],
+  ['lines', (rows: unknown[]) => rows.map((row) => `${JSON.stringify(row)}\n`).join('')],
+  [
+    'lines without a last end',
+    (rows: unknown[]) => rows.map((row) => JSON.stringify(row)).join('\n'),
+  ],
+] as const) {
+  test(`${name} in pieces of any size give what was written, gzipped or not`, async () => {
+    await fc.assert(
+      fc.asyncProperty(entries, pieceBytes, async (rows, size) => {
+        const text = Buffer.from(toText(rows));
+        const expected = JSON.parse(JSON.stringify(rows)) as unknown;
+        for (const bytes of [text, gzipSync(text)]) {
+          const found = await read(bytes, size);
+          assert.deepEqual(valuesOf(found), expected);
+          assert.deepEqual(
+            found.map(({ number }) => number),
+            rows.map((_, index) => index + 1),
+          );
+        }
+      }),
+      runs,
+    );
+  });
+}
+
+test('no beginning of an array, and none of gzip, is taken for the whole', async () => {
+  await fc.assert(
+    fc.asyncProperty(entries, pieceBytes, fc.nat(), async (rows, size, at) => {
+      const array = Buffer.from(JSON.stringify(rows));
+      const zipped = gzipSync(array);
+      for (const whole of [array, zipped]) {
+        const bytes = whole.subarray(0, 2 + (at % (whole.length - 2)));
+        await assert.rejects(
+          read(bytes, size),
+          (error) => error instanceof SyncFailure && error.reason === 'cut_off',
+          `${whole.length} bytes, of which ${bytes.length} came`,
+        );
+      }
+    }),
+    runs,
+  );
+});
+
+test('any bytes at all are rows, faults or a failure that says why', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.oneof(
+        fc.uint8Array({ maxLength: 200 }),
+        fc.json().map((text) => Buffer.from(text)),
+      ),
+      pieceBytes,
+      async (bytes, size) => {
+        await read(Buffer.from(bytes), size).catch((error: unknown) => {
+          if (!(error instanceof SyncFailure)) throw error;
+        });
+      },
+    ),
+    runs,
+  );
+});
+
+test('an entry without end is kept no longer than its bound, and told as too long', async () => {
+  const pieceBytesMax = 64 * 1024;
+  async function* long(): AsyncGenerator<Buffer> {
+    yield Buffer.from('[{"name":"');
+    for (let count = 0; count < 100; count += 1) yield Buffer.alloc(pieceBytesMax, 'x');
+    yield Buffer.from('"},{"key":"after"}]');
+  }
+  const [first] = await Array.fromAsync(splitArray(long(), pieceBytesMax));
+  assert.ok(first && first.bytes.length > pieceBytesMax && first.bytes.length <= 3 * pieceBytesMax);
+  const state = { etag: null, lastModified: null };
+  const content = { bytes: long(), sizeBytes: null, tellsItsEnd: true, state } as const;
+  const { rows } = await readRows({ kind: 'content', ...content }, () => {});
+  assert.deepEqual(await Array.fromAsync(rows), [
+    { number: 1, fault: `is longer than ${lineBytesMax / 1024} KiB` },
+    { number: 2, value: { key: 'after' } },
+  ]);
+});
