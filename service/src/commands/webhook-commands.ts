@@ -1,5 +1,8 @@
 import type { Command } from 'commander';
 import { readApp } from '../access/apps.ts';
+import { readSecretKeys } from '../read-secret-keys.ts';
+import { resealSecrets } from '../webhooks/reseal-secrets.ts';
+import { createSecretBox } from '../webhooks/secrets.ts';
 import {
   listWebhookStates,
   webhookStatesMax,
@@ -38,6 +41,31 @@ Examples:
         found,
         table(['ID', 'APP', 'HOST', 'STATE', 'GIVEN UP', 'LATEST EVENT'], found.map(row)),
       );
+    });
+  webhooks
+    .command('reseal')
+    .description(
+      'Encrypt all webhook secrets with the first key of SECRET_KEY. After that the other keys can be taken out of it.',
+    )
+    .option('--json', 'print JSON')
+    .addHelpText(
+      'after',
+      `
+A secret that no key of SECRET_KEY opens is left as it is, its webhook named, and the command ends with 1.
+
+Example:
+  SECRET_KEY=NEW,OLD orgdir webhooks reseal`,
+    )
+    .action(async ({ json }: { json?: boolean }) => {
+      const done = await withDatabase(async ({ database, embedded }, config) =>
+        resealSecrets(database, createSecretBox(await readSecretKeys(config, embedded))),
+      );
+      const { resealed, unchanged, unreadable } = done;
+      print(json, done, [
+        `Encrypted anew: ${resealed}; already with the first key: ${unchanged}.`,
+        ...unreadable.map((id) => `No key opens the secret of the webhook ${id}.`),
+      ]);
+      if (unreadable.length > 0) process.exitCode = 1;
     });
 }
 

@@ -11,7 +11,10 @@ import { toWebhook, webhookColumns, type WebhookRow } from './webhooks.ts';
 export const overlapSecondsDefault = 86_400;
 export const overlapSecondsMax = 604_800;
 
-/** Returns the webhook with its new secret, this once. Throws `not_found`. */
+/**
+ * Returns the webhook with its new secret, this once. An old one that no key of SECRET_KEY opens any more overlaps with
+ * nothing: nobody can sign with it, and waiting for it would keep the new one from signing. Throws `not_found`.
+ */
 export async function rotateSecret(
   tx: Transaction,
   actor: Actor,
@@ -21,7 +24,7 @@ export async function rotateSecret(
   secretBox: SecretBox,
 ): Promise<CreatedWebhook> {
   const secret = generateSecret();
-  const overlaps = overlapSeconds > 0;
+  const overlaps = overlapSeconds > 0 && (await isReadable(tx, appId, id, secretBox));
   const { rows } = await sql<WebhookRow>`
     update webhooks w
     set previous_secret = case when ${overlaps} then w.secret end,
@@ -35,7 +38,26 @@ export async function rotateSecret(
     action: 'webhook.secret_rotated',
     subject: { kind: 'webhook', id },
     appId,
-    details: { overlapSeconds },
+    details: { overlapSeconds: overlaps ? overlapSeconds : 0 },
   });
   return { ...toWebhook(row), secret };
+}
+
+async function isReadable(
+  tx: Transaction,
+  appId: string,
+  id: string,
+  secretBox: SecretBox,
+): Promise<boolean> {
+  const { rows } = await sql<{ secret: Buffer }>`
+    select secret from webhooks where id = ${id} and app_id = ${appId} for update
+  `.execute(tx);
+  const [row] = rows;
+  if (!row) return false;
+  try {
+    secretBox.open(row.secret, id);
+    return true;
+  } catch {
+    return false;
+  }
 }

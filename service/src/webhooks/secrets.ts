@@ -12,6 +12,8 @@ export type SecretBox = {
   seal(secret: string, owner: string): Buffer;
   /** Throws where no key of SECRET_KEY fits. */
   open(sealed: Buffer, owner: string): string;
+  /** Whether it was sealed with the first key, with which all new ones are. */
+  isNewest(sealed: Buffer): boolean;
 };
 
 /** Stored form: version (1), key id (4), nonce (12), tag (16), ciphertext. */
@@ -57,6 +59,8 @@ export function createSecretBox(keys: readonly Buffer[]): SecretBox {
         decipher.update(sealed.subarray(textStart), undefined, 'utf8') + decipher.final('utf8')
       );
     },
+    isNewest: (sealed) =>
+      sealed[0] === version && sealed.subarray(1, nonceStart).equals(keyId(newest)),
   };
 }
 

@@ -1,0 +1,84 @@
+/** What an operator does with SECRET_KEY: change it, and lose it. */
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { test } from 'node:test';
+import { Webhook as StandardWebhook } from 'standardwebhooks';
+import { createSecretBox } from '../src/webhooks/secrets.ts';
+import { githubSignature } from '../src/webhooks/sign.ts';
+import { openTestDatabase, toUrl } from './support/database.ts';
+import { loopbackAllowed, startReceiver } from './support/receiver.ts';
+import { runCommand } from './support/run-command.ts';
+import { makeKey, startTestService, type TestService } from './support/service.ts';
+
+const opened = await openTestDatabase();
+const [first, second, third] = [randomBytes(32), randomBytes(32), randomBytes(32)];
+/** A process of this installation with this SECRET_KEY. */
+const startWith = (...keys: Buffer[]) =>
+  startTestService({
+    env: loopbackAllowed,
+    beside: { ...opened, secretBox: createSecretBox(keys) },
+  });
+const reseal = (...keys: Buffer[]) =>
+  runCommand(['webhooks', 'reseal', '--json'], {
+    DATABASE_URL: toUrl(opened.connection),
+    SECRET_KEY: keys.map((key) => key.toString('base64')).join(','),
+  });
+const { key } = await makeKey(opened);
+const receiver = await startReceiver();
+
+const post = async (service: TestService, path: string, json?: object) =>
+  service.call(path, { method: 'POST', key, ...(json ? { json } : {}) });
+
+async function verifies(service: TestService, id: string, secret: string): Promise<void> {
+  const before = receiver.received.length;
+  const { status, body } = await post(service, `/webhooks/${id}/test`);
+  assert.deepEqual([status, body.data?.status], [200, 'succeeded']);
+  const { headers = {}, body: sent } = receiver.received[before] ?? {};
+  const text = String(sent);
+  assert.doesNotThrow(() => new StandardWebhook(secret).verify(text, headers));
+  assert.equal(headers['x-service-signature'], githubSignature(secret, text));
+}
+
+const old = await startWith(first);
+const webhooks: { id: string; secret: string }[] = [];
+for (let count = 0; count < 3; count += 1)
+  webhooks.push((await post(old, '/webhooks', { url: receiver.url })).body.data);
+const [one, rotated, lost] = webhooks as [
+  { id: string; secret: string },
+  { id: string; secret: string },
+  { id: string; secret: string },
+];
+
+test('a new key is put before the old one, secrets are encrypted anew, and the old key goes', async () => {
+  const both = await startWith(second, first);
+  await verifies(both, one.id, one.secret);
+  // Of these two secrets one is the new key's already.
+  const { secret: current } = (await post(both, `/webhooks/${rotated.id}/rotate-secret`, {})).body
+    .data;
+  const { code, stdout, stderr } = await reseal(second, first);
+  assert.equal(code, 0, stderr);
+  assert.deepEqual(JSON.parse(stdout), { resealed: 3, unchanged: 1, unreadable: [] });
+  const again = await reseal(second);
+  assert.deepEqual(JSON.parse(again.stdout), { resealed: 0, unchanged: 4, unreadable: [] });
+  const alone = await startWith(second);
+  await verifies(alone, one.id, one.secret);
+  const { body } = await post(alone, `/webhooks/${rotated.id}/test`);
+  assert.equal(body.data.status, 'succeeded');
+  const { headers = {}, body: sent } = receiver.received.at(-1) ?? {};
+  for (const secret of [current, rotated.secret])
+    assert.doesNotThrow(() => new StandardWebhook(secret).verify(String(sent), headers));
+});
+
+test('with the key lost everything but sending goes on, and a new secret ends that', async () => {
+  const service = await startWith(third);
+  const listed = await service.call('/webhooks', { key });
+  assert.deepEqual([listed.status, listed.body.data.length], [200, 3]);
+  assert.equal((await post(service, `/webhooks/${lost.id}/test`)).status, 503);
+  const { code, stdout } = await reseal(third);
+  const told = JSON.parse(stdout);
+  assert.deepEqual([code, told.resealed, told.unreadable.length], [1, 0, 3]);
+  // Nothing of the old secret can be signed with, so nothing waits for its overlap to end.
+  const { data } = (await post(service, `/webhooks/${lost.id}/rotate-secret`, {})).body;
+  assert.equal(data.previousSecretExpiresAt, null);
+  await verifies(service, lost.id, data.secret);
+});
