@@ -1,12 +1,19 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, test } from 'node:test';
+import fc from 'fast-check';
+import { createValidator } from '../src/contract/validate.ts';
 import { openClient, sql, type Transaction } from '../src/database/database.ts';
 import { findAlliance } from '../src/directory/alliances.ts';
 import { findOrg } from '../src/directory/orgs.ts';
 import { publishEvent } from '../src/directory/publish-event.ts';
 import { takePublished } from '../src/directory/take-published.ts';
-import { catalogue, publishableEvents, subscribableEvents } from '../src/events/catalogue.ts';
+import {
+  catalogue,
+  publishableEvents,
+  subscribableEvents,
+  type EventName,
+} from '../src/events/catalogue.ts';
 import { dropOldRejected, listRejected } from '../src/events/published-events.ts';
 import { createMetrics, type Metrics } from '../src/metrics.ts';
 import { fanOut } from '../src/webhooks/fan-out.ts';
@@ -302,6 +309,82 @@ test('what waits and what was rejected is in the figures', async () => {
   await sql`select publish_event('application.created', '{}', 'acme')`.execute(service.database);
   await eventually(
     async () => (await figure(service.metrics, 'orgdir_events_rejected_total')) === 1,
+  );
+});
+
+const hostile = fc.oneof(
+  fc.string({ unit: 'binary' }),
+  fc.constantFrom(
+    '',
+    '__proto__',
+    '\\u0000',
+    '\\ud800',
+    '"',
+    '\u202e',
+    "'; drop table orgs; --",
+    '$1',
+    '%s',
+  ),
+);
+const applications = fc
+  .record({ id: hostile, applicantHandle: hostile, submittedAt: fc.constant(submittedAt) })
+  .map((fields) => JSON.stringify(fields));
+const hostileCall = fc.record({
+  name: fc.oneof(
+    { weight: 6, arbitrary: fc.constant('application.created') },
+    { weight: 3, arbitrary: fc.constantFrom(...subscribableEvents) },
+    hostile,
+  ),
+  data: fc.oneof(
+    { weight: 6, arbitrary: applications },
+    fc.dictionary(hostile, fc.jsonValue()).map((fields) => JSON.stringify(fields)),
+    fc.json(),
+    hostile,
+    fc.constant(null),
+  ),
+  slug: fc.oneof(
+    { weight: 6, arbitrary: fc.constant('acme') },
+    { weight: 2, arbitrary: fc.constantFrom('hidden', 'league', null) },
+    hostile,
+  ),
+});
+
+test('whatever is given is refused, rejected, or sent just so', async () => {
+  const given = new Map<string, { name: string; data: string | null }>();
+  await fc.assert(
+    fc.asyncProperty(hostileCall, async ({ name, data, slug }) => {
+      const isAlliance = slug === 'league';
+      const call = sql<{ id: string }>`
+        select orgdir.publish_event(${name}::text, ${data}::text, ${isAlliance ? null : slug}::text, ${isAlliance ? slug : null}::text) as id
+      `;
+      try {
+        const { rows } = await asPlatform((tx) => call.execute(tx));
+        given.set(rows[0]?.id ?? '', { name, data });
+      } catch (error) {
+        // What text itself cannot hold is refused by PostgreSQL; all else by the function.
+        assert.match(
+          (error as Error).message,
+          /^publish_event: |invalid byte sequence|stack depth limit/,
+        );
+      }
+    }),
+    { numRuns: 400 },
+  );
+  for (let taken = await take(); taken.accepted + taken.rejected.length > 0; taken = await take());
+  const sent = await events(...given.keys());
+  for (const { id, name, data } of sent) {
+    const entry = catalogue[name as EventName];
+    assert.ok(createValidator(entry.data)(JSON.parse(data), 'data').ok, data);
+    const text = given.get(id)?.data ?? null;
+    if (entry.inner === null) assert.equal(text, null);
+    else assert.ok(data.endsWith(`,"${entry.inner}":${text}}`), data);
+  }
+  const rejected = await listRejected(database, { event: null, since: new Date(0), limit: 1_000 });
+  const ended = [...sent, ...rejected].map(({ id }) => id).filter((id) => given.has(id));
+  assert.deepEqual(ended.toSorted(), [...given.keys()].toSorted(), 'each ends as one of the two');
+  assert.ok(
+    sent.length >= 20 && rejected.length >= 20,
+    `${sent.length} sent, ${rejected.length} rejected`,
   );
 });
 

@@ -58,7 +58,9 @@ async function lockKey(tx: Transaction, id: string): Promise<Row> {
 
 async function shorten(tx: Transaction, id: string, overlapSeconds: number): Promise<Date> {
   const { rows } = await sql<{ expiresAt: Date }>`
-    update api_keys set expires_at = least(expires_at, now() + ${overlapSeconds} * interval '1 second')
+    -- Down to the column's millisecond: rounded up, a key that ends now would still count as usable.
+    update api_keys set expires_at =
+      least(expires_at, date_trunc('milliseconds', now()) + ${overlapSeconds} * interval '1 second')
     where id = ${id} returning expires_at as "expiresAt"
   `.execute(tx);
   const [row] = rows;
