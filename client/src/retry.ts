@@ -36,7 +36,7 @@ export function retryWaitMs({ method, failure, attempts, retries, random }: Retr
 }
 
 /** What may have been done already is asked for again only where twice is the same as once. */
-function mayRetry(method: Method, failure: Failure): boolean {
+export function mayRetry(method: Method, failure: Failure): boolean {
   if (wasRefusedBefore(failure)) return true;
   if (method !== 'GET' && method !== 'DELETE') return false;
   if (failure instanceof NetworkError || failure instanceof TimeoutError) return true;

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { put } from '../../service/test/support/directory.ts';
+import { startProxy } from '../../service/test/support/proxy.ts';
 import { startTestService } from '../../service/test/support/service.ts';
-import { createClient, type DirectoryEvent } from '@orgdir/client';
+import { ApiError, createClient, NetworkError, type DirectoryEvent } from '@orgdir/client';
 
 const service = await startTestService({ worker: true });
 const client = createClient({ baseUrl: service.url, apiKey: service.key });
@@ -67,6 +68,38 @@ test('following ends when its signal says so, while it waits too', async () => {
   await waits;
   controller.abort('stop');
   await assert.rejects(next, (reason) => reason === 'stop');
+});
+
+test('who follows waits out what passes, and nothing else', async () => {
+  const { hostname, port } = new URL(service.url);
+  const proxy = await startProxy({ host: hostname, port: Number(port) });
+  after(() => proxy.close());
+  const baseUrl = `http://127.0.0.1:${proxy.port}`;
+  let failures = 0;
+  const watched = createClient({
+    baseUrl,
+    apiKey: service.key,
+    retries: 0,
+    fetch: (input, init) =>
+      fetch(input, init).catch((error: unknown) => {
+        failures += 1;
+        // By the second it is known to go on asking.
+        if (failures === 2) proxy.mend();
+        throw error;
+      }),
+  });
+  const { pagination } = await client.events.list({ limit: 100 });
+  const query = { after: pagination.nextCursor, pollMs: 100 };
+  const next = watched.events.follow(query).next();
+  proxy.cut();
+  await announce('After the break');
+  assert.deepEqual((await next).value?.data.map(nameOf), ['After the break']);
+  assert.equal(failures, 2);
+
+  proxy.cut();
+  await assert.rejects(watched.events.follow({ ...query, patienceMs: 0 }).next(), NetworkError);
+  const stranger = createClient({ baseUrl: service.url, apiKey: 'odk_nobody' });
+  await assert.rejects(stranger.events.follow().next(), ApiError);
 });
 
 test('nobody polls without a pause', async () => {

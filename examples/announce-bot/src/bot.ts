@@ -17,6 +17,8 @@ export type Bot = {
 
 /** In case that a delivery got lost, or the webhook was deactivated. */
 const lookAgainMs = 60_000;
+/** Whoever asks for more patience is asked again all the same. */
+const patienceMaxSeconds = 3600;
 /** As many as a crash could make one ask for again. */
 const pageLimit = 20;
 
@@ -94,7 +96,7 @@ export function createBot(deps: { client: Client; chat: Chat; memory: Memory }):
     console.error(`${error.name}: ${error.message}`);
     const { retryAfter = null } =
       error instanceof ApiError || error instanceof ChatError ? error : {};
-    return retryAfter === null ? lookAgainMs : retryAfter * 1000;
+    return retryAfter === null ? lookAgainMs : Math.min(retryAfter, patienceMaxSeconds) * 1000;
   }
 
   return {

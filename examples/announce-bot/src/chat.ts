@@ -17,8 +17,6 @@ export class ChatError extends Error {
 }
 
 const timeoutMs = 10_000;
-/** What the chat asks for is kept to, within reason. */
-const retryAfterMaxSeconds = 3600;
 
 /** The address holds the chat's secret: it is in no error and no log. */
 export function createChat(webhookUrl: string): Chat {
@@ -52,5 +50,5 @@ function toChatError(error: unknown): never {
 
 function readRetryAfter({ headers }: Response): number | null {
   const seconds = Number(headers.get('retry-after') ?? Number.NaN);
-  return seconds >= 0 ? Math.min(seconds, retryAfterMaxSeconds) : null;
+  return seconds >= 0 ? seconds : null;
 }
