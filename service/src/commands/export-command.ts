@@ -131,9 +131,20 @@ async function writeKind(
 function createProgress(kind: ImportKind, toStandardOutput: boolean) {
   if (!process.stderr.isTTY || (toStandardOutput && process.stdout.isTTY))
     return (_count: number | null): void => {};
+  let shown = 0;
   return (count: number | null): void => {
-    process.stderr.write(count === null ? '\r\u001B[K' : `\rExporting, ${count} ${kind}`);
+    if (count === null) return clear();
+    if (shown === 0) process.once('exit', clear);
+    shown = count;
+    process.stderr.write(`\rExporting, ${count} ${kind}`);
   };
+
+  /** Also where a signal ends it. */
+  function clear(): void {
+    if (shown > 0) process.stderr.write('\r\u001B[K');
+    shown = 0;
+    process.off('exit', clear);
+  }
 }
 
 function tell(counts: Counts, target: string, json: boolean | undefined): void {

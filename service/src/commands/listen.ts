@@ -43,7 +43,7 @@ export async function listen(flags: ListenFlags): Promise<void> {
     // What waits for a secret that will not come.
     secrets.resolve(given);
     await receiver.stop();
-    await registration?.remove();
+    if (registration) await unregister(registration, flags.json);
     signals.forget();
   }
 }
@@ -92,6 +92,11 @@ async function register(
   const listener = { url, events: event };
   if (app !== undefined) return registerInDatabase(app, listener);
   return key === undefined ? null : registerByKey(service, key, listener);
+}
+
+async function unregister(registration: Registration, json: boolean | undefined): Promise<void> {
+  await registration.remove();
+  if (!json) console.log(`The webhook ${registration.id} is deleted.`);
 }
 
 async function show(
