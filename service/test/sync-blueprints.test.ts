@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { after, beforeEach, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { sql } from '../src/database/database.ts';
+import { exportLines } from '../src/directory/export.ts';
 import { listRuns, readRun } from '../src/sync/runs.ts';
 import type { SyncFailure } from '../src/sync/sync-failure.ts';
 import { dribble, head, startByteReceiver } from './support/byte-receiver.ts';
@@ -147,6 +148,18 @@ test('a JSON array, a byte order mark, Windows line ends and gzip are told by th
     const run = await succeed(await fileOf(content));
     assert.deepEqual([run.counts?.['total'], run.counts?.['unchanged']], [3, 3]);
   }
+  assert.deepEqual(await stateOf(database, 'blueprints'), before);
+});
+
+test('an export is a source like any other, and changes nothing', async () => {
+  await succeed(await fileOf(ndjson([...all, blueprint({ active: false }), blueprint()])));
+  await succeed(await fileOf(ndjson(all)));
+  const before = await stateOf(database, 'blueprints');
+  const lines = await database
+    .transaction()
+    .execute((tx) => Array.fromAsync(exportLines(tx, 'blueprints')));
+  const run = await succeed(await fileOf(ndjson(lines.flat())));
+  assert.deepEqual([run.counts?.['total'], run.counts?.['unchanged']], [5, 5]);
   assert.deepEqual(await stateOf(database, 'blueprints'), before);
 });
 

@@ -3,6 +3,7 @@ import { beforeEach, test } from 'node:test';
 import { sql } from '../src/database/database.ts';
 import type { ChatProvider } from '../src/sync/chat-provider.ts';
 import { createDiscord } from '../src/sync/discord.ts';
+import { createRateLimit } from '../src/sync/rate-limit.ts';
 import { listRuns } from '../src/sync/runs.ts';
 import { syncChat, type ChatSyncRequest } from '../src/sync/sync-chat.ts';
 import { openTestDatabase } from './support/database.ts';
@@ -217,6 +218,17 @@ test('a server that is refused again and again is given up', async () => {
   );
 });
 
+test('answers that Discord counts against us are waited out before there are too many', async () => {
+  const limit = createRateLimit({ invalidMax: 3 });
+  const soon = () => performance.now() + 60_000;
+  const { signal } = new AbortController();
+  limit.noteInvalid();
+  limit.noteInvalid();
+  assert.equal(await limit.clear(soon(), signal), true);
+  limit.noteInvalid();
+  assert.equal(await limit.clear(soon(), signal), false);
+});
+
 for (const [name, answer] of [
   ['401', (response) => send(response, 401, { message: '401: Unauthorized', code: 0 })],
   [
@@ -308,24 +320,42 @@ test('no transaction is open while Discord is asked', async () => {
 
 test('a run that meets whoever locks the same rows the other way round begins its writing again', async () => {
   await put(database, 'alliances', [{ slug: 'north', name: 'North' }]);
-  const discord = await stage({ '11': 50 }, [org('a', '11', 1, { alliance: 'north' })]);
+  const discord = await stage({ '11': 50, '22': 7 }, [
+    org('first', '11', 1, { alliance: 'north' }),
+    org('second', '22'),
+  ]);
   let running: Promise<unknown> = Promise.resolve();
   await database.transaction().execute(async (tx) => {
     await sql`update alliances set name = 'Anew' where slug = 'north'`.execute(tx);
-    running = run(discord);
-    await eventually(async () => {
-      const { rows } = await sql`
-        select from pg_stat_activity where application_name like 'orgdir sync chat%'
-          and datname = current_database() and wait_event_type = 'Lock'
-      `.execute(database);
-      return rows.length > 0;
+    let waiting: Promise<unknown> = Promise.resolve();
+    await database.transaction().execute(async (third) => {
+      await sql`select from orgs where slug = 'second' for update`.execute(third);
+      running = run(discord);
+      await isWaiting(sql`application_name like 'orgdir sync chat%'`);
+      // It has the first organisation, and waits for the second.
+      waiting = sql`update orgs set notes = 'kept' where slug = 'first'`.execute(tx);
+      waiting.catch(() => {});
+      // PostgreSQL looks for a circle once, so long after a wait began. There is none yet: the run will find it.
+      await isWaiting(sql`
+        query like 'update orgs set notes%'
+        and clock_timestamp() - query_start > 1.5 * current_setting('deadlock_timeout')::interval
+      `);
     });
-    // It has the organisation, and waits for the alliance: PostgreSQL ends the one that waited first.
-    await sql`update orgs set notes = 'kept' where slug = 'a'`.execute(tx);
+    await waiting;
   });
-  assert.equal(runOf((await running) as never).counts?.['updated'], 1);
-  assert.deepEqual(await membersOf(), { a: 50 });
+  assert.equal(runOf((await running) as never).counts?.['updated'], 2);
+  assert.deepEqual(await membersOf(), { first: 50, second: 7 });
 });
+
+async function isWaiting(condition: ReturnType<typeof sql>): Promise<void> {
+  await eventually(async () => {
+    const { rows } = await sql`
+      select from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock' and ${condition}
+    `.execute(database);
+    return rows.length > 0;
+  });
+}
 
 test('a run whose process stops changes nothing and says so', async () => {
   const stop = new AbortController();

@@ -24,6 +24,8 @@ const bodyBytesMax = 2 * 1024 * 1024;
 const faultsMax = 2;
 const refusalsMax = 5;
 const membersMax = 2 ** 31 - 1;
+/** What Discord counts against whoever asks. */
+const invalid = new Set([401, 403, 429]);
 /** Codes of Discord's that speak of the bot and not of the guild: unauthorised, and an account to be verified. */
 const botCodes = new Set([40_001, 40_002]);
 
@@ -62,6 +64,7 @@ export function createDiscord(options: DiscordOptions): ChatProvider {
           return { kind: 'away', reason: 'Discord asked to wait longer than the run may take' };
         const said = await ask(serverId, signal);
         limit.note(said.headers);
+        if (said.status !== null && invalid.has(said.status)) limit.noteInvalid();
         if (said.status === 429) {
           limit.noteRefusal(said.headers, said.body);
           refusals += 1;

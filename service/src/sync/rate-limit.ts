@@ -12,13 +12,21 @@ export type RateLimit = {
   note(headers: IncomingHttpHeaders): void;
   /** Takes in a 429: its header or its JSON says how long to wait, the longer counts. */
   noteRefusal(headers: IncomingHttpHeaders, body: unknown): void;
+  /** Counts an answer of 401, 403 or 429. */
+  noteInvalid(): void;
 };
+
+/** Discord shuts out an address from which 10,000 such requests come in ten minutes; others may share it. */
+const invalidMax = 5_000;
+const invalidWindowMs = 600_000;
 
 /** Where a 429 does not say how long. */
 const unsaidWaitMs = 5_000;
 
-export function createRateLimit(): RateLimit {
+export function createRateLimit(options: { invalidMax?: number } = {}): RateLimit {
   let clearAt = 0;
+  let windowEndsAt = 0;
+  let invalid = 0;
 
   function waitFor(ms: number): void {
     clearAt = Math.max(clearAt, performance.now() + ms);
@@ -44,6 +52,15 @@ export function createRateLimit(): RateLimit {
         secondsToMs(headers['x-ratelimit-reset-after']),
       ].filter((ms) => ms !== null);
       waitFor(said.length === 0 ? unsaidWaitMs : Math.max(...said));
+    },
+    noteInvalid() {
+      const now = performance.now();
+      if (now > windowEndsAt) {
+        windowEndsAt = now + invalidWindowMs;
+        invalid = 0;
+      }
+      invalid += 1;
+      if (invalid >= (options.invalidMax ?? invalidMax)) waitFor(windowEndsAt - now);
     },
   };
 }

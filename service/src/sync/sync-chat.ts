@@ -32,8 +32,6 @@ const askedAtOnceMax = 8;
 const askMsMax = 30 * 60_000;
 /** So many in a row without an answer, and the provider is away: the rest need not wait for it. */
 const awayInARowMax = 40;
-/** Discord shuts out who makes 10,000 requests in ten minutes that it must refuse. */
-const refusedMax = 5_000;
 const deadlockTriesMax = 3;
 
 export async function syncChat(
@@ -73,12 +71,10 @@ async function askAll(servers: string[], request: ChatSyncRequest): Promise<Aske
   const asked: Asked = new Map();
   const waiting = servers.values();
   let awayInARow = 0;
-  let refused = 0;
 
   function reasonToStop(): string | null {
     if (performance.now() > deadline) return 'the run took too long to ask for it';
     if (awayInARow >= awayInARowMax) return `${provider.name} gave no answer for those before it`;
-    if (refused >= refusedMax) return `${provider.name} refused too many of those before it`;
     return null;
   }
 
@@ -93,7 +89,6 @@ async function askAll(servers: string[], request: ChatSyncRequest): Promise<Aske
           : { kind: 'away', reason: stop };
       if (answer.kind === 'unauthorized') throw new SyncFailure('unauthorized', answer.reason);
       awayInARow = answer.kind === 'away' ? awayInARow + 1 : 0;
-      if (answer.kind === 'refused') refused += 1;
       asked.set(server, answer);
       onProgress?.(asked.size, servers.length);
     }
