@@ -326,6 +326,13 @@ test('what hangs on an organisation ends with it: managers, bindings, counts', a
     select from bindings where app_id = ${appId} union all select from org_managers where org_id = ${id}
   `.execute(database);
   assert.equal(rows.length, 0);
+  // What fan-out and every claim ask: what waits for it is cancelled.
+  for (const audience of ['global', 'organization']) {
+    const { rows: asked } = await sql<{ may: boolean }>`
+      select app_may_receive(${audience}, ${id}, null, now(), ${appId}) as may
+    `.execute(database);
+    assert.equal(asked[0]?.may, false, audience);
+  }
   assert.equal((await putOrg('doomed', { name: 'Reborn' })).status, 201);
   await assert.rejects(
     database.transaction().execute((tx) => bindApp(tx, testActor, appId, subject)),

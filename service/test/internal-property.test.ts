@@ -52,7 +52,7 @@ testHostileRequests({
   check: checkInternalAnswer,
   valid,
   body: (example) => example,
-  oneIn: 6,
+  oneIn: 10,
   changes,
   restore,
 });
