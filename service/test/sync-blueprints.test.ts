@@ -6,13 +6,14 @@ import { after, beforeEach, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { sql } from '../src/database/database.ts';
 import { exportLines } from '../src/directory/export.ts';
+import { lockDirectory } from '../src/directory/lock-directory.ts';
 import { listRuns, readRun } from '../src/sync/runs.ts';
 import type { SyncFailure } from '../src/sync/sync-failure.ts';
 import { dribble, head, startByteReceiver } from './support/byte-receiver.ts';
 import { openTestDatabase } from './support/database.ts';
 import { blueprint, put } from './support/directory.ts';
 import { startReceiver, type Respond } from './support/receiver.ts';
-import { eventsOf, revisionOf, runBlueprints, runOf, stateOf } from './support/syncs.ts';
+import { eventsOf, isWaiting, revisionOf, runBlueprints, runOf, stateOf } from './support/syncs.ts';
 
 const opened = await openTestDatabase();
 const { database } = opened;
@@ -479,18 +480,15 @@ test('a run whose process stops is recorded as stopped and changes nothing', asy
   await succeed(await fileOf(ndjson(all)));
 });
 
-test('a run waits for an import that is under way, and retires nothing that it brings', async () => {
+test('a run waits for an import that is under way, and has the last word about what that writes', async () => {
   await succeed(await fileOf(ndjson(all)));
   const file = await fileOf(ndjson([...all, blueprint({ key: 'tuff' })]));
   let running: Promise<unknown> = Promise.resolve();
   await database.transaction().execute(async (tx) => {
-    await sql`select pg_advisory_xact_lock(70420004, hashtext('blueprints'))`.execute(tx);
-    await sql`
-      update blueprints set name = 'Being imported' where key = 'granite'
-    `.execute(tx);
-    const { promise: staged, resolve: isStaged } = Promise.withResolvers<void>();
-    running = sync(file, { onProgress: () => isStaged() });
-    await staged;
+    await lockDirectory(tx, 'blueprints');
+    await sql`update blueprints set name = 'Imported' where key = 'granite'`.execute(tx);
+    running = sync(file);
+    await isWaiting(database, sql`application_name like 'orgdir sync blueprints%'`);
   });
   assert.equal(runOf((await running) as never).counts?.['updated'], 1);
   assert.equal((await byKey()).get('granite')?.name, 'Granite');

@@ -10,7 +10,7 @@ import { openTestDatabase } from './support/database.ts';
 import { put } from './support/directory.ts';
 import { send, sendGuild, startDiscord, type Guild } from './support/discord-server.ts';
 import { eventually } from './support/eventually.ts';
-import { eventsOf, revisionOf, runOf, stateOf } from './support/syncs.ts';
+import { eventsOf, isWaiting, revisionOf, runOf, stateOf } from './support/syncs.ts';
 
 const opened = await openTestDatabase();
 const { database, connection } = opened;
@@ -331,31 +331,24 @@ test('a run that meets whoever locks the same rows the other way round begins it
     await database.transaction().execute(async (third) => {
       await sql`select from orgs where slug = 'second' for update`.execute(third);
       running = run(discord);
-      await isWaiting(sql`application_name like 'orgdir sync chat%'`);
+      await isWaiting(database, sql`application_name like 'orgdir sync chat%'`);
       // It has the first organisation, and waits for the second.
       waiting = sql`update orgs set notes = 'kept' where slug = 'first'`.execute(tx);
       waiting.catch(() => {});
       // PostgreSQL looks for a circle once, so long after a wait began. There is none yet: the run will find it.
-      await isWaiting(sql`
+      await isWaiting(
+        database,
+        sql`
         query like 'update orgs set notes%'
         and clock_timestamp() - query_start > 1.5 * current_setting('deadlock_timeout')::interval
-      `);
+      `,
+      );
     });
     await waiting;
   });
   assert.equal(runOf((await running) as never).counts?.['updated'], 2);
   assert.deepEqual(await membersOf(), { first: 50, second: 7 });
 });
-
-async function isWaiting(condition: ReturnType<typeof sql>): Promise<void> {
-  await eventually(async () => {
-    const { rows } = await sql`
-      select from pg_stat_activity
-      where datname = current_database() and wait_event_type = 'Lock' and ${condition}
-    `.execute(database);
-    return rows.length > 0;
-  });
-}
 
 test('a run whose process stops changes nothing and says so', async () => {
   const stop = new AbortController();

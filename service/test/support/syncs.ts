@@ -5,6 +5,7 @@ import type { SyncRun } from '../../src/contract/sync-run.ts';
 import { readLocation } from '../../src/sync/source-location.ts';
 import { sql, type Database } from '../../src/database/database.ts';
 import type { TestDatabase } from './database.ts';
+import { eventually } from './eventually.ts';
 import { testPublicUrl } from './service.ts';
 
 /** Runs the blueprint sync from a file or an address, as the command does. */
@@ -50,6 +51,20 @@ export async function stateOf(
     select xmin::text as version_of_row, * from ${sql.table(table)} order by id
   `.execute(database);
   return rows;
+}
+
+/** Resolves when a session that `condition` finds, over `pg_stat_activity`, waits for a lock. */
+export async function isWaiting(
+  database: Database,
+  condition: ReturnType<typeof sql>,
+): Promise<void> {
+  await eventually(async () => {
+    const { rows } = await sql`
+      select from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock' and ${condition}
+    `.execute(database);
+    return rows.length > 0;
+  });
 }
 
 export async function revisionOf(database: Database, scope: string): Promise<number> {
