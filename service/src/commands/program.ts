@@ -3,6 +3,7 @@ import { Command, type OutputConfiguration } from 'commander';
 import { version } from '../version.ts';
 import { addAccessCommands } from './access-commands.ts';
 import { addAuditCommands } from './audit-commands.ts';
+import { addDatabaseCommand } from './database-command.ts';
 import { addDeliveryCommands } from './delivery-commands.ts';
 import { addDirectoryCommands } from './directory-commands.ts';
 import { addDoctorCommand } from './doctor-command.ts';
@@ -54,6 +55,7 @@ export function createProgram(output: OutputConfiguration = {}): Command {
   addWebhookCommands(program);
   addDeliveryCommands(program);
   addListenCommand(program);
+  addDatabaseCommand(program);
   addDoctorCommand(program);
   return program;
 }

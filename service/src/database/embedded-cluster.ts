@@ -69,7 +69,7 @@ async function requireSameVersion(place: Place): Promise<void> {
   const ours = place.programs.version.split('.')[0];
   if (ours === major) return;
   throw new StartError(
-    `DATA_DIR ${place.dataDir} holds a database of PostgreSQL ${major}, and this version of the service brings ${ours}; start the version that made it, export the directory and import it here`,
+    `DATA_DIR ${place.dataDir} holds a database of PostgreSQL ${major}, and this version of the service brings ${ours}; start the version that made it, and move its data as docs/operations.md says`,
   );
 }
 
