@@ -243,7 +243,8 @@ test('a key of the platform is made, listed and revoked like any other', async (
   const { id, key } = await json(args);
   const refused = await service.call('/orgs/acme', { key });
   assert.deepEqual([refused.status, refused.body.error.code], [403, 'forbidden']);
-  const [listed] = (await json(['keys', 'list'])).filter((each: { id: string }) => each.id === id);
+  const keys: { id: string }[] = await json(['keys', 'list']);
+  const listed: any = keys.find((each) => each.id === id);
   assert.deepEqual(
     [listed.appId, listed.scopes, listed.name, listed.expiresAt],
     [null, ['platform'], 'Web site', '2099-01-31T00:00:00.000Z'],
