@@ -26,7 +26,9 @@ const {
 const bound = await makeKey(service, { bindTo: { kind: 'organization', id: org?.id ?? '' } });
 
 async function list(...words: string[]): Promise<any[]> {
-  return JSON.parse(await runHere([...words, '--json'], env));
+  const { code, stdout, stderr } = await runHere([...words, '--json'], env);
+  assert.equal(code, 0, stderr);
+  return JSON.parse(stdout);
 }
 
 function publish(name: string, data: unknown = null): Promise<string> {
@@ -123,7 +125,7 @@ test('deliveries list can be narrowed by webhook, status, time and number', asyn
 test('no list shows a secret, a whole key, or where a webhook leads beyond its host', async () => {
   for (const noun of ['webhooks', 'deliveries', 'events', 'keys', 'apps']) {
     for (const form of [[], ['--json']]) {
-      const shown = await runHere([noun, 'list', ...form], env);
+      const { stdout: shown } = await runHere([noun, 'list', ...form], env);
       assert.notEqual(shown.trim(), '');
       for (const hidden of [good.secret, bad.secret, 'whsec_', service.key, bound.key, '/good'])
         assert.ok(!shown.includes(hidden), `${noun}: ${hidden.slice(0, 6)}`);

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
@@ -10,6 +10,7 @@ import type { Command } from 'commander';
 import { createProgram } from '../src/commands/program.ts';
 import { toUrl } from './support/database.ts';
 import { put } from './support/directory.ts';
+import { runHere } from './support/run-here.ts';
 import { runCommand } from './support/run-command.ts';
 import { startTestService, testPublicUrl } from './support/service.ts';
 
@@ -21,6 +22,7 @@ const env = {
   PUBLIC_URL: testPublicUrl,
   DATA_DIR: folder,
 };
+await writeFile(join(folder, 'orgs.ndjson'), '{"name":"Another"}\n');
 await put(service.database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
 
 /** The words of every command that does something. */
@@ -67,6 +69,18 @@ test('the help of every command says what it does, shows an example, and how it 
   }
 });
 
+test('docs/command-line.md names every command', async () => {
+  const page = await readFile(new URL('../../docs/command-line.md', import.meta.url), 'utf8');
+  const rows = page.split('\n').filter((line) => line.startsWith('| `'));
+  const missing = allCommands().filter(
+    ([noun = '', verb = '']) =>
+      !rows.some((row) =>
+        new RegExp(`\\b${noun}\\b.*\\b${verb}\\b`).test(row.split(' | ')[0] ?? ''),
+      ),
+  );
+  assert.deepEqual(missing, []);
+});
+
 test('every option says what it is for', () => {
   const walk = (command: Command): void => {
     assert.ok(command.description().length > 10, command.name());
@@ -94,7 +108,7 @@ test('a wrong option is a wrong word, for every command', async () => {
 
 /** Words after the command's own that let it do its work; commands that are not here get none. */
 const args: Record<string, string[]> = {
-  import: ['orgs', '-'],
+  import: ['orgs', join(folder, 'orgs.ndjson')],
   export: ['orgs'],
   'apps create': ['--name', 'Herald', '--owner', 'ada@example.org'],
   'keys create': ['--app', service.appId, '--scope', 'read:directory'],
@@ -105,19 +119,12 @@ const args: Record<string, string[]> = {
 
 test('with --json standard output is one JSON value or one a line, and an error is JSON on standard error', async () => {
   const commands = allCommands().filter(([name]) => name !== 'serve' && name !== 'listen');
-  // Several at once, each a process that mostly starts.
-  const walk = async (): Promise<void> => {
-    for (let words = commands.shift(); words; words = commands.shift()) await speakJson(words);
-  };
-  await Promise.all([walk(), walk(), walk(), walk()]);
+  for (const words of commands) await speakJson(words);
 });
 
 async function speakJson(words: string[]): Promise<void> {
   const name = words.join(' ');
-  const { code, stdout, stderr } = await runCommand(
-    [...words, ...(args[name] ?? []), '--json'],
-    env,
-  );
+  const { code, stdout, stderr } = await runHere([...words, ...(args[name] ?? []), '--json'], env);
   for (const line of stdout.split('\n').slice(0, -1))
     assert.doesNotThrow(() => JSON.parse(line), `${name}: ${line}`);
   if (code === 0) assert.notEqual(stdout, '', name);
@@ -129,14 +136,18 @@ async function speakJson(words: string[]): Promise<void> {
 
 test('an error as JSON has the code of the API, or one of a command', async () => {
   const codeOf = async (words: string[], more: Record<string, string> = {}) => {
-    const { code, stdout, stderr } = await runCommand([...words, '--json'], { ...env, ...more });
+    const { code, stdout, stderr } = await runHere([...words, '--json'], { ...env, ...more });
     assert.equal(stdout, '');
     return [code, (JSON.parse(stderr) as { error: { code: string } }).error.code];
   };
+  const process = await runCommand(['keys', 'create', '--json'], env);
+  assert.deepEqual([process.code, process.stdout], [2, '']);
+  assert.equal(JSON.parse(process.stderr).error.code, 'wrong_words');
   const app = '0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f';
   assert.deepEqual(await codeOf(['webhooks', 'list', '--app', app]), [1, 'not_found']);
   assert.deepEqual(await codeOf(['events', 'publish', 'org.created']), [1, 'validation_failed']);
   assert.deepEqual(await codeOf(['keys', 'create']), [2, 'wrong_words']);
+  assert.deepEqual(await codeOf(['keys']), [2, 'wrong_words']);
   assert.deepEqual(await codeOf(['events', 'list', '--event', 'no.such']), [2, 'wrong_words']);
   const nowhere = { DATABASE_URL: 'postgres://orgdir:hidden@127.0.0.1:1/orgdir' };
   assert.deepEqual(await codeOf(['apps', 'list'], nowhere), [1, 'cannot_start']);

@@ -9,10 +9,11 @@ import { sql } from '../src/database/database.ts';
 import { publishEvent } from '../src/directory/publish-event.ts';
 import { createSecretBox } from '../src/webhooks/secrets.ts';
 import { deliveryHeaders, signingKey } from '../src/webhooks/sign.ts';
-import { isAlive, runCommand, startCommand, type Command } from './support/command.ts';
+import { isAlive, startCommand, type Command } from './support/command.ts';
 import { openTestDatabase, toUrl } from './support/database.ts';
 import { put } from './support/directory.ts';
 import { eventually } from './support/eventually.ts';
+import { runHere } from './support/run-here.ts';
 import { loopbackAllowed } from './support/receiver.ts';
 import { startTestService, testPublicUrl } from './support/service.ts';
 
@@ -241,21 +242,20 @@ test('options that make no sense are refused, and no secret is repeated', async 
       /the service does not answer/,
     ],
   ];
-  const refused = async ([args, reason]: [string[], RegExp]): Promise<void> => {
-    const { code, stderr } = await runCommand(['listen', '--port', '0', ...args], { env });
+  for (const [args, reason] of cases) {
+    const { code, stderr } = await runHere(['listen', '--port', '0', ...args], env);
     assert.equal(code, 1, args.join(' '));
     assert.match(stderr, reason);
     assert.ok(!stderr.includes('hidden-words'));
-  };
-  await Promise.all(cases.map(refused));
-  const { code } = await runCommand(['listen', '--status', '100'], { env });
+  }
+  const { code } = await runHere(['listen', '--status', '100'], env);
   assert.equal(code, 2);
 });
 
 test('a service that may not send to this machine is told so', async () => {
   const strict = { ...env, WEBHOOK_ALLOWED_NETWORKS: '', WEBHOOK_ALLOW_HTTP: '' };
   const args = ['listen', '--port', '0', '--register', '--app', service.appId];
-  const { code, stderr } = await runCommand(args, { env: strict });
+  const { code, stderr } = await runHere(args, strict);
   assert.equal(code, 1);
   assert.match(
     stderr,

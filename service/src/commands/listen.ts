@@ -24,7 +24,6 @@ const secretsMax = 20;
 
 export async function listen(flags: ListenFlags): Promise<void> {
   requireSense(flags);
-  const signals = catchSignals();
   const given = await readSecrets(flags.secret ?? []);
   const key = flags.key === '-' ? (await readLines())[0] : flags.key;
   const secrets = Promise.withResolvers<string[]>();
@@ -33,6 +32,8 @@ export async function listen(flags: ListenFlags): Promise<void> {
     status: flags.status,
     onDelivery: async (delivery) => show(delivery, await secrets.promise, flags),
   });
+  // Until here there is nothing to end in order.
+  const signals = catchSignals();
   let registration: Registration | null = null;
   try {
     registration = await register(flags, key, receiver.url);

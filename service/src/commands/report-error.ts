@@ -20,7 +20,9 @@ function toReport(error: unknown): Report {
   }
   const message = error instanceof Error ? error.message : String(error);
   if (error instanceof CommanderError) {
-    return { code: 'wrong_words', message: message.replace(/^error: /, ''), details: {} };
+    const words =
+      error.code === 'commander.help' ? 'a command is missing; --help names them' : message;
+    return { code: 'wrong_words', message: words.replace(/^error: /, ''), details: {} };
   }
   const code = error instanceof StartError ? 'cannot_start' : 'internal_error';
   return { code, message, details: {} };

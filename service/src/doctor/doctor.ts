@@ -20,7 +20,7 @@ export type Examination = {
   /** Told of the embedded database that is opened, so that a signal can close it. */
   onOpening?: (opening: Promise<Closable>) => void;
 };
-export type Closable = { close(): Promise<void> };
+type Closable = { close(): Promise<void> };
 
 /** Every finding, in the order in which they are worth reading. Takes some seconds at most, whatever does not answer. */
 export async function examine({

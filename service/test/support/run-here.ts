@@ -1,19 +1,60 @@
 /** Runs a command in the test's own process: for what is about its answer alone, a process for each would mostly start. */
 import { mock } from 'node:test';
 import { createProgram } from '../../src/commands/program.ts';
+import { reportError } from '../../src/commands/report-error.ts';
+import type { CommandResult } from './run-command.ts';
 
-/** What it prints on standard output. One at a time; what it throws is thrown. `env` is added to the environment while it runs. */
-export async function runHere(words: string[], env: Record<string, string>): Promise<string> {
+/** One at a time: the environment, which `env` is added to while it runs, and the output are the process's. */
+export async function runHere(
+  words: string[],
+  env: Record<string, string>,
+): Promise<CommandResult> {
+  const { exitCode } = process;
+  process.exitCode = 0;
   const before = { ...process.env };
-  const lines: string[] = [];
-  const printed = mock.method(console, 'log', (line: string) => lines.push(line));
+  const [stdout, stderr] = [capture(process.stdout), capture(process.stderr)];
   Object.assign(process.env, env);
   try {
-    await createProgram().parseAsync(words, { from: 'user' });
-    return `${lines.join('\n')}\n`;
+    const failed = await perform(words);
+    return {
+      code: failed ?? exitCodeNow(),
+      stdout: stdout.text(),
+      stderr: stderr.text(),
+    };
   } finally {
-    printed.mock.restore();
+    process.exitCode = exitCode;
+    for (const output of [stdout, stderr]) output.restore();
     for (const name of Object.keys(env)) delete process.env[name];
     Object.assign(process.env, before);
   }
+}
+
+function exitCodeNow(): number {
+  return Number(process.exitCode ?? 0);
+}
+
+/** As `run` in `commands/program.ts` does it. Null where nothing was thrown. */
+async function perform(words: string[]): Promise<number | null> {
+  const json = words.includes('--json');
+  try {
+    await createProgram(json ? { writeErr: () => {} } : {}).parseAsync(words, { from: 'user' });
+    return null;
+  } catch (error) {
+    return reportError(error, json);
+  }
+}
+
+/** What is written as text; the test runner, which has the same output, writes bytes. */
+function capture(stream: NodeJS.WriteStream): { text(): string; restore(): void } {
+  const original = stream.write.bind(stream) as (...args: unknown[]) => boolean;
+  let text = '';
+  const written = mock.method(stream, 'write', (...args: unknown[]) => {
+    const [chunk] = args;
+    if (typeof chunk !== 'string') return original(...args);
+    text += chunk;
+    const done = args.at(-1);
+    if (typeof done === 'function') process.nextTick(done);
+    return true;
+  });
+  return { text: () => text, restore: () => written.mock.restore() };
 }
