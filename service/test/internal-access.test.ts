@@ -128,6 +128,16 @@ test('HEAD answers as GET does, without the body', async () => {
   }
 });
 
+test('who has what is current hears so, of lists and of one', async () => {
+  for (const path of ['/orgs', '/orgs/acme', '/orgs/acme/managers']) {
+    const etag = (await internal.call(path)).headers.get('etag') ?? '';
+    const again = await internal.call(path, { headers: { 'if-none-match': etag } });
+    assert.deepEqual([again.status, again.text, again.headers.get('etag')], [304, '', etag]);
+    const other = await internal.call(path, { headers: { 'if-none-match': '"other"' } });
+    assert.equal(other.status, 200);
+  }
+});
+
 test('it goes on during maintenance', async () => {
   await sql`insert into maintenance (message) values ('Moving')`.execute(database);
   await eventually(async () => (await service.call('/orgs')).status === 503);
