@@ -3,10 +3,10 @@
  * and its event are written in one transaction, so that a crash leaves both or neither.
  */
 import { sql, type Database, type Transaction } from '../database/database.ts';
+import { deleteInBatches } from '../database/delete-in-batches.ts';
 
 /** A platform that was down over a long weekend still repeats what it was not sure of. */
 export const keptDays = 7;
-const droppedPerBatch = 10_000;
 
 export type Claim =
   /** It is this caller's to publish, as `eventId`. */
@@ -45,18 +45,9 @@ async function readClaim(tx: Transaction, key: string, content: Buffer): Promise
 
 /** Deletes the keys that have run out, in batches. Returns how many. Waits for nobody. */
 export async function dropExpiredKeys(database: Database): Promise<number> {
-  for (let dropped = 0; ;) {
-    const { rows } = await sql<{ count: number }>`
-      with gone as (
-        delete from idempotency_keys where key in (
-          select key from idempotency_keys where expires_at <= now()
-          limit ${droppedPerBatch} for update skip locked
-        ) returning 1
-      )
-      select count(*) as count from gone
-    `.execute(database);
-    const count = rows[0]?.count ?? 0;
-    dropped += count;
-    if (count < droppedPerBatch) return dropped;
-  }
+  return deleteInBatches(database, {
+    table: 'idempotency_keys',
+    key: 'key',
+    condition: sql`expires_at <= now()`,
+  });
 }

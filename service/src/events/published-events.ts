@@ -3,6 +3,7 @@
  * takes it in. What does not fit the catalogue stays here, with the reason, until retention drops it.
  */
 import { sql, type Database, type Executor, type Transaction } from '../database/database.ts';
+import { deleteInBatches } from '../database/delete-in-batches.ts';
 import { subscribableEvents, type EventName } from './catalogue.ts';
 import type { EventFilter } from './list-events.ts';
 import { eventsChannel } from './record-event.ts';
@@ -28,7 +29,6 @@ const takenPerBatch = 100;
 const takeLock = 70420012;
 /** Partitions are made from yesterday on; what waited longer may need an older one. */
 const oldAfter = sql`interval '1 day'`;
-const droppedPerBatch = 10_000;
 const reasonLengthMax = 1_000;
 
 /** One look at an index: most of the time nothing waits. */
@@ -122,18 +122,9 @@ export async function listRejected(
 
 /** Deletes what was rejected longer ago than it is kept, in batches. Returns how many. */
 export async function dropOldRejected(database: Database, retentionDays: number): Promise<number> {
-  for (let dropped = 0; ;) {
-    const { rows } = await sql<{ count: number }>`
-      with gone as (
-        delete from published_events where id in (
-          select id from published_events where rejected_at < now() - ${retentionDays} * interval '1 day'
-          limit ${droppedPerBatch} for update skip locked
-        ) returning 1
-      )
-      select count(*) as count from gone
-    `.execute(database);
-    const count = rows[0]?.count ?? 0;
-    dropped += count;
-    if (count < droppedPerBatch) return dropped;
-  }
+  return deleteInBatches(database, {
+    table: 'published_events',
+    key: 'id',
+    condition: sql`rejected_at < now() - ${retentionDays} * interval '1 day'`,
+  });
 }

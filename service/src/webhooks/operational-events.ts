@@ -4,6 +4,7 @@
  * number of mails for one webhook have a bound, however often it falls down and gets up.
  */
 import { sql, type Database, type Transaction } from '../database/database.ts';
+import { deleteInBatches } from '../database/delete-in-batches.ts';
 import { mailAttemptsMax, mailChannel } from './mail-queue.ts';
 
 export type OperationalEvent = {
@@ -24,7 +25,6 @@ export type OperationalEvent = {
 
 /** Rows kept for one webhook; a new one drops the oldest. */
 const eventsPerWebhookMax = 100;
-const droppedPerBatch = 1_000;
 
 /** Writes events; the caller holds the rows of their webhooks. At most one of each kind waits for its mail: the newest. */
 export async function recordOperationalEvents(
@@ -97,19 +97,9 @@ export async function dropOldOperationalEvents(
   database: Database,
   retentionDays: number,
 ): Promise<number> {
-  for (let dropped = 0; ;) {
-    const { rows } = await sql<{ count: number }>`
-      with gone as (
-        delete from operational_events where id in (
-          select id from operational_events
-          where created_at < (select queue_now()) - ${retentionDays} * interval '1 day'
-          limit ${droppedPerBatch} for update skip locked
-        ) returning 1
-      )
-      select count(*) as count from gone
-    `.execute(database);
-    const count = rows[0]?.count ?? 0;
-    dropped += count;
-    if (count < droppedPerBatch) return dropped;
-  }
+  return deleteInBatches(database, {
+    table: 'operational_events',
+    key: 'id',
+    condition: sql`created_at < (select queue_now()) - ${retentionDays} * interval '1 day'`,
+  });
 }

@@ -1,0 +1,28 @@
+import { sql, type Database } from './database.ts';
+import type { RawBuilder } from 'kysely';
+
+const batchSize = 10_000;
+
+/**
+ * Deletes the rows of a table for which `condition` holds, in batches that each commit by themselves. Rows that somebody
+ * else holds are left to the next call, so that nobody waits. Returns how many it deleted.
+ */
+export async function deleteInBatches(
+  database: Database,
+  { table, key, condition }: { table: string; key: string; condition: RawBuilder<unknown> },
+): Promise<number> {
+  for (let deleted = 0; ;) {
+    const { rows } = await sql<{ count: number }>`
+      with gone as (
+        delete from ${sql.table(table)} where ${sql.ref(key)} in (
+          select ${sql.ref(key)} from ${sql.table(table)} where ${condition}
+          limit ${batchSize} for update skip locked
+        ) returning 1
+      )
+      select count(*) as count from gone
+    `.execute(database);
+    const count = rows[0]?.count ?? 0;
+    deleted += count;
+    if (count < batchSize) return deleted;
+  }
+}
