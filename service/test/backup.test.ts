@@ -9,7 +9,6 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
 import { openDatabase, sql } from '../src/database/database.ts';
-import { publishEvent } from '../src/directory/publish-event.ts';
 import {
   embeddedOnly,
   newDataDir,
@@ -27,7 +26,7 @@ import {
   toUrl,
   withName,
 } from './support/database.ts';
-import { put } from './support/directory.ts';
+import { announce, put } from './support/directory.ts';
 import { endedDelivery } from './support/eventually.ts';
 import { loopbackAllowed, startReceiver } from './support/receiver.ts';
 import { startTestService, testPublicUrl } from './support/service.ts';
@@ -54,15 +53,7 @@ test(
     const json = { url: receiver.url };
     const { id } = (await service.call('/webhooks', { method: 'POST', json })).body.data;
     // No worker runs here: it is committed, and nobody has looked at it.
-    await database.transaction().execute((tx) =>
-      publishEvent(tx, {
-        name: 'org.created',
-        org: 'acme',
-        alliance: null,
-        data: null,
-        publicUrl: testPublicUrl,
-      }),
-    );
+    await announce(database);
     const before = await service.call('/orgs');
 
     const folder = await mkdtemp(join(tmpdir(), 'orgdir-backup-'));

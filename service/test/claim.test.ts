@@ -1,15 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from '../src/database/database.ts';
-import { publishEvent } from '../src/directory/publish-event.ts';
 import { claim, roundStart, type ClaimOptions } from '../src/webhooks/claim.ts';
 import type { Deliverable } from '../src/webhooks/deliver.ts';
 import { fanOut } from '../src/webhooks/fan-out.ts';
 import { recordAttempts, type RecordedAttempt } from '../src/webhooks/record.ts';
 import { recoverLeases } from '../src/webhooks/recover-leases.ts';
 import { turnPartitions } from '../src/webhooks/turn-partitions.ts';
-import { put } from './support/directory.ts';
-import { makeKey, startTestService, testPublicUrl } from './support/service.ts';
+import { announce, put } from './support/directory.ts';
+import { makeKey, startTestService } from './support/service.ts';
 
 // No worker runs here: each step of the flow is taken by hand.
 const service = await startTestService();
@@ -19,16 +18,7 @@ const backoff = { baseMs: 1, factor: 1 };
 const deactivateAfter = 5;
 const leaseMs = 60_000;
 
-const publish = () =>
-  database.transaction().execute((tx) =>
-    publishEvent(tx, {
-      name: 'org.created',
-      org: 'acme',
-      alliance: null,
-      data: null,
-      publicUrl: testPublicUrl,
-    }),
-  );
+const publish = () => announce(database);
 const room = { total: 1_000, failing: 1_000, perWebhook: 8 };
 const claimAll = (options: Partial<ClaimOptions> = {}) =>
   claim(database, { room, inFlight: new Map(), cursor: null, phase: 0, leaseMs, ...options });

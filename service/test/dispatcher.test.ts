@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { loadConfig } from '../src/config.ts';
 import { sql } from '../src/database/database.ts';
-import { publishEvent } from '../src/directory/publish-event.ts';
 import { createLogger } from '../src/log.ts';
 import { createMetrics } from '../src/metrics.ts';
 import { createSender } from '../src/webhooks/attempt.ts';
@@ -11,10 +10,10 @@ import { createDispatcher } from '../src/webhooks/dispatcher.ts';
 import { fanOut } from '../src/webhooks/fan-out.ts';
 import { createInFlight } from '../src/webhooks/in-flight.ts';
 import { createSigningKeys } from '../src/webhooks/signing-keys.ts';
-import { put } from './support/directory.ts';
+import { announce, put } from './support/directory.ts';
 import { eventually } from './support/eventually.ts';
 import { loopbackAllowed, startReceiver } from './support/receiver.ts';
-import { startTestService, testPublicUrl } from './support/service.ts';
+import { startTestService } from './support/service.ts';
 
 const service = await startTestService({ env: loopbackAllowed });
 const { database } = service;
@@ -40,16 +39,7 @@ function startDispatcher() {
 }
 
 async function publish(count: number): Promise<void> {
-  for (let index = 0; index < count; index += 1)
-    await database.transaction().execute((tx) =>
-      publishEvent(tx, {
-        name: 'org.created',
-        org: 'acme',
-        alliance: null,
-        data: null,
-        publicUrl: testPublicUrl,
-      }),
-    );
+  for (let index = 0; index < count; index += 1) await announce(database);
   await fanOut(database);
 }
 

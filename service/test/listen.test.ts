@@ -6,16 +6,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, test } from 'node:test';
 import { sql } from '../src/database/database.ts';
-import { publishEvent } from '../src/directory/publish-event.ts';
 import { createSecretBox } from '../src/webhooks/secrets.ts';
 import { deliveryHeaders, signingKey } from '../src/webhooks/sign.ts';
 import { isAlive, startCommand, type Command } from './support/command.ts';
 import { openTestDatabase, toUrl } from './support/database.ts';
-import { put } from './support/directory.ts';
+import { announce, put } from './support/directory.ts';
 import { eventually } from './support/eventually.ts';
 import { runHere } from './support/run-here.ts';
 import { loopbackAllowed } from './support/receiver.ts';
-import { startTestService, testPublicUrl } from './support/service.ts';
+import { startTestService } from './support/service.ts';
 
 const key = randomBytes(32);
 const service = await startTestService({
@@ -58,17 +57,7 @@ async function deliveries(command: Command, count = 1): Promise<any[]> {
   return lines.map((line) => JSON.parse(line));
 }
 
-function publish(): Promise<string> {
-  return service.database.transaction().execute((tx) =>
-    publishEvent(tx, {
-      name: 'org.created',
-      org: 'acme',
-      alliance: null,
-      data: null,
-      publicUrl: testPublicUrl,
-    }),
-  );
-}
+const publish = () => announce(service.database);
 
 async function webhooks(): Promise<{ id: string; url: string }[]> {
   const { rows } = await sql<{

@@ -4,7 +4,6 @@ import { Writable } from 'node:stream';
 import { test } from 'node:test';
 import { pino } from 'pino';
 import { loadConfig } from '../src/config.ts';
-import { publishEvent } from '../src/directory/publish-event.ts';
 import { takePublished } from '../src/directory/take-published.ts';
 import { createMetrics } from '../src/metrics.ts';
 import { createSender } from '../src/webhooks/attempt.ts';
@@ -15,7 +14,7 @@ import { createSigningKeys } from '../src/webhooks/signing-keys.ts';
 import { createWorker, type Worker } from '../src/webhooks/worker.ts';
 import type { TestDatabase } from './support/database.ts';
 import { openCuttableDatabase } from './support/cuttable-database.ts';
-import { put } from './support/directory.ts';
+import { announce, put } from './support/directory.ts';
 import { endedDelivery, eventually } from './support/eventually.ts';
 import { loopbackAllowed, startReceiver } from './support/receiver.ts';
 import { startTestService, testPublicUrl } from './support/service.ts';
@@ -78,16 +77,7 @@ async function register(url: string): Promise<string> {
   return body.data.id;
 }
 
-const publish = () =>
-  database.transaction().execute((tx) =>
-    publishEvent(tx, {
-      name: 'org.created',
-      org: 'acme',
-      alliance: null,
-      data: null,
-      publicUrl: testPublicUrl,
-    }),
-  );
+const publish = () => announce(database);
 
 test('a worker whose database is away says so once, and goes on by itself when it is back', async () => {
   const receiver = await startReceiver();

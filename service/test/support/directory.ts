@@ -1,6 +1,7 @@
 /** Fills a test's directory through the same import that operators use. */
 import { Readable } from 'node:stream';
 import { importLines, type ImportKind, type ImportResult } from '../../src/directory/import.ts';
+import { publishEvent } from '../../src/directory/publish-event.ts';
 import { readNdjson } from '../../src/directory/import-source.ts';
 import type { Database } from '../../src/database/database.ts';
 import { testPublicUrl } from './service.ts';
@@ -21,6 +22,14 @@ export async function put(
       publicUrl: testPublicUrl,
     }),
   );
+}
+
+/** Announces a listed organisation again, as an operator does: an event for everyone. Returns the event's id. */
+export function announce(database: Database, org = 'acme'): Promise<string> {
+  const publication = { name: 'org.created', org, alliance: null, data: null };
+  return database
+    .transaction()
+    .execute((tx) => publishEvent(tx, { ...publication, publicUrl: testPublicUrl }));
 }
 
 let count = 0;
