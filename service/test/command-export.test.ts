@@ -11,13 +11,13 @@ import {
   embeddedOnly,
   newDataDir,
   removeDataDir,
-  runCommand as runDetached,
+  runCommand,
   startCommand,
 } from './support/command.ts';
 import { openTestDatabase, toUrl } from './support/database.ts';
 import { put } from './support/directory.ts';
 import { eventually } from './support/eventually.ts';
-import { runCommand } from './support/run-command.ts';
+import { runHere } from './support/run-here.ts';
 import { startTestService, testPublicUrl } from './support/service.ts';
 
 const origin = await startTestService();
@@ -25,7 +25,7 @@ const copy = await startTestService();
 const folder = await mkdtemp(join(tmpdir(), 'orgdir-export-'));
 after(() => rm(folder, { recursive: true }));
 const env = { DATABASE_URL: toUrl(origin.connection), DATA_DIR: folder };
-const run = (...args: string[]) => runCommand(args, env);
+const run = (...args: string[]) => runHere(args, env);
 const path = (name: string) => join(folder, name);
 const kinds = ['alliances', 'orgs', 'blueprints'] as const;
 for (const kind of kinds) {
@@ -103,7 +103,7 @@ test('a directory that is exported and imported into an empty database gives the
     counts: { alliances: 34, orgs: 321, blueprints: 804 },
   });
   const into = { ...env, DATABASE_URL: toUrl(copy.connection) };
-  const imported = await runCommand(['import', 'all', target], into);
+  const imported = await runHere(['import', 'all', target], into);
   assert.deepEqual(
     [imported.code, imported.stdout],
     [
@@ -117,7 +117,7 @@ test('a directory that is exported and imported into an empty database gives the
   assert.deepEqual(await publicAnswers(copy), await publicAnswers(origin));
   const { body } = await copy.call('/blueprints/gone');
   assert.equal(body.data.retiredAt, oldTime);
-  const again = await runCommand(['export', 'all', path('again')], into);
+  const again = await runHere(['export', 'all', path('again')], into);
   assert.equal(again.code, 0, again.stderr);
   for (const kind of kinds)
     assert.equal(
@@ -137,7 +137,7 @@ test('a folder is imported as a whole: a bad line in one file keeps nothing of t
   await writeFile(join(target, 'alliances.ndjson'), '{"name":"North"}\n');
   await writeFile(join(target, 'orgs.ndjson'), '{"name":"A"}\n{"nam":"B"}\n');
   await writeFile(join(target, 'blueprints.ndjson'), '');
-  const refused = await runCommand(['import', 'all', target], {
+  const refused = await runHere(['import', 'all', target], {
     ...env,
     DATABASE_URL: toUrl(connection),
   });
@@ -152,7 +152,7 @@ test('organisations and alliances can be written as CSV, blueprints cannot', asy
   for (const kind of ['alliances', 'orgs']) {
     const file = path(`${kind}.csv`);
     assert.equal((await run('export', kind, file, '--format', 'csv')).code, 0);
-    const imported = await runCommand(['import', kind, file], {
+    const imported = await runHere(['import', kind, file], {
       ...env,
       DATABASE_URL: toUrl(connection),
     });
@@ -246,7 +246,7 @@ test(
     after(() => rm(place, { recursive: true }));
     await chmod(place, 0o755);
     const at = async (dataDir: string, ...args: string[]) => {
-      const ended = await runDetached(args, {
+      const ended = await runCommand(args, {
         env: { DATA_DIR: dataDir, PUBLIC_URL: testPublicUrl },
       });
       assert.equal(ended.code, 0, ended.stderr);
