@@ -115,6 +115,8 @@ function requestHeaders({ known, userAgent }: OpenOptions): Record<string, strin
     'user-agent': userAgent,
     accept: 'application/x-ndjson, application/json;q=0.9, */*;q=0.1',
     'accept-encoding': 'gzip',
+    // One request a connection. Of one that is kept, a server that closes it while we are behind looks like a cut.
+    connection: 'close',
     ...(known?.etag == null ? {} : { 'if-none-match': known.etag }),
     ...(known?.lastModified == null ? {} : { 'if-modified-since': known.lastModified }),
   };
