@@ -17,6 +17,7 @@ ENV HOST=0.0.0.0
 COPY --from=dependencies /app/node_modules node_modules
 COPY package.json LICENSE ./
 COPY service/package.json service/
+COPY service/bin service/bin
 COPY service/src service/src
 COPY service/migrations service/migrations
 COPY client/package.json client/
@@ -27,5 +28,5 @@ EXPOSE 3000
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.INTERNAL_PORT ?? 3001}/readyz`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 # The same limit on V8's young generation that the command's first line gives.
-ENTRYPOINT ["node", "--max-semi-space-size=4", "service/src/cli.ts"]
+ENTRYPOINT ["node", "--max-semi-space-size=8", "service/bin/orgdir.js"]
 CMD ["serve"]

@@ -67,7 +67,7 @@ async function run(): Promise<Figure[]> {
   });
   const [ports] = (await receiver.said) as [number[]];
   const bare = await startProcess(join(import.meta.dirname, 'bare-sender.ts'), { listens: false });
-  const service = await startProcess(join(root, 'service/src/cli.ts'), {
+  const service = await startProcess(join(root, 'service/bin/orgdir.js'), {
     args: ['serve', '--no-demo'],
     runsItself: true,
     env,

@@ -117,7 +117,7 @@ async function cold(files: DirectoryFiles, key: string): Promise<Figure[]> {
 
 async function warm(key: string): Promise<Figure[]> {
   say('idle memory');
-  const service = await startProcess(join(root, 'service/src/cli.ts'), {
+  const service = await startProcess(join(root, 'service/bin/orgdir.js'), {
     args: ['serve', '--no-demo'],
     runsItself: true,
     env,

@@ -16,7 +16,7 @@ import { makeDirectory } from './directory-data.ts';
 import { isReached, printFigures, type Figure } from './figure.ts';
 
 const blueprints = 100_000;
-const command = join(import.meta.dirname, '../service/src/cli.ts');
+const command = join(import.meta.dirname, '../service/bin/orgdir.js');
 const memoryLookMs = 50;
 
 type Run = { seconds: number; memoryMiB: number; counts: Record<string, number> };

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { killAll } from './processes.ts';
 import { compileCache, noteProcess } from './run-folder.ts';
 
-const command = fileURLToPath(new URL('../service/src/cli.ts', import.meta.url));
+const command = fileURLToPath(new URL('../service/bin/orgdir.js', import.meta.url));
 
 type Ended = { code: number | null; signal: NodeJS.Signals | null };
 export type WorkerProcess = {

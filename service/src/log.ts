@@ -1,6 +1,5 @@
 /** Structured logs: one JSON line per unit of work, readable lines on a terminal. */
 import { pino, type Logger } from 'pino';
-import pretty from 'pino-pretty';
 
 export type { Logger };
 
@@ -17,6 +16,8 @@ const gathered = {
   maxLength: 16 * 1024 * 1024,
 };
 
+const pretty = process.stdout.isTTY ? (await import('pino-pretty')).default : null;
+
 /** Logs to standard output. Keys and secrets never reach a log; what might hold one is cut here too. */
 export function createLogger(level: string): Logger {
   const options = {
@@ -25,7 +26,7 @@ export function createLogger(level: string): Logger {
     timestamp: () => `,"time":"${new Date().toISOString()}"`,
     redact: ['req.headers.authorization', 'req.headers["x-api-key"]', '*.secret', '*.password'],
   };
-  if (!process.stdout.isTTY) return pino(options, pino.destination(gathered));
+  if (!pretty) return pino(options, pino.destination(gathered));
   return pino(
     options,
     pretty({

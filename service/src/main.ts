@@ -1,7 +1,7 @@
 /** Runs the service: configuration, database, roles, and a graceful end. `http/app.ts` builds what it serves. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { createKeyCache } from './access/key-cache.ts';
-import { httpAddress, type Config } from './config.ts';
+import { httpAddress, type Config, type MailSettings } from './config.ts';
 import { openDatabase } from './database/database.ts';
 import { createRevisions } from './database/revisions.ts';
 import { decideDemo, readDemoKey } from './demo.ts';
@@ -12,7 +12,6 @@ import { endRequests } from './http/end-requests.ts';
 import { createInternalApp } from './http/internal-app.ts';
 import { createResponseCache } from './http/response-cache.ts';
 import type { Logger } from './log.ts';
-import { createMailer } from './mail.ts';
 import { createMetrics } from './metrics.ts';
 import { openConfiguredDatabase, type OpenedDatabase } from './open-database.ts';
 import { createSyncs } from './sync/syncs.ts';
@@ -22,7 +21,7 @@ import { createReadinessCheck } from './system/readiness.ts';
 import { version } from './version.ts';
 import { createSender } from './webhooks/attempt.ts';
 import { createInFlight } from './webhooks/in-flight.ts';
-import { createOwnerMail } from './webhooks/mail-owners.ts';
+import type { OwnerMail, OwnerMailDependencies } from './webhooks/mail-owners.ts';
 import { createQueueReader } from './webhooks/queue-state.ts';
 import { createSecretBox } from './webhooks/secrets.ts';
 import { systemClock } from './webhooks/clock.ts';
@@ -151,11 +150,11 @@ async function startOn(
       takePublished: (on) => takePublished(on, settings.publicUrl),
     });
     const ownerMail = settings.mail
-      ? createOwnerMail({
+      ? await createMail({
           ...settings,
+          mail: settings.mail,
           database,
           connection,
-          mailer: createMailer(settings.mail),
           deactivateAfter: webhooks.deactivateAfter,
           log: logger,
         })
@@ -213,7 +212,7 @@ type Parts = {
   readiness: ReturnType<typeof createReadinessCheck>;
   worker: ReturnType<typeof createWorker>;
   /** Null where no mail is sent. */
-  ownerMail: ReturnType<typeof createOwnerMail> | null;
+  ownerMail: OwnerMail | null;
   syncs: ReturnType<typeof createSyncs>;
   revisions: ReturnType<typeof createRevisions>;
   health: ReturnType<typeof createHealth>;
@@ -262,6 +261,18 @@ async function stopParts(parts: Parts): Promise<void> {
     sender.close(),
   ]);
   await Promise.race([writes.destroy(), wait(writesEndWithinMs, undefined, { ref: false })]);
+}
+
+/** Loaded only where mail is sent: a library of half a megabyte. */
+async function createMail({
+  mail,
+  ...settings
+}: Omit<OwnerMailDependencies, 'mailer'> & { mail: MailSettings }) {
+  const [{ createMailer }, { createOwnerMail }] = await Promise.all([
+    import('./mail.ts'),
+    import('./webhooks/mail-owners.ts'),
+  ]);
+  return createOwnerMail({ ...settings, mailer: createMailer(mail) });
 }
 
 type Listening = Pick<Config, 'host' | 'port'>;

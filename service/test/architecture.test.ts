@@ -26,7 +26,6 @@ for (const from of files) {
 
 /** Each part may import what stands below it, and itself. */
 const levels: string[][] = [
-  ['cli.ts'],
   ['commands'],
   ['doctor'],
   ['main.ts', 'demo.ts', 'open-database.ts', 'read-secret-keys.ts'],

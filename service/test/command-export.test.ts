@@ -224,7 +224,7 @@ test('standard output is NDJSON alone, and a reader who has enough ends it quiet
   const whole = await run('export', 'orgs', '-');
   assert.equal(whole.stderr, '');
   assert.equal(whole.stdout.split('\n').length, 322);
-  const command = new URL('../src/cli.ts', import.meta.url).pathname;
+  const command = new URL('../bin/orgdir.js', import.meta.url).pathname;
   const child = spawn(process.execPath, [command, 'export', 'blueprints'], {
     env: { PATH: process.env['PATH'], ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

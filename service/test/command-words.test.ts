@@ -154,7 +154,7 @@ test('an error as JSON has the code of the API, or one of a command', async () =
 });
 
 test('who reads no further ends a command quietly, and it has done its work', async () => {
-  const command = new URL('../src/cli.ts', import.meta.url).pathname;
+  const command = new URL('../bin/orgdir.js', import.meta.url).pathname;
   const child = spawn(
     process.execPath,
     [

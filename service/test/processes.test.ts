@@ -141,7 +141,7 @@ test('workers that stop one after the other leave no delivery out, and send none
     for (let count = 0; count < events; count += 1)
       await publishEvent(tx, { ...publication, publicUrl: testPublicUrl });
   });
-  const [one, other] = workers as [Process, Process];
+  const [one, other] = workers;
   await receiver.waitFor(1);
   await stop(one);
   await receiver.waitFor(events / 2);

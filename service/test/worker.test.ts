@@ -51,7 +51,7 @@ function startWorker(
     serviceName: 'Service',
     version: '0',
     retentionDays: 30,
-    takePublished: (database) => takePublished(database, testPublicUrl),
+    takePublished: (queue) => takePublished(queue, testPublicUrl),
     log: pino({ level: 'info' }, output),
   });
   const logged = async (found: (lines: Line[]) => boolean) => {

@@ -1,7 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { access, constants, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { progress } from '@clack/prompts';
 import { Argument, type Command } from 'commander';
 import { nameActor } from '../access/audit-log.ts';
 import { invalid } from '../errors.ts';
@@ -14,6 +13,7 @@ import {
   type ImportResult,
 } from '../directory/import.ts';
 import { readCsv, readNdjson } from '../directory/import-source.ts';
+import { createProgressBar } from './progress-bar.ts';
 import { cliActor } from './cli-actor.ts';
 import { kindsInOrder } from './export-command.ts';
 import { withDatabase } from './with-database.ts';
@@ -86,7 +86,7 @@ async function importSources(sources: Source[], flags: ImportFlags): Promise<Imp
       throw invalid({ path: 'file', message: 'of blueprints must be NDJSON; CSV has no lists' });
   }
   const sizes = await Promise.all(sources.map(({ file }) => fileSize(file)));
-  const bar = createBar(sumOf(sizes));
+  const bar = await createBar(sumOf(sizes));
   const results: Imported['results'] = [];
   try {
     await withDatabase(async ({ database }, { publicUrl }) => {
@@ -153,22 +153,19 @@ function tell(kind: ImportKind, result: ImportResult, kept: boolean, line: strin
     );
 }
 
-/** On a terminal, a bar on standard error that follows the bytes that were read. */
-function createBar(sizeBytes: number | null) {
-  const bar = process.stderr.isTTY
-    ? progress({ max: sizeBytes ?? 1, size: 40, output: process.stderr, indicator: 'timer' })
-    : null;
-  bar?.start('Importing');
+/** A bar that follows the bytes that were read. */
+async function createBar(sizeBytes: number | null) {
+  const bar = await createProgressBar('Importing');
   let readBytes = 0;
   return {
     async *watch(input: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
       for await (const chunk of input) {
         readBytes += chunk.length;
-        bar?.advance(sizeBytes === null ? 0 : chunk.length, progressText(readBytes, sizeBytes));
+        bar.update(readBytes, sizeBytes, progressText(readBytes, sizeBytes));
         yield chunk;
       }
     },
-    stop: () => bar?.stop(`${Math.round(readBytes / 1024)} KiB read`),
+    stop: () => bar.stop(`${Math.round(readBytes / 1024)} KiB read`),
   };
 }
 

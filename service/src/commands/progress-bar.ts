@@ -1,5 +1,3 @@
-import { progress } from '@clack/prompts';
-
 export type ProgressBar = {
   /** `total` is null where it is not known. */
   update(done: number, total: number | null, text: string): void;
@@ -8,12 +6,14 @@ export type ProgressBar = {
 };
 
 /** On a terminal, a bar on standard error; elsewhere nothing. It appears with the first step. */
-export function createProgressBar(title: string): ProgressBar {
-  let bar: ReturnType<typeof progress> | null = null;
+export async function createProgressBar(title: string): Promise<ProgressBar> {
+  // Where nobody looks, it is not even loaded.
+  const progress = process.stderr.isTTY ? (await import('@clack/prompts')).progress : null;
+  let bar: ReturnType<NonNullable<typeof progress>> | null = null;
   let shown = 0;
   return {
     update(done, total, text) {
-      if (!process.stderr.isTTY) return;
+      if (!progress) return;
       if (!bar) {
         bar = progress({ max: total || 1, size: 40, output: process.stderr, indicator: 'timer' });
         bar.start(title);

@@ -140,7 +140,7 @@ async function perform(kind: SyncKind, flags: SyncFlags, work: Perform): Promise
       stop.abort();
     });
   }
-  const bar = createProgressBar(`Syncing ${kind}`);
+  const bar = await createProgressBar(`Syncing ${kind}`);
   try {
     const outcome = await withDatabase((opened, config) => work(opened, config, stop.signal, bar), {
       endsOnSignal: false,

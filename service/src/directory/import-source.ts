@@ -1,6 +1,6 @@
 /** Reads import files line by line: NDJSON or CSV become numbered values, or numbered faults. Checks no schema. */
 import { Readable } from 'node:stream';
-import { parse, CsvError } from 'csv-parse';
+import type { CsvError } from 'csv-parse';
 import type { TSchema } from 'typebox';
 
 /** `number` counts lines from 1, as an editor does; `bytes` is how long it was, where that is known. */
@@ -69,6 +69,8 @@ export async function* readCsv(
   input: AsyncIterable<Buffer>,
   schema: TSchema,
 ): AsyncGenerator<SourceLine> {
+  // Loaded here alone: the service itself reads no CSV.
+  const { parse, CsvError: Fault } = await import('csv-parse');
   const parser = parse({
     bom: true,
     columns: true,
@@ -91,7 +93,7 @@ export async function* readCsv(
       else yield { number: info.lines, value: toObject(record, schema) };
     }
   } catch (error) {
-    if (!(error instanceof CsvError)) throw error;
+    if (!(error instanceof Fault)) throw error;
     yield {
       number: Number(error['lines'] ?? 1),
       fault: `is not valid CSV, and nothing behind it was read: ${error.message}`,

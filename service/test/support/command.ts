@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { openClient } from '../../src/database/database.ts';
 import { eventually } from './eventually.ts';
 
-const commandFile = fileURLToPath(new URL('../../src/cli.ts', import.meta.url));
+const commandFile = fileURLToPath(new URL('../../bin/orgdir.js', import.meta.url));
 
 /** For tests about the embedded database: why they do not run a second time on a server of the operator's. */
 export const embeddedOnly = process.env['DATABASE_URL']

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
-const command = fileURLToPath(new URL('../../src/cli.ts', import.meta.url));
+const command = fileURLToPath(new URL('../../bin/orgdir.js', import.meta.url));
 
 export type CommandResult = { code: number | null; stdout: string; stderr: string };
 

@@ -1,0 +1,21 @@
+#!/usr/bin/env -S node --max-semi-space-size=8
+/**
+ * The command `orgdir`; `commands/program.ts` has the commands. Plain JavaScript, so that any Node can say what is wrong
+ * with it, and so that Node reads the rest from its cache without a compiler for TypeScript in memory.
+ * The young generation is kept small: what a start leaves there stays in memory for good (docs/decisions/0003-reads.md).
+ */
+import module from 'node:module';
+import { fileURLToPath } from 'node:url';
+
+const oldestNode = 24;
+if (Number(process.versions.node.split('.')[0]) < oldestNode) {
+  console.error(
+    `orgdir needs Node.js ${oldestNode} or later, and this is ${process.version}; run it through npm (npm start, npx orgdir), which brings its own`,
+  );
+  process.exit(1);
+}
+// Beside the installed packages, which are its owner's. Where that cannot be written, as in an image, nothing is kept.
+const cache = new URL('../../node_modules/.cache/orgdir', import.meta.url);
+module.enableCompileCache(fileURLToPath(cache));
+const { run } = await import('../src/commands/program.ts');
+await run(process.argv.slice(2));
