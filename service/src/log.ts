@@ -18,12 +18,25 @@ const gathered = {
 
 const pretty = process.stdout.isTTY ? (await import('pino-pretty')).default : null;
 
+/** Rendered once a millisecond: a busy worker writes several lines in each. */
+let renderedAt = 0;
+let rendered = '';
+
+function timestamp(): string {
+  const now = Date.now();
+  if (now !== renderedAt) {
+    renderedAt = now;
+    rendered = `,"time":"${new Date(now).toISOString()}"`;
+  }
+  return rendered;
+}
+
 /** Logs to standard output. Keys and secrets never reach a log; what might hold one is cut here too. */
 export function createLogger(level: string): Logger {
   const options = {
     level,
     base: { pid: process.pid },
-    timestamp: () => `,"time":"${new Date().toISOString()}"`,
+    timestamp,
     redact: ['req.headers.authorization', 'req.headers["x-api-key"]', '*.secret', '*.password'],
   };
   if (!pretty) return pino(options, pino.destination(gathered));

@@ -99,7 +99,7 @@ export async function claim(database: Database, options: ClaimOptions): Promise<
       ) w on true
     ),
     checked as materialized (
-      select l.tid, l.id, w.url, w.secret, w.previous_secret, e.created_at,
+      select l.tid, l.id, w.url, w.secret, w.previous_secret,
         coalesce(w.active and may_receive(e.audience, e.org_id, e.alliance_id, e.created_at, e.org_listed,
           w.bound_org, w.bound_alliance, w.bound_at), false) as allowed,
         case when w.active is null then 'deletion' when w.active then 'permission' else 'deactivation' end as cancelled_by
@@ -113,7 +113,7 @@ export async function claim(database: Database, options: ClaimOptions): Promise<
         cycle_attempts = p.cycle_attempts + 1, attempt_count = p.attempt_count + 1
       from checked c where p.ctid = c.tid and c.allowed
       returning p.id, p.webhook_id, p.event_id, p.event, p.trigger, p.attempt_count, p.cycle_attempts, p.failing,
-        c.url, c.secret, c.previous_secret, c.created_at
+        c.url, c.secret, c.previous_secret
     ),
     lease as (
       insert into leases (token, delivery_ids, leased_until)
@@ -131,10 +131,7 @@ export async function claim(database: Database, options: ClaimOptions): Promise<
     )
     select round.*, l.id, l.webhook_id as "webhookId", l.event_id as "eventId", l.event, l.trigger,
       l.attempt_count as number, l.cycle_attempts as "cycleAttempt", l.url, l.secret,
-      l.previous_secret as "previousSecret", l.failing, l.created_at as "eventCreatedAt",
-      -- once for each event: it is the same for all its deliveries
-      case when row_number() over (partition by l.event_id order by l.id) = 1
-        then (select data from subjects e where e.event_id = l.event_id) end as data
+      l.previous_secret as "previousSecret", l.failing, event.data, event.created_at as "eventCreatedAt"
     from (
       select (select count(*) from cancelled) as cancelled, look.*,
         extract(epoch from least(
@@ -142,15 +139,21 @@ export async function claim(database: Database, options: ClaimOptions): Promise<
           (select due_at from pending_deliveries where failing and due_at > (select now from clock) order by due_at limit 1)
         ) - (select now from clock))::float8 * 1000 as "nextDueMs"
       from look
-    ) round left join leased l on true
+    ) round left join (
+      select leased.*, row_number() over (partition by event_id order by id) as turn from leased
+    ) l on true
+    -- Once for each event: it is the same for all its deliveries.
+    left join lateral (select data, created_at from subjects e where e.event_id = l.event_id and l.turn = 1 limit 1) event on true
   `.execute(database);
   return read(rows, token);
 }
 
-type Row = Omit<Deliverable, 'id' | 'leaseToken' | 'data'> & {
+type Row = Omit<Deliverable, 'id' | 'leaseToken' | 'data' | 'eventCreatedAt'> & {
   /** Null in the one row of a claim that found nothing. */
   id: string | null;
+  /** These two in the first row of each event alone. */
   data: string | null;
+  eventCreatedAt: Date | null;
   eventId: string;
   cancelled: number;
   complete: boolean;
@@ -218,11 +221,11 @@ function read(rows: Row[], leaseToken: string): Claim {
 }
 
 function toDeliverables(rows: Row[], leaseToken: string): Deliverable[] {
-  const data = new Map<string, string>();
-  for (const row of rows) if (row.data !== null) data.set(row.eventId, row.data);
+  const events = new Map<string, Pick<Deliverable, 'data' | 'eventCreatedAt'>>();
+  for (const { eventId, data, eventCreatedAt } of rows)
+    if (data !== null && eventCreatedAt !== null) events.set(eventId, { data, eventCreatedAt });
   // The rows are this statement's own: each becomes what it is for.
   return rows.map(
-    (row) =>
-      Object.assign(row, { leaseToken, data: data.get(row.eventId) ?? '' }) as Row & Deliverable,
+    (row) => Object.assign(row, { leaseToken, ...events.get(row.eventId) }) as Row & Deliverable,
   );
 }

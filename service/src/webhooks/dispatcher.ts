@@ -122,20 +122,25 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
   }
 
   function follow(delivery: Deliverable, place: Place, attempt: Promise<RecordedAttempt>): void {
-    const task: Promise<void> = attempt
-      .then((ended) => {
-        place.answered();
-        return recorder.record(ended);
-      })
-      .catch((error: unknown) => {
-        log.error({ err: error, deliveryId: delivery.id }, 'delivery.failed');
-        recorder.giveUp(delivery.leaseToken);
-      })
-      .finally(() => {
-        underWay.delete(task);
-        place.release();
-      });
+    const task = end(delivery, place, attempt).finally(() => underWay.delete(task));
     underWay.add(task);
+  }
+
+  async function end(
+    { id, leaseToken }: Deliverable,
+    place: Place,
+    attempt: Promise<RecordedAttempt>,
+  ): Promise<void> {
+    try {
+      const ended = await attempt;
+      place.answered();
+      await recorder.record(ended);
+    } catch (error) {
+      log.error({ err: error, deliveryId: id }, 'delivery.failed');
+      recorder.giveUp(leaseToken);
+    } finally {
+      place.release();
+    }
   }
 
   async function allEnded(): Promise<void> {

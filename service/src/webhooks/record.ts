@@ -66,12 +66,12 @@ async function store(
       select * from unnest(
         ${column((a) => a.deliveryId)}::uuid[], ${column((a) => a.leaseToken)}::uuid[],
         ${column((a) => a.number)}::int[], ${column((a) => a.trigger)}::text[],
-        ${column((a) => a.startedAt.toISOString())}::timestamptz[], ${column((a) => a.durationMs)}::int[],
+        ${column((a) => a.startedAt.getTime())}::bigint[], ${column((a) => a.durationMs)}::int[],
         ${column((a) => a.statusCode)}::int[], ${column((a) => a.error)}::text[],
         ${column((a) => a.verdict.kind)}::text[],
         ${column((a) => ('waitMs' in a.verdict ? a.verdict.waitMs : 0))}::bigint[],
         ${headers.starts}::int[], ${headers.lengths}::int[], ${bodies.starts}::int[], ${bodies.lengths}::int[]
-      ) as g(id, token, number, trigger, started_at, duration_ms, status_code, error, verdict, wait_ms,
+      ) as g(id, token, number, trigger, started_ms, duration_ms, status_code, error, verdict, wait_ms,
         headers_start, headers_length, body_start, body_length)
     ),
     ended as (
@@ -105,7 +105,7 @@ async function store(
     kept as (select id, token from ended union all select id, token from again where verdict = 'retry')
     insert into attempts (delivery_id, number, trigger, started_at, duration_ms, status_code, error,
       response_headers, response_body)
-    select g.id, g.number, g.trigger, g.started_at, g.duration_ms, g.status_code, g.error,
+    select g.id, g.number, g.trigger, timestamptz 'epoch' + g.started_ms * interval '1 millisecond', g.duration_ms, g.status_code, g.error,
       substring(${headers.bytes}::bytea from g.headers_start for g.headers_length),
       substring(${bodies.bytes}::bytea from g.body_start for g.body_length)
     from given g join kept on kept.id = g.id and kept.token = g.token
