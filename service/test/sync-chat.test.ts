@@ -208,26 +208,51 @@ test('no wait goes past the end of a run: what was not asked for by then has fai
   }
 });
 
-test('a server that is refused again and again is given up', async () => {
+test('a server that is refused again and again is asked until the run ends, and the rest goes on', async () => {
   const discord = await stage({ '22': 7 }, [org('a', '11', 1), org('b', '22', 1)]);
-  discord.guilds.set('11', (response) => discord.close(response, 0.01, 'json'));
-  const done = runOf(await run(discord));
-  assert.match(
-    done.problems.find(({ subject }) => subject === 'a')?.reason ?? '',
-    /refused 5 times/,
+  discord.guilds.set('11', (response) => discord.close(response, 0.2, 'json'));
+  const done = runOf(await run(discord, { askMsMax: 1_500 }));
+  assert.deepEqual(
+    done.problems.map(({ subject, reason }) => [subject, reason]),
+    [['a', 'Discord asked to wait longer than the run may take']],
   );
+  assert.equal((await membersOf())['b'], 7);
+});
+
+test('a small bucket for all servers is used up and waited for, and every server is read', async () => {
+  const ids = Array.from({ length: 20 }, (_, index) => String(1000 + index));
+  const discord = await stage(
+    Object.fromEntries(ids.map((id, index) => [id, 5 + index])),
+    ids.map((id) => org(`org-${id}`, id)),
+  );
+  discord.bucket = { requests: 2, windowMs: 200 };
+  const done = runOf(await run(discord));
+  assert.deepEqual([done.counts?.['updated'], done.counts?.['failed'], done.problems], [20, 0, []]);
+  // Nobody knows of the bucket until the first answer: those who ask at once are refused, once each at most.
+  assert.ok(discord.asked.length <= 28, `${discord.asked.length} requests for 20 servers`);
 });
 
 test('answers that Discord counts against us are waited out before there are too many', async () => {
   const limit = createRateLimit({ invalidMax: 3 });
   const soon = () => performance.now() + 60_000;
   const { signal } = new AbortController();
-  limit.noteInvalid();
-  limit.noteInvalid();
-  assert.equal(await limit.clear(soon(), signal), true);
-  limit.noteInvalid();
-  assert.equal(await limit.clear(soon(), signal), false);
+  for (let count = 1; count <= 3; count += 1) {
+    assert.equal(await limit.take(soon(), signal), true);
+    limit.note({ status: 403, headers: {}, body: null });
+  }
+  assert.equal(await limit.take(soon(), signal), false);
 });
+
+for (const [name, answer] of [
+  ['404 of no guild', (response) => send(response, 404, { message: '404: Not Found', code: 0 })],
+  ['404 as a page', (response) => response.writeHead(404).end('<html>')],
+] as const satisfies [string, Guild][])
+  test(`an address that is not Discord's (${name}) fails the run`, async () => {
+    const discord = await stage({ '11': answer, '22': answer }, [org('a', '11'), org('b', '22')]);
+    const done = runOf(await run(discord));
+    assert.deepEqual([done.status, done.reason], ['failed', 'unavailable']);
+    assert.match(done.message ?? '', /Discord answered 404/);
+  });
 
 for (const [name, answer] of [
   ['401', (response) => send(response, 401, { message: '401: Unauthorized', code: 0 })],

@@ -20,14 +20,12 @@ export type DiscordOptions = {
 const timeoutMs = 10_000;
 /** A guild with all its roles and emojis stays far below. */
 const bodyBytesMax = 2 * 1024 * 1024;
-/** Of one guild: after faults of Discord's own, and after its 429s. */
+/** Of one guild. Its 429s are not among them: they say when to come again, and the run's own end ends that. */
 const faultsMax = 2;
-const refusalsMax = 5;
 const membersMax = 2 ** 31 - 1;
-/** What Discord counts against whoever asks. */
-const invalid = new Set([401, 403, 429]);
 /** Codes of Discord's that speak of the bot and not of the guild: unauthorised, and an account to be verified. */
 const botCodes = new Set([40_001, 40_002]);
+const unknownGuildCode = 10_004;
 
 export function createDiscord(options: DiscordOptions): ChatProvider {
   const client = createHttpClient();
@@ -47,8 +45,18 @@ export function createDiscord(options: DiscordOptions): ChatProvider {
       signal.throwIfAborted();
       const fault = error instanceof HttpFault ? error : httpFault(error);
       if (!(fault instanceof HttpFault)) throw error;
-      return { status: null, headers: {}, body: null, fault: fault.message };
+      return unsaid(fault.message);
     }
+  }
+
+  async function askWithPermit(serverId: string, signal: AbortSignal): Promise<Said> {
+    let said = unsaid('was not asked to the end');
+    try {
+      said = await ask(serverId, signal);
+    } finally {
+      limit.note(said);
+    }
+    return said;
   }
 
   return {
@@ -58,20 +66,11 @@ export function createDiscord(options: DiscordOptions): ChatProvider {
       if (!/^\d{1,20}$/.test(serverId))
         return { kind: 'refused', reason: 'its chat server id is none of Discord: a number is' };
       let faults = 0;
-      let refusals = 0;
       for (;;) {
-        if (!(await limit.clear(deadline, signal)))
+        if (!(await limit.take(deadline, signal)))
           return { kind: 'away', reason: 'Discord asked to wait longer than the run may take' };
-        const said = await ask(serverId, signal);
-        limit.note(said.headers);
-        if (said.status !== null && invalid.has(said.status)) limit.noteInvalid();
-        if (said.status === 429) {
-          limit.noteRefusal(said.headers, said.body);
-          refusals += 1;
-          if (refusals >= refusalsMax)
-            return { kind: 'away', reason: `Discord refused ${refusals} times to be asked (429)` };
-          continue;
-        }
+        const said = await askWithPermit(serverId, signal);
+        if (said.status === 429) continue;
         const answer = judge(said);
         if (answer.kind !== 'away') return answer;
         faults += 1;
@@ -84,6 +83,10 @@ export function createDiscord(options: DiscordOptions): ChatProvider {
 
 /** `status` is null where no answer came. */
 type Said = { status: number | null; headers: IncomingHttpHeaders; body: unknown; fault: string };
+
+function unsaid(fault: string): Said {
+  return { status: null, headers: {}, body: null, fault };
+}
 
 async function hear({ status, headers, body }: HttpAnswer): Promise<Said> {
   const text = await readText(body);
@@ -117,7 +120,9 @@ function judge({ status, body, fault }: Said): ChatAnswer {
   if (status === 401 || (status === 403 && botCodes.has(Number(code))))
     return { kind: 'unauthorized', reason: `Discord does not accept the token (${status})` };
   if (status === 403) return { kind: 'refused', reason: 'the bot may not read its server (403)' };
-  if (status === 404) return { kind: 'refused', reason: 'Discord knows no such server (404)' };
+  // Without its code a 404 is not about the guild: the address leads elsewhere.
+  if (status === 404 && code === unknownGuildCode)
+    return { kind: 'refused', reason: 'Discord knows no such server (404)' };
   if (status !== 200) return { kind: 'away', reason: `Discord answered ${status}` };
   if (
     typeof members !== 'number' ||

@@ -1,68 +1,110 @@
 /**
- * When a provider may be asked again. Discord limits each route, and may do so for each server by itself; it also limits
- * a bot as a whole. One time for all is never too early, and costs little: only one route is asked.
+ * When a provider may be asked again, and by how many at once. Discord limits each route, and may do so for each server by
+ * itself; it also limits a bot as a whole. One limit for all is never too early, and costs little: only one route is asked.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
 
 export type RateLimit = {
-  /** Resolves when the next request may go out; false where that is past `deadline`. */
-  clear(deadline: number, signal: AbortSignal): Promise<boolean>;
-  /** Takes in what an answer says of the requests that are left. */
-  note(headers: IncomingHttpHeaders): void;
-  /** Takes in a 429: its header or its JSON says how long to wait, the longer counts. */
-  noteRefusal(headers: IncomingHttpHeaders, body: unknown): void;
-  /** Counts an answer of 401, 403 or 429. */
-  noteInvalid(): void;
+  /**
+   * Resolves when a request may go out, in the order of the asking; false where that is past `deadline`. Each request that
+   * went out is to be noted, whatever became of it: others may wait for what its answer says.
+   */
+  take(deadline: number, signal: AbortSignal): Promise<boolean>;
+  note(answer: Answer): void;
 };
+
+/** `status` is null where no answer came. */
+type Answer = { status: number | null; headers: IncomingHttpHeaders; body: unknown };
 
 /** Discord shuts out an address from which 10,000 such requests come in ten minutes; others may share it. */
 const invalidMax = 5_000;
 const invalidWindowMs = 600_000;
+const invalidStatuses = new Set([401, 403, 429]);
 
 /** Where a 429 does not say how long. */
 const unsaidWaitMs = 5_000;
 
 export function createRateLimit(options: { invalidMax?: number } = {}): RateLimit {
   let clearAt = 0;
-  let windowEndsAt = 0;
-  let invalid = 0;
+  /** How many may still go out before an answer says more. After a wait one does, which finds out. */
+  let permits = Infinity;
+  let underWay = 0;
+  let answered = Promise.withResolvers<void>();
+  let lastInLine: Promise<unknown> = Promise.resolve();
+  const countInvalid = createInvalidCount(options.invalidMax ?? invalidMax);
 
   function waitFor(ms: number): void {
     clearAt = Math.max(clearAt, performance.now() + ms);
   }
 
-  return {
-    async clear(deadline, signal) {
-      // Another answer may have moved the time while this one waited.
-      for (let ms = clearAt - performance.now(); ms > 0; ms = clearAt - performance.now()) {
-        if (clearAt > deadline) return false;
-        await wait(Math.ceil(ms), undefined, { signal });
-      }
-      return performance.now() <= deadline;
-    },
-    note(headers) {
-      if (headers['x-ratelimit-remaining'] !== '0') return;
-      waitFor(secondsToMs(headers['x-ratelimit-reset-after']) ?? 0);
-    },
-    noteRefusal(headers, body) {
-      const said = [
-        secondsToMs(headers['retry-after']),
-        secondsToMs((body as { retry_after?: unknown } | null)?.retry_after),
-        secondsToMs(headers['x-ratelimit-reset-after']),
-      ].filter((ms) => ms !== null);
-      waitFor(said.length === 0 ? unsaidWaitMs : Math.max(...said));
-    },
-    noteInvalid() {
+  /** For whoever is first in line. */
+  async function admit(deadline: number, signal: AbortSignal): Promise<boolean> {
+    for (;;) {
+      signal.throwIfAborted();
       const now = performance.now();
-      if (now > windowEndsAt) {
-        windowEndsAt = now + invalidWindowMs;
-        invalid = 0;
-      }
-      invalid += 1;
-      if (invalid >= (options.invalidMax ?? invalidMax)) waitFor(windowEndsAt - now);
+      if (Math.max(now, clearAt) > deadline) return false;
+      if (now < clearAt) await wait(Math.ceil(clearAt - now), undefined, { signal });
+      else if (permits > 0 || underWay === 0) break;
+      else await answered.promise;
+    }
+    permits = Math.max(0, permits - 1);
+    underWay += 1;
+    return true;
+  }
+
+  return {
+    take(deadline, signal) {
+      const admitted = lastInLine.then(() => admit(deadline, signal));
+      lastInLine = admitted.catch(() => {});
+      return admitted;
+    },
+    note({ status, headers, body }) {
+      underWay -= 1;
+      const left = remaining(headers);
+      if (status === 429) {
+        permits = 0;
+        waitFor(refusalMs(headers, body));
+      } else if (left !== null) {
+        // Those under way may not be counted there yet.
+        permits = Math.max(0, left - underWay);
+        if (left === 0) waitFor(secondsToMs(headers['x-ratelimit-reset-after']) ?? 0);
+      } else if (status === 200) permits = Infinity;
+      if (status !== null && invalidStatuses.has(status)) waitFor(countInvalid());
+      answered.resolve();
+      answered = Promise.withResolvers();
     },
   };
+}
+
+/** Counts an answer that Discord counts against us, and says how long to wait because of how many there were. */
+function createInvalidCount(most: number): () => number {
+  let windowEndsAt = 0;
+  let count = 0;
+  return () => {
+    const now = performance.now();
+    if (now > windowEndsAt) {
+      windowEndsAt = now + invalidWindowMs;
+      count = 0;
+    }
+    count += 1;
+    return count >= most ? windowEndsAt - now : 0;
+  };
+}
+
+function remaining(headers: IncomingHttpHeaders): number | null {
+  const text = headers['x-ratelimit-remaining'];
+  return typeof text === 'string' && /^\d{1,9}$/.test(text) ? Number(text) : null;
+}
+
+/** A 429's header or its JSON says how long to wait, the longer counts. */
+function refusalMs(headers: IncomingHttpHeaders, body: unknown): number {
+  const said = [
+    secondsToMs(headers['retry-after']),
+    secondsToMs((body as { retry_after?: unknown } | null)?.retry_after),
+    secondsToMs(headers['x-ratelimit-reset-after']),
+  ].filter((ms) => ms !== null);
+  return said.length === 0 ? unsaidWaitMs : Math.max(...said);
 }
 
 /** Seconds with or without a fraction, as a header or in JSON. Null for anything else. */

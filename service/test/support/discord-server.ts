@@ -18,21 +18,47 @@ export type DiscordServer = {
   asked: string[];
   /** Requests that came before the server had said they might. */
   early: number;
+  /** Where it is set: so many requests in each window, for all guilds together. */
+  bucket: Bucket | null;
   /** Refuses everybody for so long, and tells it so in the answer that is being made. */
   close(response: ServerResponse, seconds: number, how: LimitHow): ServerResponse;
 };
+type Bucket = { requests: number; windowMs: number };
 /** Where an answer says how long to wait. */
 type LimitHow = 'remaining' | 'header' | 'json' | 'global';
 
 export async function startDiscord(): Promise<DiscordServer> {
   const token = 'MTk4NjIy.Cl2FMQ.ZnCjm1XVW7vRze4b7Cq4se7kKWs';
   let closedUntil = 0;
+  let windowEndsAt = 0;
+  let drawn = 0;
+  /** Takes one from the bucket, and tells of it in the answer; refuses where none is left. */
+  function draw(response: ServerResponse, { requests, windowMs }: Bucket): boolean {
+    const now = performance.now();
+    if (now >= windowEndsAt) {
+      windowEndsAt = now + windowMs;
+      drawn = 0;
+    }
+    const left = requests - drawn;
+    drawn = Math.min(requests, drawn + 1);
+    const resetAfter = (windowEndsAt - now) / 1000;
+    response.setHeader('x-ratelimit-limit', String(requests));
+    response.setHeader('x-ratelimit-remaining', String(Math.max(0, left - 1)));
+    response.setHeader('x-ratelimit-reset-after', resetAfter.toFixed(3));
+    response.setHeader('x-ratelimit-bucket', 'abcd1234');
+    if (left > 0) return true;
+    response.setHeader('retry-after', String(Math.ceil(resetAfter)));
+    const retryAfter = { retry_after: Number(resetAfter.toFixed(3)), global: false };
+    send(response, 429, { message: 'You are being rate limited.', ...retryAfter });
+    return false;
+  }
   const server: DiscordServer = {
     baseUrl: '',
     token,
     guilds: new Map(),
     asked: [],
     early: 0,
+    bucket: null,
     close(response, seconds, how) {
       closedUntil = performance.now() + seconds * 1000;
       if (how === 'remaining') {
@@ -58,6 +84,7 @@ export async function startDiscord(): Promise<DiscordServer> {
       server.early += 1;
       return send(response, 429, { message: 'Too early.', retry_after: 0.1, global: false });
     }
+    if (server.bucket && !draw(response, server.bucket)) return;
     if (headers['authorization'] !== `Bot ${token}`)
       return send(response, 401, { message: '401: Unauthorized', code: 0 });
     const guild = server.guilds.get(id);
