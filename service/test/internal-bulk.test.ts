@@ -99,6 +99,20 @@ test('bad lines are named, and nothing is kept; with skipBad the good ones are',
   assert.equal(await count('orgs'), 1_500);
 });
 
+test('a field is named in whole characters, however long its name', async () => {
+  await clear();
+  const name = `${'a'.repeat(79)}😀`;
+  const answers = [
+    (await bulk('/orgs?skipBad=true', toText([{ name: 'A', [name]: 1 }]))).body.data.badLines[0]
+      .reason,
+    (await call('/orgs/a', { method: 'PUT', json: { name: 'A', [name]: 1 } })).body.error.message,
+  ] as string[];
+  for (const text of answers) {
+    assert.match(text, /a{79}.*…:? is not known here/);
+    assert.ok(text.isWellFormed(), text);
+  }
+});
+
 test('of more bad lines than anybody reads, a thousand are named and all are counted', async () => {
   await clear();
   const { body } = await bulk('/blueprints', '{}\n'.repeat(2_345));

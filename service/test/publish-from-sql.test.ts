@@ -75,6 +75,7 @@ async function publish(call: string): Promise<string> {
   return rows[0]?.id ?? '';
 }
 
+const quote = (text: string) => `'${text.replaceAll("'", "''")}'`;
 const take = () => takePublished(database, testPublicUrl);
 
 async function events(...ids: string[]) {
@@ -291,6 +292,68 @@ test('a payload that does not fit is kept with its reason, blocks nobody, and is
     );
   assert.equal(await dropOldRejected(database, 30), 0);
   assert.equal(await dropOldRejected(database, 0), ids.length);
+});
+
+test('a name that is cut within a character is told of like any other', async () => {
+  const name = `${'a'.repeat(79)}😀`;
+  const long = '😀'.repeat(40);
+  const fields = Array.from({ length: 20 }, (_, index) => `"x${index}${long}":1`).join(',');
+  await publish(`'application.created', json_build_object(${quote(name)}, 1), 'acme'`);
+  await publish(`'application.created', '{${fields}}', 'acme'`);
+  await publish(`'application.created', '${application('after')}', 'acme'`);
+  const { accepted, rejected } = await take();
+  assert.deepEqual([accepted, rejected.length], [1, 2]);
+  const shown = await listRejected(database, { event: null, since: new Date(0), limit: 2 });
+  for (const { reason } of shown) {
+    assert.match(reason, /is not known here|…$/);
+    assert.ok(reason.isWellFormed() && reason.length <= 1_001);
+  }
+});
+
+test('what cannot be stored, as event or as rejected, is rejected alone and holds up nothing', async () => {
+  const condition = (column: string) => sql.raw(`check (${column} not like '%cursed%') not valid`);
+  await sql`alter table events add constraint no_curse ${condition('data')}`.execute(database);
+  await sql`
+    alter table published_events add constraint no_curse ${condition('reason')}
+  `.execute(database);
+  try {
+    const ids: string[] = [];
+    for (const data of [
+      application('first'),
+      application('cursed'),
+      application('second'),
+      '{"cursed":1}',
+      '{}',
+      application('third'),
+    ])
+      ids.push(await publish(`'application.created', '${data}', 'acme'`));
+    const { accepted, rejected } = await take();
+    assert.equal(accepted, 3);
+    assert.deepEqual(
+      (await events(...ids)).map(({ id }) => id),
+      [ids[0], ids[2], ids[5]],
+    );
+    assert.deepEqual(
+      rejected.map(({ id }) => id),
+      [ids[1], ids[3], ids[4]],
+    );
+    assert.match(rejected[0]?.reason ?? '', /^it cannot be stored/);
+    assert.match(rejected[1]?.reason ?? '', /^it cannot be stored/);
+    assert.match(rejected[2]?.reason ?? '', /is required/);
+    assert.deepEqual(await take(), { accepted: 0, rejected: [] });
+  } finally {
+    await sql`alter table events drop constraint no_curse`.execute(database);
+    await sql`alter table published_events drop constraint no_curse`.execute(database);
+  }
+});
+
+test('a fault of the database, not of what was published, rejects nothing', async () => {
+  const id = await publish(`'application.created', '${application('waits')}', 'acme'`);
+  await sql`alter table events rename column data to gone`.execute(database);
+  await assert.rejects(take(), /column "data" of relation "events" does not exist/);
+  await sql`alter table events rename column gone to data`.execute(database);
+  assert.equal((await take()).accepted, 1);
+  assert.equal((await events(id)).length, 1);
 });
 
 test('what waits and what was rejected is in the figures', async () => {

@@ -196,6 +196,15 @@ async function fail(
   assert.deepEqual(await eventsOf(database, 'blueprint.sync.completed'), announced);
 }
 
+test('a row is named whose field is cut within a character, bad rows allowed or not', async () => {
+  const bad = { ...diorite, [`${'a'.repeat(79)}😀`]: 1 };
+  const file = await fileOf(ndjson([granite, bad]));
+  await fail(file, 'bad_rows', { words: /is not known here/ });
+  const run = await succeed(file, { skipBad: true });
+  assert.equal(run.counts?.['failed'], 1);
+  assert.match(run.problems[0]?.reason ?? '', /is not known here/);
+});
+
 test('a file that is cut off, malformed or empty changes nothing, bad rows allowed or not', async () => {
   await succeed(await fileOf(ndjson(all)));
   const text = JSON.stringify(all);

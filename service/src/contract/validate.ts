@@ -3,6 +3,7 @@ import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
 import ajvFormats from 'ajv-formats';
 import type { Static, TSchema } from 'typebox';
 import type { Issue } from '../errors.ts';
+import { cutText } from './cut-text.ts';
 
 type Validation<T> = { ok: true; value: T } | { ok: false; issues: Issue[] };
 export type Validator<T> = (value: unknown, path: string) => Validation<T>;
@@ -11,6 +12,7 @@ export type Validator<T> = (value: unknown, path: string) => Validation<T>;
 const issuesMax = 20;
 /** Deeper than anything that the contract knows. */
 const depthMax = 16;
+const nameLengthMax = 80;
 
 const ajv = new Ajv2020({
   allErrors: true,
@@ -89,11 +91,11 @@ function issueOf(error: ErrorObject, root: string): Issue {
   switch (error.keyword) {
     case 'additionalProperties':
       return {
-        path: `${path}.${shorten(params['additionalProperty'])}`,
+        path: `${path}.${nameOf(params['additionalProperty'])}`,
         message: 'is not known here',
       };
     case 'required':
-      return { path: `${path}.${shorten(params['missingProperty'])}`, message: 'is required' };
+      return { path: `${path}.${nameOf(params['missingProperty'])}`, message: 'is required' };
     case 'enum':
       return {
         path,
@@ -106,7 +108,6 @@ function issueOf(error: ErrorObject, root: string): Issue {
   }
 }
 
-function shorten(name: unknown): string {
-  const text = String(name);
-  return text.length > 80 ? `${text.slice(0, 80)}…` : text;
+function nameOf(field: unknown): string {
+  return cutText(String(field), nameLengthMax);
 }

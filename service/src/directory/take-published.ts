@@ -2,7 +2,7 @@
  * Takes in what the platform published by SQL: adds ids and names, holds it against the catalogue, makes it an event.
  * What does not fit is rejected with its reason and holds up nothing. It sends nothing. Next: `webhooks/fan-out.ts`.
  */
-import { sql, type Database, type Transaction } from '../database/database.ts';
+import { sql, violatedConstraint, type Database, type Transaction } from '../database/database.ts';
 import type { Issue } from '../errors.ts';
 import { catalogue } from '../events/catalogue.ts';
 import { checkInner } from '../events/check-inner.ts';
@@ -29,6 +29,9 @@ type Found = {
   announced: Map<string, object>;
 };
 type Outcome = { accepted: AcceptedEvent } | { reason: string };
+type Judged = { event: PublishedEvent; outcome: Outcome };
+
+const notStorable = { reason: 'it cannot be stored: the database refuses something in it' };
 
 /** Takes in the oldest that wait, at most a batch. */
 export async function takePublished(database: Database, publicUrl: string): Promise<Taken> {
@@ -36,17 +39,57 @@ export async function takePublished(database: Database, publicUrl: string): Prom
   return database.transaction().execute(async (tx) => {
     const published = await claimPublished(tx);
     const found = await readSubjects(tx, published, publicUrl);
-    const accepted: AcceptedEvent[] = [];
-    const rejected: Rejection[] = [];
-    for (const event of published) {
-      const outcome = render(event, found);
-      if ('accepted' in outcome) accepted.push(outcome.accepted);
-      else rejected.push({ id: event.id, name: event.name, reason: outcome.reason });
-    }
-    await acceptPublished(tx, accepted);
-    await rejectPublished(tx, rejected);
-    return { accepted: accepted.length, rejected };
+    const outcomes = published.map((event) => ({ event, outcome: render(event, found) }));
+    return (await trySettle(tx, outcomes)) ?? settleOneByOne(tx, outcomes);
   });
+}
+
+/** One that cannot be stored must not hold up the rest for ever: it is found, and rejected alone. */
+async function settleOneByOne(tx: Transaction, outcomes: Judged[]): Promise<Taken> {
+  const taken: Taken = { accepted: 0, rejected: [] };
+  for (const judged of outcomes) {
+    const { event } = judged;
+    const { accepted, rejected } =
+      (await trySettle(tx, [judged])) ?? (await settle(tx, [{ event, outcome: notStorable }]));
+    taken.accepted += accepted;
+    taken.rejected.push(...rejected);
+  }
+  return taken;
+}
+
+/** Null where something of what is to be stored is refused; nothing of it is stored then. */
+async function trySettle(tx: Transaction, outcomes: Judged[]): Promise<Taken | null> {
+  await sql`savepoint settling`.execute(tx);
+  try {
+    const taken = await settle(tx, outcomes);
+    await sql`release savepoint settling`.execute(tx);
+    return taken;
+  } catch (error) {
+    if (!isFaultOfRow(error)) throw error;
+    await sql`rollback to savepoint settling`.execute(tx);
+    return null;
+  }
+}
+
+/**
+ * Whether a value is what PostgreSQL refuses: data exceptions, constraints by name, and limits of the program. Not a
+ * missing partition, which violates no named constraint, nor anything else that every row would meet.
+ */
+function isFaultOfRow(error: unknown): boolean {
+  const { code = '' } = error as { code?: string };
+  return code.startsWith('22') || code.startsWith('54') || Boolean(violatedConstraint(error));
+}
+
+async function settle(tx: Transaction, outcomes: Judged[]): Promise<Taken> {
+  const accepted: AcceptedEvent[] = [];
+  const rejected: Rejection[] = [];
+  for (const { event, outcome } of outcomes) {
+    if ('accepted' in outcome) accepted.push(outcome.accepted);
+    else rejected.push({ id: event.id, name: event.name, reason: outcome.reason });
+  }
+  await acceptPublished(tx, accepted);
+  await rejectPublished(tx, rejected);
+  return { accepted: accepted.length, rejected };
 }
 
 async function readSubjects(
@@ -73,8 +116,13 @@ function byId<T extends { id: string }>(entries: T[]): Map<string, T> {
   return new Map(entries.map((entry) => [entry.id, entry]));
 }
 
+/** What nobody thought of in one of them must not hold up the rest either. */
 function render(event: PublishedEvent, found: Found): Outcome {
-  return catalogue[event.name].inner === null ? announce(event, found) : enclose(event, found);
+  try {
+    return catalogue[event.name].inner === null ? announce(event, found) : enclose(event, found);
+  } catch {
+    return { reason: 'it cannot be read' };
+  }
 }
 
 function announce({ id, orgId, allianceId }: PublishedEvent, { announced }: Found): Outcome {

@@ -2,6 +2,7 @@
  * What the platform published by SQL and is not an event yet: `orgdir.publish_event` writes it, `take-published.ts`
  * takes it in. What does not fit the catalogue stays here, with the reason, until retention drops it.
  */
+import { cutText } from '../contract/cut-text.ts';
 import { sql, type Database, type Executor, type Transaction } from '../database/database.ts';
 import { deleteInBatches } from '../database/delete-in-batches.ts';
 import { subscribableEvents, type EventName } from './catalogue.ts';
@@ -86,7 +87,7 @@ async function ensureOldPartitions(tx: Transaction): Promise<void> {
 
 export async function rejectPublished(tx: Transaction, rejected: Rejection[]): Promise<void> {
   if (rejected.length === 0) return;
-  const rows = rejected.map(({ id, reason }) => ({ id, reason: reason.slice(0, reasonLengthMax) }));
+  const rows = rejected.map(({ id, reason }) => ({ id, reason: cutText(reason, reasonLengthMax) }));
   await sql`
     update published_events p set rejected_at = clock_timestamp(), reason = r.reason
     from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as r(id uuid, reason text)

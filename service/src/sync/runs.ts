@@ -1,5 +1,6 @@
 /** The runs of both syncs: how they are recorded, and how operators read them. */
 import { v7 as uuidv7 } from 'uuid';
+import { cutText } from '../contract/cut-text.ts';
 import type { SyncKind, SyncProblem, SyncRun } from '../contract/sync-run.ts';
 import { sql, type Database, type Executor, type Transaction } from '../database/database.ts';
 import type { SyncFailure } from './sync-failure.ts';
@@ -17,6 +18,8 @@ export type Validators = {
 const runLock = 70420011;
 const lockOf: Record<SyncKind, number> = { blueprints: 1, chat: 2 };
 const problemsMax = 100;
+/** Twenty faults of a row, with the names of their fields. */
+const reasonLengthMax = 4_000;
 /** More than a year of daily runs, and three weeks of hourly ones. */
 const runsKeptMax = 500;
 
@@ -100,7 +103,7 @@ export async function completeRun(
   const { rows } = await sql<Row>`
     update sync_runs
     set status = 'succeeded', finished_at = clock_timestamp(), counts = ${JSON.stringify(counts)}::json,
-      version = ${version}, problems = ${JSON.stringify(problems.slice(0, problemsMax))}::jsonb,
+      version = ${version}, problems = ${toJson(problems)}::jsonb,
       validators = ${validators === null ? null : JSON.stringify(validators)}::jsonb
     where id = ${run.id}
     returning ${columns}
@@ -116,12 +119,22 @@ export async function failRun(
 ): Promise<SyncRun> {
   const { rows } = await sql<Row>`
     update sync_runs
-    set status = 'failed', finished_at = clock_timestamp(), reason = ${reason}, message = ${message},
-      problems = ${JSON.stringify(problems.slice(0, problemsMax))}::jsonb
+    set status = 'failed', finished_at = clock_timestamp(), reason = ${reason},
+      message = ${cutText(message, reasonLengthMax)},
+      problems = ${toJson(problems)}::jsonb
     where id = ${run.id}
     returning ${columns}
   `.execute(tx);
   return toRun(rows[0] as Row);
+}
+
+/** Whatever they hold of the source, they can be stored: a run that cannot be ended would stay open. */
+function toJson(problems: SyncProblem[]): string {
+  const kept = problems.slice(0, problemsMax).map(({ subject, reason }) => ({
+    subject: cutText(subject, reasonLengthMax),
+    reason: cutText(reason, reasonLengthMax),
+  }));
+  return JSON.stringify(kept);
 }
 
 /** What the source said at the last run that succeeded, where nothing has changed the blueprints since. */
