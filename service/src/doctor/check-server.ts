@@ -137,7 +137,7 @@ const advice: Record<string, string> = {
   '28P01': 'mend user and password in DATABASE_URL; percent-encode what is special in them',
   '28000': 'let pg_hba.conf allow this user from here',
   '3D000': "create it, for example with: create database orgdir encoding 'UTF8' template template0",
-  '53300': 'let max_connections of the server be larger: a process of the service uses up to 20',
+  '53300': 'let max_connections of the server be larger: a process of the service uses up to 26',
 };
 
 /** Where it leads, without user, password and options. */
