@@ -89,7 +89,7 @@ export function createMetrics(): Metrics {
     lastSyncs(read) {
       const gauge = new Gauge({
         name: 'orgdir_sync_last_success_timestamp_seconds',
-        help: 'When a run of the sync last ended well, in whichever process, as seconds since 1970.',
+        help: 'When a run of the sync last ended well, in whichever process, as seconds since 1970. 0 where a configured sync has never ended well.',
         labelNames: ['kind'],
         registers: [],
         async collect() {

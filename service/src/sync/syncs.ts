@@ -60,6 +60,7 @@ const scrapeBounds = { withinMs: 2_000, standsForMs: 1_000 };
 const stopWithinMs = 5_000;
 /** While another run of the kind is under way. */
 const busyMs = 1_000;
+const kinds = ['blueprints', 'chat'] as const;
 
 export function createSyncs(dependencies: SyncsDependencies): Syncs {
   const { config, version, database, connection, metrics, log } = dependencies;
@@ -68,7 +69,8 @@ export function createSyncs(dependencies: SyncsDependencies): Syncs {
   const underWay = new Set<Promise<unknown>>();
   const userAgent = `${config.serviceName}-Sync/${version}`;
   let provider: ChatProvider | null = null;
-  metrics.lastSyncs(shareAnswer(() => lastSuccesses(database), scrapeBounds));
+  const configured = kinds.filter((kind) => syncs[kind]);
+  metrics.lastSyncs(shareAnswer(() => lastKnownSuccesses(database, configured), scrapeBounds));
 
   async function run(kind: SyncKind, asked: Asked): Promise<RunOutcome> {
     const signal = stopping.signal;
@@ -126,7 +128,7 @@ export function createSyncs(dependencies: SyncsDependencies): Syncs {
   }
 
   const loops: Loop[] = [];
-  for (const kind of ['blueprints', 'chat'] as const) {
+  for (const kind of kinds) {
     const schedule = syncs[kind]?.schedule;
     if (schedule) loops.push(createSchedule(kind, schedule));
   }
@@ -162,4 +164,11 @@ export function createSyncs(dependencies: SyncsDependencies): Syncs {
 /** What ends before it is recorded was kept from beginning; what is recorded has been told before. */
 function asConflict(outcome: RunOutcome): StartedSync {
   return { kind: 'conflict', run: outcome.kind === 'conflict' ? outcome.run : null };
+}
+
+/** In 1970 for what is configured and has never ended well: an alert on its age finds that one too. */
+async function lastKnownSuccesses(database: Database, configured: SyncKind[]) {
+  const known = await lastSuccesses(database);
+  const never = configured.filter((kind) => !known.some((each) => each.kind === kind));
+  return [...known, ...never.map((kind) => ({ kind, at: new Date(0) }))];
 }
