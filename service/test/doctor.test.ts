@@ -128,6 +128,7 @@ test('a folder that is none, a full disk, and secret files that others may read'
   await writeFile(file, '');
   const embedded = { DATABASE_URL: '', SECRET_KEY: '' };
   assert.deepEqual((await outcome('data_dir', { ...embedded, DATA_DIR: file }))[0], 'failed');
+  assert.equal((await outcome('secret_key', { ...embedded, DATA_DIR: file }))[0], 'skipped');
   assert.equal((await outcome('disk_space', embedded))[0], 'ok');
   assert.equal(judgeSpace(100 * 1024 ** 2, '/').status, 'failed');
   assert.equal(judgeSpace(500 * 1024 ** 2, '/').status, 'warning');

@@ -72,6 +72,14 @@ test('a run that failed ends with 1, and is listed with its reason', async () =>
   );
 });
 
+test('an address of another kind is no file', async () => {
+  const before = await lastRun();
+  const ended = await run(['blueprints', 'ftp://example.org/blueprints.ndjson']);
+  assert.equal(ended.code, 1);
+  assert.equal(ended.stderr, 'source must be a file, or an http or https address\n');
+  assert.deepEqual(await lastRun(), before);
+});
+
 test('bad rows are named and left out where asked', async () => {
   const bad = join(folder, 'bad.ndjson');
   await writeFile(bad, `${text}{"key":"half"}\n`);

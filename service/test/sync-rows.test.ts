@@ -84,6 +84,35 @@ test('no beginning of an array, and none of gzip, is taken for the whole', async
   );
 });
 
+test('lines that end in the middle of one are cut off', async () => {
+  for (const text of ['{"key":"a"}\n{"key":"b', '{"key":"a', '\uFEFF {', '{"key":"a"}\n\n {"key"'])
+    for (const size of [1, 7, 100])
+      await assert.rejects(
+        read(Buffer.from(text), size),
+        (error) => error instanceof SyncFailure && error.reason === 'cut_off',
+        text,
+      );
+});
+
+test('what never was lines of objects is faulty rows, and not cut off', async () => {
+  const indented = JSON.stringify({ key: 'a', links: {} }, null, 2);
+  for (const [name, bytes] of [
+    ['a page', Buffer.from('<!doctype html>\n<html>\n<p>Sign in</p>\n</html>')],
+    ['a page of one line', Buffer.from('<html></html>')],
+    ['an indented object', Buffer.from(indented)],
+    ['an indented object that ends in a brace', Buffer.from(`{\n"links":\n{`)],
+    ['UTF-16', Buffer.from('\uFEFF{"key":"a"}\n{"key":"b"}', 'utf16le')],
+    ['a last line that is no object', Buffer.from('{"key":"a"}\nbye')],
+  ] as const)
+    for (const size of [1, 7, 100]) {
+      const found = await read(bytes, size);
+      assert.ok(
+        found.some((line) => 'fault' in line),
+        name,
+      );
+    }
+});
+
 test('any bytes at all are rows, faults or a failure that says why', async () => {
   await fc.assert(
     fc.asyncProperty(

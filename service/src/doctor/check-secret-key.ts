@@ -35,6 +35,9 @@ async function checkFile(file: string): Promise<Finding> {
   if (read.kind === 'key') return ok('secret_key', `one key, in ${file}`);
   if (read.kind === 'none')
     return ok('secret_key', 'none yet; the first start of the service makes one');
+  // The finding about the folder says what is wrong.
+  if (read.kind === 'unreadable' && read.code === 'ENOTDIR')
+    return skipped('secret_key', 'not looked at: DATA_DIR is no folder');
   return failed(
     'secret_key',
     read.kind === 'unreadable'

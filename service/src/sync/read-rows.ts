@@ -21,6 +21,7 @@ type Content = Extract<OpenedSource, { kind: 'content' }>;
 type Bytes = AsyncIterable<Buffer>;
 
 const openArray = '['.charCodeAt(0);
+const openObject = '{'.charCodeAt(0);
 const newline = '\n'.charCodeAt(0);
 /** What may stand before the first character: as much as any editor or generator would write. */
 const blankBytesMax = 1024;
@@ -141,22 +142,29 @@ async function* readArray(bytes: Bytes): AsyncGenerator<SourceLine> {
   }
 }
 
-/** A last line that is no JSON and has no end is one that was cut, which no run may pass over. */
+/**
+ * Where all is well but a last line that has no end, the source was cut there, which no run may pass over. Anything else
+ * that is no JSON never was lines of objects.
+ */
 async function* readLines(bytes: Bytes): AsyncGenerator<SourceLine> {
-  let lastByte: number | undefined = newline;
+  let signOfLast: number | undefined;
   async function* noticed(): AsyncGenerator<Buffer> {
     for await (const chunk of bytes) {
-      lastByte = chunk.at(-1) ?? lastByte;
+      const lineAt = chunk.lastIndexOf(newline) + 1;
+      if (lineAt > 0) signOfLast = undefined;
+      signOfLast ??= chunk.subarray(lineAt).find(isSign);
       yield chunk;
     }
   }
   let held: SourceLine | null = null;
+  let wellSoFar = true;
   for await (const line of readNdjson(noticed())) {
     if (held) yield held;
+    if (held && 'fault' in held) wellSoFar = false;
     held = line;
   }
   if (!held) return;
-  if ('fault' in held && lastByte !== newline)
+  if ('fault' in held && wellSoFar && signOfLast === openObject)
     throw new SyncFailure('cut_off', `the source ends in the middle of line ${held.number}`);
   yield held;
 }

@@ -10,8 +10,7 @@ export type SourceLocation =
 /** Null for an address that is none. Whatever does not begin as an address does is a path. */
 export function readLocation(text: string): SourceLocation | null {
   if (/^file:/i.test(text)) return fileLocation(text);
-  if (!/^https?:/i.test(text))
-    return text === '' || text.includes('\0') ? null : { kind: 'file', path: text };
+  if (!/^https?:/i.test(text)) return isPath(text) ? { kind: 'file', path: text } : null;
   const url = URL.parse(text);
   if (!url || url.hostname === '') return null;
   const credentials = readCredentials(url);
@@ -20,6 +19,11 @@ export function readLocation(text: string): SourceLocation | null {
   url.password = '';
   url.hash = '';
   return { kind: 'url', url, credentials };
+}
+
+/** Another kind of address is meant as one, and would be looked for as a file. */
+function isPath(text: string): boolean {
+  return text !== '' && !text.includes('\0') && !/^[a-z][a-z0-9+.-]*:\/\//i.test(text);
 }
 
 function fileLocation(text: string): SourceLocation | null {
