@@ -855,6 +855,9 @@ begin
     exception when invalid_text_representation then
       raise exception 'publish_event: data is not JSON' using errcode = 'invalid_parameter_value',
         hint = 'Build it with json_build_object, or check the text.';
+    when statement_too_complex then
+      raise exception 'publish_event: data is nested too deep' using errcode = 'invalid_parameter_value',
+        hint = 'Give it fewer levels: no event has as many as sixteen.';
     end;
   end if;
 
