@@ -1,7 +1,7 @@
 /** Bulk writes through the internal API: a stream of lines, all of it or nothing, whatever becomes of the connection. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { createServer, request } from 'node:http';
+import { createServer, request, type IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { after, test } from 'node:test';
 import { sql } from '../src/database/database.ts';
@@ -192,6 +192,46 @@ async function waitsInTransaction(): Promise<void> {
     if (rows.length > 0) return;
   }
 }
+
+test('lines that are long in coming are waited for beyond the idle limit, and nobody waits with them', async () => {
+  await clear();
+  const slow = await startInternalApi(service, {
+    settings: { idle_in_transaction_session_timeout: '1000' },
+  });
+  const sent = request(`${slow.url}/internal/v1/orgs`, {
+    method: 'PUT',
+    headers: { ...ndjson, authorization: `Bearer ${slow.key}` },
+  });
+  const answered = once(sent, 'response');
+  sent.write(toText([{ slug: 'first', name: 'First' }]));
+  let waiting = true;
+  void answered.then(() => (waiting = false));
+  for (let idle = false; waiting && !idle;) {
+    const { rows } = await sql`
+      select from pg_stat_activity
+      where datname = current_database() and state = 'idle in transaction'
+        and query like '%orgdir.actor%' and state_change < clock_timestamp() - interval '1500 ms'
+    `.execute(database);
+    idle = rows.length > 0;
+  }
+  assert.equal((await call('/orgs/beside', { method: 'PUT', json: { name: 'B' } })).status, 201);
+  sent.end(toText([{ slug: 'last', name: 'Last' }]));
+  const [answer] = (await answered) as [IncomingMessage];
+  answer.resume();
+  assert.equal(answer.statusCode, 200);
+  assert.equal(await count('orgs'), 3);
+});
+
+test('a condition on the state of one entry is refused', async () => {
+  await clear();
+  for (const name of ['if-match', 'if-none-match']) {
+    const headers = { ...ndjson, [name]: '*' };
+    const { status, body } = await call('/orgs', { method: 'PUT', headers, body: '{"name":"X"}' });
+    assert.equal(status, 400);
+    assert.equal(body.error.details.issues[0].path, `headers.${name}`);
+  }
+  assert.equal(await count('orgs'), 0);
+});
 
 test('a connection that is cut half-way leaves nothing, and holds up nobody', async () => {
   await clear();

@@ -85,6 +85,27 @@ test('several that switch at once are told once', async () => {
   assert.equal((await told()).length, before + 2);
 });
 
+test("it is not changed over somebody else's change", async () => {
+  const write = (json: object, headers: Record<string, string>) =>
+    internal.call('/maintenance', { method: 'PUT', json, headers });
+  const tag = (answer: { headers: Headers }) => answer.headers.get('etag') ?? '';
+  const whenOff = tag(await internal.call('/maintenance'));
+  const on = await write({ enabled: true }, { 'if-match': whenOff });
+  assert.equal(on.status, 200);
+  assert.equal(tag(on), tag(await internal.call('/maintenance')));
+  for (const json of [{ enabled: true, message: 'Mine.' }, { enabled: false }]) {
+    const refused = await write(json, { 'if-match': whenOff });
+    assert.deepEqual([refused.status, refused.body.error.code], [412, 'precondition_failed']);
+    assert.equal(refused.body.error.details.etag, tag(on));
+  }
+  assert.equal((await internal.call('/maintenance')).text, on.text);
+  const both = await Promise.all(
+    ['One.', 'Two.'].map((message) => write({ enabled: true, message }, { 'if-match': tag(on) })),
+  );
+  assert.deepEqual(both.map(({ status }) => status).toSorted(), [200, 412]);
+  assert.equal((await write({ enabled: false }, { 'if-match': '*' })).status, 200);
+});
+
 test('what makes no sense is refused', async () => {
   for (const [json, path] of [
     [{}, 'body.enabled'],

@@ -64,7 +64,7 @@ export async function importLines(
   lines: AsyncIterable<SourceLine>,
   options: ImportOptions,
 ): Promise<ImportResult> {
-  const run = await startRun(tx, options);
+  const run = createRun(tx, options);
   let batch: Accepted[] = [];
   let batchBytes = 0;
   for await (const line of lines) {
@@ -98,12 +98,9 @@ type Accepted = { line: number; input: Input };
 type Input = OrgLine & AllianceLine & BlueprintLine;
 type Counted = { created: boolean }[];
 
-async function startRun(tx: Transaction, options: ImportOptions) {
+function createRun(tx: Transaction, options: ImportOptions) {
   const { kind } = options;
-  // However long another import takes, this one waits for it.
-  await sql`set local statement_timeout = 0`.execute(tx);
-  await lockDirectory(tx, kind);
-  const slugs = await SlugAllotment.start(tx, kind);
+  let slugs: SlugAllotment | null = null;
   const validate = createValidator(importSchemas[kind]) as Validator<Input>;
   const lineOfKey = new Map<string, number>();
   /** Of slugs in the file, and of those that were made for its lines. */
@@ -143,7 +140,17 @@ async function startRun(tx: Transaction, options: ImportOptions) {
     return { line: line.number, input };
   }
 
+  /** When there is something to write, not before: lines may be long in coming, and other writers would wait meanwhile. */
+  async function takeTurn(): Promise<SlugAllotment> {
+    // However long another import takes, the server lets this one wait for it. Over HTTP the pool's own bound is
+    // shorter: it gives the connection up after 65 s.
+    await sql`set local statement_timeout = 0`.execute(tx);
+    await lockDirectory(tx, kind);
+    return SlugAllotment.start(tx, kind);
+  }
+
   async function write(batch: Accepted[]): Promise<void> {
+    slugs ??= await takeTurn();
     // Once a line is bad nothing will be kept; the rest is read only to name what else is bad.
     const doomed = result.bad > 0 && !options.skipBad;
     const known = await withoutHeldSlugs(tx, kind, await check[kind](tx, batch, refuse), refuse);

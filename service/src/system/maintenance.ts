@@ -12,6 +12,8 @@ export type MaintenanceState = {
 };
 
 type Announcement = { message: string | null; expectedEnd: Date | null };
+/** Sees what is on before the change, which nobody else changes meanwhile. What it throws undoes the change. */
+type Check = (current: MaintenanceState | null) => void;
 
 /** Every refused request carries it. */
 export const maintenanceMessageLengthMax = 500;
@@ -29,9 +31,11 @@ export async function enableMaintenance(
   database: Database,
   actor: Actor,
   announcement: Announcement,
+  check?: Check,
 ): Promise<MaintenanceState> {
   requireAnnouncement(announcement);
   return database.transaction().execute(async (tx) => {
+    if (check) await checkAlone(tx, check);
     const { message, expectedEnd } = announcement;
     // Of two at once the second waits here, and finds it on.
     const { rows } = await sql<Row & { fresh: boolean }>`
@@ -55,8 +59,13 @@ export async function enableMaintenance(
 }
 
 /** Switches it off. Returns false when it was off already; nothing is recorded then. */
-export async function disableMaintenance(database: Database, actor: Actor): Promise<boolean> {
+export async function disableMaintenance(
+  database: Database,
+  actor: Actor,
+  check?: Check,
+): Promise<boolean> {
   return database.transaction().execute(async (tx) => {
+    if (check) await checkAlone(tx, check);
     const { rows } = await sql<{ since: Date; ended_at: Date }>`
       delete from maintenance returning since, now()::timestamptz(3) as ended_at
     `.execute(tx);
@@ -72,6 +81,12 @@ export async function disableMaintenance(database: Database, actor: Actor): Prom
     });
     return true;
   });
+}
+
+/** The whole table, for while it is off there is no row to lock. Readers go on. */
+async function checkAlone(tx: Transaction, check: Check): Promise<void> {
+  await sql`lock table maintenance in share row exclusive mode`.execute(tx);
+  check(await readMaintenance(tx));
 }
 
 const subject = { kind: 'maintenance', id: null } as const;

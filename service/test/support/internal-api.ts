@@ -24,7 +24,10 @@ export type TestInternalApi = {
 
 export async function startInternalApi(
   service: Pick<TestService, 'database' | 'connection' | 'revisions' | 'metrics'>,
-  { env = {} }: { env?: Record<string, string> } = {},
+  {
+    env = {},
+    settings = {},
+  }: { env?: Record<string, string>; settings?: Record<string, string> } = {},
 ): Promise<TestInternalApi> {
   const { database, connection, revisions, metrics } = service;
   const config = loadConfig({ PUBLIC_URL: testPublicUrl, ...env });
@@ -33,7 +36,7 @@ export async function startInternalApi(
   // Figures of its own, for several of these may stand beside one service.
   const syncs = createSyncs({ ...service, config, version, metrics: createMetrics(), log });
   const keyCache = createKeyCache(database, revisions);
-  const writes = openDatabase(connection, { applicationName: 'test', poolSize: 4 });
+  const writes = openDatabase(connection, { applicationName: 'test', poolSize: 4, settings });
   const app = createInternalApp({
     metrics,
     readiness: createReadinessCheck(database),

@@ -10,6 +10,7 @@ import { nameActor } from '../../access/audit-log.ts';
 import { meta } from '../../contract/envelope.ts';
 import { examples } from '../../contract/examples.ts';
 import { strictObject } from '../../contract/shapes.ts';
+import { sql } from '../../database/database.ts';
 import {
   BadLinesError,
   importLines,
@@ -35,6 +36,8 @@ import {
 const rowsMax = 100_000;
 /** That many rows of 2.5 KiB, which is several times what they have on average. */
 const bytesMax = 256 * 1024 * 1024;
+/** Above what the listener allows a request to take. Silence ends it far sooner: `receive` sees to that. */
+const idleInTransactionMs = 660_000;
 const mediaType = 'application/x-ndjson';
 
 const BulkQuery = Type.Object(
@@ -114,6 +117,7 @@ function bulkRoute(
       schema: schemaOf(kind, tag, line),
     },
     async (request) => {
+      refusePreconditions(request);
       const data = await store(request, request.query);
       return { success: true, data, meta };
     },
@@ -127,6 +131,9 @@ function bulkRoute(
     const options = { kind, skipBad, emitEvents, publicUrl };
     try {
       const result = await writes.transaction().execute(async (tx) => {
+        await sql`
+          set local idle_in_transaction_session_timeout = ${sql.lit(idleInTransactionMs)}
+        `.execute(tx);
         await nameActor(tx, actorOf(request));
         return importLines(tx, lines, options);
       });
@@ -135,6 +142,14 @@ function bulkRoute(
     } catch (error) {
       throw error instanceof BadLinesError ? explain(error.result) : error;
     }
+  }
+}
+
+/** They name a state of one entry, and these are many. */
+function refusePreconditions({ headers }: FastifyRequest): void {
+  for (const name of ['if-match', 'if-none-match']) {
+    if (headers[name] !== undefined)
+      throw invalid({ path: `headers.${name}`, message: 'goes only with a write of one entry' });
   }
 }
 

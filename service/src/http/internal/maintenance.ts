@@ -3,7 +3,6 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyInstance } from 'fastify';
 import { Type, type Static } from 'typebox';
 import { exampleLaterTime, exampleTime } from '../../contract/examples.ts';
-import { meta } from '../../contract/envelope.ts';
 import { nullable, strictObject, time } from '../../contract/shapes.ts';
 import { invalid } from '../../errors.ts';
 import {
@@ -17,6 +16,7 @@ import { oneOf } from '../responses.ts';
 import { keyedCacheControl, sendEntry } from '../send-entry.ts';
 import { actorOf } from './authenticate.ts';
 import { entryOf } from './entry-of.ts';
+import { preconditionOf } from './precondition.ts';
 import {
   config,
   internalErrors,
@@ -25,6 +25,7 @@ import {
   security,
   type RouteDependencies,
 } from './route.ts';
+import { sendWritten } from './send-written.ts';
 
 const message = Type.String({
   minLength: 1,
@@ -111,15 +112,23 @@ export function registerMaintenance(
           'While it is on, the public API answers 503 and deliveries go on. Its event goes out when it begins and when it ends; message and end may change in between. The same again changes nothing.',
         body: MaintenanceChange,
         querystring: noQuery,
-        response: internalResponses(200, 'How it is now.', answer, internalErrors.keyedBody),
+        response: internalResponses(
+          200,
+          'How it is now.',
+          answer,
+          [...internalErrors.keyedBody, 'precondition_failed'],
+          { tagged: true },
+        ),
       },
     },
     async (request, reply) => {
       const actor = actorOf(request);
       const wanted = requireFitting(request.body);
-      if (!wanted.enabled) await disableMaintenance(writes, actor);
-      const state = wanted.enabled ? await enableMaintenance(writes, actor, wanted) : null;
-      return reply.send({ success: true, data: toSwitch(state), meta });
+      const asked = preconditionOf(request);
+      const check = (current: MaintenanceState | null) => asked(toSwitch(current));
+      if (!wanted.enabled) await disableMaintenance(writes, actor, check);
+      const state = wanted.enabled ? await enableMaintenance(writes, actor, wanted, check) : null;
+      return sendWritten(reply, toSwitch(state));
     },
   );
 }
