@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { sql } from '../src/database/database.ts';
 import { findOrg } from '../src/directory/orgs.ts';
 import { publishOnce } from '../src/directory/publish-once.ts';
+import type { ServiceError } from '../src/errors.ts';
 import { dropExpiredKeys } from '../src/events/idempotency-keys.ts';
 import { put } from './support/directory.ts';
 import { eventually } from './support/eventually.ts';
@@ -164,6 +165,25 @@ test('a process that dies before it commits leaves the key to who waits for it',
   const answer = await waiting;
   assert.deepEqual([answer?.status, answer?.headers.get('idempotent-replayed')], [201, null]);
   assert.equal(await countEvents('crash'), 1);
+});
+
+test('who waits too long for a key that another holds is told to come again', async () => {
+  const publication = {
+    name: 'application.created',
+    org: 'acme',
+    alliance: null,
+    data: application('held'),
+    publicUrl: testPublicUrl,
+  };
+  await database.transaction().execute(async (holder) => {
+    await publishOnce(holder, 'held', publication);
+    await assert.rejects(
+      database.transaction().execute((tx) => publishOnce(tx, 'held', publication, 100)),
+      (error: ServiceError) => error.code === 'unavailable' && 'retry-after' in error.headers,
+    );
+  });
+  assert.equal((await post({ id: 'held', ...applied('held') })).status, 201);
+  assert.equal(await countEvents('held'), 1);
 });
 
 test('a key that has run out is free, before and after it is dropped', async () => {

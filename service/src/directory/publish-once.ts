@@ -1,7 +1,7 @@
 /** Publishes an event under a key: whoever asks again with the same key and content gets the same event, and makes no second. */
 import { createHash } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
-import type { Transaction } from '../database/database.ts';
+import { sql, unavailable, type Transaction } from '../database/database.ts';
 import { claimIdempotencyKey } from '../events/idempotency-keys.ts';
 import { publishEvent, type Publication } from './publish-event.ts';
 
@@ -11,8 +11,24 @@ export type PublishedOnce =
   /** The key was used before, for something else. */
   | { kind: 'taken' };
 
-/** A refused publication leaves the key free. Throws what `publishEvent` throws. */
+/** Longer than a publication takes that is not held up itself. */
+const lockWaitMs = 15_000;
+
+/** A refused publication leaves the key free. Throws what `publishEvent` throws, and `unavailable` where another holds the key for longer. */
 export async function publishOnce(
+  tx: Transaction,
+  key: string,
+  publication: Publication,
+  waitMs = lockWaitMs,
+): Promise<PublishedOnce> {
+  await sql`set local lock_timeout = ${sql.lit(waitMs)}`.execute(tx);
+  return publish(tx, key, publication).catch((error: Error & { code?: string }) => {
+    // lock_not_available
+    throw error.code === '55P03' ? unavailable(error) : error;
+  });
+}
+
+async function publish(
   tx: Transaction,
   key: string,
   publication: Publication,
