@@ -36,10 +36,11 @@ export async function writeManagers(
 }
 
 function toRoles({ slug, managers = [] }: ManagedLine): { slug: string; email: string }[] {
-  return [...toAddresses(managers)].map((email) => ({ slug, email }));
+  // An import has looked at them before, line by line: what is wrong here came as the body of a request.
+  return [...toAddresses(managers, 'body.managers')].map((email) => ({ slug, email }));
 }
 
 /** Each once. Throws `validation_failed` for what is no address. */
-export function toAddresses(managers: string[]): Set<string> {
-  return new Set(managers.map((email, index) => normaliseEmail(email, `managers.${index}`)));
+export function toAddresses(managers: string[], path = 'managers'): Set<string> {
+  return new Set(managers.map((email, index) => normaliseEmail(email, `${path}.${index}`)));
 }

@@ -17,14 +17,15 @@ export async function rename(
   await sql`update ${sql.table(table)} set slug = ${slug} where id = ${id}`.execute(tx);
 }
 
-/** Throws where the entry `ownId` (null: a new one) may not have `slug`. Under the lock of its table. */
+/** Throws where the entry `ownId` (null: a new one) may not have `slug`, which stands at `path` of the request. Under the lock of its table. */
 export async function requireFreeSlug(
   tx: Transaction,
   table: SlugTable,
   slug: string,
   ownId: string | null,
+  path = 'body.slug',
 ): Promise<void> {
-  if (!isAllowedSlug(slug)) throw invalid({ path: 'slug', message: `${slug} is reserved` });
+  if (!isAllowedSlug(slug)) throw invalid({ path, message: `${slug} is reserved` });
   const { rows } = await sql<{ id: string }>`
     select id from ${sql.table(table)} where slug = ${slug} and id is distinct from ${ownId}::uuid
   `.execute(tx);

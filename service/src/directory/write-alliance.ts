@@ -27,7 +27,7 @@ export async function putAlliance(
   options: Options,
 ): Promise<Written<ManagedAllianceDetail>> {
   const before = await lockAlliance(tx, slug, options);
-  if (!before) await requireFreeSlug(tx, 'alliances', slug, null);
+  if (!before) await requireFreeSlug(tx, 'alliances', slug, null, 'params.slug');
   return { created: !before, entry: await write(tx, slug, input, options) };
 }
 

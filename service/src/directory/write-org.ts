@@ -25,7 +25,7 @@ export async function putOrg(
   options: Options,
 ): Promise<Written<ManagedOrganisation>> {
   const before = await lockOrg(tx, slug, options);
-  if (!before) await requireFreeSlug(tx, 'orgs', slug, null);
+  if (!before) await requireFreeSlug(tx, 'orgs', slug, null, 'params.slug');
   return { created: !before, entry: await write(tx, slug, input, options) };
 }
 
