@@ -14,6 +14,7 @@ import { disableMaintenance, enableMaintenance } from '../src/system/maintenance
 import { toUrl } from './support/database.ts';
 import { put } from './support/directory.ts';
 import { startInternalApi } from './support/internal-api.ts';
+import { eventually } from './support/eventually.ts';
 import { loopbackAllowed } from './support/receiver.ts';
 import { runCommand } from './support/run-command.ts';
 import { makeKey, startTestService } from './support/service.ts';
@@ -167,6 +168,26 @@ test('whatever ends a role tells that the binding ended, why, and who did it', a
     },
     { by: 'root', action: 'app.deleted', on: 'app', name: 'Deleted', owner },
   ]);
+});
+
+test('who is made a manager of what is deleted meanwhile is refused in words', async () => {
+  await put(database, 'orgs', [{ slug: 'fleeting', name: 'Fleeting' }]);
+  const { id } = (await findOrg(database, 'fleeting'))!;
+  const subject = { kind: 'organization', id } as const;
+  let added: Promise<unknown> | undefined;
+  await inTransaction(async (tx) => {
+    await sql`delete from orgs where id = ${id}`.execute(tx);
+    const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(tx);
+    added = inTransaction((other) => addManager(other, operator, subject, 'ada@example.org'));
+    added.catch(() => {});
+    await eventually(async () => {
+      const waiting = await sql`
+        select from pg_stat_activity where ${rows[0]?.pid}::int = any(pg_blocking_pids(pid))
+      `.execute(database);
+      return waiting.rows.length > 0;
+    });
+  });
+  await assert.rejects(async () => added, { code: 'not_found', message: /deleted meanwhile/ });
 });
 
 test('what the platform does over the internal API is told under its key, what follows from it too', async () => {

@@ -1,20 +1,27 @@
 /** Managers of organisations and alliances, by email address. Whoever stops being one loses the bindings too. */
 import { sql, type Transaction } from '../database/database.ts';
+import { ServiceError } from '../errors.ts';
 import type { Actor } from './actor.ts';
 import { nameActor } from './audit-log.ts';
 import { normaliseEmail } from './email.ts';
 
 export type Subject = { kind: 'organization' | 'alliance'; id: string };
 
-/** Makes an address a manager. Returns false where it was one. */
+/** Makes an address a manager. Returns false where it was one. Throws `not_found` where the subject is gone. */
 export async function addManager(
   tx: Transaction,
   actor: Actor,
   subject: Subject,
   email: string,
 ): Promise<boolean> {
-  const { table, column } = storage(subject);
+  const { table, column, subjects } = storage(subject);
   await nameActor(tx, actor);
+  // Waits for a deletion that is under way.
+  const found = await sql`
+    select from ${sql.table(subjects)} where id = ${subject.id} for key share
+  `.execute(tx);
+  if (found.rows.length === 0)
+    throw new ServiceError('not_found', 'The organisation or alliance was deleted meanwhile.');
   const { rows } = await sql`
     insert into ${sql.table(table)} (${sql.ref(column)}, email) values (${subject.id}, ${normaliseEmail(email)})
     on conflict do nothing returning 1
@@ -40,6 +47,6 @@ export async function removeManager(
 
 function storage(subject: Subject) {
   return subject.kind === 'organization'
-    ? { table: 'org_managers', column: 'org_id' }
-    : { table: 'alliance_managers', column: 'alliance_id' };
+    ? { table: 'org_managers', column: 'org_id', subjects: 'orgs' }
+    : { table: 'alliance_managers', column: 'alliance_id', subjects: 'alliances' };
 }
