@@ -2,7 +2,17 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  mkdir,
+  mkdtemp,
+  open,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
@@ -12,6 +22,7 @@ import {
   newDataDir,
   removeDataDir,
   runCommand,
+  serverPid,
   startCommand,
 } from './support/command.ts';
 import { openTestDatabase, toUrl } from './support/database.ts';
@@ -259,5 +270,43 @@ test(
       await at(second, 'export', 'orgs'),
       await readFile(path('whole/orgs.ndjson'), 'utf8'),
     );
+    const full = await runOnFullDisk(['export', 'orgs'], { DATA_DIR: second });
+    assert.deepEqual(full, {
+      code: 1,
+      stderr: 'standard output cannot be written (ENOSPC)\n',
+    });
+    assert.equal(await serverPid(second), null, 'and leaves no database running');
   },
 );
+
+/** With a standard output that takes nothing. */
+async function runOnFullDisk(args: string[], more: Record<string, string>) {
+  const full = await open('/dev/full', 'w');
+  const command = new URL('../bin/orgdir.js', import.meta.url).pathname;
+  const child = spawn(process.execPath, [command, ...args], {
+    env: { PATH: process.env['PATH'], ...more },
+    stdio: ['ignore', full.fd, 'pipe'],
+  });
+  let stderr = '';
+  child.stderr?.on('data', (chunk: Buffer) => (stderr += String(chunk)));
+  const [code] = (await once(child, 'close')) as [number];
+  await full.close();
+  return { code, stderr };
+}
+
+test('a full disk under the output is told in one line', async () => {
+  const words = 'standard output cannot be written (ENOSPC)';
+  for (const args of [
+    ['export', 'orgs'],
+    ['apps', 'list'],
+  ])
+    assert.deepEqual(await runOnFullDisk(args, env), { code: 1, stderr: `${words}\n` });
+  const { code, stderr } = await runOnFullDisk(['keys', 'create', '--platform', '--json'], env);
+  const { error } = JSON.parse(stderr) as { error: { message: string } };
+  assert.deepEqual([code, error.message], [1, words]);
+  const named = await run('export', 'orgs', '/dev/full');
+  assert.deepEqual(
+    [named.code, named.stdout, named.stderr],
+    [1, '', 'file /dev/full cannot be written (ENOSPC)\n'],
+  );
+});

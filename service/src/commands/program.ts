@@ -1,5 +1,6 @@
 /** All commands of `orgdir`, what they print and how they end: 0 done, 1 refused or failed, 2 wrong words. */
 import { Command, type OutputConfiguration } from 'commander';
+import { invalid } from '../errors.ts';
 import { version } from '../version.ts';
 import { addAccessCommands } from './access-commands.ts';
 import { addAuditCommands } from './audit-commands.ts';
@@ -23,13 +24,13 @@ All settings come from the environment (.env.example), so that commands work on 
 /** Runs one command. Sets the exit code; ends the process only where a command says so. */
 export async function run(args: string[]): Promise<void> {
   const json = args.includes('--json');
-  ignoreBrokenPipes();
+  const output = watchOutput(json);
   // With --json, what is wrong with the words is told below, once.
   const program = createProgram(json ? { writeErr: () => {} } : {});
   try {
     await program.parseAsync(args, { from: 'user' });
   } catch (error) {
-    process.exitCode = reportError(error, json);
+    process.exitCode = output.hasFailed() ? 1 : reportError(error, json);
   }
 }
 
@@ -60,11 +61,19 @@ export function createProgram(output: OutputConfiguration = {}): Command {
   return program;
 }
 
-/** `orgdir … | head`: who reads has enough. The command goes on to its end, and what streams stops by itself. */
-function ignoreBrokenPipes(): void {
-  for (const stream of [process.stdout, process.stderr]) {
-    stream.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EPIPE') throw error;
-    });
-  }
+/**
+ * `orgdir … | head`: who reads has enough. The command goes on to its end, and what streams stops by itself. Any other
+ * fault of the output, such as a full disk, is told once, and the command ends in order too: it has a database to close.
+ */
+function watchOutput(json: boolean) {
+  let failed = false;
+  process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
+    if (code === 'EPIPE' || failed) return;
+    failed = true;
+    const fault = { path: 'standard output', message: `cannot be written (${code})` };
+    process.exitCode = reportError(invalid(fault), json);
+  });
+  // There is no other place to say it.
+  process.stderr.on('error', () => {});
+  return { hasFailed: () => failed };
 }

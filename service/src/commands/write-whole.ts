@@ -16,7 +16,7 @@ export async function writeWholeFile<T>(
   act: (write: Write) => Promise<T>,
 ): Promise<T> {
   const target = await explainPath(file, () => findTarget(file));
-  if (target.kind === 'stream') return writeFile(target.path, act);
+  if (target.kind === 'stream') return explainPath(file, () => writeFile(target.path, act));
   return makeAside(target.path, file, async (unfinished) => {
     const result = await writeFile(unfinished, act);
     await rename(unfinished, target.path);
