@@ -173,7 +173,8 @@ suite('on one DATA_DIR', { timeout: 170_000, skip: embeddedOnly }, () => {
   });
 
   test('SIGTERM lets a request in flight end, then stops the database', async () => {
-    const service = serve();
+    // Without the worker, which waits for the locked table too.
+    const service = serve([], { ROLES: 'api' });
     const { url, key } = await ready(service);
     const blocker = await connectInto(dataDir);
     await blocker.query('begin');
@@ -193,7 +194,6 @@ suite('on one DATA_DIR', { timeout: 170_000, skip: embeddedOnly }, () => {
   });
 
   test('SIGTERM does not wait for requests that do not end', async () => {
-    // Without the worker, which waits for the locked table too.
     const service = serve([], { ROLES: 'api' });
     const { url, key } = await ready(service);
     const { hostname, port } = new URL(url);

@@ -1,6 +1,7 @@
 /** A database of its own for each test file, cloned from the migrated template. */
 import { randomUUID } from 'node:crypto';
 import { after } from 'node:test';
+import { setTimeout as wait } from 'node:timers/promises';
 import {
   openClient,
   openDatabase,
@@ -10,6 +11,9 @@ import {
 
 export const serverVariable = 'ORGDIR_TEST_SERVER';
 export const templateName = 'orgdir_test_template';
+
+const dropTriesMax = 100;
+const dropRetryMs = 100;
 
 export type TestDatabase = { database: Database; connection: ConnectionSettings };
 
@@ -62,7 +66,15 @@ export async function createDatabase(name: string, template: string): Promise<vo
 }
 
 export async function dropDatabase(name: string): Promise<void> {
-  await onServer(`drop database if exists ${name} with (force)`);
+  // Autovacuum may be at work in it, as a superuser whose sessions are not ours to end; it ends by itself.
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await onServer(`drop database if exists ${name} with (force)`);
+    } catch (error) {
+      if ((error as { code?: string }).code !== '42501' || tries >= dropTriesMax) throw error;
+      await wait(dropRetryMs);
+    }
+  }
 }
 
 async function onServer(statement: string): Promise<void> {
