@@ -27,6 +27,6 @@ USER node
 EXPOSE 3000
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.INTERNAL_PORT ?? 3001}/readyz`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
-# The same limit on V8's young generation that the command's first line gives.
-ENTRYPOINT ["node", "--max-semi-space-size=8", "service/bin/orgdir.js"]
+# A larger young generation than the command's first line gives: a seventh more deliveries for 25 MB (docs/delivery-speed.md).
+ENTRYPOINT ["node", "--max-semi-space-size=32", "service/bin/orgdir.js"]
 CMD ["serve"]
