@@ -134,6 +134,37 @@ async function speakJson(words: string[]): Promise<void> {
   assert.deepEqual(Object.keys(error), ['code', 'message', 'details'], name);
 }
 
+test('a time, or an option that another needs, is a wrong word where it is wrong or missing', async () => {
+  const app = '0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f';
+  for (const [words, reason] of [
+    [['events', 'list', '--since', 'yesterday'], /--since <time>.* must be a time/],
+    [['deliveries', 'list', '--since', 'yesterday'], /must be a time/],
+    [['audit', 'list', '--since', '2027-02-30'], /must be a time/],
+    [['maintenance', 'on', '--until', 'garbage'], /--until <time>.* must be a time/],
+    [['managers', 'add', '--email', 'ada@example.org'], /'--org <slug>' or '--alliance <slug>'/],
+    [['apps', 'bind', app], /'--org <slug>' or '--alliance <slug>'/],
+    [['apps', 'bind', app, '--org', 'a', '--alliance', 'b'], /cannot be used with/],
+    [['keys', 'list', '--app', 'nonsense'], /must be an id/],
+  ] as const) {
+    const { code, stdout, stderr } = await runHere([...words], env);
+    assert.deepEqual([code, stdout], [2, ''], words.join(' '));
+    assert.match(stderr, reason);
+  }
+});
+
+test('a list of what belongs to nobody is refused, and not shown empty', async () => {
+  const nobody = '0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f';
+  for (const [words, reason] of [
+    [['keys', 'list', '--app', nobody], `There is no app with the id ${nobody}.`],
+    [['deliveries', 'list', '--webhook', nobody], `There is no webhook with the id ${nobody}.`],
+  ] as const)
+    assert.deepEqual(await runHere([...words], env), {
+      code: 1,
+      stdout: '',
+      stderr: `${reason}\n`,
+    });
+});
+
 test('an error as JSON has the code of the API, or one of a command', async () => {
   const codeOf = async (words: string[], more: Record<string, string> = {}) => {
     const { code, stdout, stderr } = await runHere([...words, '--json'], { ...env, ...more });

@@ -1,4 +1,4 @@
-import { Option, type Command } from 'commander';
+import { InvalidArgumentError, Option, type Command } from 'commander';
 import { createApp, listApps, readApp, type App } from '../access/apps.ts';
 import { bindApp } from '../access/bindings.ts';
 import {
@@ -11,11 +11,17 @@ import {
 } from '../access/keys.ts';
 import { addManager, removeManager } from '../access/managers.ts';
 import type { Transaction } from '../database/database.ts';
-import { invalid } from '../errors.ts';
 import { addAppChanges } from './app-changes.ts';
 import { cliActor } from './cli-actor.ts';
-import { findSubject, requireSubject, type SubjectFlags } from './find-subject.ts';
+import {
+  addSubjectOptions,
+  findSubject,
+  needSubject,
+  requireSubject,
+  type SubjectFlags,
+} from './find-subject.ts';
 import { addKeyRotation } from './key-rotation.ts';
+import { identifier, moment } from './read-option.ts';
 import { print, table, withDatabase } from './with-database.ts';
 
 export function addAccessCommands(program: Command): void {
@@ -26,13 +32,11 @@ export function addAccessCommands(program: Command): void {
 
 function addApps(program: Command): void {
   const apps = program.command('apps').description('Apps: what keys and webhooks belong to.');
-  apps
+  const create = apps
     .command('create')
     .description('Make an app, and bind it where asked. Only a manager may bind.')
     .requiredOption('--name <name>', 'what to call it')
     .requiredOption('--owner <email>', 'whose it is')
-    .option('--org <slug>', 'bind it to this organisation')
-    .option('--alliance <slug>', 'bind it to this alliance')
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
@@ -52,6 +56,7 @@ function addApps(program: Command): void {
         `Make a key:  npx orgdir keys create --app ${app.id} --scope read:directory`,
       ]);
     });
+  addSubjectOptions(create, 'bind it to');
   apps
     .command('list')
     .description('All apps, oldest first.')
@@ -87,7 +92,7 @@ function addKeys(program: Command): void {
     .command('create')
     .description('Make a key for an app, or for the platform, and show it, this once.')
     .option('--app <id>', 'the app that it belongs to')
-    .option('--scope <scope...>', `what it may do: ${scopes.join(', ')}`)
+    .option('--scope <scope...>', `what it may do: ${scopes.join(', ')}`, gatherScopes)
     .addOption(
       new Option(
         '--platform',
@@ -95,7 +100,7 @@ function addKeys(program: Command): void {
       ).conflicts(['app', 'scope']),
     )
     .option('--name <name>', 'what to call it', 'key')
-    .option('--expires <time>', 'when it ends, such as 2027-01-31 or 2027-01-31T12:00:00Z')
+    .option('--expires <time>', 'when it ends, such as 2027-01-31 or 2027-01-31T12:00:00Z', moment)
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
@@ -112,11 +117,14 @@ Examples:
   keys
     .command('list')
     .description('Keys, oldest first; a key itself is never shown again.')
-    .option('--app <id>', 'only those of this app')
+    .option('--app <id>', 'only those of this app', identifier)
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  orgdir keys list')
     .action(async ({ app, json }: { app?: string; json?: boolean }) => {
-      const found = await withDatabase(({ database }) => listKeys(database, app ?? null));
+      const found = await withDatabase(async ({ database }) => {
+        if (app !== undefined) await readApp(database, app);
+        return listKeys(database, app ?? null);
+      });
       print(
         json,
         found,
@@ -145,7 +153,7 @@ type NewKeyFlags = {
   scope?: string[];
   platform?: boolean;
   name: string;
-  expires?: string;
+  expires?: Date;
   json?: boolean;
 };
 
@@ -155,14 +163,21 @@ function makerOf(
   command: Command,
 ): (tx: Transaction) => ReturnType<typeof createKey> {
   const { app, scope, platform, name } = flags;
-  const fields = { name, expiresAt: readTime(flags.expires) };
+  const fields = { name, expiresAt: flags.expires ?? null };
   if (platform) return (tx) => createPlatformKey(tx, cliActor(), fields);
   if (app === undefined)
     command.error("error: required option '--app <id>' or '--platform' not specified");
   if (scope === undefined)
     command.error("error: required option '--scope <scope...>' not specified");
-  const chosen = scope.flatMap((each) => each.split(','));
-  return (tx) => createKey(tx, cliActor(), { ...fields, appId: app, scopes: chosen });
+  return (tx) => createKey(tx, cliActor(), { ...fields, appId: app, scopes: scope });
+}
+
+/** One word may hold several, with commas between. */
+function gatherScopes(text: string, earlier: string[] | undefined): string[] {
+  const chosen = text.split(',');
+  if (chosen.every((each) => (scopes as readonly string[]).includes(each)))
+    return [...(earlier ?? []), ...chosen];
+  throw new InvalidArgumentError(`It must be one or more of ${scopes.join(', ')}.`);
 }
 
 function keyRow(key: ApiKey): string[] {
@@ -192,15 +207,13 @@ function addManagers(program: Command): void {
     ['add', addManager],
     ['remove', removeManager],
   ] as const) {
-    managers
+    const command = managers
       .command(verb)
       .description(
         verb === 'add'
           ? 'Make somebody a manager.'
           : 'End the role, and with it every binding that stood on it.',
       )
-      .option('--org <slug>', 'of this organisation')
-      .option('--alliance <slug>', 'of this alliance')
       .requiredOption('--email <email>', 'whom')
       .option('--json', 'print JSON')
       .addHelpText(
@@ -208,6 +221,7 @@ function addManagers(program: Command): void {
         `\nExample:\n  orgdir managers ${verb} --org acme-corporation --email ada@example.org`,
       )
       .action(async (flags: { email: string; json?: boolean } & SubjectFlags) => {
+        needSubject(flags, command);
         const changed = await withDatabase(({ database }) =>
           database
             .transaction()
@@ -217,19 +231,6 @@ function addManagers(program: Command): void {
         );
         print(flags.json, { changed }, [changed ? 'Done.' : 'Nothing to change.']);
       });
+    addSubjectOptions(command, 'of');
   }
-}
-
-export function readTime(text: string | undefined): Date | null {
-  if (text === undefined) return null;
-  const form = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/;
-  const time = new Date(form.test(text) ? text : Number.NaN);
-  // `Date` takes the 31st of February for a day in March.
-  const exists = new Date(text.slice(0, 10)).getUTCDate() === Number(text.slice(8, 10));
-  if (Number.isNaN(time.getTime()) || !exists)
-    throw invalid({
-      path: 'time',
-      message: `${text} is not a time, such as 2027-01-31 or 2027-01-31T12:00:00Z`,
-    });
-  return time;
 }

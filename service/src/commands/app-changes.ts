@@ -4,7 +4,12 @@ import { deleteApp, readApp, renameApp } from '../access/apps.ts';
 import { bindApp, unbindApp } from '../access/bindings.ts';
 import type { Transaction } from '../database/database.ts';
 import { cliActor } from './cli-actor.ts';
-import { requireSubject, type SubjectFlags } from './find-subject.ts';
+import {
+  addSubjectOptions,
+  needSubject,
+  requireSubject,
+  type SubjectFlags,
+} from './find-subject.ts';
 import { print, withDatabase } from './with-database.ts';
 
 const exampleApp = '0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f';
@@ -37,15 +42,14 @@ function addRename(apps: Command): void {
 }
 
 function addBinding(apps: Command): void {
-  apps
+  const bind = apps
     .command('bind')
     .description("Bind an app to what its owner manages, so that it gets that one's own events.")
     .argument('<id>', 'of the app')
-    .option('--org <slug>', 'to this organisation')
-    .option('--alliance <slug>', 'to this alliance')
     .option('--json', 'print JSON')
     .addHelpText('after', `\nExample:\n  orgdir apps bind ${exampleApp} --org acme-corporation`)
     .action(async (id: string, { json, ...flags }: SubjectFlags & { json?: boolean }) => {
+      needSubject(flags, bind);
       const app = await inTransaction(async (tx) => {
         await readApp(tx, id);
         await bindApp(tx, cliActor(), id, await requireSubject(tx, flags));
@@ -53,6 +57,7 @@ function addBinding(apps: Command): void {
       });
       print(json, app, [`App ${id} is bound to ${app.organizationSlug ?? app.allianceSlug}.`]);
     });
+  addSubjectOptions(bind, 'to');
   apps
     .command('unbind')
     .description('End the binding of an app. What waits for delivery because of it is not sent.')

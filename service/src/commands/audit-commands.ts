@@ -1,14 +1,13 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import { auditActions, auditEntriesMax, listAudit, type AuditEntry } from '../access/audit-log.ts';
-import { readTime } from './access-commands.ts';
-import { identifier, wholeNumber } from './read-option.ts';
+import { identifier, moment, wholeNumber } from './read-option.ts';
 import { print, table, withDatabase } from './with-database.ts';
 
 type Flags = {
   actor?: string;
   action?: string;
   app?: string;
-  since?: string;
+  since?: Date;
   limit: number;
   json?: boolean;
 };
@@ -25,7 +24,7 @@ export function addAuditCommands(program: Command): void {
     .option('--actor <who>', 'only by this: a name, an id, or key, user, cli or system')
     .option('--action <action>', 'only this, such as key.revoked, or all of a family: key', action)
     .option('--app <id>', 'only what concerns this app', identifier)
-    .option('--since <time>', 'only from then on, such as 2027-01-31T12:00:00Z')
+    .option('--since <time>', 'only from then on, such as 2027-01-31T12:00:00Z', moment)
     .option(
       '--limit <count>',
       `how many at most, 1 to ${auditEntriesMax}`,
@@ -57,13 +56,12 @@ function action(text: string): string {
 }
 
 async function list({ actor, action: wanted, app, since, limit, json }: Flags): Promise<void> {
-  const from = readTime(since);
   const found = await withDatabase(({ database }) =>
     listAudit(database, {
       actor: actor ?? null,
       action: wanted ?? null,
       appId: app ?? null,
-      since: from,
+      since: since ?? null,
       limit,
     }),
   );

@@ -1,15 +1,16 @@
 import { Option, type Command } from 'commander';
+import { ServiceError } from '../errors.ts';
 import { catalogue } from '../events/catalogue.ts';
-import { listAllDeliveries, type ListedDelivery } from '../webhooks/list-deliveries.ts';
-import { listedMax, readSince, sinceHours } from './event-commands.ts';
-import { identifier, wholeNumber } from './read-option.ts';
+import { isWebhook, listAllDeliveries, type ListedDelivery } from '../webhooks/list-deliveries.ts';
+import { listedMax, sinceDefault, sinceHours } from './event-commands.ts';
+import { identifier, moment, wholeNumber } from './read-option.ts';
 import { print, table, withDatabase } from './with-database.ts';
 
 type Flags = {
   webhook?: string;
   status?: ListedDelivery['status'];
   event?: string;
-  since?: string;
+  since?: Date;
   limit: number;
   json?: boolean;
 };
@@ -38,6 +39,7 @@ export function addDeliveryCommands(program: Command): void {
     .option(
       '--since <time>',
       `only those queued from then on, such as 2027-01-31T12:00:00Z (default: ${sinceHours} hours ago)`,
+      moment,
     )
     .option('--limit <count>', `how many at most, 1 to ${listedMax}`, wholeNumber(1, listedMax), 20)
     .option('--json', 'print JSON')
@@ -55,10 +57,15 @@ Examples:
 }
 
 async function list({ webhook, status, event, since, limit, json }: Flags): Promise<void> {
-  const from = readSince(since).toISOString();
-  const found = await withDatabase(({ database }) =>
-    listAllDeliveries(database, webhook ?? null, { status, event, since: from, limit }),
-  );
+  const from = (since ?? sinceDefault()).toISOString();
+  const filter = { status, event, since: from, limit };
+  const found = await withDatabase(async ({ database }) => {
+    const listed = await listAllDeliveries(database, webhook ?? null, filter);
+    // What was sent to a webhook that is deleted is kept, and shown.
+    if (webhook !== undefined && listed.length === 0 && !(await isWebhook(database, webhook)))
+      throw new ServiceError('not_found', `There is no webhook with the id ${webhook}.`);
+    return listed;
+  });
   const header = ['ID', 'WEBHOOK', 'EVENT', 'STATUS', 'ATTEMPTS', 'LAST', 'NEXT OR END'];
   print(json, found, table(header, found.map(toRow)));
 }

@@ -5,9 +5,8 @@ import { catalogue, subscribableEvents } from '../events/catalogue.ts';
 import { listEvents, type EventFilter, type ListedEvent } from '../events/list-events.ts';
 import { listRejected, type RejectedEvent } from '../events/published-events.ts';
 import { disableMaintenance, enableMaintenance } from '../system/maintenance.ts';
-import { readTime } from './access-commands.ts';
 import { cliActor } from './cli-actor.ts';
-import { wholeNumber } from './read-option.ts';
+import { moment, wholeNumber } from './read-option.ts';
 import { print, table, withDatabase } from './with-database.ts';
 
 /** How far back lists of what happened look unless told otherwise, in hours. */
@@ -16,7 +15,7 @@ export const listedMax = 1_000;
 
 type ListFlags = {
   event?: string;
-  since?: string;
+  since?: Date;
   limit: number;
   rejected?: boolean;
   json?: boolean;
@@ -66,6 +65,7 @@ Examples:
     .option(
       '--since <time>',
       `only from then on, such as 2027-01-31T12:00:00Z (default: ${sinceHours} hours ago)`,
+      moment,
     )
     .option('--limit <count>', `how many at most, 1 to ${listedMax}`, wholeNumber(1, listedMax), 20)
     .option('--rejected', 'instead, what was published by SQL and does not fit, with the reason')
@@ -81,7 +81,7 @@ Examples:
   orgdir events list --rejected`,
     )
     .action(async ({ event, since, limit, rejected, json }: ListFlags) => {
-      const filter = { event: event ?? null, since: readSince(since), limit };
+      const filter = { event: event ?? null, since: since ?? sinceDefault(), limit };
       return rejected ? showRejected(filter, json) : showEvents(filter, json);
     });
 
@@ -92,16 +92,18 @@ Examples:
     .command('on')
     .description('Switch it on, or change its message and end.')
     .option('--message <text>', 'what callers are told')
-    .option('--until <time>', 'when it is expected to end, such as 2027-01-31T12:00:00Z')
+    .option('--until <time>', 'when it is expected to end, such as 2027-01-31T12:00:00Z', moment)
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
       '\nExample:\n  orgdir maintenance on --message "Moving to a larger machine." --until 2027-01-31T12:00:00Z',
     )
-    .action(async (flags: { message?: string; until?: string; json?: boolean }) => {
-      const expectedEnd = readTime(flags.until);
+    .action(async (flags: { message?: string; until?: Date; json?: boolean }) => {
       const state = await withDatabase(({ database }) =>
-        enableMaintenance(database, cliActor(), { message: flags.message ?? null, expectedEnd }),
+        enableMaintenance(database, cliActor(), {
+          message: flags.message ?? null,
+          expectedEnd: flags.until ?? null,
+        }),
       );
       print(flags.json, state, [`Maintenance is on since ${state.since}.`]);
     });
@@ -147,9 +149,8 @@ function toRow(event: ListedEvent): string[] {
   return [event.id, event.event, about, event.state, event.createdAt.toISOString()];
 }
 
-/** The time that was given, or the default. */
-export function readSince(text: string | undefined): Date {
-  return readTime(text) ?? new Date(Date.now() - sinceHours * 3_600_000);
+export function sinceDefault(): Date {
+  return new Date(Date.now() - sinceHours * 3_600_000);
 }
 
 function readData(text: string | undefined): unknown {

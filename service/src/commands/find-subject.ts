@@ -1,4 +1,5 @@
 /** What `--org` or `--alliance` names. */
+import { Option, type Command } from 'commander';
 import type { Subject } from '../access/managers.ts';
 import type { Executor } from '../database/database.ts';
 import { findAlliance } from '../directory/alliances.ts';
@@ -6,6 +7,19 @@ import { findOrg } from '../directory/orgs.ts';
 import { invalid, ServiceError } from '../errors.ts';
 
 export type SubjectFlags = { org?: string; alliance?: string };
+
+/** `role` begins what each is for: `of` this organisation. */
+export function addSubjectOptions(command: Command, role: string): void {
+  command
+    .addOption(new Option('--org <slug>', `${role} this organisation`).conflicts('alliance'))
+    .addOption(new Option('--alliance <slug>', `${role} this alliance`));
+}
+
+/** Ends the command as one with wrong words where neither was given. */
+export function needSubject({ org, alliance }: SubjectFlags, command: Command): void {
+  if (org === undefined && alliance === undefined)
+    command.error("error: required option '--org <slug>' or '--alliance <slug>' not specified");
+}
 
 /** Null where neither was given. Throws `validation_failed`, `not_found`. */
 export async function findSubject(

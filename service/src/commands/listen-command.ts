@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { ListenFlags } from './listen.ts';
-import { gather, identifier, wholeNumber } from './read-option.ts';
+import { gather, httpAddress, identifier, wholeNumber } from './read-option.ts';
 
 export function addListenCommand(program: Command): void {
   program
@@ -31,7 +31,7 @@ export function addListenCommand(program: Command): void {
       '--key <key>',
       'a key of the app with the scope write:webhooks, over the API; - reads it from standard input',
     )
-    .option('--service <url>', 'where that API is', 'http://127.0.0.1:3000')
+    .option('--service <url>', 'where that API is', httpAddress, 'http://127.0.0.1:3000')
     .option(
       '--event <name>',
       'register for this event; may be given several times (default: all that the app may have)',
@@ -51,8 +51,8 @@ Examples:
   orgdir listen --register --key - --service http://127.0.0.1:3000 < key.txt
   orgdir listen --status 500`,
     )
-    .action(async (flags: ListenFlags) => {
+    .action(async (flags: ListenFlags, command: Command) => {
       const { listen } = await import('./listen.ts');
-      await listen(flags);
+      await listen(flags, command);
     });
 }

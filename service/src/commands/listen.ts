@@ -1,5 +1,6 @@
 /** What `orgdir listen` does from its start to its end. `receive-deliveries.ts` takes, `verify-delivery.ts` judges, `show-delivery.ts` prints. */
 import { createInterface } from 'node:readline';
+import type { Command } from 'commander';
 import { invalid } from '../errors.ts';
 import { startReceiver, type ReceivedDelivery } from './receive-deliveries.ts';
 import { registerByKey, registerInDatabase, type Registration } from './register-listener.ts';
@@ -22,8 +23,8 @@ export type ListenFlags = {
 /** A webhook has two at most; several may be tried at once. */
 const secretsMax = 20;
 
-export async function listen(flags: ListenFlags): Promise<void> {
-  requireSense(flags);
+export async function listen(flags: ListenFlags, command: Command): Promise<void> {
+  requireSense(flags, command);
   const given = await readSecrets(flags.secret ?? []);
   const key = flags.key === '-' ? (await readLines())[0] : flags.key;
   const secrets = Promise.withResolvers<string[]>();
@@ -49,14 +50,16 @@ export async function listen(flags: ListenFlags): Promise<void> {
   }
 }
 
-function requireSense({ register: asked, app, key, secret, event }: ListenFlags): void {
-  const wrong = (path: string, message: string) => invalid({ path, message });
+function requireSense(
+  { register: asked, app, key, secret, event }: ListenFlags,
+  command: Command,
+): void {
   if (asked && (app === undefined) === (key === undefined))
-    throw wrong('--register', 'needs either --app or --key');
+    command.error('error: --register needs either --app or --key');
   if (!asked && (app ?? key ?? event) !== undefined)
-    throw wrong('--app, --key and --event', 'go with --register');
+    command.error('error: --app, --key and --event go with --register');
   if (key === '-' && secret?.includes('-'))
-    throw wrong('--key and --secret', 'cannot both be read from standard input');
+    command.error('error: --key and --secret cannot both be read from standard input');
 }
 
 /** No message repeats one. */

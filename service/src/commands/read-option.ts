@@ -14,6 +14,21 @@ export function identifier(text: string): string {
   throw new InvalidArgumentError('It must be an id, such as 0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f.');
 }
 
+export function httpAddress(text: string): string {
+  if (/^https?:$/.test(URL.parse(text)?.protocol ?? '')) return text;
+  throw new InvalidArgumentError('It must be an http or https address.');
+}
+
+/** A day, which begins in UTC, or a moment with its zone. */
+export function moment(text: string): Date {
+  const form = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/;
+  const time = new Date(form.test(text) ? text : Number.NaN);
+  // `Date` takes the 31st of February for a day in March.
+  const exists = new Date(text.slice(0, 10)).getUTCDate() === Number(text.slice(8, 10));
+  if (!Number.isNaN(time.getTime()) && exists) return time;
+  throw new InvalidArgumentError('It must be a time, such as 2027-01-31 or 2027-01-31T12:00:00Z.');
+}
+
 /** For an option that may be given several times. */
 export function gather(text: string, earlier: string[] | undefined): string[] {
   return [...(earlier ?? []), text];

@@ -47,6 +47,12 @@ export async function listAllDeliveries(
   return rows.map((row) => Object.assign(toRecord(row), { lastAttempt: lastAttemptOf(row) }));
 }
 
+/** Whether there is such a webhook, of whichever app. */
+export async function isWebhook(executor: Executor, id: string): Promise<boolean> {
+  const { rows } = await sql`select from webhooks where id = ${id}`.execute(executor);
+  return rows.length > 0;
+}
+
 function lastAttemptOf(row: Row): ListedDelivery['lastAttempt'] {
   if (row.started_at === null) return null;
   return {
