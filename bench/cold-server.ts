@@ -7,6 +7,7 @@ import { createResponseCache } from '../service/src/http/response-cache.ts';
 import { createLogger } from '../service/src/log.ts';
 import { openConfiguredDatabase } from '../service/src/open-database.ts';
 import { createMetrics } from '../service/src/metrics.ts';
+import { createSignIn } from '../service/src/sign-in/sign-in.ts';
 import { createHealth } from '../service/src/system/health.ts';
 import { createSender } from '../service/src/webhooks/attempt.ts';
 import { systemClock } from '../service/src/webhooks/clock.ts';
@@ -23,7 +24,9 @@ const { database, connection } = opened;
 const revisions = createRevisions(database, connection);
 const health = createHealth(database, revisions);
 const keyCache = createKeyCache(database, revisions);
-const secretBox = createSecretBox([Buffer.alloc(32)]);
+const secretKeys = [Buffer.alloc(32)];
+const secretBox = createSecretBox(secretKeys);
+const log = createLogger(config.logLevel);
 const app = await createApp({
   ...config,
   database,
@@ -37,7 +40,8 @@ const app = await createApp({
   metrics: createMetrics(),
   inFlight: createInFlight(),
   version: 'bench',
-  log: createLogger(config.logLevel),
+  log,
+  signIn: createSignIn({ ...config, database, secretKeys, mailer: null, print: () => {}, log }),
   leaseMs: config.webhooks.timeoutMs,
   deactivateAfter: config.webhooks.deactivateAfter,
 });

@@ -1,5 +1,26 @@
 -- What the migrations amount to. Written by: npm run schema
 
+table accounts
+  id uuid not null
+  user_id uuid not null
+  provider_id text not null
+  account_id text not null
+  password text
+  access_token text
+  refresh_token text
+  id_token text
+  access_token_expires_at timestamp(3) with time zone
+  refresh_token_expires_at timestamp(3) with time zone
+  scope text
+  created_at timestamp(3) with time zone not null default now()
+  updated_at timestamp(3) with time zone not null default now()
+  accounts_check: CHECK (((provider_id = 'credential'::text) = (password IS NOT NULL)))
+  accounts_check1: CHECK ((num_nonnulls(access_token, refresh_token, id_token) = 0))
+  accounts_pkey: PRIMARY KEY (id)
+  accounts_provider_id_account_id_key: UNIQUE (provider_id, account_id)
+  accounts_user_id_fkey: FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
+  CREATE INDEX accounts_by_user ON orgdir.accounts USING btree (user_id)
+
 table alliance_managers
   alliance_id uuid not null
   email text collate C not null
@@ -233,6 +254,12 @@ table events partition by RANGE (id)
   CREATE INDEX events_by_position ON ONLY orgdir.events USING btree ("position") WHERE ("position" IS NOT NULL)
   CREATE INDEX events_to_fan_out ON ONLY orgdir.events USING btree (id) WHERE (("position" IS NULL) AND (audience <> 'webhook'::text))
 
+table first_account_links
+  hash bytea not null
+  expires_at timestamp(3) with time zone not null
+  first_account_links_hash_check: CHECK ((length(hash) = 32))
+  first_account_links_pkey: PRIMARY KEY (hash)
+
 table former_slugs
   kind text not null
   slug text collate C not null
@@ -443,6 +470,21 @@ table revisions
   revision bigint not null
   revisions_pkey: PRIMARY KEY (scope)
 
+table sessions
+  id uuid not null
+  user_id uuid not null
+  token text not null
+  expires_at timestamp(3) with time zone not null
+  ip_address text
+  user_agent text
+  created_at timestamp(3) with time zone not null default now()
+  updated_at timestamp(3) with time zone not null default now()
+  sessions_pkey: PRIMARY KEY (id)
+  sessions_token_key: UNIQUE (token)
+  sessions_user_id_fkey: FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
+  CREATE INDEX sessions_by_end ON orgdir.sessions USING btree (expires_at)
+  CREATE INDEX sessions_by_user ON orgdir.sessions USING btree (user_id)
+
 table sync_runs
   id uuid not null
   kind text not null
@@ -475,6 +517,30 @@ table sync_schedules
   sync_schedules_kind_check: CHECK ((kind = ANY (ARRAY['blueprints'::text, 'chat'::text])))
   sync_schedules_pkey: PRIMARY KEY (kind)
   sync_schedules_tries_check: CHECK ((tries >= 0))
+
+table users
+  id uuid not null
+  name text not null
+  email text collate C not null
+  email_verified boolean not null default false
+  image text
+  created_at timestamp(3) with time zone not null default now()
+  updated_at timestamp(3) with time zone not null default now()
+  users_email_check: CHECK (((email = lower(btrim(email))) AND (email ~~ '%_@_%'::text)))
+  users_email_key: UNIQUE (email)
+  users_pkey: PRIMARY KEY (id)
+  CREATE INDEX users_unverified ON orgdir.users USING btree (created_at) WHERE (NOT email_verified)
+
+table verifications
+  id uuid not null
+  identifier text not null
+  value text not null
+  expires_at timestamp(3) with time zone not null
+  created_at timestamp(3) with time zone not null default now()
+  updated_at timestamp(3) with time zone not null default now()
+  verifications_pkey: PRIMARY KEY (id)
+  CREATE INDEX verifications_by_end ON orgdir.verifications USING btree (expires_at)
+  CREATE INDEX verifications_by_identifier ON orgdir.verifications USING btree (identifier)
 
 table webhooks
   id uuid not null

@@ -25,6 +25,9 @@ export type MailSettings = {
 type MailAddress = { name: string; address: string };
 /** The schedule is null where runs are only asked for. */
 type BlueprintSyncSettings = { source: string; schedule: Schedule | null };
+/** What this service is to a provider that people sign in with. */
+type ProviderClient = { clientId: string; clientSecret: string };
+type OidcClient = ProviderClient & { issuer: string; name: string };
 type ChatSyncSettings = {
   provider: 'discord';
   token: string;
@@ -45,6 +48,10 @@ export function loadConfig(env: Environment) {
     port: read(env, 'INTERNAL_PORT', '3001', wholeNumber(0, 65_535, '3001')),
   };
   if (roleNames.has('api')) requireTwoPorts({ host, port }, internal);
+  const mail = mailSettings(
+    optional(env, 'SMTP_URL', smtpServer),
+    optional(env, 'MAIL_FROM', mailAddress),
+  );
   return {
     host,
     port,
@@ -84,10 +91,31 @@ export function loadConfig(env: Environment) {
     ),
     trustProxy: read(env, 'TRUST_PROXY', '', networkNames),
     /** Null: owners are told by record only. */
-    mail: mailSettings(
-      optional(env, 'SMTP_URL', smtpServer),
-      optional(env, 'MAIL_FROM', mailAddress),
-    ),
+    mail,
+    /** How people sign in to the portal, beside an address and a password. Null: not with this one. */
+    signIn: {
+      github: providerClient(
+        'GITHUB',
+        optional(env, 'GITHUB_CLIENT_ID', clientId),
+        optional(env, 'GITHUB_CLIENT_SECRET', clientSecret),
+      ),
+      discord: providerClient(
+        'DISCORD',
+        optional(env, 'DISCORD_CLIENT_ID', clientId),
+        optional(env, 'DISCORD_CLIENT_SECRET', clientSecret),
+      ),
+      oidc: oidcClient(
+        optional(env, 'OIDC_ISSUER_URL', baseUrl),
+        providerClient(
+          'OIDC',
+          optional(env, 'OIDC_CLIENT_ID', clientId),
+          optional(env, 'OIDC_CLIENT_SECRET', clientSecret),
+        ),
+        read(env, 'OIDC_NAME', 'OpenID Connect', providerName),
+      ),
+      /** Links that would be mailed are printed on the terminal: only whoever sits there can reach the service anyway. */
+      printLinks: mail === null && isLoopback(host.includes(':') ? `[${host}]` : host),
+    },
     syncs: {
       /** Null: no source is configured. */
       blueprints: blueprintSyncSettings(
@@ -373,6 +401,57 @@ function token(text: string): string {
     'must be the token of your bot: printable ASCII without spaces, and without Bot before it',
     'the one that the Discord Developer Portal shows',
   );
+}
+
+type ProviderPrefix = 'GITHUB' | 'DISCORD' | 'OIDC';
+
+function providerClient(
+  prefix: ProviderPrefix,
+  id: string | null,
+  secret: string | null,
+): ProviderClient | null {
+  if (id !== null && secret !== null) return { clientId: id, clientSecret: secret };
+  if (id === null && secret === null) return null;
+  const [missing, given] = id === null ? ['ID', 'SECRET'] : ['SECRET', 'ID'];
+  throw new StartError(
+    `${prefix}_CLIENT_${missing} must be set where ${prefix}_CLIENT_${given} is: both are what the provider gave you for this service`,
+  );
+}
+
+function oidcClient(
+  issuer: string | null,
+  client: ProviderClient | null,
+  name: string,
+): OidcClient | null {
+  if (issuer !== null && client !== null) return { ...client, issuer, name };
+  if (issuer === null && client === null) return null;
+  const [missing, given, example] =
+    issuer === null
+      ? ['OIDC_ISSUER_URL', 'OIDC_CLIENT_ID', ', for example https://accounts.example.org']
+      : ['OIDC_CLIENT_ID', 'OIDC_ISSUER_URL', ': what the provider gave you for this service'];
+  throw new StartError(`${missing} must be set where ${given} is${example}`);
+}
+
+function clientId(text: string): string {
+  if (/^[\x21-\x7e]{1,500}$/.test(text)) return text;
+  throw new Fault(
+    'must be the id that the provider gave you for this service: printable ASCII without spaces',
+    'Iv1.0123456789abcdef',
+  );
+}
+
+function clientSecret(text: string): string {
+  // The value is not repeated: it is a secret.
+  if (/^[\x21-\x7e]{1,500}$/.test(text)) return text;
+  throw new Fault(
+    'must be the secret that the provider gave you for this service: printable ASCII without spaces',
+    'the one that its settings show',
+  );
+}
+
+function providerName(text: string): string {
+  if (/^[^\p{C}]{1,40}$/u.test(text)) return text;
+  throw new Fault(`must be 1 to 40 characters, not ${quote(text)}`, 'Example Login');
 }
 
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];

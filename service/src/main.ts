@@ -12,10 +12,12 @@ import { endRequests } from './http/end-requests.ts';
 import { createInternalApp } from './http/internal-app.ts';
 import { createResponseCache } from './http/response-cache.ts';
 import type { Logger } from './log.ts';
+import type { Mailer } from './mail.ts';
 import { createMetrics } from './metrics.ts';
 import { openConfiguredDatabase, type OpenedDatabase } from './open-database.ts';
 import { createSyncs } from './sync/syncs.ts';
 import { readSecretKeys } from './read-secret-keys.ts';
+import { createSignIn } from './sign-in/sign-in.ts';
 import { createHealth } from './system/health.ts';
 import { createReadinessCheck } from './system/readiness.ts';
 import { version } from './version.ts';
@@ -35,6 +37,8 @@ export type Service = {
   /** Where it tells of itself, whatever its roles. */
   internalAddress: string;
   demoKey: string | null;
+  /** Makes the first account; null where there is one, or without the role `api`. */
+  firstAccountLink: string | null;
   /** Ends requests and attempts in flight, then everything else. May be called twice. */
   stop(): Promise<void>;
 };
@@ -85,6 +89,7 @@ async function startOn(
       throw error;
     },
   );
+  const firstAccountLink = (await parts.signIn?.offerFirstAccount()) ?? null;
   const demoKey = opened.embedded ? await readDemoKey(database, config.dataDir) : null;
   log.info(
     {
@@ -101,6 +106,7 @@ async function startOn(
     address,
     internalAddress,
     demoKey,
+    firstAccountLink,
     stop: () => (stopping ??= stop(parts, opened, log)),
   };
 
@@ -109,7 +115,8 @@ async function startOn(
     { webhooks, ...settings }: Config,
     logger: Logger,
   ) {
-    const secretBox = createSecretBox(await readSecretKeys(settings, embedded));
+    const secretKeys = await readSecretKeys(settings, embedded);
+    const secretBox = createSecretBox(secretKeys);
     const revisions = createRevisions(database, connection);
     const health = createHealth(database, revisions);
     const keyCache = createKeyCache(database, revisions);
@@ -132,10 +139,22 @@ async function startOn(
       metrics,
       log: logger,
     };
-    const server = settings.roles.has('api')
+    const mailer = settings.mail ? await openMailer(settings.mail) : null;
+    const signIn = settings.roles.has('api')
+      ? createSignIn({
+          ...settings,
+          database,
+          secretKeys,
+          mailer,
+          print: (line) => console.log(line),
+          log: logger,
+        })
+      : null;
+    const server = signIn
       ? await createApp({
           ...settings,
           ...delivery,
+          signIn,
           health,
           keyCache,
           responseCache: createResponseCache(revisions),
@@ -149,12 +168,12 @@ async function startOn(
       retentionDays: settings.retentionDays,
       takePublished: (on) => takePublished(on, settings.publicUrl),
     });
-    const ownerMail = settings.mail
+    const ownerMail = mailer
       ? await createMail({
           ...settings,
-          mail: settings.mail,
           database,
           connection,
+          mailer,
           deactivateAfter: webhooks.deactivateAfter,
           log: logger,
         })
@@ -182,6 +201,8 @@ async function startOn(
     const internalApp = createInternalApp({ metrics, readiness, log: logger, api });
     return {
       app: server,
+      signIn,
+      mailer,
       internalApp,
       writes,
       readiness,
@@ -207,6 +228,9 @@ const writesPool = {
 
 type Parts = {
   app: Awaited<ReturnType<typeof createApp>> | null;
+  signIn: ReturnType<typeof createSignIn> | null;
+  /** Null where no mail is sent. */
+  mailer: Mailer | null;
   internalApp: ReturnType<typeof createInternalApp>;
   writes: ReturnType<typeof openDatabase>;
   readiness: ReturnType<typeof createReadinessCheck>;
@@ -250,9 +274,10 @@ const writesEndWithinMs = 500;
 /** No new requests, no new claims; what is in flight ends first. It tells of itself until then. */
 async function stopParts(parts: Parts): Promise<void> {
   const { app, internalApp, writes, readiness, worker, ownerMail, syncs } = parts;
-  const { revisions, health, keyCache, sender } = parts;
+  const { revisions, health, keyCache, sender, mailer } = parts;
   readiness.stop();
   await Promise.all([app && endRequests(app), worker.stop(), ownerMail?.stop(), syncs.stop()]);
+  mailer?.close();
   await Promise.all([
     endRequests(internalApp, scrapesEndWithinMs),
     health.stop(),
@@ -264,15 +289,14 @@ async function stopParts(parts: Parts): Promise<void> {
 }
 
 /** Loaded only where mail is sent: a library of half a megabyte. */
-async function createMail({
-  mail,
-  ...settings
-}: Omit<OwnerMailDependencies, 'mailer'> & { mail: MailSettings }) {
-  const [{ createMailer }, { createOwnerMail }] = await Promise.all([
-    import('./mail.ts'),
-    import('./webhooks/mail-owners.ts'),
-  ]);
-  return createOwnerMail({ ...settings, mailer: createMailer(mail) });
+async function openMailer(settings: MailSettings): Promise<Mailer> {
+  const { createMailer } = await import('./mail.ts');
+  return createMailer(settings);
+}
+
+async function createMail(dependencies: OwnerMailDependencies): Promise<OwnerMail> {
+  const { createOwnerMail } = await import('./webhooks/mail-owners.ts');
+  return createOwnerMail(dependencies);
 }
 
 type Listening = Pick<Config, 'host' | 'port'>;

@@ -31,7 +31,7 @@ const levels: string[][] = [
   ['main.ts', 'demo.ts', 'open-database.ts', 'read-secret-keys.ts'],
   ['http'],
   ['sync'],
-  ['directory', 'webhooks', 'system'],
+  ['directory', 'webhooks', 'system', 'sign-in'],
   ['access', 'events'],
   ['database'],
   ['contract'],
@@ -67,6 +67,7 @@ const owners: [RegExp, RegExp][] = [
   [/^(commander|@clack\/prompts|@orgdir\/client)$/, /^commands\//],
   [/^prom-client$/, /^metrics\.ts$/],
   [/^nodemailer$/, /^mail\.ts$/],
+  [/^better-auth(\/.*)?$/, /^sign-in\/auth\.ts$/],
 ];
 
 test('what reaches outside is used in one place', () => {

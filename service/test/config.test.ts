@@ -18,6 +18,9 @@ const bad: Record<string, string[]> = {
     'https://a.example/?x=1',
     'https://a.example/#x',
   ],
+  OIDC_ISSUER_URL: ['accounts', 'ftp://a.example', 'https://u:p@a.example'],
+  OIDC_NAME: ['a'.repeat(41), 'a\u0007b'],
+  GITHUB_CLIENT_ID: ['two words', 'é'],
   SERVICE_NAME: ['two words', 'Ünï', '1st', 'a'.repeat(41), 'X-Y', 'a\r\nb'],
   DATABASE_URL: ['mysql://a/b', 'localhost', 'postgres://a:99999/b'],
   SECRET_KEY: [
@@ -94,6 +97,8 @@ const beside: Record<string, Record<string, string>> = {
   SYNC_BLUEPRINTS_CRON: { SYNC_BLUEPRINTS_URL: 'https://a.example/b' },
   CHAT_PROVIDER: { CHAT_TOKEN: 'token' },
   SYNC_CHAT_CRON: { CHAT_PROVIDER: 'discord', CHAT_TOKEN: 'token' },
+  OIDC_ISSUER_URL: { OIDC_CLIENT_ID: 'orgdir', OIDC_CLIENT_SECRET: 'secret' },
+  GITHUB_CLIENT_ID: { GITHUB_CLIENT_SECRET: 'secret' },
 };
 
 for (const [name, values] of Object.entries(bad)) {
@@ -221,6 +226,55 @@ test('a password never goes to another machine in clear, and certificates are ch
   assert.deepEqual(pick('smtp://u:p@localhost.example'), [587, false, true, true]);
   assert.deepEqual(pick('smtp://[::1]'), [25, false, false, false]);
   assert.equal(mail('smtp://[::1]')?.host, '::1');
+});
+
+test('a provider to sign in with has all that it needs, or is off', () => {
+  assert.deepEqual(loadConfig({}).signIn, {
+    github: null,
+    discord: null,
+    oidc: null,
+    printLinks: true,
+  });
+  for (const [env, line] of [
+    [
+      { GITHUB_CLIENT_ID: 'x' },
+      'GITHUB_CLIENT_SECRET must be set where GITHUB_CLIENT_ID is: both are what the provider gave you for this service',
+    ],
+    [
+      { DISCORD_CLIENT_SECRET: 'x' },
+      'DISCORD_CLIENT_ID must be set where DISCORD_CLIENT_SECRET is: both are what the provider gave you for this service',
+    ],
+    [
+      { OIDC_CLIENT_ID: 'x', OIDC_CLIENT_SECRET: 'y' },
+      'OIDC_ISSUER_URL must be set where OIDC_CLIENT_ID is, for example https://accounts.example.org',
+    ],
+    [
+      { OIDC_ISSUER_URL: 'https://a.example/' },
+      'OIDC_CLIENT_ID must be set where OIDC_ISSUER_URL is: what the provider gave you for this service',
+    ],
+  ] as const)
+    assert.equal(messageOf(env), line);
+  assert.doesNotMatch(messageOf({ GITHUB_CLIENT_SECRET: 'hunter2 hunter2' }), /hunter2/);
+  const client = { clientId: 'x', clientSecret: 'y' };
+  const { signIn } = loadConfig({
+    DISCORD_CLIENT_ID: 'x',
+    DISCORD_CLIENT_SECRET: 'y',
+    OIDC_ISSUER_URL: 'https://a.example/',
+    OIDC_CLIENT_ID: 'x',
+    OIDC_CLIENT_SECRET: 'y',
+    OIDC_NAME: 'Example Login',
+  });
+  assert.deepEqual(signIn.discord, client);
+  assert.deepEqual(signIn.oidc, { ...client, issuer: 'https://a.example', name: 'Example Login' });
+});
+
+test('links are printed only where none can be mailed and nobody else can reach the service', () => {
+  const printLinks = (env: Record<string, string>) => loadConfig(env).signIn.printLinks;
+  for (const HOST of ['127.0.0.1', '127.1.2.3', 'localhost', '::1'])
+    assert.equal(printLinks({ HOST }), true, HOST);
+  for (const HOST of ['0.0.0.0', '::', '10.0.0.1', 'localhost.example'])
+    assert.equal(printLinks({ HOST }), false, HOST);
+  assert.equal(printLinks({ SMTP_URL: 'smtp://127.0.0.1', MAIL_FROM: 'a@b.example' }), false);
 });
 
 test('a sync has all that it needs, or is off', () => {

@@ -47,7 +47,7 @@ async function restore({ text }: RawAnswer): Promise<void> {
 
 testHostileRequests({
   url: internal.url,
-  key: internal.key,
+  credentials: { authorization: `Bearer ${internal.key}` },
   document: internalOpenApi,
   check: checkInternalAnswer,
   valid,

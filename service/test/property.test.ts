@@ -26,7 +26,7 @@ function valid({ path, method }: Target, name: string): string {
 
 testHostileRequests({
   url: service.url,
-  key: service.key,
+  credentials: { authorization: `Bearer ${service.key}` },
   document: openApi,
   check: checkAnswer,
   valid,

@@ -1,13 +1,13 @@
 /** API keys: made once, stored as a hash, revoked for good. */
 import { v7 as uuidv7 } from 'uuid';
-import { sql, type Database, type Transaction } from '../database/database.ts';
+import { scopes } from '../contract/key-scopes.ts';
+import { sql, type Database, type Executor, type Transaction } from '../database/database.ts';
 import { invalid, ServiceError } from '../errors.ts';
 import type { Actor } from './actor.ts';
 import { generateApiKey, hashApiKey } from './api-key.ts';
 import { recordAudit } from './audit-log.ts';
 
-/** What an app's key may do. */
-export const scopes = ['read:directory', 'read:events', 'write:webhooks'] as const;
+export { scopes };
 /** What a platform's key may do: all of the internal API, and nothing else. */
 const platformScope = 'platform';
 export type KeyScope = (typeof scopes)[number] | typeof platformScope;
@@ -133,12 +133,12 @@ async function countUsableKeys(tx: Transaction, appId: string | null): Promise<n
 }
 
 /** The keys of one app, or of all and of the platform; oldest first. */
-export async function listKeys(database: Database, appId: string | null): Promise<ApiKey[]> {
+export async function listKeys(executor: Executor, appId: string | null): Promise<ApiKey[]> {
   const { rows } = await sql<ApiKey>`
     select id, app_id as "appId", name, last4, scopes, expires_at as "expiresAt", revoked_at as "revokedAt",
       last_used_at as "lastUsedAt", created_at as "createdAt"
     from api_keys where ${appId === null ? sql`true` : sql`app_id::text = ${appId}`} order by id
-  `.execute(database);
+  `.execute(executor);
   return rows;
 }
 

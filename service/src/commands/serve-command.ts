@@ -62,7 +62,7 @@ function catchSignals(): { first: Promise<void> } {
   return { first };
 }
 
-function welcome({ address, internalAddress, demoKey }: Service): void {
+function welcome({ address, internalAddress, demoKey, firstAccountLink }: Service): void {
   const metrics = `Metrics:   ${internalAddress}/metrics`;
   if (address === null) return console.log(metrics);
   const lines = [`Serving at ${address}  (API reference: ${address}/docs)`, metrics];
@@ -72,5 +72,6 @@ function welcome({ address, internalAddress, demoKey }: Service): void {
       `Try it:    curl -H "Authorization: Bearer ${demoKey}" "${address}/api/v1/orgs?limit=3"`,
     );
   }
+  if (firstAccountLink) lines.push(`First account (once, within a day): ${firstAccountLink}`);
   console.log(lines.join('\n'));
 }

@@ -56,7 +56,7 @@ export function registerAdmission(
     done: () => void,
   ): void {
     request.caller = caller;
-    const exceeded = limit?.(request, reply) ?? null;
+    const exceeded = limit?.(reply, caller?.keyId ?? addressBucket(request.ip)) ?? null;
     if (scope !== null && caller === null) throw unauthorized();
     if (exceeded) throw exceeded;
     if (scope !== null) requireScope(caller, scope);
@@ -77,7 +77,7 @@ export function requireScope(caller: Caller | null, scope: KeyScope): void {
   });
 }
 
-function refuseDuringMaintenance(health: Health): void {
+export function refuseDuringMaintenance(health: Health): void {
   const { maintenance } = health.snapshot();
   if (!maintenance) return;
   const leftMs =
@@ -101,11 +101,11 @@ export function unauthorized(): ServiceError {
   return new ServiceError('unauthorized', undefined, { headers: { 'www-authenticate': 'Bearer' } });
 }
 
-/** Counts a request against its key, or its address without a valid one, and says so in the headers. */
-function createLimit(perMinute: number) {
+/** Counts a request against its caller, known by key, session or address, and says so in the headers. */
+export function createLimit(perMinute: number) {
   const count = createRequestCounter(perMinute);
-  return (request: FastifyRequest, reply: FastifyReply): ServiceError | null => {
-    const usage = count(request.caller?.keyId ?? addressBucket(request.ip));
+  return (reply: FastifyReply, bucket: string): ServiceError | null => {
+    const usage = count(bucket);
     reply.header('x-ratelimit-limit', perMinute);
     reply.header('x-ratelimit-remaining', usage.remaining);
     // Seconds since 1970, as GitHub's API has it.
@@ -118,7 +118,7 @@ function createLimit(perMinute: number) {
 }
 
 /** One subscriber has a whole /64 of IPv6 addresses; they count as one. */
-function addressBucket(address: string): string {
+export function addressBucket(address: string): string {
   if (!isIPv6(address)) return address;
   const parsed = ipaddr.parse(address) as ipaddr.IPv6;
   if (parsed.isIPv4MappedAddress()) return parsed.toIPv4Address().toString();

@@ -5,6 +5,7 @@ import type { Config } from '../config.ts';
 import { ServiceError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { registerAdmission, type AdmitDependencies } from './admit.ts';
+import { defer } from './defer.ts';
 import { registerDocs } from './docs.ts';
 import { answerClientFault } from './client-fault.ts';
 import { answerError } from './error-answer.ts';
@@ -15,17 +16,20 @@ import { registerOpenApiRoute } from './openapi-route.ts';
 import { requestIdOf } from './request-id.ts';
 import { errorsOf, responses } from './responses.ts';
 import { registerDirectory, type DirectoryDependencies } from './v1/directory.ts';
+import type { PortalDependencies } from './portal/api.ts';
 import { registerStatus } from './v1/status.ts';
 import { registerDeliveries } from './v1/deliveries.ts';
 import { registerEvents } from './v1/events.ts';
 import { registerWebhookActions } from './v1/webhook-actions.ts';
+import { createAppLimits } from './v1/webhook-route.ts';
 import { registerWebhooks, type WebhookDependencies } from './v1/webhooks.ts';
 import { validatorCompiler } from './validate.ts';
 
 export type AppDependencies = Pick<Config, 'publicUrl' | 'serviceName' | 'trustProxy'> &
   AdmitDependencies &
   DirectoryDependencies &
-  WebhookDependencies & { version: string; log: Logger };
+  Omit<WebhookDependencies, 'appLimits'> &
+  Pick<PortalDependencies, 'signIn'> & { version: string; log: Logger };
 
 /** SPEC 2. */
 const bodyBytesMax = 64 * 1024;
@@ -51,8 +55,25 @@ const exposedHeaders = [
   'Keep-Alive',
 ].join(', ');
 
-export async function createApp(dependencies: AppDependencies): Promise<FastifyInstance> {
-  const app = createServer(dependencies);
+export async function createApp(given: AppDependencies): Promise<FastifyInstance> {
+  const dependencies = { ...given, appLimits: createAppLimits() };
+  const app = prepare(createServer(dependencies));
+  await app.register((v1) => registerV1(v1, dependencies), { prefix: '/api/v1' });
+  defer(app, '/portal/api', () => createPortal(dependencies));
+  registerDocs(app, dependencies);
+  return app;
+}
+
+async function createPortal(dependencies: PortalDependencies & AppDependencies) {
+  const { registerPortal } = await import('./portal/api.ts');
+  const app = prepare(createServer(dependencies));
+  await app.register((portal) => registerPortal(portal, dependencies), { prefix: '/portal/api' });
+  await app.ready();
+  return app;
+}
+
+/** What is the same for all that the public port answers. */
+function prepare(app: FastifyInstance): FastifyInstance {
   supportAllMethods(app);
   readJsonBodies(app);
   app.setValidatorCompiler(validatorCompiler as never);
@@ -66,9 +87,6 @@ export async function createApp(dependencies: AppDependencies): Promise<FastifyI
     reply.header('x-content-type-options', 'nosniff');
     done();
   });
-  await registerOpenApi(app, dependencies);
-  await app.register((v1) => registerV1(v1, dependencies), { prefix: '/api/v1' });
-  registerDocs(app, dependencies);
   return app;
 }
 
@@ -99,7 +117,9 @@ function createServer({ log, trustProxy }: AppDependencies): FastifyInstance {
   });
 }
 
-async function registerV1(v1: FastifyInstance, dependencies: AppDependencies): Promise<void> {
+type V1Dependencies = AppDependencies & Pick<WebhookDependencies, 'appLimits'>;
+
+async function registerV1(v1: FastifyInstance, dependencies: V1Dependencies): Promise<void> {
   await v1.register(cors, {
     origin: '*',
     methods: ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE', 'OPTIONS'],
@@ -113,6 +133,7 @@ async function registerV1(v1: FastifyInstance, dependencies: AppDependencies): P
   v1.setNotFoundHandler(() => {
     throw new ServiceError('not_found');
   });
+  await registerOpenApi(v1, dependencies);
   registerStatus(v1, dependencies);
   registerOpenApiRoute(v1, {
     describes: 'The API and its webhooks',

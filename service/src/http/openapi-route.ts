@@ -1,5 +1,5 @@
 /** GET /openapi.json of an API, public or internal. The bytes are made once, when all routes are known. */
-import type { FastifyInstance } from 'fastify';
+import type { FastifyContextConfig, FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
 import type { responses } from './responses.ts';
 import { toEntry, type Entry } from './response-cache.ts';
@@ -7,13 +7,18 @@ import { sendEntry } from './send-entry.ts';
 
 export function registerOpenApiRoute(
   app: FastifyInstance,
-  options: { describes: string; answers: (body: Body) => ReturnType<typeof responses> },
+  options: {
+    describes: string;
+    /** Who may ask, where that is said in another way than by a scope. */
+    config?: FastifyContextConfig;
+    answers: (body: Body) => ReturnType<typeof responses>;
+  },
 ): void {
   let entry: Entry | undefined;
   app.get(
     '/openapi.json',
     {
-      config: { scope: null, duringMaintenance: true },
+      config: options.config ?? { scope: null, duringMaintenance: true },
       schema: {
         operationId: 'getOpenApi',
         tags: ['Description'],

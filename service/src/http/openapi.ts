@@ -46,13 +46,7 @@ function options({
   return {
     openapi: {
       openapi: '3.1.0',
-      info: {
-        title: `${serviceName} API`,
-        version,
-        description,
-        license: { name: 'MIT', identifier: 'MIT' },
-        contact: { name: 'The operator of this directory', url: publicUrl },
-      } as NonNullable<NonNullable<FastifyDynamicSwaggerOptions['openapi']>['info']>,
+      info: infoOf(`${serviceName} API`, description, { publicUrl, version }),
       servers: [{ url: publicUrl }],
       tags,
       components: { securitySchemes },
@@ -60,6 +54,21 @@ function options({
     },
     transformObject: withNamedComponents,
   };
+}
+
+/** What every description of ours says of itself. */
+export function infoOf(
+  title: string,
+  words: string,
+  { publicUrl, version }: Pick<OpenApiDependencies, 'publicUrl' | 'version'>,
+) {
+  return {
+    title,
+    version,
+    description: words,
+    license: { name: 'MIT', identifier: 'MIT' },
+    contact: { name: 'The operator of this directory', url: publicUrl },
+  } as NonNullable<NonNullable<FastifyDynamicSwaggerOptions['openapi']>['info']>;
 }
 
 // --- webhooks ---------------------------------------------------------------------------------

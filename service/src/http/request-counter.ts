@@ -1,5 +1,5 @@
 /**
- * Counts requests in windows of a minute, in this process's memory. `@fastify/rate-limit` does the same through
+ * Counts requests in windows, of a minute unless said otherwise, in this process's memory. `@fastify/rate-limit` does the same through
  * a chain of promises, which cost a cached read a tenth of its time (docs/decisions/0003-reads.md).
  */
 type Usage = {
@@ -9,11 +9,11 @@ type Usage = {
   resetAt: number;
 };
 
-const windowMs = 60_000;
+const minuteMs = 60_000;
 /** Keys and addresses at once, about 3 MB; beyond that those that came first start anew. */
 const bucketsMax = 20_000;
 
-export function createRequestCounter(perMinute: number): (bucket: string) => Usage {
+export function createRequestCounter(most: number, windowMs = minuteMs): (bucket: string) => Usage {
   const windows = new Map<string, { count: number; resetAt: number }>();
   return (bucket) => {
     const at = Date.now();
@@ -27,7 +27,7 @@ export function createRequestCounter(perMinute: number): (bucket: string) => Usa
     }
     window.count += 1;
     const { count, resetAt } = window;
-    return { remaining: Math.max(0, perMinute - count), exceeded: count > perMinute, resetAt };
+    return { remaining: Math.max(0, most - count), exceeded: count > most, resetAt };
   };
 }
 

@@ -1,4 +1,4 @@
-/** openapi.json as text, from the routes of an application that serves nothing. */
+/** openapi.json and openapi.portal.json as text, from the routes of an application that serves nothing. */
 import { createKeyCache } from '../../src/access/key-cache.ts';
 import { loadConfig } from '../../src/config.ts';
 import { openDatabase } from '../../src/database/database.ts';
@@ -7,6 +7,7 @@ import { createApp } from '../../src/http/app.ts';
 import { createResponseCache } from '../../src/http/response-cache.ts';
 import { createLogger } from '../../src/log.ts';
 import { createMetrics } from '../../src/metrics.ts';
+import { createSignIn } from '../../src/sign-in/sign-in.ts';
 import { createHealth } from '../../src/system/health.ts';
 import { version } from '../../src/version.ts';
 import { createSender } from '../../src/webhooks/attempt.ts';
@@ -15,13 +16,18 @@ import { createInFlight } from '../../src/webhooks/in-flight.ts';
 import { createSecretBox } from '../../src/webhooks/secrets.ts';
 import { createSigningKeys } from '../../src/webhooks/signing-keys.ts';
 
+export const describeApi = () => describe('/api/v1/openapi.json');
+export const describePortal = () => describe('/portal/api/openapi.json');
+
 /** As a service with the default configuration describes itself. Connects to nothing. */
-export async function describeApi(): Promise<string> {
+async function describe(path: string): Promise<string> {
   const config = loadConfig({});
   const database = openDatabase({}, { applicationName: 'openapi' });
   const revisions = createRevisions(database, {});
   const health = createHealth(database, revisions);
-  const secretBox = createSecretBox([Buffer.alloc(32)]);
+  const secretKeys = [Buffer.alloc(32)];
+  const secretBox = createSecretBox(secretKeys);
+  const log = createLogger('silent');
   const app = await createApp({
     ...config,
     database,
@@ -37,11 +43,12 @@ export async function describeApi(): Promise<string> {
     metrics: createMetrics(),
     leaseMs: 0,
     deactivateAfter: 1,
-    log: createLogger('silent'),
+    log,
+    signIn: createSignIn({ ...config, database, secretKeys, mailer: null, print: () => {}, log }),
   });
-  await app.ready();
-  const text = `${JSON.stringify(app.swagger(), null, 2)}\n`;
+  const answer = await app.inject(path);
   await app.close();
   await database.destroy();
-  return text;
+  if (answer.statusCode !== 200) throw new Error(answer.body);
+  return `${JSON.stringify(answer.json(), null, 2)}\n`;
 }

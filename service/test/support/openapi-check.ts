@@ -1,8 +1,8 @@
-/** Holds every answer that the tests see against openapi.json, or what the internal API says of itself. */
+/** Holds every answer that the tests see against openapi.json, or what the internal API and the portal say of themselves. */
 import { readFileSync } from 'node:fs';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import ajvFormats from 'ajv-formats';
-import { internalOpenApiFile, openApiFile } from './openapi-file.ts';
+import { internalOpenApiFile, openApiFile, portalOpenApiFile } from './openapi-file.ts';
 
 type Schema = Record<string, unknown>;
 type Reference = { $ref: string };
@@ -49,8 +49,11 @@ function read(file: URL, name: string): OpenApiDocument {
 
 export const openApi = read(openApiFile, 'openapi.json');
 export const internalOpenApi = read(internalOpenApiFile, 'openapi.internal.json');
+export const portalOpenApi = read(portalOpenApiFile, 'openapi.portal.json');
 export const checkAnswer = createAnswerCheck(openApi, 'openapi.json');
 export const checkInternalAnswer = createAnswerCheck(internalOpenApi, 'openapi.internal.json');
+
+export const checkPortalAnswer = createAnswerCheck(portalOpenApi, 'openapi.portal.json');
 
 function createAnswerCheck(document: OpenApiDocument, file: string): AnswerCheck {
   const operations = Object.entries(document.paths).map(([path, methods]) => ({

@@ -14,6 +14,8 @@ import { createApp } from '../../src/http/app.ts';
 import { createResponseCache } from '../../src/http/response-cache.ts';
 import { createLogger, type Logger } from '../../src/log.ts';
 import { createMetrics, type Metrics } from '../../src/metrics.ts';
+import { createMailer } from '../../src/mail.ts';
+import { createSignIn, type SignIn } from '../../src/sign-in/sign-in.ts';
 import { createHealth } from '../../src/system/health.ts';
 import { createSender } from '../../src/webhooks/attempt.ts';
 import { createInFlight } from '../../src/webhooks/in-flight.ts';
@@ -40,8 +42,12 @@ export type TestService = TestDatabase & {
   revisions: Revisions;
   worker: Worker;
   secretBox: SecretBox;
+  secretKeys: Buffer[];
   metrics: Metrics;
   url: string;
+  signIn: SignIn;
+  /** What was printed on the terminal, such as links that would else be mailed. */
+  printed: string[];
   /** A key with every scope, of an app without a binding. */
   key: string;
   appId: string;
@@ -57,7 +63,7 @@ export type TestServiceOptions = {
   /** Starts the worker too. */
   worker?: boolean;
   /** Another process of the same installation: its database and its SECRET_KEY. */
-  beside?: TestDatabase & Pick<TestService, 'secretBox'>;
+  beside?: TestDatabase & Pick<TestService, 'secretBox'> & Partial<Pick<TestService, 'secretKeys'>>;
   log?: Logger;
 };
 
@@ -72,7 +78,8 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     ...options.env,
   });
   const log = options.log ?? createLogger('silent');
-  const secretBox = options.beside?.secretBox ?? createSecretBox([randomBytes(32)]);
+  const secretKeys = options.beside?.secretKeys ?? [randomBytes(32)];
+  const secretBox = options.beside?.secretBox ?? createSecretBox(secretKeys);
   const revisions = createRevisions(database, connection);
   const health = createHealth(database, revisions);
   const keyCache = createKeyCache(database, revisions);
@@ -92,8 +99,13 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     metrics,
     log,
   };
+  const printed: string[] = [];
+  const mailer = config.mail ? createMailer(config.mail) : null;
+  const print = (line: string) => void printed.push(line);
+  const signIn = createSignIn({ ...config, database, secretKeys, mailer, print, log });
   const app = await createApp({
     ...config,
+    signIn,
     ...delivery,
     health,
     keyCache,
@@ -114,6 +126,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
   const { appId, key } = await makeKey(opened);
   after(async () => {
     await Promise.all([app.close(), worker.stop()]);
+    mailer?.close();
     await Promise.all([revisions.stop(), health.stop(), keyCache.stop(), sender.close()]);
   });
   return {
@@ -122,6 +135,9 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     revisions,
     worker,
     secretBox,
+    secretKeys,
+    signIn,
+    printed,
     metrics,
     url,
     key,

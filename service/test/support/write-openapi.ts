@@ -1,8 +1,9 @@
-/** Writes openapi.json and openapi.internal.json from the routes: npm run openapi. */
+/** Writes openapi.json, openapi.internal.json and openapi.portal.json from the routes: npm run openapi. */
 import { writeFile } from 'node:fs/promises';
-import { describeApi } from './describe-api.ts';
+import { describeApi, describePortal } from './describe-api.ts';
 import { describeInternalApi } from './describe-internal-api.ts';
-import { internalOpenApiFile, openApiFile } from './openapi-file.ts';
+import { internalOpenApiFile, openApiFile, portalOpenApiFile } from './openapi-file.ts';
 
 await writeFile(openApiFile, await describeApi());
 await writeFile(internalOpenApiFile, await describeInternalApi());
+await writeFile(portalOpenApiFile, await describePortal());

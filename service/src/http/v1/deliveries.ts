@@ -19,20 +19,19 @@ import { errorsOf, listOf, oneOf, responses } from '../responses.ts';
 import {
   common,
   config,
-  createAppLimit,
   deliveryParams,
   noQuery,
   params,
+  redeliveriesPerMinute,
   sendRead,
 } from './webhook-route.ts';
 import type { WebhookDependencies } from './webhooks.ts';
 
 /** SPEC 4. */
-const redeliveriesPerMinute = 60;
 const recoverDaysMax = 14;
 const dayMs = 86_400_000;
 
-const DeliveryQuery = Type.Object(
+export const DeliveryQuery = Type.Object(
   {
     ...PageQuery.properties,
     status: Type.Optional(
@@ -53,7 +52,7 @@ const DeliveryQuery = Type.Object(
   { additionalProperties: false },
 );
 
-const RecoverRequest = strictObject(
+export const RecoverRequest = strictObject(
   {
     since: time({
       description: `Deliveries that ended at this time or later; at most ${recoverDaysMax} days ago.`,
@@ -66,14 +65,16 @@ const RecoverRequest = strictObject(
   },
 );
 
-const Recovered = strictObject(
+export const Recovered = strictObject(
   { count: Type.Integer({ minimum: 0, description: 'Deliveries that are pending again.' }) },
   { title: 'Recovered', description: 'What was brought back.' },
 );
 
-export function registerDeliveries(app: FastifyInstance, { database }: WebhookDependencies): void {
+export function registerDeliveries(
+  app: FastifyInstance,
+  { database, appLimits }: WebhookDependencies,
+): void {
   const routes = app.withTypeProvider<TypeBoxTypeProvider>();
-  const limitRedeliveries = createAppLimit(redeliveriesPerMinute, 'redeliveries');
 
   routes.get(
     '/webhooks/:id/deliveries',
@@ -156,8 +157,8 @@ export function registerDeliveries(app: FastifyInstance, { database }: WebhookDe
       },
     },
     async (request, reply) => {
-      limitRedeliveries(request);
       const { appId } = callerOf(request);
+      appLimits.redeliveries(appId);
       const { id, deliveryId } = request.params;
       const data = await database.transaction().execute(async (tx) => {
         await redeliver(tx, appId, id, deliveryId);
@@ -192,9 +193,9 @@ export function registerDeliveries(app: FastifyInstance, { database }: WebhookDe
       },
     },
     async (request, reply) => {
-      limitRedeliveries(request);
-      const since = requireRecent(request.body.since);
       const caller = callerOf(request);
+      appLimits.redeliveries(caller.appId);
+      const since = requireRecent(request.body.since);
       const count = await database
         .transaction()
         .execute((tx) => recover(tx, keyActor(caller), caller.appId, request.params.id, since));
@@ -206,7 +207,7 @@ export function registerDeliveries(app: FastifyInstance, { database }: WebhookDe
   );
 }
 
-function requireRecent(text: string): Date {
+export function requireRecent(text: string): Date {
   const since = new Date(text);
   if (since.getTime() >= Date.now() - recoverDaysMax * dayMs) return since;
   throw invalid({ path: 'body.since', message: `must be at most ${recoverDaysMax} days ago` });

@@ -15,13 +15,10 @@ import {
 import { testWebhook } from '../../webhooks/test-webhook.ts';
 import { callerOf } from '../admit.ts';
 import { errorsOf, oneOf, responses } from '../responses.ts';
-import { common, config, createAppLimit, noQuery, params, withEmptyBody } from './webhook-route.ts';
+import { common, config, noQuery, params, testsPerMinute, withEmptyBody } from './webhook-route.ts';
 import type { WebhookDependencies } from './webhooks.ts';
 
-/** SPEC 4. */
-const testsPerMinute = 10;
-
-const TestRequest = strictObject(
+export const TestRequest = strictObject(
   {
     event: Type.Optional(
       nullable(
@@ -41,7 +38,7 @@ const TestRequest = strictObject(
   },
 );
 
-const RotateRequest = strictObject(
+export const RotateRequest = strictObject(
   {
     overlapSeconds: Type.Integer({
       minimum: 0,
@@ -61,10 +58,9 @@ export function registerWebhookActions(
   app: FastifyInstance,
   dependencies: WebhookDependencies,
 ): void {
-  const { database, secretBox } = dependencies;
+  const { database, secretBox, appLimits } = dependencies;
   const routes = app.withTypeProvider<TypeBoxTypeProvider>();
 
-  const limitTests = createAppLimit(testsPerMinute, 'tests');
   routes.post(
     '/webhooks/:id/test',
     {
@@ -87,8 +83,8 @@ export function registerWebhookActions(
       },
     },
     async (request, reply) => {
-      limitTests(request);
       const { appId } = callerOf(request);
+      appLimits.tests(appId);
       const delivery = await testWebhook(dependencies, {
         appId,
         webhookId: request.params.id,

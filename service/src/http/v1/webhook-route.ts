@@ -3,7 +3,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { uuid } from '../../contract/shapes.ts';
 import { ServiceError } from '../../errors.ts';
-import { callerOf } from '../admit.ts';
 import { createRequestCounter, secondsUntil } from '../request-counter.ts';
 import { toEntry } from '../response-cache.ts';
 import { keyedCacheControl, sendEntry } from '../send-entry.ts';
@@ -31,11 +30,24 @@ export async function withEmptyBody(request: FastifyRequest): Promise<void> {
   request.body ??= {};
 }
 
-/** Refuses more than `perMinute` of something for an app, in this process. */
-export function createAppLimit(perMinute: number, what: string): (request: FastifyRequest) => void {
+/** SPEC 4. */
+export const testsPerMinute = 10;
+export const redeliveriesPerMinute = 60;
+
+/** What an app may do in a minute, in this process, whoever asks for it: a key of its own, or its owner in the portal. */
+export type AppLimits = ReturnType<typeof createAppLimits>;
+
+export function createAppLimits() {
+  return {
+    tests: createAppLimit(testsPerMinute, 'tests'),
+    redeliveries: createAppLimit(redeliveriesPerMinute, 'redeliveries'),
+  };
+}
+
+function createAppLimit(perMinute: number, what: string): (appId: string) => void {
   const count = createRequestCounter(perMinute);
-  return (request) => {
-    const { exceeded, resetAt } = count(callerOf(request).appId);
+  return (appId) => {
+    const { exceeded, resetAt } = count(appId);
     if (!exceeded) return;
     throw new ServiceError('rate_limited', `More than ${perMinute} ${what} in a minute.`, {
       headers: { 'retry-after': String(secondsUntil(resetAt)) },

@@ -20,11 +20,12 @@ import {
 } from '../../webhooks/webhooks.ts';
 import { callerOf } from '../admit.ts';
 import { errorsOf, listOf, oneOf, responses } from '../responses.ts';
-import { common, config, noQuery, params, sendRead } from './webhook-route.ts';
+import { common, config, noQuery, params, sendRead, type AppLimits } from './webhook-route.ts';
 
 export type WebhookDependencies = Omit<TestDependencies, 'webhooks'> & {
   secretBox: SecretBox;
   webhooks: Config['webhooks'];
+  appLimits: AppLimits;
 };
 
 const address = Type.String({
@@ -45,7 +46,7 @@ const events = Type.Array(
 );
 const note = Type.String({ maxLength: 500, description: 'A note for yourself.' });
 
-const NewWebhook = strictObject(
+export const NewWebhook = strictObject(
   {
     url: address,
     events: Type.Optional(nullable(events)),
@@ -64,7 +65,7 @@ const NewWebhook = strictObject(
   },
 );
 
-const WebhookChanges = strictObject(
+export const WebhookChanges = strictObject(
   {
     url: Type.Optional(address),
     events: Type.Optional(nullable(events)),
@@ -246,7 +247,7 @@ export function registerWebhooks(app: FastifyInstance, dependencies: WebhookDepe
   );
 }
 
-const DeletedWebhook = strictObject(
+export const DeletedWebhook = strictObject(
   {
     id: uuid({ description: 'Of the webhook that was.' }),
     deleted: Type.Literal(true, { description: 'Always true.' }),

@@ -1,0 +1,53 @@
+/** The audit log of somebody's own apps. Who acts on behalf of the service is not named to them. */
+import { sql, type Executor } from '../database/database.ts';
+import type { PortalAuditEntry } from '../contract/portal.ts';
+import type { Owner } from './owned.ts';
+
+type Row = Omit<PortalAuditEntry, 'at' | 'actor' | 'subject'> & {
+  at: Date;
+  actor_kind: PortalAuditEntry['actor']['kind'];
+  actor_name: string | null;
+  subject_kind: string;
+  subject_id: string | null;
+  total: number;
+};
+
+/** One page, newest first, and how many there are. */
+export async function listOwnAudit(
+  executor: Executor,
+  owner: Owner,
+  query: { appId?: string | undefined; page: number; limit: number },
+): Promise<{ total: number; entries: PortalAuditEntry[] }> {
+  const own = sql`
+    from audit_log l join apps a on a.id = l.app_id
+    where a.owner_email = ${owner} and ${query.appId === undefined ? sql`true` : sql`a.id = ${query.appId}`}
+  `;
+  const { rows } = await sql<Row>`
+    select totals.total, page.* from (select count(*) as total ${own}) totals
+    left join lateral (
+      select l.id, l.at, l.action, l.app_id as "appId", l.actor_kind, l.subject_kind, l.subject_id, l.details,
+        case
+          when l.actor_kind = 'user' and l.actor_name = ${owner} then l.actor_name
+          when l.actor_kind = 'key'
+            and exists (select from api_keys k where k.id::text = l.actor_id and k.app_id = l.app_id) then l.actor_name
+        end as actor_name
+      ${own}
+      order by l.at desc, l.id desc limit ${query.limit} offset ${(query.page - 1) * query.limit}
+    ) page on true
+    order by page.at desc, page.id desc
+  `.execute(executor);
+  const found = rows.filter((row) => row.id !== null);
+  return { total: rows[0]?.total ?? 0, entries: found.map(toEntry) };
+}
+
+function toEntry(row: Row): PortalAuditEntry {
+  return {
+    id: row.id,
+    at: row.at.toISOString(),
+    actor: { kind: row.actor_kind, name: row.actor_name },
+    action: row.action,
+    appId: row.appId,
+    subject: { kind: row.subject_kind, id: row.subject_id },
+    details: row.details,
+  };
+}

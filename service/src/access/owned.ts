@@ -1,0 +1,24 @@
+/** What is somebody's own. Another's app or key is as good as none: the same error, in the same words. */
+import { sql, type Executor } from '../database/database.ts';
+import { ServiceError } from '../errors.ts';
+import { readApp, type App } from './apps.ts';
+
+/** Whoever is signed in with this identity; null where it is not proven to be theirs, who then owns nothing. */
+export type Owner = string | null;
+
+/** Throws `not_found`. */
+export async function requireOwnApp(executor: Executor, owner: Owner, id: string): Promise<App> {
+  const { rows } = await sql`
+    select 1 from apps where id = ${id} and owner_email = ${owner}
+  `.execute(executor);
+  if (rows.length === 0) throw new ServiceError('not_found');
+  return readApp(executor, id);
+}
+
+/** Throws `not_found`. The caller has checked whose app it is. */
+export async function requireAppKey(executor: Executor, appId: string, id: string): Promise<void> {
+  const { rows } = await sql`
+    select 1 from api_keys where id = ${id} and app_id = ${appId}
+  `.execute(executor);
+  if (rows.length === 0) throw new ServiceError('not_found');
+}

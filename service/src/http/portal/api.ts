@@ -1,0 +1,54 @@
+/**
+ * The server side of the developer portal: every route of it, in order. Whoever is signed in manages their own apps by
+ * the functions that the public API calls. For the portal's own pages alone: no CORS, and a check where writes come from.
+ */
+import type { FastifyInstance } from 'fastify';
+import { ServiceError } from '../../errors.ts';
+import { watchMethods } from '../methods.ts';
+import { registerApps } from './apps.ts';
+import { registerAudit } from './audit.ts';
+import { registerAuth } from './auth.ts';
+import { registerAuthentication, type PortalAuthenticationDependencies } from './authenticate.ts';
+import { registerBindings } from './bindings.ts';
+import { registerDeliveries } from './deliveries.ts';
+import { registerEvents } from './events.ts';
+import { registerKeys } from './keys.ts';
+import { registerPortalOpenApi, type PortalOpenApiDependencies } from './openapi.ts';
+import { registerOverview } from './overview.ts';
+import type { PortalRouteDependencies } from './route.ts';
+import { registerSession } from './session.ts';
+import { registerWebhookActions } from './webhook-actions.ts';
+import { registerWebhooks } from './webhooks.ts';
+
+export type PortalDependencies = PortalAuthenticationDependencies &
+  PortalOpenApiDependencies &
+  PortalRouteDependencies;
+
+export async function registerPortal(
+  portal: FastifyInstance,
+  dependencies: PortalDependencies,
+): Promise<void> {
+  portal.setNotFoundHandler(() => {
+    throw new ServiceError('not_found');
+  });
+  portal.addHook('onRequest', (_request, reply, done) => {
+    // Secrets are in some answers, and one person's data in all of them.
+    reply.headers({ 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' });
+    done();
+  });
+  const refuseOtherMethods = watchMethods(portal, { crossOrigin: false });
+  registerAuthentication(portal, dependencies);
+  await registerPortalOpenApi(portal, dependencies);
+  registerAuth(portal, dependencies);
+  registerSession(portal, dependencies);
+  registerOverview(portal, dependencies);
+  registerApps(portal, dependencies);
+  registerBindings(portal, dependencies);
+  registerKeys(portal, dependencies);
+  registerWebhooks(portal, dependencies);
+  registerWebhookActions(portal, dependencies);
+  registerDeliveries(portal, dependencies);
+  registerEvents(portal, dependencies);
+  registerAudit(portal, dependencies);
+  refuseOtherMethods();
+}

@@ -1,0 +1,203 @@
+/** Routes that manage one's own apps. */
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
+import type { FastifyInstance } from 'fastify';
+import { Type } from 'typebox';
+import {
+  createApp,
+  deleteApp,
+  listOwnApps,
+  readApp,
+  renameApp,
+  type App,
+} from '../../access/apps.ts';
+import { requireOwnApp } from '../../access/owned.ts';
+import { exampleId, exampleTime } from '../../contract/examples.ts';
+import { meta, pagination } from '../../contract/envelope.ts';
+import { name, PortalApp } from '../../contract/portal.ts';
+import { strictObject, uuid } from '../../contract/shapes.ts';
+import { listOf, oneOf } from '../responses.ts';
+import { actorOf, ownerOf, provenOwnerOf } from './authenticate.ts';
+import {
+  appParams,
+  config,
+  noQuery,
+  portalErrors,
+  portalResponses,
+  security,
+  type PortalRouteDependencies,
+} from './route.ts';
+
+const common = { tags: ['Apps'], security };
+const appName = name('What to call it.', 'Announcer');
+const NewApp = strictObject(
+  { name: appName },
+  { title: 'NewApp', description: 'An app to make.', examples: [{ name: 'Announcer' }] },
+);
+const AppChanges = strictObject(
+  { name: appName },
+  { title: 'AppChanges', description: 'What to change.', examples: [{ name: 'Announcer' }] },
+);
+const DeletedApp = strictObject(
+  {
+    id: uuid({ description: 'Of the app that was.' }),
+    deleted: Type.Literal(true, { description: 'Always true.' }),
+  },
+  { title: 'DeletedApp', description: 'Says that an app is gone.' },
+);
+const example: PortalApp = {
+  id: exampleId,
+  name: 'Announcer',
+  binding: { kind: 'organization', id: exampleId, slug: 'acme-corporation' },
+  createdAt: exampleTime,
+};
+export const appAnswer = oneOf(PortalApp, 'PortalAppResponse', example);
+/** All of them: an owner has ten at most. */
+const allOnOnePage = { page: 1, limit: 100 };
+
+export function registerApps(portal: FastifyInstance, { database }: PortalRouteDependencies): void {
+  const routes = portal.withTypeProvider<TypeBoxTypeProvider>();
+
+  routes.get(
+    '/apps',
+    {
+      config,
+      schema: {
+        ...common,
+        operationId: 'listApps',
+        summary: 'List your apps',
+        description: 'All of them, oldest first; there are ten at most.',
+        querystring: noQuery,
+        response: portalResponses(
+          200,
+          'Your apps.',
+          listOf(PortalApp, 'PortalAppList', example),
+          portalErrors.read,
+        ),
+      },
+    },
+    async (request, reply) => {
+      const apps = await listOwnApps(database, ownerOf(request));
+      const shown = pagination(allOnOnePage, apps.length);
+      return reply.send({ success: true, data: apps.map(toPortalApp), meta, pagination: shown });
+    },
+  );
+
+  routes.post(
+    '/apps',
+    {
+      config,
+      schema: {
+        ...common,
+        operationId: 'createApp',
+        summary: 'Make an app',
+        description: 'Needs a proven address. One has at most ten apps.',
+        body: NewApp,
+        querystring: noQuery,
+        response: portalResponses(201, 'The new app.', appAnswer, [
+          ...portalErrors.withBody,
+          'conflict',
+        ]),
+      },
+    },
+    async (request, reply) => {
+      const owner = provenOwnerOf(request);
+      const app = await database.transaction().execute(async (tx) => {
+        const id = await createApp(tx, actorOf(request), { name: request.body.name, owner });
+        return readApp(tx, id);
+      });
+      return reply.code(201).send({ success: true, data: toPortalApp(app), meta });
+    },
+  );
+
+  routes.get(
+    '/apps/:appId',
+    {
+      config,
+      schema: {
+        ...common,
+        operationId: 'getApp',
+        summary: 'Get one app',
+        description: 'With what it is bound to.',
+        params: appParams,
+        querystring: noQuery,
+        response: portalResponses(200, 'The app.', appAnswer, portalErrors.readOne),
+      },
+    },
+    async (request, reply) => {
+      const app = await requireOwnApp(database, ownerOf(request), request.params.appId);
+      return reply.send({ success: true, data: toPortalApp(app), meta });
+    },
+  );
+
+  routes.patch(
+    '/apps/:appId',
+    {
+      config,
+      schema: {
+        ...common,
+        operationId: 'updateApp',
+        summary: 'Change an app',
+        description: 'Gives it another name.',
+        params: appParams,
+        body: AppChanges,
+        querystring: noQuery,
+        response: portalResponses(200, 'As it is now.', appAnswer, portalErrors.withBodyOne),
+      },
+    },
+    async (request, reply) => {
+      const { appId } = request.params;
+      const app = await database.transaction().execute(async (tx) => {
+        await requireOwnApp(tx, ownerOf(request), appId);
+        await renameApp(tx, actorOf(request), appId, request.body.name);
+        return readApp(tx, appId);
+      });
+      return reply.send({ success: true, data: toPortalApp(app), meta });
+    },
+  );
+
+  routes.delete(
+    '/apps/:appId',
+    {
+      config,
+      schema: {
+        ...common,
+        operationId: 'deleteApp',
+        summary: 'Delete an app',
+        description: 'With its keys, its webhooks and its binding; what waits for delivery ends.',
+        params: appParams,
+        querystring: noQuery,
+        response: portalResponses(
+          200,
+          'It is deleted.',
+          oneOf(DeletedApp, 'DeletedAppResponse', { id: exampleId, deleted: true }),
+          portalErrors.withBodyOne,
+        ),
+      },
+    },
+    async (request, reply) => {
+      const { appId } = request.params;
+      await database.transaction().execute(async (tx) => {
+        await requireOwnApp(tx, ownerOf(request), appId);
+        await deleteApp(tx, actorOf(request), appId);
+      });
+      return reply.send({ success: true, data: { id: appId, deleted: true }, meta });
+    },
+  );
+}
+
+export function toPortalApp(app: App): PortalApp {
+  return {
+    id: app.id,
+    name: app.name,
+    binding: bindingOf(app),
+    createdAt: app.createdAt.toISOString(),
+  };
+}
+
+function bindingOf({ organizationId, organizationSlug, allianceId, allianceSlug }: App) {
+  if (organizationId !== null && organizationSlug !== null)
+    return { kind: 'organization', id: organizationId, slug: organizationSlug } as const;
+  if (allianceId !== null && allianceSlug !== null)
+    return { kind: 'alliance', id: allianceId, slug: allianceSlug } as const;
+  return null;
+}

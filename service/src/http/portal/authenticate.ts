@@ -1,0 +1,98 @@
+/**
+ * Who may use the portal's server side, in the order of SPEC 2: maintenance, session, rate, origin. During maintenance it
+ * can be read, so that a developer sees why nothing goes, and one can sign in to do so; nothing can be changed.
+ */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Actor } from '../../access/actor.ts';
+import type { Owner } from '../../access/owned.ts';
+import { ServiceError } from '../../errors.ts';
+import type { SignedIn, SignIn } from '../../sign-in/sign-in.ts';
+import type { Health } from '../../system/health.ts';
+import { addressBucket, createLimit, refuseDuringMaintenance } from '../admit.ts';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Who may ask, of the portal's routes. Absent: not an operation. */
+    portal?: 'open' | 'signed-in';
+  }
+  interface FastifyRequest {
+    signedIn: SignedIn | null;
+  }
+}
+
+export type PortalAuthenticationDependencies = {
+  signIn: SignIn;
+  health: Health;
+  publicUrl: string;
+  rateLimitPerMinute: number;
+};
+
+const readMethods = new Set(['GET', 'HEAD']);
+
+export function registerAuthentication(
+  portal: FastifyInstance,
+  dependencies: PortalAuthenticationDependencies,
+): void {
+  const { signIn, health, publicUrl, rateLimitPerMinute } = dependencies;
+  const { origin } = new URL(publicUrl);
+  const limit = rateLimitPerMinute > 0 ? createLimit(rateLimitPerMinute) : null;
+  portal.decorateRequest('signedIn', null);
+  portal.addHook('onRequest', async (request, reply) => {
+    if (request.is404) throw new ServiceError('not_found');
+    const { portal: who } = request.routeOptions.config;
+    if (who === undefined) return;
+    const writes = !readMethods.has(request.method);
+    if (who === 'signed-in') {
+      if (writes) refuseDuringMaintenance(health);
+      request.signedIn = await readSession(signIn, request, reply);
+    }
+    const bucket = request.signedIn?.userId ?? addressBucket(request.ip);
+    const exceeded = limit?.(reply, bucket) ?? null;
+    if (who === 'signed-in') signedInOf(request);
+    if (exceeded) throw exceeded;
+    if (writes) requireOrigin(request, origin);
+  });
+}
+
+async function readSession(
+  signIn: SignIn,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<SignedIn | null> {
+  const { cookie } = request.headers;
+  const { signedIn, cookies } = await signIn.read(
+    new Headers(cookie === undefined ? {} : { cookie }),
+  );
+  for (const each of cookies) reply.header('set-cookie', each);
+  return signedIn;
+}
+
+/** Every browser sends it with a write. `SameSite=Lax` alone would let the pages of neighbouring hosts in. */
+function requireOrigin(request: FastifyRequest, origin: string): void {
+  if (request.headers.origin === origin) return;
+  throw new ServiceError('forbidden', `Changes are taken from the pages of ${origin} only.`);
+}
+
+function signedInOf({ signedIn }: FastifyRequest): SignedIn {
+  if (!signedIn) throw new ServiceError('unauthorized', 'Sign in first.');
+  return signedIn;
+}
+
+/** Whose apps are shown: nobody's, where it is not proven that the address is theirs. */
+export function ownerOf(request: FastifyRequest): Owner {
+  const { email, verified } = signedInOf(request);
+  return verified ? email : null;
+}
+
+/** The same, where it must be somebody. Throws `forbidden`. */
+export function provenOwnerOf(request: FastifyRequest): string {
+  const owner = ownerOf(request);
+  if (owner !== null) return owner;
+  throw new ServiceError('forbidden', 'Verify your address first.');
+}
+
+/** Who changes something by this request. */
+export function actorOf(request: FastifyRequest): Actor {
+  const { userId, email } = signedInOf(request);
+  return { kind: 'user', id: userId, name: email };
+}

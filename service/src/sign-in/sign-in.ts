@@ -1,0 +1,116 @@
+/**
+ * Who is signed in to the portal, and how somebody comes to be. All of it is better-auth's work, over our tables
+ * (`auth.ts`); it is loaded when somebody first comes with a session or to sign in, because it is a good part of the
+ * memory of a service at rest. What somebody may do with their apps is decided in `access/`.
+ */
+import type { Config } from '../config.ts';
+import type { Database } from '../database/database.ts';
+import { unavailable } from '../database/database.ts';
+import type { Logger } from '../log.ts';
+import type { Mailer } from '../mail.ts';
+import type { Auth } from './auth.ts';
+import { deriveSecret } from './derive-secret.ts';
+import { createFirstAccount, type FirstAccount, type NewAccount } from './first-account.ts';
+import { createLinkSender } from './send-link.ts';
+
+export type SignInDependencies = Pick<Config, 'publicUrl' | 'serviceName' | 'signIn'> & {
+  database: Database;
+  /** As in SECRET_KEY, newest first. */
+  secretKeys: readonly Buffer[];
+  /** Null: links are printed on the terminal, or nobody can sign up (`config.signIn.printLinks`). */
+  mailer: Mailer | null;
+  print: (line: string) => void;
+  log: Logger;
+};
+
+export type SignedIn = {
+  userId: string;
+  name: string;
+  /** An address, or what a provider calls somebody whose address it does not vouch for (`provider-identity.ts`). */
+  email: string;
+  /** Whether it is proven that this somebody is who `email` says. */
+  verified: boolean;
+  image: string | null;
+  expiresAt: Date;
+};
+
+export type SignIn = {
+  /** Answers a request below `/portal/api/auth`. The caller has checked where it comes from, and how often. */
+  handle(request: Request): Promise<Response>;
+  /** Who sends these cookies, or null; and the cookies to send back, where the session is prolonged or has ended. */
+  read(headers: Headers): Promise<{ signedIn: SignedIn | null; cookies: string[] }>;
+  /** Whether somebody can sign up, or get a lost password back, by mail. */
+  canMail: boolean;
+  providers: { id: string; name: string }[];
+  /** A link that makes the first account, while there is none; else null. */
+  offerFirstAccount(): Promise<string | null>;
+  createFirstAccount(input: NewAccount): Promise<FirstAccount>;
+};
+
+export function createSignIn(dependencies: SignInDependencies): SignIn {
+  const { database, publicUrl, signIn, mailer } = dependencies;
+  const canMail = mailer !== null || signIn.printLinks;
+  const firstAccount = createFirstAccount(database, publicUrl);
+  let loading: Promise<Auth> | undefined;
+
+  function load(): Promise<Auth> {
+    loading ??= import('./auth.ts').then(({ createAuth }) =>
+      createAuth({
+        ...dependencies,
+        canMail,
+        secret: deriveSecret(dependencies.secretKeys),
+        sendLink: createLinkSender(dependencies),
+      }),
+    );
+    return loading;
+  }
+
+  return {
+    canMail,
+    providers: providersOf(signIn),
+    offerFirstAccount: () => firstAccount.offer(),
+    async createFirstAccount(input) {
+      const auth = await load();
+      return firstAccount.create(auth, input);
+    },
+    async handle(request) {
+      const auth = await load();
+      return auth.handler(request);
+    },
+    async read(headers) {
+      // Without a cookie nobody is signed in, and nothing has to be loaded to say so.
+      if (!headers.has('cookie')) return { signedIn: null, cookies: [] };
+      const auth = await load();
+      const answer = await auth.api
+        .getSession({ headers, returnHeaders: true })
+        .catch((error: unknown) => {
+          // The one thing that can go wrong with a cookie, whatever is in it, is the database.
+          throw unavailable(error);
+        });
+      return { signedIn: toSignedIn(answer.response), cookies: answer.headers.getSetCookie() };
+    },
+  };
+}
+
+function providersOf({ github, discord, oidc }: Config['signIn']): SignIn['providers'] {
+  return [
+    ...(github ? [{ id: 'github', name: 'GitHub' }] : []),
+    ...(discord ? [{ id: 'discord', name: 'Discord' }] : []),
+    ...(oidc ? [{ id: 'oidc', name: oidc.name }] : []),
+  ];
+}
+
+type Found = Awaited<ReturnType<Auth['api']['getSession']>>;
+
+function toSignedIn(found: Found): SignedIn | null {
+  if (!found) return null;
+  const { user, session } = found;
+  return {
+    userId: user.id,
+    name: user.name,
+    email: user.email,
+    verified: user.emailVerified,
+    image: user.image ?? null,
+    expiresAt: session.expiresAt,
+  };
+}

@@ -1,0 +1,256 @@
+/**
+ * Who may see and change what in the portal: every operation of openapi.portal.json, so that none can be forgotten, as
+ * everybody who might ask. Nobody but the owner gets a byte of the owner's, and is answered as if it were not there.
+ */
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { test } from 'node:test';
+import { removeManager } from '../src/access/managers.ts';
+import { sql } from '../src/database/database.ts';
+import { testActor } from './support/actor.ts';
+import { put } from './support/directory.ts';
+import { endedDelivery } from './support/eventually.ts';
+import { portalOpenApi, type Operation } from './support/openapi-check.ts';
+import { callPortal, doubt, signUp, type Person } from './support/portal.ts';
+import { loopbackAllowed, startReceiver } from './support/receiver.ts';
+import { startTestService, type Answer } from './support/service.ts';
+
+/** In whatever of the owner's has words. */
+const mark = 'mark-of-the-owner';
+const people = {
+  owner: 'owner@example.org',
+  'another user': 'stranger@example.org',
+  'an unbound manager': 'manager@example.org',
+  'a former manager': 'former@example.org',
+  'somebody with the address unverified': 'doubted@example.org',
+} as const;
+
+const service = await startTestService({ env: loopbackAllowed, worker: true });
+const { database } = service;
+await put(database, 'orgs', [
+  {
+    slug: 'acme-corporation',
+    name: 'Acme',
+    listed: false,
+    managers: [
+      people.owner,
+      people['an unbound manager'],
+      people['a former manager'],
+      people['somebody with the address unverified'],
+    ],
+  },
+]);
+const { rows: orgs } = await sql<{ id: string }>`select id from orgs`.execute(database);
+const org = { kind: 'organization', id: orgs[0]?.id ?? '' } as const;
+const receiver = await startReceiver();
+
+const signedIn = new Map<string, Person>();
+for (const [role, email] of Object.entries(people))
+  signedIn.set(role, await signUp(service, email));
+await database
+  .transaction()
+  .execute((tx) => removeManager(tx, testActor, org, people['a former manager']));
+const owner = signedIn.get('owner') as Person;
+const doubted = signedIn.get('somebody with the address unverified') as Person;
+
+type Things = { appId: string; keyId: string; id: string; deliveryId: string };
+
+/** An app with all that an app can have, bound to the organisation. */
+async function makeThings(person: Person): Promise<Things> {
+  const post = async (path: string, json: unknown = {}) => {
+    const { status, body } = await person.call(path, { method: 'POST', json });
+    assert.ok(status < 300, `${path} ${JSON.stringify(body)}`);
+    return body.data;
+  };
+  const { id: appId } = await post('/apps', { name: `${mark} app` });
+  const bound = await person.call(`/apps/${appId}/binding`, {
+    method: 'PUT',
+    json: { kind: 'organization', slug: 'acme-corporation' },
+  });
+  assert.equal(bound.status, 200);
+  const soon = new Date(Date.now() + 86_400_000).toISOString();
+  const key = await post(`/apps/${appId}/keys`, {
+    name: `${mark} key`,
+    scopes: ['read:directory'],
+    expiresAt: soon,
+  });
+  const webhook = await post(`/apps/${appId}/webhooks`, {
+    url: `${receiver.url}${mark}`,
+    description: `${mark} webhook`,
+  });
+  await put(database, 'alliances', [{ name: `Alliance ${appId}` }], { emitEvents: true });
+  const { id: deliveryId } = await endedDelivery(service, webhook.id);
+  await person.call(`/apps/${appId}/webhooks/${webhook.id}`, {
+    method: 'PATCH',
+    json: { active: true },
+  });
+  return { appId, keyId: key.id, id: webhook.id, deliveryId };
+}
+
+const things = await makeThings(owner);
+const doubtedThings = await makeThings(doubted);
+await doubt(service, doubted.email);
+
+type Target = { path: string; method: string; operation: Operation };
+const targets: Target[] = Object.entries(portalOpenApi.paths).flatMap(([path, methods]) =>
+  Object.entries(methods).map(([method, operation]) => ({
+    path: path.replace('/portal/api', ''),
+    method,
+    operation,
+  })),
+);
+
+function ask(target: Target, ids: Things, person: Person | null): Promise<Answer> {
+  const path = target.path.replaceAll(/\{(\w+)\}/g, (_, name: keyof Things) => ids[name]);
+  const json = bodyOf(target);
+  const options = { method: target.method.toUpperCase(), ...(json && { json }) };
+  return person ? person.call(path, options) : callPortal(service, path, options);
+}
+
+function bodyOf({ operation }: Target): Record<string, unknown> | undefined {
+  const example = operation.requestBody?.content['application/json']?.example;
+  if (!example) return undefined;
+  const since = new Date(Date.now() - 3_600_000).toISOString();
+  return {
+    ...example,
+    ...('url' in example ? { url: receiver.url } : {}),
+    ...('since' in example ? { since } : {}),
+  };
+}
+
+const nothing = (): Things => ({
+  appId: randomUUID(),
+  keyId: randomUUID(),
+  id: randomUUID(),
+  deliveryId: randomUUID(),
+});
+const isOpen = ({ operation }: Target) => operation.security.length === 0;
+const ofAnApp = ({ path }: Target) => path.includes('{appId}');
+
+/** All that differs from request to request. */
+const perRequest = new Set(['date', 'x-request-id', 'x-ratelimit-remaining', 'x-ratelimit-reset']);
+function seen({ status, headers, text }: Answer) {
+  return { status, text, headers: [...headers].filter(([name]) => !perRequest.has(name)) };
+}
+
+function mustHaveNothing(answer: Answer, what: string, ids: Things): void {
+  const said = answer.text + JSON.stringify([...answer.headers]);
+  for (const secret of [mark, ...Object.values(ids)])
+    assert.ok(!said.includes(secret), `${what}: ${secret}`);
+}
+
+/** Of everything that belongs to the app, as the database has it. */
+async function stateOf({ appId }: Things): Promise<string> {
+  const { rows } = await sql<{ state: string }>`
+    select jsonb_build_array(
+      (select to_jsonb(a) from apps a where id = ${appId}),
+      (select jsonb_agg(k order by id) from api_keys k where app_id = ${appId}),
+      (select jsonb_agg(b) from bindings b where app_id = ${appId}),
+      (select jsonb_agg(w order by id) from webhooks w where app_id = ${appId}),
+      (select jsonb_agg(d order by d.id) from deliveries d join webhooks w on w.id = d.webhook_id where w.app_id = ${appId}),
+      (select jsonb_agg(p order by p.id) from pending_deliveries p join webhooks w on w.id = p.webhook_id where w.app_id = ${appId}),
+      (select count(*) from audit_log where app_id = ${appId})
+    )::text as state
+  `.execute(database);
+  return rows[0]?.state ?? '';
+}
+
+test('what is tried on is there: the owner sees all of it', async () => {
+  const seenByOwner = await Promise.all(
+    targets.filter(({ method }) => method === 'get').map((target) => ask(target, things, owner)),
+  );
+  assert.deepEqual([...new Set(seenByOwner.map(({ status }) => status))], [200]);
+  const marked = seenByOwner.filter(({ text }) => text.includes(mark));
+  assert.ok(marked.length >= 7, `${marked.length}`);
+});
+
+for (const target of targets) {
+  const name = `${target.operation.operationId} (${target.method} ${target.path})`;
+  const expected = Number(Object.keys(target.operation.responses)[0]);
+
+  if (!isOpen(target))
+    test(`${name}: nobody is let in`, async () => {
+      const before = await stateOf(things);
+      const answer = await ask(target, things, null);
+      assert.equal(answer.status, 401);
+      assert.equal(answer.headers.get('cache-control'), 'no-store');
+      assert.equal(answer.headers.get('access-control-allow-origin'), null);
+      assert.deepEqual(seen(answer), seen(await ask(target, nothing(), null)));
+      const forged = await callPortal(
+        service,
+        '/apps',
+        {},
+        'orgdir.session_token=forged.signature',
+      );
+      assert.equal(forged.status, 401);
+      assert.equal(await stateOf(things), before);
+    });
+
+  for (const role of Object.keys(people).filter((each) => each !== 'owner')) {
+    const person = signedIn.get(role) as Person;
+
+    test(`${name}: ${role} gets nothing of the owner's`, async () => {
+      const before = await stateOf(things);
+      const answer = await ask(target, things, person);
+      mustHaveNothing(answer, name, things);
+      if (ofAnApp(target)) {
+        assert.equal(answer.status, 404);
+        assert.deepEqual(seen(answer), seen(await ask(target, nothing(), person)));
+        const mixed = await ask(target, { ...things, appId: doubtedThings.appId }, person);
+        assert.equal(mixed.status, 404);
+      }
+      assert.equal(await stateOf(things), before);
+    });
+  }
+
+  if (ofAnApp(target) && target.path !== '/apps/{appId}')
+    test(`${name}: an own app opens nothing of another's`, async () => {
+      const other = signedIn.get('an unbound manager') as Person;
+      const own = await other.call('/apps', { method: 'POST', json: { name: 'Own' } });
+      const before = await stateOf(things);
+      const answer = await ask(target, { ...things, appId: own.body.data.id }, other);
+      if (target.path.match(/\{(keyId|id)\}/)) {
+        assert.equal(answer.status, 404);
+        mustHaveNothing(answer, name, things);
+      }
+      assert.equal(await stateOf(things), before);
+      await other.call(`/apps/${own.body.data.id}`, { method: 'DELETE' });
+    });
+
+  if (!isOpen(target))
+    test(`${name}: whose address is no longer proven gets nothing of their own either`, async () => {
+      const before = await stateOf(doubtedThings);
+      const answer = await ask(target, doubtedThings, doubted);
+      mustHaveNothing(answer, name, doubtedThings);
+      if (ofAnApp(target)) assert.equal(answer.status, 404);
+      if (target.operation.operationId === 'createApp') assert.equal(answer.status, 403);
+      assert.equal(await stateOf(doubtedThings), before);
+    });
+
+  if (!isOpen(target) && target.operation.operationId !== 'createApp')
+    test(`${name}: the owner may`, async () => {
+      const own = target.method === 'get' ? things : await makeThings(owner);
+      // Bound already.
+      if (target.operation.operationId === 'bindApp')
+        await owner.call(`/apps/${own.appId}/binding`, { method: 'DELETE' });
+      const answer = await ask(target, own, owner);
+      assert.equal(answer.status, expected, answer.text);
+      if (own !== things) await owner.call(`/apps/${own.appId}`, { method: 'DELETE' });
+    });
+}
+
+test('only what somebody manages is available to bind to, and an unlisted organisation is not even shown', async () => {
+  const found = await Promise.all(
+    [...signedIn].map(async ([role, person]) => {
+      const { body } = await person.call('/bindable?search=acme');
+      return [role, body.data.map(({ available }: { available: boolean }) => available)];
+    }),
+  );
+  assert.deepEqual(Object.fromEntries(found), {
+    owner: [true],
+    'another user': [],
+    'an unbound manager': [true],
+    'a former manager': [],
+    'somebody with the address unverified': [],
+  });
+});

@@ -1,0 +1,25 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { describePortal } from './support/describe-api.ts';
+import { portalOpenApi } from './support/openapi-check.ts';
+import { portalOpenApiFile } from './support/openapi-file.ts';
+import { testDescription } from './support/openapi-rules.ts';
+import { callPortal } from './support/portal.ts';
+import { startTestService, testPublicUrl } from './support/service.ts';
+
+testDescription({
+  file: portalOpenApiFile,
+  document: portalOpenApi,
+  describe: describePortal,
+  open: ['/portal/api/openapi.json', '/portal/api/sign-in-options', '/portal/api/first-account'],
+  statuses: { all: ['400', '429', '500', '503'], keyed: ['401'] },
+  security: [{ session: [] }],
+});
+
+test('the portal answers with the same description, under its own address', async () => {
+  const { status, body } = await callPortal(await startTestService(), '/openapi.json');
+  assert.equal(status, 200);
+  assert.deepEqual(body.servers, [{ url: testPublicUrl }]);
+  assert.deepEqual(body.paths, JSON.parse(JSON.stringify(portalOpenApi.paths)));
+  assert.deepEqual(body.components, portalOpenApi.components);
+});

@@ -1,0 +1,57 @@
+import { sql } from '../src/database/database.ts';
+import { put } from './support/directory.ts';
+import { endedDelivery } from './support/eventually.ts';
+import { testHostileRequests, type Target } from './support/hostile-requests.ts';
+import { checkPortalAnswer, portalOpenApi } from './support/openapi-check.ts';
+import { signUp } from './support/portal.ts';
+import { loopbackAllowed, startReceiver } from './support/receiver.ts';
+import { startTestService } from './support/service.ts';
+
+const service = await startTestService({ env: loopbackAllowed });
+const { database } = service;
+await put(database, 'orgs', [
+  { slug: 'acme-corporation', name: 'Acme', managers: ['owner@example.org'] },
+]);
+const receiver = await startReceiver();
+const owner = await signUp(service, 'owner@example.org');
+const { body: app } = await owner.call('/apps', { method: 'POST', json: { name: 'Tried' } });
+const path = `/apps/${app.data.id}`;
+const { body: key } = await owner.call(`${path}/keys`, {
+  method: 'POST',
+  json: { name: 'Tried', scopes: ['read:directory'] },
+});
+const { body: webhook } = await owner.call(`${path}/webhooks`, {
+  method: 'POST',
+  json: { url: receiver.url },
+});
+await owner.call(`${path}/webhooks/${webhook.data.id}/test`, { method: 'POST' });
+const delivery = await endedDelivery(service, webhook.data.id);
+
+/** What is deleted or revoked is none of those that the other operations are tried on. */
+function valid({ method, path: route }: Target, name: string): string {
+  if (name === 'appId')
+    return method === 'delete' && route.endsWith('{appId}') ? crypto.randomUUID() : app.data.id;
+  if (method === 'delete') return crypto.randomUUID();
+  if (name === 'keyId') return route.endsWith('rotate') ? crypto.randomUUID() : key.data.id;
+  return name === 'deliveryId' ? delivery.id : webhook.data.id;
+}
+
+async function changes(): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select (select count(*) from audit_log) + (select count(*) from events) as count
+  `.execute(database);
+  return rows[0]?.count ?? 0;
+}
+
+testHostileRequests({
+  url: service.url,
+  credentials: owner.credentials,
+  document: portalOpenApi,
+  check: checkPortalAnswer,
+  valid,
+  body: (example) => ({ ...example, ...('url' in example ? { url: receiver.url } : {}) }),
+  // There is an account already.
+  refused: { createFirstAccount: [403] },
+  oneIn: 30,
+  changes,
+});

@@ -1,0 +1,208 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { sql } from '../src/database/database.ts';
+import { disableMaintenance, enableMaintenance } from '../src/system/maintenance.ts';
+import { testActor } from './support/actor.ts';
+import { put } from './support/directory.ts';
+import { endedDelivery, eventually } from './support/eventually.ts';
+import { callPortal, signUp } from './support/portal.ts';
+import { loopbackAllowed, startReceiver } from './support/receiver.ts';
+import { makeKey, startTestService } from './support/service.ts';
+
+const service = await startTestService({
+  env: {
+    ...loopbackAllowed,
+    RATE_LIMIT_PER_MINUTE: '100000',
+    WEBHOOK_RETRY_BASE_MS: '1',
+    WEBHOOK_RETRY_FACTOR: '1',
+  },
+  worker: true,
+});
+const { database } = service;
+const owner = await signUp(service, 'owner@example.org');
+await put(database, 'orgs', [
+  { slug: 'acme-corporation', name: 'Acme', managers: [owner.email] },
+  { slug: 'zenith', name: 'Zenith' },
+]);
+
+async function post(path: string, json: unknown = {}, method = 'POST') {
+  const { status, body } = await owner.call(path, { method, json });
+  assert.ok(status < 300, JSON.stringify(body));
+  return body.data;
+}
+
+test('an app is made, bound, given a key that opens the public API, and rotated', async () => {
+  const app = await post('/apps', { name: ' Announcer ' });
+  assert.equal(app.name, 'Announcer');
+  const key = await post(`/apps/${app.id}/keys`, { name: 'Server', scopes: ['read:directory'] });
+  assert.equal((await service.call('/orgs', { key: key.key })).status, 200);
+  const again = await post(`/apps/${app.id}/keys/${key.id}/rotate`, { overlapSeconds: 0 });
+  assert.equal((await service.call('/orgs', { key: again.key })).status, 200);
+  assert.equal(again.previous.id, key.id);
+  await service.settled();
+  assert.equal((await service.call('/orgs', { key: key.key })).status, 401);
+  await post(`/apps/${app.id}/keys/${again.id}`, undefined, 'DELETE');
+  await service.settled();
+  assert.equal((await service.call('/orgs', { key: again.key })).status, 401);
+  const { body } = await owner.call(`/apps/${app.id}/keys`);
+  assert.deepEqual(
+    body.data.map(({ id }: { id: string }) => id),
+    [again.id, key.id],
+  );
+  assert.ok(!JSON.stringify(body).includes(key.key));
+});
+
+test('what cannot be bound to is shown with the reason, and events with why they are not allowed', async () => {
+  const app = await post('/apps', { name: 'Bound' });
+  const { body: found } = await owner.call('/bindable?search=e');
+  assert.deepEqual(
+    found.data.map(({ slug, available, reason }: Record<string, unknown>) => [
+      slug,
+      available,
+      reason,
+    ]),
+    [
+      ['acme-corporation', true, null],
+      ['zenith', false, 'You are not a manager of it.'],
+    ],
+  );
+  const refused = await owner.call(`/apps/${app.id}/binding`, {
+    method: 'PUT',
+    json: { kind: 'organization', slug: 'zenith' },
+  });
+  assert.equal(refused.status, 403);
+  const reasons = async () => {
+    const { body } = await owner.call(`/apps/${app.id}/events`);
+    return new Map<string, { allowed: boolean; reason: string | null }>(
+      body.data.map((each: { event: string }) => [each.event, each]),
+    );
+  };
+  const before = await reasons();
+  assert.equal(before.get('org.created')?.allowed, true);
+  assert.match(before.get('event.created')?.reason ?? '', /bound to an organization/);
+  await post(`/apps/${app.id}/binding`, { kind: 'organization', slug: 'acme-corporation' }, 'PUT');
+  const after = await reasons();
+  assert.deepEqual(
+    [after.get('event.created')?.allowed, after.get('event.created')?.reason],
+    [true, null],
+  );
+  assert.equal(after.get('resource.offer.created')?.allowed, false);
+  assert.equal(after.has('webhook.test'), false);
+});
+
+test('the overview tells of what fails, what ends soon, and of the last deliveries', async () => {
+  const app = await post('/apps', { name: 'Troubled' });
+  const soon = new Date(Date.now() + 13 * 86_400_000).toISOString();
+  const later = new Date(Date.now() + 15 * 86_400_000).toISOString();
+  for (const [name, expiresAt] of [
+    ['Soon', soon],
+    ['Later', later],
+    ['Never', null],
+  ])
+    await post(`/apps/${app.id}/keys`, { name, scopes: ['read:events'], expiresAt });
+  const good = await startReceiver();
+  const bad = await startReceiver((response) => response.writeHead(500).end());
+  const [well, ill] = [
+    await post(`/apps/${app.id}/webhooks`, { url: good.url }),
+    await post(`/apps/${app.id}/webhooks`, { url: bad.url }),
+  ];
+  await put(database, 'alliances', [{ name: 'Northern League' }], { emitEvents: true });
+  await endedDelivery(service, well.id);
+  await endedDelivery(service, ill.id);
+  const { body } = await owner.call('/overview');
+  assert.deepEqual(
+    body.data.keys.map(({ name }: { name: string }) => name),
+    ['Soon'],
+  );
+  assert.deepEqual(
+    body.data.webhooks.map(({ webhookId, state }: Record<string, string>) => [webhookId, state]),
+    [[ill.id, 'failing']],
+  );
+  const { hours, complete } = body.data.deliveries;
+  assert.equal(hours.length, 24);
+  assert.equal(complete, true);
+  const sum = (field: string) => hours.reduce((total: number, hour: any) => total + hour[field], 0);
+  assert.deepEqual([sum('succeeded'), sum('failed'), sum('pending')], [1, 1, 0]);
+  const busy = hours.find(({ succeeded }: { succeeded: number }) => succeeded > 0);
+  assert.ok(busy.latencyP50Ms >= 0 && busy.latencyP95Ms >= busy.latencyP50Ms);
+  const stranger = await signUp(service, 'stranger@example.org');
+  const nothing = (await stranger.call('/overview')).body.data;
+  assert.deepEqual([nothing.webhooks, nothing.keys], [[], []]);
+});
+
+test('the log tells who changed an app, and names nobody else', async () => {
+  const app = await post('/apps', { name: 'Logged' });
+  await makeKey(service, { owner: owner.email });
+  const { rows } = await sql<{
+    name: string;
+  }>`select distinct actor_name as name from audit_log`.execute(database);
+  assert.ok(
+    rows.some(({ name }) => name === testActor.name),
+    'somebody else did something too',
+  );
+  const { body } = await owner.call(`/audit?app=${app.id}`);
+  const [entry] = body.data;
+  assert.deepEqual(
+    [body.pagination.total, entry.action, entry.actor, entry.subject],
+    [1, 'app.created', { kind: 'user', name: owner.email }, { kind: 'app', id: app.id }],
+  );
+  const whole = await owner.call('/audit?limit=100');
+  assert.ok(!whole.text.includes(testActor.name));
+  const second = await owner.call('/audit?limit=1&page=2');
+  assert.equal(second.body.data[0].id, whole.body.data[1].id);
+});
+
+test("tests and redeliveries count together with those of the app's keys", async () => {
+  const { appId, key } = await makeKey(service, { owner: owner.email });
+  const receiver = await startReceiver();
+  const webhook = await post(`/apps/${appId}/webhooks`, { url: receiver.url });
+  for (let index = 0; index < 5; index += 1) {
+    await post(`/apps/${appId}/webhooks/${webhook.id}/test`, { event: 'org.created' });
+    await service.call(`/webhooks/${webhook.id}/test`, { method: 'POST', key });
+  }
+  assert.equal(
+    (await owner.call(`/apps/${appId}/webhooks/${webhook.id}/test`, { method: 'POST' })).status,
+    429,
+  );
+  assert.equal(
+    (await service.call(`/webhooks/${webhook.id}/test`, { method: 'POST', key })).status,
+    429,
+  );
+});
+
+test('nothing is kept on the way, no other origin may read, and requests are counted', async () => {
+  const { headers } = await owner.call('/apps', { headers: { origin: 'https://evil.example' } });
+  assert.equal(headers.get('cache-control'), 'no-store');
+  assert.equal(headers.get('etag'), null);
+  assert.equal(headers.get('access-control-allow-origin'), null);
+  assert.equal(headers.get('x-ratelimit-limit'), '100000');
+  const preflight = await fetch(`${service.url}/portal/api/apps`, {
+    method: 'OPTIONS',
+    headers: { origin: 'https://evil.example', 'access-control-request-method': 'POST' },
+  });
+  assert.equal(preflight.headers.get('access-control-allow-origin'), null);
+});
+
+test('a key opens nothing here, and a session nothing of the public API', async () => {
+  const byKey = await callPortal(service, '/apps', {
+    headers: { authorization: `Bearer ${service.key}` },
+  });
+  assert.equal(byKey.status, 401);
+  assert.equal(byKey.headers.get('www-authenticate'), null);
+  const bySession = await service.call('/orgs', { key: null, headers: owner.credentials });
+  assert.equal(bySession.status, 401);
+});
+
+test('during maintenance it can be read and signed in to, and nothing can be changed', async () => {
+  await enableMaintenance(database, testActor, { message: 'Moving.', expectedEnd: null });
+  const banner = await eventually(
+    async () => (await owner.call('/overview')).body.data.maintenance,
+  );
+  assert.equal(banner.message, 'Moving.');
+  assert.equal((await owner.call('/apps')).status, 200);
+  const refused = await owner.call('/apps', { method: 'POST', json: { name: 'Late' } });
+  assert.deepEqual([refused.status, refused.body.error.code], [503, 'maintenance']);
+  assert.ok(Number(refused.headers.get('retry-after')) > 0);
+  await signUp(service, 'meanwhile@example.org');
+  await disableMaintenance(database, testActor);
+});

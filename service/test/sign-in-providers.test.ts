@@ -1,0 +1,156 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { addManager } from '../src/access/managers.ts';
+import { sql } from '../src/database/database.ts';
+import { providerIdentity } from '../src/sign-in/provider-identity.ts';
+import { testActor } from './support/actor.ts';
+import { put } from './support/directory.ts';
+import { startOidcProvider } from './support/oidc-provider.ts';
+import {
+  callAuth,
+  callPortal,
+  cookiesOf,
+  personOf,
+  signUp,
+  type Person,
+} from './support/portal.ts';
+import { startTestService, testPublicUrl } from './support/service.ts';
+
+const provider = await startOidcProvider();
+const service = await startTestService({
+  env: {
+    OIDC_ISSUER_URL: provider.issuer,
+    OIDC_CLIENT_ID: provider.client.id,
+    OIDC_CLIENT_SECRET: provider.client.secret,
+    OIDC_NAME: 'Example Login',
+  },
+});
+const { database } = service;
+await put(database, 'orgs', [{ slug: 'acme-corporation', name: 'Acme' }]);
+const { rows: orgs } = await sql<{ id: string }>`select id from orgs`.execute(database);
+const org = { kind: 'organization', id: orgs[0]?.id ?? '' } as const;
+
+/** Goes where the portal sends to, and comes back as whoever the provider says. */
+async function comeFrom(path: '/sign-in/social' | '/link-social', cookie?: string) {
+  const json = { provider: 'oidc', callbackURL: '/profile/developer' };
+  const begun = await callAuth(service, path, { json, ...(cookie ? { cookie } : {}) });
+  assert.equal(begun.status, 200, begun.text);
+  const there = await fetch(begun.body.url, { redirect: 'manual' });
+  const back = new URL(there.headers.get('location') ?? '');
+  assert.equal(back.origin + back.pathname, `${testPublicUrl}/portal/api/auth/callback/oidc`);
+  const cookies = [cookie, cookiesOf(begun)].filter(Boolean).join('; ');
+  return callAuth(service, `/callback/oidc${back.search}`, { cookie: cookies });
+}
+
+async function signIn(): Promise<Person | null> {
+  const answer = await comeFrom('/sign-in/social');
+  const cookie = cookiesOf(answer);
+  return cookie.includes('session_token=') && !cookie.includes('session_token=;')
+    ? personOf(service, String(provider.person.email), cookie)
+    : null;
+}
+
+async function whoIs(person: Person | null) {
+  assert.ok(person, 'nobody was signed in');
+  const { body } = await person.call('/session');
+  return { email: body.data.user.email, verified: body.data.user.verified };
+}
+
+test('the sign-in screen is told of the provider', async () => {
+  const { body } = await callPortal(service, '/sign-in-options');
+  assert.deepEqual(body.data.providers, [{ id: 'oidc', name: 'Example Login' }]);
+});
+
+test('an address that the provider calls verified is theirs', async () => {
+  provider.person = { sub: 'a1', email: 'Verified@Example.org', email_verified: true, name: 'Ada' };
+  assert.deepEqual(await whoIs(await signIn()), { email: 'verified@example.org', verified: true });
+  await signIn();
+  const { rows } = await sql`select 1 from users where email = 'verified@example.org'`.execute(
+    database,
+  );
+  assert.equal(rows.length, 1, 'the same user the second time');
+});
+
+test('of one that it does not, nothing follows: neither role nor app is had by it', async () => {
+  const victim = 'officer@example.org';
+  await database.transaction().execute((tx) => addManager(tx, testActor, org, victim));
+  const officer = await signUp(service, victim);
+  const app = await officer.call('/apps', { method: 'POST', json: { name: 'Officer' } });
+  for (const verified of [{}, { email_verified: false }, { email_verified: 'yes' as never }]) {
+    provider.person = { sub: 'm1', email: victim, name: 'Mallory', ...verified };
+    const mallory = await signIn();
+    assert.deepEqual(await whoIs(mallory), { email: 'm1@oidc.invalid', verified: true });
+    assert.deepEqual((await mallory?.call('/apps'))?.body.data, []);
+    assert.deepEqual((await mallory?.call('/bindable'))?.body.data, []);
+    assert.equal((await mallory?.call(`/apps/${app.body.data.id}`))?.status, 404);
+  }
+});
+
+test('what a provider calls somebody can be a manager and own apps', async () => {
+  provider.person = { sub: 's1', name: 'Subject' };
+  const person = await signIn();
+  await database.transaction().execute((tx) => addManager(tx, testActor, org, 's1@oidc.invalid'));
+  const app = await person?.call('/apps', { method: 'POST', json: { name: 'Subject' } });
+  const bound = await person?.call(`/apps/${app?.body.data.id}/binding`, {
+    method: 'PUT',
+    json: { kind: 'organization', slug: 'acme-corporation' },
+  });
+  assert.equal(bound?.status, 200);
+});
+
+test('a second account with the same address takes over no first one, verified or not', async () => {
+  const first = await signUp(service, 'first@example.org');
+  const before = await first.call('/session');
+  provider.person = { sub: 'f2', email: first.email, email_verified: true };
+  const answer = await comeFrom('/sign-in/social');
+  assert.equal(answer.status, 302);
+  assert.match(answer.headers.get('location') ?? '', /error=account_not_linked/);
+  assert.doesNotMatch(cookiesOf(answer), /session_token=[^;]/);
+  const { rows } = await sql<{ provider_id: string }>`
+    select provider_id from accounts a join users u on u.id = a.user_id where u.email = ${first.email}
+  `.execute(database);
+  assert.deepEqual(rows, [{ provider_id: 'credential' }]);
+  assert.equal((await first.call('/session')).text, before.text);
+});
+
+test('whoever is signed in links another account, whatever its address, and then comes by either', async () => {
+  const person = await signUp(service, 'links@example.org');
+  provider.person = { sub: 'l1', email: 'elsewhere@example.org', email_verified: true };
+  const linked = await comeFrom('/link-social', person.credentials['cookie']);
+  assert.equal(linked.status, 302);
+  assert.doesNotMatch(linked.headers.get('location') ?? '', /error/);
+  assert.deepEqual(await whoIs(await signIn()), { email: person.email, verified: true });
+  const stranger = await callAuth(service, '/link-social', { json: { provider: 'oidc' } });
+  assert.equal(stranger.status, 401);
+});
+
+test('a callback without the cookie of who began it signs nobody in', async () => {
+  provider.person = { sub: 'c1', email: 'csrf@example.org', email_verified: true };
+  const begun = await callAuth(service, '/sign-in/social', { json: { provider: 'oidc' } });
+  const there = await fetch(begun.body.url, { redirect: 'manual' });
+  const { search } = new URL(there.headers.get('location') ?? '');
+  const answer = await callAuth(service, `/callback/oidc${search}`);
+  assert.doesNotMatch(cookiesOf(answer), /session_token=[^;]/);
+});
+
+test('no token of a provider is kept', async () => {
+  const { rows } = await sql<{ kept: number }>`
+    select count(*) filter (where num_nonnulls(access_token, refresh_token, id_token) > 0) as kept from accounts
+  `.execute(database);
+  assert.equal(rows[0]?.kept, 0);
+});
+
+test('names that differ in case are different people, and none is called like an address', () => {
+  const name = (subject: string) =>
+    providerIdentity('oidc', { subject, email: 'a@example.org', verified: false }).email;
+  assert.equal(name('248289761001'), '248289761001@oidc.invalid');
+  assert.notEqual(name('Abc'), name('abc'));
+  assert.notEqual(name('ABC'), name('Abc'));
+  assert.match(name('x@example.org'), /^\+[0-9a-f]{63}@oidc\.invalid$/);
+  const claimed = providerIdentity('oidc', {
+    subject: 'z',
+    email: 'm1@oidc.invalid',
+    verified: true,
+  });
+  assert.equal(claimed.email, 'z@oidc.invalid');
+});
