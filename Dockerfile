@@ -15,6 +15,8 @@ WORKDIR /app
 ENV NODE_ENV=production
 ENV HOST=0.0.0.0
 COPY --from=dependencies /app/node_modules node_modules
+# What npm does not put beside the others, because of versions that its peers may not have.
+COPY --from=dependencies /app/service/node_modules service/node_modules
 COPY package.json LICENSE ./
 COPY service/package.json service/
 COPY service/bin service/bin

@@ -166,6 +166,31 @@ test('--no-demo leaves the demo out for good', options, async () => {
   assert.doesNotMatch(later.stdout, /Demo key/);
 });
 
+test('a start without any account prints a link that makes the first one', options, async () => {
+  const dataDir = await freshDataDir();
+  const first = serve(dataDir, '--no-demo');
+  const [, url = ''] = await first.waitFor(/^Serving at (\S+)/m);
+  const [, page, token] = await first.waitFor(/^First account \(.+\): (\S+)#(\S+)$/m);
+  assert.match(page ?? '', /\/profile\/developer\/first-account$/);
+  const { origin } = new URL(page ?? '');
+  const made = await fetch(`${url}/portal/api/first-account`, {
+    method: 'POST',
+    headers: { origin, 'content-type': 'application/json' },
+    body: JSON.stringify({
+      token,
+      email: 'first@example.org',
+      name: 'First',
+      password: 'correct horse battery staple',
+    }),
+  });
+  assert.equal(made.status, 201);
+  await stop(first, dataDir);
+  const later = serve(dataDir);
+  await later.waitFor(/^Serving at (\S+)/m);
+  await stop(later, dataDir);
+  assert.doesNotMatch(later.stdout, /First account/);
+});
+
 test('the demo does not mix with a directory that was imported first', options, async () => {
   const dataDir = await freshDataDir();
   const input = `${JSON.stringify({ name: 'Ours' })}\n`;

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import { sql } from '../src/database/database.ts';
 import {
@@ -224,6 +225,18 @@ test('what has run out is deleted as people come, with accounts that nobody ever
   assert.deepEqual(rows[0], { expired: 0, emails: ['not-yet@example.org', 'stays@example.org'] });
   assert.equal((await stays.call('/session')).body.data.user.id, body.data.user.id);
   assert.equal((await leaves.call('/session')).status, 401);
+});
+
+test('another first key of SECRET_KEY ends sessions, and no password', async () => {
+  const person = await signUp(service, 'rotated@example.org');
+  const { secretKeys } = service;
+  const rotated = await startTestService({
+    beside: { ...service, secretKeys: [randomBytes(32), ...secretKeys] },
+  });
+  const session = await callPortal(rotated, '/session', {}, person.credentials['cookie']);
+  assert.equal(session.status, 401);
+  const again = await signInAs(rotated, person.email);
+  assert.equal((await again.call('/session')).status, 200);
 });
 
 test('the first account is made with the link of the terminal, once', async () => {
