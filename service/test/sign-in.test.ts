@@ -146,7 +146,14 @@ test('passwords have bounds, and nobody signs up with what a provider calls some
       400,
       `${email} ${tried?.length}`,
     );
-  const { rows } = await sql`select 1 from users where email like '%.invalid'`.execute(database);
+  for (const long of [{ name: 'n'.repeat(101) }, { name: 'N', image: 'i'.repeat(2049) }]) {
+    const json = { email: 'bounds@example.org', password, ...long };
+    assert.equal((await callAuth(service, '/sign-up/email', { json })).status, 400);
+  }
+  const { rows } =
+    await sql`select 1 from users where email like '%.invalid' or email = 'bounds@example.org'`.execute(
+      database,
+    );
   assert.equal(rows.length, 0);
 });
 

@@ -61,6 +61,7 @@ export function createAuth(dependencies: AuthDependencies) {
       before: createAuthMiddleware(async ({ path, body }) => {
         refuseWithoutMail(path, canMail);
         refuseAddress(path, body);
+        refuseLong(body);
       }),
     },
     advanced: {
@@ -237,6 +238,21 @@ function refuseWithoutMail(path: string, canMail: boolean): void {
     message:
       'This service sends no mail, so nobody can sign up or get a new password here; its operator sets SMTP_URL.',
   });
+}
+
+/** As long as a name of anything here, and as an address of the web may be. */
+const lengthsMax = { name: 100, image: 2048 };
+
+function refuseLong(body: unknown): void {
+  const given = (body ?? {}) as Record<string, unknown>;
+  for (const [field, most] of Object.entries(lengthsMax)) {
+    const value = given[field];
+    if (typeof value !== 'string' || value.length <= most) continue;
+    throw new APIError('BAD_REQUEST', {
+      code: 'TOO_LONG',
+      message: `${field} must have at most ${most} characters`,
+    });
+  }
 }
 
 function refuseAddress(path: string, body: unknown): void {
