@@ -230,11 +230,12 @@ test('two workers that turn the partitions at once drop each day once', async ()
     turnPartitions(database, retentionDays),
     turnPartitions(database, retentionDays),
   ]);
-  const rest = await turnPartitions(database, retentionDays);
-  const names = [...both.flat(), ...rest];
+  const names = both.flat();
+  const last = `attempts_${await dayOf(-31)}`;
+  // What autovacuum has locked at that moment is left to a later turn.
+  while (await exists(last)) names.push(...(await turnPartitions(database, retentionDays)));
   assert.equal(new Set(names).size, names.length);
-  assert.ok(names.includes(`attempts_${await dayOf(-31)}`));
-  assert.ok(!(await exists(`attempts_${await dayOf(-31)}`)));
+  assert.ok(names.includes(last));
 });
 
 test('while a dump reads the tables nothing is dropped, and it is at the next turn', async () => {

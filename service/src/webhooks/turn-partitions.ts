@@ -50,6 +50,8 @@ async function dropDay(database: Database, { day, partitions }: Day): Promise<bo
     .transaction()
     .execute(async (tx) => {
       if (!(await lockTurn(tx))) return false;
+      // Whoever had the turn before may have dropped it since it was listed.
+      if (await isGone(tx, partitions)) return false;
       if (await isNeeded(tx, day)) return false;
       await sql`set local lock_timeout = ${sql.lit(lockTimeoutMs)}`.execute(tx);
       // The parents, as dropping a partition locks them anyway, and always in this order. From here on nothing is
@@ -73,6 +75,13 @@ async function lockTurn(tx: Transaction): Promise<boolean> {
     select pg_try_advisory_xact_lock(${sql.lit(dropLock)}) as locked
   `.execute(tx);
   return rows[0]?.locked === true;
+}
+
+async function isGone(tx: Transaction, partitions: string[]): Promise<boolean> {
+  const { rows } = await sql<{ gone: boolean }>`
+    select bool_or(to_regclass(name) is null) as gone from unnest(${partitions}::text[]) as p(name)
+  `.execute(tx);
+  return rows[0]?.gone !== false;
 }
 
 /** In one look, so that an event on its way from the one to the other is seen. It reads the queue whole, hence without a lock. */
