@@ -1,8 +1,10 @@
 /** First starts that are killed, race or meet odd folders. */
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { chmod, mkdir, readdir, stat, symlink, watch, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { after, afterEach, test } from 'node:test';
+import { promisify } from 'node:util';
 import {
   connectInto,
   embeddedOnly,
@@ -17,6 +19,7 @@ import {
 } from './support/command.ts';
 import { eventually } from './support/eventually.ts';
 
+const run = promisify(execFile);
 const options = { timeout: 90_000, skip: embeddedOnly };
 const isRoot = process.getuid?.() === 0;
 const rootOnly = isRoot ? embeddedOnly : 'only root runs the database as another user';
@@ -166,24 +169,17 @@ test('--no-demo leaves the demo out for good', options, async () => {
   assert.doesNotMatch(later.stdout, /Demo key/);
 });
 
-test('a start without any account prints a link that makes the first one', options, async () => {
+test('a start without any account prints a command that makes the first one', options, async () => {
   const dataDir = await freshDataDir();
   const first = serve(dataDir, '--no-demo');
   const [, url = ''] = await first.waitFor(/^Serving at (\S+)/m);
-  const [, page, token] = await first.waitFor(/^First account \(.+\): (\S+)#(\S+)$/m);
-  assert.match(page ?? '', /\/profile\/developer\/first-account$/);
-  const { origin } = new URL(page ?? '');
-  const made = await fetch(`${url}/portal/api/first-account`, {
-    method: 'POST',
-    headers: { origin, 'content-type': 'application/json' },
-    body: JSON.stringify({
-      token,
-      email: 'first@example.org',
-      name: 'First',
-      password: 'correct horse battery staple',
-    }),
-  });
-  assert.equal(made.status, 201);
+  await first.waitFor(/^First account .+\n +curl .+\n/m);
+  const [printed = ''] = /curl .+/.exec(first.stdout) ?? [];
+  assert.ok(printed.endsWith(` ${url}/portal/api/first-account`));
+  // As a person would: filled in, and run.
+  const filledIn = printed.replace('…', 'correct horse battery staple');
+  const made = await run('sh', ['-c', `${filledIn} --silent --show-error --fail`]);
+  assert.ok(JSON.parse(made.stdout).data.userId);
   await stop(first, dataDir);
   const later = serve(dataDir);
   await later.waitFor(/^Serving at (\S+)/m);

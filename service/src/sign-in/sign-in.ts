@@ -42,15 +42,15 @@ export type SignIn = {
   /** Whether somebody can sign up, or get a lost password back, by mail. */
   canMail: boolean;
   providers: { id: string; name: string }[];
-  /** A link that makes the first account, while there is none; else null. */
+  /** A token that makes the first account, while there is none; else null. */
   offerFirstAccount(): Promise<string | null>;
   createFirstAccount(input: NewAccount): Promise<FirstAccount>;
 };
 
 export function createSignIn(dependencies: SignInDependencies): SignIn {
-  const { database, publicUrl, signIn, mailer } = dependencies;
+  const { database, signIn, mailer } = dependencies;
   const canMail = mailer !== null || signIn.printLinks;
-  const firstAccount = createFirstAccount(database, publicUrl);
+  const firstAccount = createFirstAccount(database);
   let loading: Promise<Auth> | undefined;
 
   function load(): Promise<Auth> {

@@ -27,7 +27,7 @@ const NewFirstAccount = strictObject(
     token: Type.String({
       minLength: 1,
       maxLength: 100,
-      description: 'What stands behind the `#` of the link on the terminal.',
+      description: 'What stands in the command on the terminal.',
       examples: ['aGVsbG8gd29ybGQgaGVsbG8gd29ybGQgaGVsbG8gd28'],
     }),
     email: Type.String({
@@ -144,7 +144,7 @@ export function registerSession(
         security: [],
         operationId: 'createFirstAccount',
         summary: 'Make the first account',
-        description: 'With the link that a start without any account prints. It works once.',
+        description: 'With the token that a start without any account prints. It works once.',
         body: NewFirstAccount,
         querystring: noQuery,
         response: portalResponses(
@@ -161,7 +161,7 @@ export function registerSession(
       if (result.kind === 'refused')
         throw new ServiceError(
           'forbidden',
-          'The link was used, has run out, or there is an account already.',
+          'The token was used, has run out, or there is an account already.',
         );
       return reply.code(201).send({ success: true, data: { userId: result.userId }, meta });
     },
