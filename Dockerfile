@@ -5,10 +5,22 @@ WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 COPY service/package.json service/
 COPY client/package.json client/
+COPY portal/package.json portal/
 COPY examples/announce-bot/package.json examples/announce-bot/
 COPY examples/blueprints-page/package.json examples/blueprints-page/
 # Optional packages are the embedded database and Node itself; the image has one and is not given the other.
 RUN npm ci --omit=dev --omit=optional --ignore-scripts --no-audit --no-fund
+
+FROM node:24-bookworm-slim AS portal
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+COPY client/package.json client/
+COPY client/src client/src
+COPY portal/package.json portal/index.html portal/vite.config.ts portal/
+COPY portal/build portal/build
+COPY portal/src portal/src
+RUN npm ci --workspace=@orgdir/portal --ignore-scripts --no-audit --no-fund
+RUN npm run build --workspace=@orgdir/portal
 
 FROM node:24-bookworm-slim
 WORKDIR /app
@@ -24,6 +36,7 @@ COPY service/src service/src
 COPY service/migrations service/migrations
 COPY client/package.json client/
 COPY client/src client/src
+COPY --from=portal /app/portal/dist portal/dist
 # Nothing in the image belongs to the user that runs it, and nothing is written into it.
 USER node
 EXPOSE 3000

@@ -16,17 +16,18 @@ type Operation = { operationId: string; parameters?: Parameter[] };
 type Content = { content: { 'application/json': { schema: { $ref: string } } } };
 export type OpenApi = {
   paths: Record<string, Record<string, Operation>>;
-  webhooks: Record<string, { post: { requestBody: Content } }>;
+  webhooks?: Record<string, { post: { requestBody: Content } }>;
   components: { schemas: Record<string, Schema> };
 };
 
-const banner = '/** Generated from openapi.json: npm run openapi. Do not edit. */';
+const bannerOf = (source: string) =>
+  `/** Generated from ${source}: npm run openapi. Do not edit. */`;
 
 /** `EventRecord` is a delivery but for `webhook.test`: the union below says more of its `data`. */
 const leftOut = /(Response|List)$|^(Meta|ErrorEnvelope|ErrorObject|EventRecord)$/;
 
-/** The text of `client/src/types.ts`. */
-export async function renderTypes(openApi: OpenApi): Promise<string> {
+/** The text of `client/src/types.ts`, and of the portal's. `source` is the name of the file that it is made from. */
+export async function renderTypes(openApi: OpenApi, source = 'openapi.json'): Promise<string> {
   const schemas = Object.entries(openApi.components.schemas).filter(
     ([name]) => !leftOut.test(name),
   );
@@ -42,7 +43,7 @@ export async function renderTypes(openApi: OpenApi): Promise<string> {
     ignoreMinAndMaxItems: true,
     style: { singleQuote: true, printWidth: 100 },
   });
-  return `${banner}\n\n${tidy(text)}\n${unions(openApi)}`;
+  return [`${bannerOf(source)}\n`, tidy(text), ...unions(openApi)].join('\n');
 }
 
 const rootName = 'Root';
@@ -85,16 +86,19 @@ function tidy(text: string): string {
     .concat('\n');
 }
 
-function unions({ webhooks }: OpenApi): string {
+function unions({ webhooks }: OpenApi): string[] {
+  if (!webhooks) return [];
   const names = Object.values(webhooks).map(({ post }) => {
     const { $ref } = post.requestBody.content['application/json'].schema;
     return $ref.slice('#/components/schemas/'.length);
   });
-  return `/** What a webhook is sent: \`event\` says which, and with it what \`data\` holds. New events may appear. */
+  return [
+    `/** What a webhook is sent: \`event\` says which, and with it what \`data\` holds. New events may appear. */
 export type WebhookEvent =
 ${names.map((name) => `  | ${name}`).join('\n')};
 
 /** The name of an event. */
 export type EventName = WebhookEvent['event'];
-`;
+`,
+  ];
 }

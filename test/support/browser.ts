@@ -16,11 +16,11 @@ export const noBrowser: string | false =
     ? false
     : 'npm has no Chromium for this system: set CHROMIUM to the path of one';
 
-/** It is closed with the test file. */
-export async function launchBrowser(): Promise<Browser> {
+/** It is closed with the test file. `args`: switches of Chromium. */
+export async function launchBrowser(args: string[] = []): Promise<Browser> {
   const executablePath = process.env['CHROMIUM'] ?? (await unpackChromium());
   // Chromium refuses its sandbox to root and in containers; the pages that it shows here are our own.
-  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
+  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', ...args] });
   after(() => browser.close());
   return browser;
 }

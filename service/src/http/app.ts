@@ -60,6 +60,7 @@ export async function createApp(given: AppDependencies): Promise<FastifyInstance
   const app = prepare(createServer(dependencies));
   await app.register((v1) => registerV1(v1, dependencies), { prefix: '/api/v1' });
   defer(app, '/portal/api', () => createPortal(dependencies));
+  defer(app, '/profile/developer', () => createPortalPages(dependencies));
   registerDocs(app, dependencies);
   return app;
 }
@@ -68,6 +69,14 @@ async function createPortal(dependencies: PortalDependencies & AppDependencies) 
   const { registerPortal } = await import('./portal/api.ts');
   const app = prepare(createServer(dependencies));
   await app.register((portal) => registerPortal(portal, dependencies), { prefix: '/portal/api' });
+  await app.ready();
+  return app;
+}
+
+async function createPortalPages(dependencies: AppDependencies) {
+  const { registerPortalPages } = await import('./portal-pages.ts');
+  const app = prepare(createServer(dependencies));
+  await registerPortalPages(app, dependencies);
   await app.ready();
   return app;
 }

@@ -11,26 +11,27 @@ export function defer(
 ): void {
   let building: Promise<FastifyInstance> | undefined;
 
-  app.route({
-    method: app.supportedMethods,
-    url: `${prefix}/*`,
-    exposeHeadRoute: false,
-    schema: { hide: true },
-    // Before its body is read, which is the other application's to read.
-    onRequest: (request, reply, done) => {
-      building ??= build();
-      // oxlint-disable-next-line promise/no-callback-in-promise -- a hook of Fastify's knows no other way
-      building.then((inner) => hand(inner), done);
+  for (const url of [prefix, `${prefix}/*`])
+    app.route({
+      method: app.supportedMethods,
+      url,
+      exposeHeadRoute: false,
+      schema: { hide: true },
+      // Before its body is read, which is the other application's to read.
+      onRequest: (request, reply, done) => {
+        building ??= build();
+        // oxlint-disable-next-line promise/no-callback-in-promise -- a hook of Fastify's knows no other way
+        building.then((inner) => hand(inner), done);
 
-      function hand(inner: FastifyInstance): void {
-        reply.hijack();
-        inner.routing(request.raw, reply.raw);
-      }
-    },
-    handler: () => {
-      throw new Error(`${prefix} is answered elsewhere`);
-    },
-  });
+        function hand(inner: FastifyInstance): void {
+          reply.hijack();
+          inner.routing(request.raw, reply.raw);
+        }
+      },
+      handler: () => {
+        throw new Error(`${prefix} is answered elsewhere`);
+      },
+    });
   app.addHook('onClose', async () => {
     await (await building?.catch(() => undefined))?.close();
   });

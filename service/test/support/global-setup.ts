@@ -5,6 +5,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { buildIfStale } from '../../../portal/build/build-if-stale.ts';
 import { openDatabase, type ConnectionSettings } from '../../src/database/database.ts';
 import { openEmbedded } from '../../src/database/embedded.ts';
 import { migrate } from '../../src/database/migrate.ts';
@@ -19,6 +20,7 @@ import {
 let end: (() => Promise<void>) | undefined;
 
 export async function globalSetup(): Promise<void> {
+  await buildIfStale();
   const server = await openServer();
   process.env[serverVariable] = JSON.stringify(server.connection);
   await dropDatabase(templateName);

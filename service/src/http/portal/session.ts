@@ -10,6 +10,7 @@ import { ServiceError } from '../../errors.ts';
 import { passwordLengthMax, passwordLengthMin } from '../../sign-in/password-length.ts';
 import { oneOf } from '../responses.ts';
 import { createLimits } from './auth.ts';
+import { signInOptionsOf } from './sign-in-options.ts';
 import {
   config,
   noQuery,
@@ -127,10 +128,7 @@ export function registerSession(
     async (_request, reply) =>
       reply.send({
         success: true,
-        data: {
-          password: { ...options.password, signUp: signIn.canMail },
-          providers: signIn.providers,
-        },
+        data: signInOptionsOf(signIn),
         meta,
       }),
   );

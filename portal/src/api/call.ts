@@ -1,0 +1,98 @@
+/** One request to the service's side of the portal. Errors are those of the client: they carry code and request id. */
+import { ApiError, NetworkError, TimeoutError, UnexpectedAnswerError } from '@orgdir/client';
+import { pageData } from '../page-data.ts';
+import type { Pagination } from './types.ts';
+
+export type Query = Record<string, string | number | boolean | null | undefined>;
+export type Call = {
+  method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** Below `/portal/api`, its parts encoded (`path`). */
+  path: string;
+  query?: Query;
+  body?: object;
+  signal?: AbortSignal;
+};
+export type Answer<T> = { data: T; pagination?: Pagination };
+
+/** The service's own bound is 30 s for a request. */
+const timeoutMs = 40_000;
+
+/** Resolves with what a 2xx answer holds. Rejects with an `OrgdirError`, or with what `signal` says. */
+export async function call<T>(request: Call): Promise<T> {
+  const response = await send(request);
+  const content = await readJson(response);
+  if (response.ok && content !== undefined) return content as T;
+  throw toError(response, content);
+}
+
+/** `/apps/1/keys` from `['apps', id, 'keys']`. */
+export function path(...parts: string[]): string {
+  return parts.map((part) => `/${encodeURIComponent(part)}`).join('');
+}
+
+async function send({
+  method = 'GET',
+  path: below,
+  query = {},
+  body,
+  signal,
+}: Call): Promise<Response> {
+  const url = new URL(`${pageData.basePath}/portal/api${below}`, window.location.origin);
+  for (const [name, value] of Object.entries(query))
+    if (value !== undefined && value !== null && value !== '')
+      url.searchParams.set(name, String(value));
+  const deadline = AbortSignal.timeout(timeoutMs);
+  try {
+    return await fetch(url, {
+      method,
+      headers: { accept: 'application/json', ...(body && { 'content-type': 'application/json' }) },
+      ...(body && { body: JSON.stringify(body) }),
+      signal: signal ? AbortSignal.any([signal, deadline]) : deadline,
+    });
+  } catch (cause) {
+    if (signal?.aborted) throw cause;
+    if (deadline.aborted) throw new TimeoutError('The service did not answer in time.', timeoutMs);
+    throw new NetworkError('The service cannot be reached.', { cause });
+  }
+}
+
+async function readJson(response: Response): Promise<unknown> {
+  try {
+    const text = await response.text();
+    return text === '' ? {} : (JSON.parse(text) as unknown);
+  } catch {
+    return undefined;
+  }
+}
+
+type Refusal = {
+  /** The service's own form. */
+  error?: { code: string; message: string; details: Record<string, unknown> };
+  /** That of sign-in. */
+  code?: string;
+  message?: string;
+};
+
+function toError(
+  { status, headers }: Response,
+  content: unknown,
+): ApiError | UnexpectedAnswerError {
+  const seen = {
+    status,
+    requestId: headers.get('x-request-id'),
+    retryAfter: retryAfterOf(headers),
+  };
+  const refusal = (content ?? {}) as Refusal;
+  const { code, message, details } = { details: {}, ...refusal, ...refusal.error };
+  if (typeof code === 'string')
+    return new ApiError({ ...seen, code, message: message ?? code, details });
+  return new UnexpectedAnswerError({
+    ...seen,
+    message: `Something else than the service answered (${status}).`,
+  });
+}
+
+function retryAfterOf(headers: Headers): number | null {
+  const seconds = Number(headers.get('retry-after') ?? Number.NaN);
+  return Number.isFinite(seconds) ? seconds : null;
+}

@@ -1,0 +1,110 @@
+/** Every operation of the service's side of the portal, once: what it asks for, and what it answers. */
+import { call, path, type Answer, type Call } from './call.ts';
+import { read, readPage } from './read.ts';
+import type {
+  AppChanges,
+  Bindable,
+  CreatedKey,
+  CreatedWebhook,
+  Delivery,
+  DeliveryDetail,
+  FirstAccount,
+  ListBindableQuery,
+  ListDeliveriesQuery,
+  NewApp,
+  NewBinding,
+  NewFirstAccount,
+  NewKey,
+  NewWebhook,
+  Overview,
+  PortalApp,
+  PortalAuditEntry,
+  PortalEvent,
+  PortalKey,
+  Recovered,
+  RotatedKey,
+  Webhook,
+  WebhookChanges,
+} from './types.ts';
+
+type PageQuery = { page?: number; limit?: number };
+export type WebhookId = { appId: string; webhookId: string };
+export type DeliveryId = WebhookId & { deliveryId: string };
+
+const appPath = (appId: string) => path('apps', appId);
+const keysPath = (appId: string) => path('apps', appId, 'keys');
+const webhooksPath = (appId: string) => path('apps', appId, 'webhooks');
+const webhookPath = ({ appId, webhookId }: WebhookId) => path('apps', appId, 'webhooks', webhookId);
+const deliveryPath = ({ deliveryId, ...webhook }: DeliveryId) =>
+  `${webhookPath(webhook)}${path('deliveries', deliveryId)}`;
+
+export const overview = () => read<Overview>('/overview');
+
+export const apps = (query: PageQuery = {}) => readPage<PortalApp>('/apps', query);
+export const app = (appId: string) => read<PortalApp>(appPath(appId));
+export const createApp = (body: NewApp) =>
+  write<PortalApp>({ method: 'POST', path: '/apps', body });
+export const updateApp = (appId: string, body: AppChanges) =>
+  write<PortalApp>({ method: 'PATCH', path: appPath(appId), body });
+export const deleteApp = (appId: string) => write({ method: 'DELETE', path: appPath(appId) });
+
+export const bindable = (query: ListBindableQuery) => readPage<Bindable>('/bindable', { ...query });
+export const bindApp = (appId: string, body: NewBinding) =>
+  write<PortalApp>({ method: 'PUT', path: `${appPath(appId)}/binding`, body });
+export const unbindApp = (appId: string) =>
+  write<PortalApp>({ method: 'DELETE', path: `${appPath(appId)}/binding` });
+
+export const keys = (appId: string, query: PageQuery = {}) =>
+  readPage<PortalKey>(keysPath(appId), query);
+export const createKey = (appId: string, body: NewKey) =>
+  write<CreatedKey>({ method: 'POST', path: keysPath(appId), body });
+export const revokeKey = (appId: string, keyId: string) =>
+  write<PortalKey>({ method: 'DELETE', path: `${keysPath(appId)}${path(keyId)}` });
+export const rotateKey = (appId: string, keyId: string, overlapSeconds: number) =>
+  write<RotatedKey>({
+    method: 'POST',
+    path: `${keysPath(appId)}${path(keyId)}/rotate`,
+    body: { overlapSeconds },
+  });
+
+export const webhooks = (appId: string, query: PageQuery = {}) =>
+  readPage<Webhook>(webhooksPath(appId), query);
+export const webhook = (id: WebhookId) => read<Webhook>(webhookPath(id));
+export const createWebhook = (appId: string, body: NewWebhook) =>
+  write<CreatedWebhook>({ method: 'POST', path: webhooksPath(appId), body });
+export const updateWebhook = (id: WebhookId, body: WebhookChanges) =>
+  write<Webhook>({ method: 'PATCH', path: webhookPath(id), body });
+export const deleteWebhook = (id: WebhookId) => write({ method: 'DELETE', path: webhookPath(id) });
+/** `event` null: a test without a sample. */
+export const testWebhook = (id: WebhookId, event: string | null) =>
+  write<DeliveryDetail>({
+    method: 'POST',
+    path: `${webhookPath(id)}/test`,
+    body: event === null ? {} : { event },
+  });
+export const rotateWebhookSecret = (id: WebhookId, overlapSeconds: number) =>
+  write<CreatedWebhook>({
+    method: 'POST',
+    path: `${webhookPath(id)}/rotate-secret`,
+    body: { overlapSeconds },
+  });
+
+export const deliveries = (id: WebhookId, query: ListDeliveriesQuery = {}) =>
+  readPage<Delivery>(`${webhookPath(id)}/deliveries`, { ...query });
+export const delivery = (id: DeliveryId) => read<DeliveryDetail>(deliveryPath(id));
+export const redeliver = (id: DeliveryId) =>
+  write<Delivery>({ method: 'POST', path: `${deliveryPath(id)}/redeliver` });
+/** `since`: RFC 3339. */
+export const recover = (id: WebhookId, since: string) =>
+  write<Recovered>({ method: 'POST', path: `${webhookPath(id)}/recover`, body: { since } });
+
+export const events = (appId: string) => readPage<PortalEvent>(`${appPath(appId)}/events`);
+export const audit = (query: PageQuery & { app?: string }) =>
+  readPage<PortalAuditEntry>('/audit', query);
+
+export const createFirstAccount = (body: NewFirstAccount) =>
+  write<FirstAccount>({ method: 'POST', path: '/first-account', body });
+
+async function write<T = unknown>(request: Call): Promise<T> {
+  return (await call<Answer<T>>(request)).data;
+}

@@ -1,0 +1,35 @@
+/** How reads are kept, repeated and made anew. */
+import { ApiError } from '@orgdir/client';
+import { QueryCache, QueryClient } from '@tanstack/react-query';
+import { sessionKey } from './read.ts';
+
+/** A change elsewhere shows when a screen is opened again, or after this. */
+const staleMs = 5_000;
+
+export const queryClient = new QueryClient({
+  queryCache: new QueryCache({
+    onError: (error, query) => {
+      // Whatever finds out first that the session has ended tells everything else.
+      if (isUnauthorized(error) && query.queryKey[0] !== sessionKey[0])
+        queryClient.setQueryData(sessionKey, null);
+    },
+  }),
+  defaultOptions: {
+    queries: { staleTime: staleMs, retry: isWorthRepeating },
+    mutations: {
+      retry: false,
+      onError: (error) => {
+        if (isUnauthorized(error)) queryClient.setQueryData(sessionKey, null);
+      },
+    },
+  },
+});
+
+export function isUnauthorized(error: unknown): boolean {
+  return error instanceof ApiError && error.status === 401;
+}
+
+/** What the service refused it refuses again. */
+function isWorthRepeating(failures: number, error: Error): boolean {
+  return failures < 2 && !(error instanceof ApiError && error.status < 500);
+}

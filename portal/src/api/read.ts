@@ -1,0 +1,36 @@
+/** Reads as TanStack Query takes them. The first part of a key is the path, so that a write can name what it changes. */
+import { keepPreviousData, queryOptions } from '@tanstack/react-query';
+import { call, type Answer, type Query } from './call.ts';
+import type { Pagination } from './types.ts';
+
+export type Page<Entry> = { entries: Entry[]; pagination: Pagination };
+
+export const sessionKey = ['/session', {}] as const;
+
+/** One thing. */
+export function read<T>(path: string, query: Query = {}) {
+  return queryOptions({
+    queryKey: [path, query] as const,
+    queryFn: async ({ signal }) => (await call<Answer<T>>({ path, query, signal })).data,
+  });
+}
+
+/** One page of a list. While another page is under way, the one before stays on the screen. */
+export function readPage<Entry>(path: string, query: Query = {}) {
+  return queryOptions({
+    queryKey: [path, query] as const,
+    queryFn: async ({ signal }): Promise<Page<Entry>> => {
+      const { data, pagination } = await call<Answer<Entry[]>>({ path, query, signal });
+      return {
+        entries: data,
+        pagination: pagination ?? {
+          page: 1,
+          limit: data.length,
+          total: data.length,
+          totalPages: 1,
+        },
+      };
+    },
+    placeholderData: keepPreviousData,
+  });
+}

@@ -1,0 +1,74 @@
+import { Button, Group } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { Link, useLocation, useParams } from 'react-router';
+import { app as appOperation } from '../api/operations.ts';
+import type { PortalApp } from '../api/types.ts';
+import { Page, type Crumb } from '../layout/page.tsx';
+import { Loaded } from '../shown/loaded.tsx';
+
+const sections = [
+  { below: '', title: 'App' },
+  { below: '/keys', title: 'Keys' },
+  { below: '/webhooks', title: 'Webhooks' },
+];
+
+/** The app of the address, and what stands around each of its sections. */
+export function AppFrame({
+  title,
+  lead,
+  actions,
+  children,
+}: {
+  /** Of the section; the app's own name where it is left out. */
+  title?: string;
+  lead?: ReactNode;
+  actions?: ReactNode;
+  children: (app: PortalApp) => ReactNode;
+}) {
+  const { appId = '' } = useParams();
+  const query = useQuery(appOperation(appId));
+  const name = query.data?.name ?? 'App';
+  return (
+    <Page
+      title={title ? `${title} of ${name}` : name}
+      lead={lead}
+      crumbs={appsCrumbs}
+      actions={actions}
+    >
+      <Sections appId={appId} />
+      <Loaded query={query}>{children}</Loaded>
+    </Page>
+  );
+}
+
+const appsCrumbs: Crumb[] = [{ title: 'Apps', to: '/apps' }];
+
+/** The way to something of an app, such as one of its webhooks. */
+export function crumbsOf(app: Pick<PortalApp, 'id' | 'name'> | undefined, appId: string): Crumb[] {
+  return [...appsCrumbs, { title: app?.name ?? 'App', to: `/apps/${appId}` }];
+}
+
+function Sections({ appId }: { appId: string }) {
+  const root = `/apps/${appId}`;
+  const { pathname } = useLocation();
+  return (
+    <Group component="nav" aria-label="Of this app" gap="xs">
+      {sections.map(({ below, title }) => {
+        const isHere = pathname.replace(/\/$/, '') === `${root}${below}`;
+        return (
+          <Button
+            key={below}
+            component={Link}
+            to={`${root}${below}`}
+            size="xs"
+            variant={isHere ? 'filled' : 'default'}
+            {...(isHere && { 'aria-current': 'page' as const })}
+          >
+            {title}
+          </Button>
+        );
+      })}
+    </Group>
+  );
+}

@@ -1,0 +1,5 @@
+import { AppFrame } from './app-frame.tsx';
+
+export function AppPage() {
+  return <AppFrame>{() => null}</AppFrame>;
+}

@@ -1,0 +1,5 @@
+import { Page } from '../layout/page.tsx';
+
+export function EventsPage() {
+  return <Page title="Events">{null}</Page>;
+}

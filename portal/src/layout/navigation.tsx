@@ -1,0 +1,41 @@
+import { NavLink, Stack } from '@mantine/core';
+import { AppWindow, BookOpen, LayoutDashboard, Radio, ScrollText } from 'lucide-react';
+import { Link, useLocation } from 'react-router';
+import { pageData } from '../page-data.ts';
+
+const places = [
+  { to: '/', label: 'Overview', Icon: LayoutDashboard },
+  { to: '/apps', label: 'Apps', Icon: AppWindow },
+  { to: '/events', label: 'Events', Icon: Radio },
+  { to: '/audit', label: 'Audit log', Icon: ScrollText },
+];
+
+export function Navigation() {
+  const { pathname } = useLocation();
+  return (
+    <Stack gap={2}>
+      {places.map(({ to, label, Icon }) => {
+        const active = to === '/' ? pathname === '/' : pathname.startsWith(to);
+        return (
+          <NavLink
+            key={to}
+            component={Link}
+            to={to}
+            label={label}
+            leftSection={<Icon size={18} aria-hidden />}
+            active={active}
+            styles={{
+              label: { color: 'var(--mantine-color-text)', fontWeight: active ? 650 : 400 },
+            }}
+            {...(active && { 'aria-current': 'page' as const })}
+          />
+        );
+      })}
+      <NavLink
+        href={`${pageData.basePath}/docs`}
+        label="API reference"
+        leftSection={<BookOpen size={18} aria-hidden />}
+      />
+    </Stack>
+  );
+}

@@ -1,0 +1,63 @@
+import { AppShell, Burger, Container, Group, Text } from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
+import { useEffect } from 'react';
+import { Outlet, useLocation } from 'react-router';
+import { pageData } from '../page-data.ts';
+import { UnverifiedBanner } from '../session/unverified-banner.tsx';
+import { Navigation } from './navigation.tsx';
+import { SchemeButton } from './scheme-button.tsx';
+import { UserMenu } from './user-menu.tsx';
+
+/** What stands around every page of somebody who is signed in. */
+export function Shell() {
+  const [opened, { toggle, close }] = useDisclosure(false);
+  const { pathname } = useLocation();
+  useEffect(close, [pathname, close]);
+  return (
+    <AppShell
+      header={{ height: 56 }}
+      navbar={{ width: 220, breakpoint: 'sm', collapsed: { mobile: !opened } }}
+      padding="md"
+    >
+      <a href="#content" className="skip-link">
+        Skip to content
+      </a>
+      <AppShell.Header px="md">
+        <Group h="100%" justify="space-between" wrap="nowrap">
+          <Group gap="xs" wrap="nowrap">
+            <Burger
+              opened={opened}
+              onClick={toggle}
+              hiddenFrom="sm"
+              size="sm"
+              aria-label={opened ? 'Close the menu' : 'Open the menu'}
+              aria-expanded={opened}
+              aria-controls="navigation"
+            />
+            <Text fw={700} truncate>
+              {pageData.serviceName} developers
+            </Text>
+          </Group>
+          <Group gap={4} wrap="nowrap">
+            <SchemeButton />
+            <UserMenu />
+          </Group>
+        </Group>
+      </AppShell.Header>
+      <AppShell.Navbar
+        p="sm"
+        id="navigation"
+        aria-label="Main"
+        {...(!opened && { 'data-closed': true })}
+      >
+        <Navigation />
+      </AppShell.Navbar>
+      <AppShell.Main id="content" tabIndex={-1}>
+        <Container size="lg" px={0}>
+          <UnverifiedBanner />
+          <Outlet />
+        </Container>
+      </AppShell.Main>
+    </AppShell>
+  );
+}

@@ -1,0 +1,39 @@
+import { ActionIcon, Menu } from '@mantine/core';
+import { CircleUser } from 'lucide-react';
+import { Link, useNavigate } from 'react-router';
+import { signOut } from '../sign-in/authenticate.ts';
+import { useChangeSession, useSession } from '../session/use-session.ts';
+import { sayFailed } from '../shown/say.ts';
+
+export function UserMenu() {
+  const { data: session } = useSession();
+  const changeSession = useChangeSession();
+  const navigate = useNavigate();
+
+  async function leave(): Promise<void> {
+    try {
+      await signOut();
+      await changeSession();
+      await navigate('/sign-in');
+    } catch (error) {
+      sayFailed(error);
+    }
+  }
+
+  return (
+    <Menu position="bottom-end" width={220}>
+      <Menu.Target>
+        <ActionIcon variant="subtle" color="gray" size="lg" aria-label="Your account">
+          <CircleUser size={20} aria-hidden />
+        </ActionIcon>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <Menu.Label>{session?.user.name || session?.user.email}</Menu.Label>
+        <Menu.Item component={Link} to="/account">
+          Account
+        </Menu.Item>
+        <Menu.Item onClick={() => void leave()}>Sign out</Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
+  );
+}

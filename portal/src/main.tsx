@@ -1,0 +1,13 @@
+/** Starts the pages. `app.tsx` lists them. */
+import '@mantine/core/styles.css';
+import '@mantine/notifications/styles.css';
+import './global.css';
+import { setNonce } from 'get-nonce';
+import { createRoot } from 'react-dom/client';
+import { App } from './app.tsx';
+import { styleNonce } from './page-data.ts';
+
+// What keeps the page from scrolling behind a dialogue adds its styles by this.
+setNonce(styleNonce);
+const root = document.querySelector('#root');
+if (root) createRoot(root).render(<App />);

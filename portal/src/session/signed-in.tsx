@@ -1,0 +1,31 @@
+import { Center, Loader } from '@mantine/core';
+import type { ReactNode } from 'react';
+import { Navigate, useLocation } from 'react-router';
+import { Problem } from '../shown/problem.tsx';
+import { useSession } from './use-session.ts';
+
+/** What only somebody who is signed in may see. Others sign in first, and come back to where they wanted to go. */
+export function SignedIn({ children }: { children: ReactNode }) {
+  const session = useSession();
+  const { pathname, search } = useLocation();
+  if (session.isPending)
+    return (
+      <Center component="main" mih="60vh">
+        <Loader aria-label="Loading" />
+      </Center>
+    );
+  if (session.isError)
+    return (
+      <Center component="main" mih="60vh" p="md">
+        <Problem error={session.error} retry={() => void session.refetch()} />
+      </Center>
+    );
+  if (session.data) return children;
+  const next = `${pathname}${search}`;
+  return (
+    <Navigate
+      to={next === '/' ? '/sign-in' : `/sign-in?next=${encodeURIComponent(next)}`}
+      replace
+    />
+  );
+}

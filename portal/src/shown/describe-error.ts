@@ -1,0 +1,69 @@
+/** What went wrong, in words for somebody who can do something about it. */
+import { ApiError, NetworkError, TimeoutError, UnexpectedAnswerError } from '@orgdir/client';
+
+export type Described = {
+  title: string;
+  message: string;
+  /** By which the operator of the service finds the request. */
+  requestId: string | null;
+  /** Of single fields, by their path such as `url` or `events.0`. */
+  fields: Record<string, string>;
+};
+
+const titles: Record<string, string> = {
+  maintenance: 'Maintenance: nothing can be changed right now',
+  rate_limited: 'Too many requests',
+  forbidden: 'This is not allowed',
+  not_found: 'Not found',
+  conflict: 'Not possible now',
+  unauthorized: 'Your session has ended',
+  unavailable: 'The service is not available right now',
+  internal_error: 'The service failed',
+};
+
+export function describeError(error: unknown): Described {
+  if (error instanceof ApiError) return describeRefusal(error);
+  const title = 'No answer from the service';
+  if (error instanceof UnexpectedAnswerError)
+    return { title, message: error.message, requestId: error.requestId, fields: {} };
+  if (error instanceof NetworkError || error instanceof TimeoutError)
+    return {
+      title,
+      message: `${error.message} Check your connection and try again.`,
+      requestId: null,
+      fields: {},
+    };
+  return {
+    title: 'This page failed',
+    message: 'Reload it. If it happens again, tell the operator of this service.',
+    requestId: null,
+    fields: {},
+  };
+}
+
+function describeRefusal({ code, message, details, requestId, retryAfter }: ApiError): Described {
+  const fields = Object.fromEntries(
+    issuesOf(details).map(({ path, message: said }) => [path.replace(/^body\.?/, ''), said]),
+  );
+  const wait = retryAfter === null ? '' : ` Try again in ${retryAfter} s.`;
+  const said =
+    Object.keys(fields).length > 0 ? issuesOf(details).map(describeIssue).join('; ') : message;
+  return {
+    title: titles[code] ?? 'This did not work',
+    message: `${said}${wait}`,
+    requestId,
+    fields,
+  };
+}
+
+type Issue = { path: string; message: string };
+
+function issuesOf(details: Record<string, unknown>): Issue[] {
+  const { issues } = details as { issues?: Issue[] };
+  return Array.isArray(issues) ? issues : [];
+}
+
+function describeIssue({ path, message }: Issue): string {
+  const name = path.replace(/^(body|query|params)\.?/, '');
+  return name === '' ? message : `${name}: ${message}`;
+}

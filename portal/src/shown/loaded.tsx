@@ -1,0 +1,30 @@
+import { Skeleton, Stack, VisuallyHidden } from '@mantine/core';
+import type { UseQueryResult } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { Problem } from './problem.tsx';
+
+/** What was read, once it is there: until then its outline, or what went wrong. */
+export function Loaded<T>({
+  query,
+  children,
+}: {
+  query: UseQueryResult<T>;
+  children: (data: T) => ReactNode;
+}) {
+  if (query.data !== undefined)
+    return (
+      <>
+        {query.isError && <Problem error={query.error} retry={() => void query.refetch()} />}
+        {children(query.data)}
+      </>
+    );
+  if (query.isError) return <Problem error={query.error} retry={() => void query.refetch()} />;
+  return (
+    <Stack gap="sm" aria-busy>
+      <VisuallyHidden role="status">Loading</VisuallyHidden>
+      <Skeleton h={28} w="40%" animate={false} />
+      <Skeleton h={20} animate={false} />
+      <Skeleton h={20} w="80%" animate={false} />
+    </Stack>
+  );
+}

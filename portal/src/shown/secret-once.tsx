@@ -1,0 +1,46 @@
+import { Alert, Button, Code, Group, Stack, Text, Title } from '@mantine/core';
+import { useEffect, useRef, type ReactNode } from 'react';
+import { CopyButton } from './copy-button.tsx';
+
+/**
+ * A secret that is shown this once. The focus goes to its heading, so that a screen reader says that it is there and the
+ * keyboard is beside it; it stays until it is put away.
+ */
+export function SecretOnce({
+  title,
+  secret,
+  children,
+  done,
+}: {
+  title: string;
+  secret: string;
+  children?: ReactNode;
+  done: () => void;
+}) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => heading.current?.focus(), []);
+  return (
+    <Alert color="green" variant="outline" role="region" aria-label={title}>
+      <Stack gap="sm" align="stretch">
+        <Title order={2} size="h4" ref={heading} tabIndex={-1}>
+          {title}
+        </Title>
+        <Text size="sm">
+          Copy it now and keep it where only your program reads it. It is not shown again.
+        </Text>
+        <Group gap="xs">
+          <Code data-testid="secret" fz="sm">
+            {secret}
+          </Code>
+          <CopyButton value={secret} label="Copy" />
+        </Group>
+        {children}
+        <Group>
+          <Button size="xs" variant="default" onClick={done}>
+            I have kept it
+          </Button>
+        </Group>
+      </Stack>
+    </Alert>
+  );
+}

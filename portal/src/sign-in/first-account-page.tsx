@@ -1,0 +1,5 @@
+import { Bare } from '../layout/bare.tsx';
+
+export function FirstAccountPage() {
+  return <Bare title="First account">{null}</Bare>;
+}

@@ -1,0 +1,5 @@
+import { Bare } from '../layout/bare.tsx';
+
+export function ForgotPasswordPage() {
+  return <Bare title="Forgot your password?">{null}</Bare>;
+}

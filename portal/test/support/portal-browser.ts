@@ -1,0 +1,84 @@
+/**
+ * The portal as people see it: the real service with its worker, and a real Chromium that knows it by its public address.
+ * Whatever a page says on its console, breaks of its own policy and calls to other hosts included, fails the test file.
+ */
+import assert from 'node:assert/strict';
+import { after } from 'node:test';
+import type { BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
+import {
+  callAuth,
+  password,
+  printedLink,
+  signUp,
+  type Person,
+} from '../../../service/test/support/portal.ts';
+import { loopbackAllowed } from '../../../service/test/support/receiver.ts';
+import {
+  startTestService,
+  testPublicUrl,
+  type TestService,
+} from '../../../service/test/support/service.ts';
+import { launchBrowser } from '../../../test/support/browser.ts';
+
+export type PortalBrowser = {
+  service: TestService;
+  /** Opens a window of its own, of somebody who has an account, or of nobody. */
+  open(options?: { as?: Person; path?: string } & BrowserContextOptions): Promise<Page>;
+};
+
+export { password, printedLink, callAuth, signUp };
+export const portalUrl = `${testPublicUrl}/profile/developer`;
+
+/** Retries at once, so that nobody waits for a receiver that fails. */
+const env = {
+  ...loopbackAllowed,
+  WEBHOOK_RETRY_BASE_MS: '1',
+  WEBHOOK_RETRY_FACTOR: '1',
+};
+
+export async function openPortal(given: Record<string, string> = {}): Promise<PortalBrowser> {
+  const service = await startTestService({ env: { ...env, ...given }, worker: true });
+  const { host: address } = new URL(service.url);
+  const browser = await launchBrowser([
+    `--host-resolver-rules=MAP ${new URL(testPublicUrl).host} ${address}`,
+    // As by TLS: the clipboard and cryptography are for such pages only.
+    `--unsafely-treat-insecure-origin-as-secure=${testPublicUrl}`,
+  ]);
+  const complaints: string[] = [];
+  after(() => assert.deepEqual(complaints, [], 'what the pages complained of'));
+  return {
+    service,
+    async open({ as, path = '', ...options } = {}) {
+      const context = await browser.newContext({ reducedMotion: 'reduce', ...options });
+      if (as) await context.addCookies(cookiesOf(as));
+      watch(context, complaints);
+      const page = await context.newPage();
+      await page.goto(`${portalUrl}${path}`);
+      return page;
+    },
+  };
+}
+
+function cookiesOf({ credentials }: Person) {
+  return (credentials['cookie'] ?? '').split('; ').map((pair) => {
+    const [name = '', ...value] = pair.split('=');
+    return { name, value: value.join('='), url: testPublicUrl };
+  });
+}
+
+/** A refused request is no complaint of the page's: the browser writes those of 4xx and 5xx itself. */
+function watch(context: BrowserContext, complaints: string[]): void {
+  context.on('console', (message) => {
+    if (
+      ['error', 'warning'].includes(message.type()) &&
+      !message.text().startsWith('Failed to load resource')
+    )
+      complaints.push(message.text());
+  });
+  context.on('weberror', (error) => complaints.push(String(error.error())));
+  context.on('request', (request) => {
+    const url = new URL(request.url());
+    if (!['data:', 'blob:'].includes(url.protocol) && url.origin !== testPublicUrl)
+      complaints.push(`a request to ${url.origin}`);
+  });
+}

@@ -1,0 +1,18 @@
+/** Builds the pages into dist/, which the service serves below /profile/developer. */
+import react from '@vitejs/plugin-react';
+import { defineConfig } from 'vite';
+import { compressAssets } from './build/compress-assets.ts';
+
+export default defineConfig({
+  // The service writes the address into the page; everything else finds itself from there.
+  base: './',
+  plugins: [react(), compressAssets()],
+  build: {
+    target: 'es2022',
+    // A preload helper would write styles into the page, which its policy refuses; there is one script to load.
+    modulePreload: { polyfill: false },
+    assetsInlineLimit: 0,
+    reportCompressedSize: false,
+    chunkSizeWarningLimit: 1_000,
+  },
+});

@@ -1,0 +1,10 @@
+import { passwordLengthMax, passwordLengthMin } from '../../sign-in/password-length.ts';
+import type { SignIn } from '../../sign-in/sign-in.ts';
+
+/** In what ways one can sign in here. */
+export function signInOptionsOf({ canMail, providers }: SignIn) {
+  return {
+    password: { signUp: canMail, lengthMin: passwordLengthMin, lengthMax: passwordLengthMax },
+    providers,
+  };
+}
