@@ -1,0 +1,70 @@
+import { Alert, Group, Stack, Text } from '@mantine/core';
+import type { Attempt } from '../api/types.ts';
+import { AttemptBadge } from './attempt-badge.tsx';
+import { describeAttempt } from './attempt-words.ts';
+import { CodeBlock } from './code-block.tsx';
+import { formatDuration } from './duration.ts';
+import { HeaderList } from './header-list.tsx';
+import { Time } from './time.tsx';
+
+/** One attempt: when, how long, what came of it and what to check, and the answer as text. */
+export function AttemptDetail({ attempt }: { attempt: Attempt }) {
+  const { title, advice } = describeAttempt(attempt);
+  return (
+    <Stack gap="sm">
+      <Group gap="sm">
+        <AttemptBadge attempt={attempt} />
+        <Text size="sm" fw={600}>
+          {title}
+        </Text>
+        <Text size="sm" c="dimmed">
+          <Time at={attempt.startedAt} />, {formatDuration(attempt.durationMs)}
+        </Text>
+      </Group>
+      {advice && (
+        <Alert color="orange" variant="outline" title="What to check">
+          <Text size="sm">{advice}</Text>
+        </Alert>
+      )}
+      <Response attempt={attempt} />
+    </Stack>
+  );
+}
+
+function Response({
+  attempt: { responseHeaders, responseBody, statusCode },
+}: {
+  attempt: Attempt;
+}) {
+  if (statusCode === null)
+    return (
+      <Text size="sm" c="dimmed">
+        There was no answer to show.
+      </Text>
+    );
+  return (
+    <Stack gap="sm">
+      <HeaderList label="Response headers" headers={responseHeaders ?? {}} />
+      {responseBody ? (
+        <CodeBlock
+          label={`Response body${isCut(responseBody) ? ', its first 4 KiB' : ''}`}
+          text={responseBody}
+          maxHeight={240}
+          wrap
+        />
+      ) : (
+        <Text size="sm" c="dimmed">
+          Response body: empty.
+        </Text>
+      )}
+    </Stack>
+  );
+}
+
+/** As much is kept of an answer (SPEC 3). */
+const keptBytesMax = 4 * 1024;
+
+/** What is as long as may be kept was mostly longer; bytes that are no text have become longer. */
+function isCut(body: string): boolean {
+  return new TextEncoder().encode(body).length >= keptBytesMax;
+}

@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { describeAttempt } from '../src/shown/attempt-words.ts';
+
+const answered = (statusCode: number) =>
+  describeAttempt({ statusCode, error: null, durationMs: 12 });
+const without = (error: Parameters<typeof describeAttempt>[0]['error'], durationMs = 12) =>
+  describeAttempt({ statusCode: null, error, durationMs });
+
+test('a 2xx status is a success with nothing to check, every other one a failure with something', () => {
+  for (let status = 100; status <= 999; status += 1) {
+    const { outcome, title, advice } = answered(status);
+    const isSuccess = status >= 200 && status <= 299;
+    assert.equal(outcome, isSuccess ? 'succeeded' : 'failed');
+    assert.ok(title.includes(String(status)), title);
+    assert.equal(advice === null, isSuccess);
+  }
+});
+
+test('every fault has words of its own, and something to check', () => {
+  const faults = ['dns', 'connect', 'tls', 'timeout', 'blocked', 'reset', 'interrupted'] as const;
+  const words = faults.map((fault) => without(fault));
+  assert.deepEqual(new Set(words.map(({ outcome }) => outcome)), new Set(['failed']));
+  for (const part of ['title', 'advice'] as const)
+    assert.equal(new Set(words.map((each) => each[part] ?? '')).size, faults.length);
+  assert.equal(without('timeout', 10_000).title, 'No answer within 10 s');
+});
+
+test('redirects, refusals, absence and failures are told apart', () => {
+  assert.match(answered(301).advice ?? '', /location/);
+  assert.match(answered(401).title, /sign-in/);
+  assert.match(answered(404).title, /Nothing is at this address/);
+  assert.match(answered(410).advice ?? '', /deactivated/);
+  assert.match(answered(500).title, /failed/);
+});
