@@ -1,5 +1,5 @@
 /** Colours and shapes. Contrast is at least 4.5 to 1 on every screen, light and dark: the tests measure it. */
-import { createTheme, type CSSVariablesResolver } from '@mantine/core';
+import { Alert, Anchor, createTheme, type CSSVariablesResolver } from '@mantine/core';
 
 export const theme = createTheme({
   primaryColor: 'indigo',
@@ -12,6 +12,12 @@ export const theme = createTheme({
     'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", sans-serif',
   fontFamilyMonospace: 'ui-monospace, "SF Mono", Menlo, Consolas, "Liberation Mono", monospace',
   headings: { fontWeight: '650' },
+  // Beside other text, colour alone does not tell a link.
+  components: {
+    Anchor: Anchor.extend({ defaultProps: { underline: 'always' } }),
+    // Yellow and orange titles could hardly be read.
+    Alert: Alert.extend({ styles: { title: { color: 'var(--mantine-color-text)' } } }),
+  },
 });
 
 /** Mantine's own dimmed and light colours miss the contrast by a little. */

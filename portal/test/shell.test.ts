@@ -29,9 +29,3 @@ test(
     await assertAccessible(page, 'the shell');
   },
 );
-
-test('the first screen needs two round trips, and what it loads is small', options, async () => {
-  const page = await portal.open({ as: ada });
-  await page.getByRole('heading', { name: 'Overview' }).waitFor();
-  assert.ok(true);
-});

@@ -4,6 +4,7 @@ import { useEffect } from 'react';
 import { Outlet, useLocation } from 'react-router';
 import { pageData } from '../page-data.ts';
 import { UnverifiedBanner } from '../session/unverified-banner.tsx';
+import { MaintenanceBanner } from './maintenance-banner.tsx';
 import { Navigation } from './navigation.tsx';
 import { SchemeButton } from './scheme-button.tsx';
 import { UserMenu } from './user-menu.tsx';
@@ -54,6 +55,7 @@ export function Shell() {
       </AppShell.Navbar>
       <AppShell.Main id="content" tabIndex={-1}>
         <Container size="lg" px={0}>
+          <MaintenanceBanner />
           <UnverifiedBanner />
           <Outlet />
         </Container>

@@ -1,5 +1,40 @@
+import { SimpleGrid, Stack } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { overview } from '../api/operations.ts';
+import type { Overview } from '../api/types.ts';
 import { Page } from '../layout/page.tsx';
+import { Loaded } from '../shown/loaded.tsx';
+import { DeliveriesOfTheDay } from './deliveries-of-the-day.tsx';
+import { ExpiringKeys } from './expiring-keys.tsx';
+import { NextSteps } from './next-steps.tsx';
+import { TroubledWebhooks } from './troubled-webhooks.tsx';
+
+/** How often it is read again while somebody looks at it. */
+const refreshMs = 30_000;
 
 export function OverviewPage() {
-  return <Page title="Overview">{null}</Page>;
+  const query = useQuery({ ...overview(), refetchInterval: refreshMs });
+  return (
+    <Page
+      title="Overview"
+      lead="What needs you, and what became of the deliveries of the last 24 hours."
+    >
+      <Loaded query={query}>{(data) => <Parts data={data} />}</Loaded>
+    </Page>
+  );
+}
+
+function Parts({ data }: { data: Overview }) {
+  const wasQuiet = data.deliveries.hours.every(
+    ({ succeeded, failed, pending }) => succeeded + failed + pending === 0,
+  );
+  return (
+    <Stack gap="xl">
+      <SimpleGrid cols={{ base: 1, md: 2 }} spacing="lg">
+        <TroubledWebhooks webhooks={data.webhooks} />
+        <ExpiringKeys keys={data.keys} />
+      </SimpleGrid>
+      {wasQuiet ? <NextSteps /> : <DeliveriesOfTheDay deliveries={data.deliveries} />}
+    </Stack>
+  );
 }

@@ -26,7 +26,7 @@ export type PortalBrowser = {
   open(options?: { as?: Person; path?: string } & BrowserContextOptions): Promise<Page>;
 };
 
-export { password, printedLink, callAuth, signUp };
+export { password, printedLink, callAuth, signUp, type Person };
 export const portalUrl = `${testPublicUrl}/profile/developer`;
 
 /** Retries at once, so that nobody waits for a receiver that fails. */

@@ -1,0 +1,34 @@
+import { Alert, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Wrench } from 'lucide-react';
+import { status } from '../api/public-api.ts';
+import { Time } from '../shown/time.tsx';
+
+/** Says, on every page, that nothing can be changed right now, and until when. */
+export function MaintenanceBanner() {
+  const maintenance = useQuery(status()).data?.maintenance;
+  if (!maintenance) return null;
+  const { message, since, expectedEnd } = maintenance;
+  return (
+    <Alert
+      color="yellow"
+      variant="outline"
+      icon={<Wrench size={18} aria-hidden />}
+      title="Maintenance: nothing can be changed right now"
+      mb="lg"
+      role="status"
+    >
+      <Text size="sm">
+        {message && <>{message} </>}
+        It began <Time at={since} />
+        {expectedEnd && (
+          <>
+            {' '}
+            and is expected to end <Time at={expectedEnd} />
+          </>
+        )}
+        . Deliveries go on; the API answers again afterwards.
+      </Text>
+    </Alert>
+  );
+}

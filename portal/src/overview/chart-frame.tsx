@@ -1,0 +1,80 @@
+import { Group, Text } from '@mantine/core';
+import type { ReactNode } from 'react';
+import classes from './chart.module.css';
+
+export type LegendEntry = { name: string; className: string | undefined };
+
+/** Drawing units; the drawing is stretched to the width that there is. */
+export const size = { width: 480, height: 120 };
+
+/** What a chart has around it: its name, its legend, its top value, the first and the last hour. */
+export function ChartFrame({
+  title,
+  summary,
+  top,
+  from,
+  legend,
+  children,
+}: {
+  title: string;
+  /** Read instead of the drawing; the table has every value. */
+  summary: string;
+  /** The value at the upper edge, as text. */
+  top: string;
+  from: string;
+  legend: LegendEntry[];
+  children: ReactNode;
+}) {
+  return (
+    <figure className={classes['figure']}>
+      <Group component="figcaption" justify="space-between" gap="xs" mb={4}>
+        <Text size="sm" fw={600}>
+          {title}
+        </Text>
+        <Group gap="md" aria-hidden>
+          {legend.map(({ name, className }) => (
+            <Group key={name} gap={6}>
+              <svg width="12" height="12">
+                <rect width="12" height="12" rx="2" className={className} />
+              </svg>
+              <Text size="xs">{name}</Text>
+            </Group>
+          ))}
+        </Group>
+      </Group>
+      <Text size="xs" c="dimmed" aria-hidden>
+        {top}
+      </Text>
+      <svg
+        role="img"
+        aria-label={summary}
+        viewBox={`0 0 ${size.width} ${size.height}`}
+        preserveAspectRatio="none"
+        className={classes['drawing']}
+      >
+        {children}
+        <line
+          x1="0"
+          x2={size.width}
+          y1={size.height}
+          y2={size.height}
+          className={classes['axis']}
+        />
+      </svg>
+      <Group justify="space-between" aria-hidden>
+        <Text size="xs" c="dimmed">
+          {formatHour(from)}
+        </Text>
+        <Text size="xs" c="dimmed">
+          now
+        </Text>
+      </Group>
+    </figure>
+  );
+}
+
+const hourFormat = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' });
+
+export function formatHour(start: string): string {
+  return hourFormat.format(new Date(start));
+}

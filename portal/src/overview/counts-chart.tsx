@@ -1,0 +1,62 @@
+import type { DeliveryHour } from '../api/types.ts';
+import { ChartFrame, formatHour, size } from './chart-frame.tsx';
+import classes from './chart.module.css';
+import { totalsOf } from './totals-of.ts';
+
+/** From the foot of a bar to its top. */
+const kinds = [
+  { key: 'succeeded', name: 'Succeeded', className: classes['succeeded'] },
+  { key: 'pending', name: 'Waiting', className: classes['pending'] },
+  { key: 'failed', name: 'Failed', className: classes['failed'] },
+] as const;
+const gap = 3;
+/** So that one failure beside many successes is seen. */
+const heightMin = 3;
+
+export function CountsChart({ hours }: { hours: DeliveryHour[] }) {
+  const most = Math.max(
+    1,
+    ...hours.map(({ succeeded, failed, pending }) => succeeded + failed + pending),
+  );
+  const { succeeded, failed, pending } = totalsOf(hours);
+  const width = size.width / hours.length;
+  return (
+    <ChartFrame
+      title="Deliveries by hour"
+      summary={`Deliveries by hour: ${succeeded} succeeded, ${failed} failed, ${pending} waiting in all; at most ${most} in an hour.`}
+      top={`${most.toLocaleString()} an hour`}
+      from={hours[0]?.start ?? ''}
+      legend={[...kinds]}
+    >
+      {hours.map((hour, index) => (
+        <g key={hour.start}>
+          <title>{`${formatHour(hour.start)}: ${hour.succeeded} succeeded, ${hour.failed} failed, ${hour.pending} waiting`}</title>
+          {stack(hour, most).map(({ className, y, height }) => (
+            <rect
+              key={className}
+              className={className}
+              x={index * width + gap / 2}
+              width={width - gap}
+              y={y}
+              height={height}
+            />
+          ))}
+        </g>
+      ))}
+    </ChartFrame>
+  );
+}
+
+function stack(hour: DeliveryHour, most: number) {
+  let foot = size.height;
+  return kinds
+    .filter(({ key }) => hour[key] > 0)
+    .map(({ key, className }) => {
+      const height = Math.max(
+        heightMin,
+        (hour[key] / most) * (size.height - heightMin * kinds.length),
+      );
+      foot -= height;
+      return { className, y: foot, height };
+    });
+}

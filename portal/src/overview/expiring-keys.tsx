@@ -1,0 +1,27 @@
+import { Anchor, Text } from '@mantine/core';
+import { Link } from 'react-router';
+import type { ExpiringKey } from '../api/types.ts';
+import { Time } from '../shown/time.tsx';
+import { Attention } from './attention.tsx';
+
+export function ExpiringKeys({ keys }: { keys: ExpiringKey[] }) {
+  return (
+    <Attention
+      title="Keys that expire soon"
+      nothing="No key ends within 14 days."
+      entries={keys.map(({ keyId, appId, appName, name, last4, expiresAt }) => (
+        <li key={keyId}>
+          <Anchor component={Link} to={`/apps/${appId}/keys`}>
+            {name} (…{last4})
+          </Anchor>{' '}
+          <Text span c="dimmed" size="sm">
+            of {appName}
+          </Text>
+          <Text size="sm">
+            Ends <Time at={expiresAt} />: rotate it before.
+          </Text>
+        </li>
+      ))}
+    />
+  );
+}

@@ -1,0 +1,31 @@
+import { Anchor, List, Paper, Text, Title } from '@mantine/core';
+import { Link } from 'react-router';
+
+/** Where nothing was delivered for a day: how something would be. */
+export function NextSteps() {
+  return (
+    <Paper withBorder p="md" component="section" aria-label="Next steps">
+      <Title order={2} size="h4" mb={4}>
+        No deliveries in the last 24 hours
+      </Title>
+      <Text c="dimmed" mb="sm" maw="65ch">
+        Webhooks tell your programs what happens in the directory. Three steps to the first one:
+      </Text>
+      <List type="ordered" spacing={4}>
+        <List.Item>
+          <Anchor component={Link} to="/apps">
+            Create an app
+          </Anchor>
+          : keys and webhooks belong to it.
+        </List.Item>
+        <List.Item>Make a key for it, to read the directory over the API.</List.Item>
+        <List.Item>
+          Add a webhook and send it a test.{' '}
+          <Anchor component={Link} to="/events">
+            What it can be told
+          </Anchor>
+        </List.Item>
+      </List>
+    </Paper>
+  );
+}

@@ -1,0 +1,41 @@
+import { Anchor, Text } from '@mantine/core';
+import { Link } from 'react-router';
+import type { TroubledWebhook } from '../api/types.ts';
+import { Time } from '../shown/time.tsx';
+import { Attention } from './attention.tsx';
+
+export function TroubledWebhooks({ webhooks }: { webhooks: TroubledWebhook[] }) {
+  return (
+    <Attention
+      title="Webhooks that need you"
+      nothing="None is failing, and none is deactivated."
+      entries={webhooks.map((webhook) => (
+        <li key={webhook.webhookId}>
+          <Anchor component={Link} to={`/apps/${webhook.appId}/webhooks/${webhook.webhookId}`}>
+            {webhook.host}
+          </Anchor>{' '}
+          <Text span c="dimmed" size="sm">
+            of {webhook.appName}
+          </Text>
+          <Text size="sm">
+            {describe(webhook)}
+            {webhook.since && (
+              <>
+                {' '}
+                <Time at={webhook.since} />
+              </>
+            )}
+          </Text>
+        </li>
+      ))}
+    />
+  );
+}
+
+function describe({ state, reason, exhaustedInARow }: TroubledWebhook): string {
+  if (state === 'failing')
+    return `Failing: ${exhaustedInARow} ${exhaustedInARow === 1 ? 'delivery' : 'deliveries'} failed for good since the last success`;
+  if (reason === 'gone') return 'Deactivated, because it answered 410 Gone:';
+  if (reason === 'owner') return 'Paused by you';
+  return 'Deactivated, because too many deliveries failed:';
+}

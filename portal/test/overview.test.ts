@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { announce, put } from '../../service/test/support/directory.ts';
+import { endedDelivery } from '../../service/test/support/eventually.ts';
+import { testActor } from '../../service/test/support/actor.ts';
+import { startReceiver } from '../../service/test/support/receiver.ts';
+import { disableMaintenance, enableMaintenance } from '../../service/src/system/maintenance.ts';
+import { noBrowser } from '../../test/support/browser.ts';
+import { assertAccessible } from './support/accessibility.ts';
+import { openPortal, portalUrl, signUp, type Person } from './support/portal-browser.ts';
+
+const options = { skip: noBrowser };
+const portal = noBrowser ? null! : await openPortal();
+
+async function post(person: Person, path: string, json: object) {
+  const { status, body } = await person.call(path, { method: 'POST', json });
+  assert.ok(status < 300, JSON.stringify(body));
+  return body.data;
+}
+
+test('somebody new is told what to do next', options, async () => {
+  const person = await signUp(portal.service, 'new@example.org');
+  const page = await portal.open({ as: person });
+  await page.getByText('None is failing, and none is deactivated.').waitFor();
+  await page.getByText('No key ends within 14 days.').waitFor();
+  await assertAccessible(page, 'an empty overview');
+  await page.getByRole('link', { name: 'Create an app' }).click();
+  await page.getByRole('heading', { name: 'Apps', level: 1 }).waitFor();
+  assert.equal(page.url(), `${portalUrl}/apps`);
+});
+
+test('it shows what fails, what expires, and the deliveries of the day', options, async () => {
+  const { service } = portal;
+  const person = await signUp(service, 'busy@example.org');
+  const app = await post(person, '/apps', { name: 'Announcer' });
+  const expiresAt = new Date(Date.now() + 3 * 86_400_000).toISOString();
+  await post(person, `/apps/${app.id}/keys`, {
+    name: 'Server',
+    scopes: ['read:events'],
+    expiresAt,
+  });
+  const good = await startReceiver();
+  const bad = await startReceiver((response) => response.writeHead(500).end());
+  const hooks = [];
+  for (const { url } of [good, bad])
+    hooks.push(await post(person, `/apps/${app.id}/webhooks`, { url }));
+  await put(service.database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
+  await announce(service.database);
+  for (const { id } of hooks) await endedDelivery(service, id);
+
+  const page = await portal.open({ as: person });
+  const failing = page.getByRole('region', { name: 'Webhooks that need you' });
+  await failing.getByText('Failing: 1 delivery failed for good since the last success').waitFor();
+  await page.getByRole('link', { name: /^Server \(…/ }).waitFor();
+  const chart = page.getByRole('img', {
+    name: /^Deliveries by hour: 1 succeeded, 1 failed, 0 waiting/,
+  });
+  await chart.waitFor();
+  await page.getByText('50 %', { exact: true }).waitFor();
+  await page.getByText('Show the values as a table').click();
+  await page.getByRole('columnheader', { name: '95 % within' }).waitFor();
+  await assertAccessible(page, 'a busy overview');
+  await failing.getByRole('link').click();
+  await page.waitForURL(`${portalUrl}/apps/${app.id}/webhooks/${hooks[1].id}`);
+});
+
+test('maintenance is told on every page', options, async () => {
+  const { service } = portal;
+  const person = await signUp(service, 'meanwhile@example.org');
+  const expectedEnd = new Date(Date.now() + 3_600_000);
+  await enableMaintenance(service.database, testActor, { message: 'Moving house.', expectedEnd });
+  await service.settled();
+  const page = await portal.open({ as: person, path: '/apps' });
+  await page.getByText('Maintenance: nothing can be changed right now').waitFor();
+  await page.getByText('Moving house.').waitFor();
+  await assertAccessible(page, 'the maintenance banner');
+  await disableMaintenance(service.database, testActor);
+});
