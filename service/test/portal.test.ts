@@ -52,6 +52,55 @@ test('an app is made, bound, given a key that opens the public API, and rotated'
   assert.ok(!JSON.stringify(body).includes(key.key));
 });
 
+test('an app tells what it is bound to by name, and how much belongs to it', async () => {
+  const app = await post('/apps', { name: 'Counted' });
+  assert.deepEqual([app.keyCount, app.webhookCount, app.binding], [0, 0, null]);
+  const keys = [];
+  for (const name of ['One', 'Two', 'Three'])
+    keys.push(await post(`/apps/${app.id}/keys`, { name, scopes: ['read:events'] }));
+  await post(`/apps/${app.id}/keys/${keys[0].id}`, undefined, 'DELETE');
+  await post(`/apps/${app.id}/keys/${keys[1].id}/rotate`, { overlapSeconds: 0 });
+  await post(`/apps/${app.id}/webhooks`, { url: (await startReceiver()).url });
+  const binding = { kind: 'organization', slug: 'acme-corporation' };
+  const bound = await post(`/apps/${app.id}/binding`, binding, 'PUT');
+  assert.deepEqual([bound.keyCount, bound.webhookCount, bound.binding.name], [2, 1, 'Acme']);
+  const { body } = await owner.call('/apps');
+  assert.deepEqual(
+    body.data.find(({ id }: { id: string }) => id === app.id),
+    bound,
+  );
+  assert.deepEqual((await owner.call(`/apps/${app.id}`)).body.data, bound);
+  await post(`/apps/${app.id}`, undefined, 'DELETE');
+});
+
+test('the log names a key, and of a webhook the host alone, while there is one', async () => {
+  const app = await post('/apps', { name: 'Named' });
+  const key = await post(`/apps/${app.id}/keys`, { name: 'Server', scopes: ['read:events'] });
+  const { url } = await startReceiver();
+  const webhook = await post(`/apps/${app.id}/webhooks`, { url: `${url}hidden-token` });
+  await post(`/apps/${app.id}/keys/${key.id}`, undefined, 'DELETE');
+  await post(`/apps/${app.id}/webhooks/${webhook.id}/rotate-secret`);
+  const names = async () => {
+    const { text, body } = await owner.call(`/audit?app=${app.id}`);
+    assert.ok(!text.includes('hidden-token'));
+    return body.data.map(({ action, subject }: any) => [action, subject.name]);
+  };
+  const host = new URL(url).host;
+  assert.deepEqual(await names(), [
+    ['webhook.secret_rotated', host],
+    ['key.revoked', 'Server'],
+    ['webhook.created', host],
+    ['key.created', 'Server'],
+    ['app.created', null],
+  ]);
+  await post(`/apps/${app.id}/webhooks/${webhook.id}`, undefined, 'DELETE');
+  assert.deepEqual((await names()).slice(0, 2), [
+    ['webhook.deleted', null],
+    ['webhook.secret_rotated', null],
+  ]);
+  await post(`/apps/${app.id}`, undefined, 'DELETE');
+});
+
 test('what cannot be bound to is shown with the reason, and events with why they are not allowed', async () => {
   const app = await post('/apps', { name: 'Bound' });
   const { body: found } = await owner.call('/bindable?search=e');
@@ -144,7 +193,12 @@ test('the log tells who changed an app, and names nobody else', async () => {
   const [entry] = body.data;
   assert.deepEqual(
     [body.pagination.total, entry.action, entry.actor, entry.subject],
-    [1, 'app.created', { kind: 'user', name: owner.email }, { kind: 'app', id: app.id }],
+    [
+      1,
+      'app.created',
+      { kind: 'user', name: owner.email },
+      { kind: 'app', id: app.id, name: null },
+    ],
   );
   const whole = await owner.call('/audit?limit=100');
   assert.ok(!whole.text.includes(testActor.name));

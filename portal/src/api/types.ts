@@ -327,6 +327,10 @@ export interface PortalApp {
   /** What its owner calls it. */
   name: string;
   binding: PortalBinding | null;
+  /** Keys that are valid; those that have ended are not counted. */
+  keyCount: number;
+  /** Webhooks, active or not. */
+  webhookCount: number;
   /** When it was made. */
   createdAt: string;
 }
@@ -339,6 +343,8 @@ export interface PortalBinding {
   id: string;
   /** Its name in addresses. */
   slug: string;
+  /** Its name. */
+  name: string;
 }
 
 /** One change of an app, or of what belongs to it. */
@@ -364,6 +370,8 @@ export interface PortalAuditEntry {
     kind: string;
     /** Its identifier. */
     id: string | null;
+    /** What a key is called, or the host of a webhook, where there still is one. */
+    name: string | null;
   };
   /** What more is known. */
   details: {

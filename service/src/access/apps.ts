@@ -109,14 +109,6 @@ export async function listApps(database: Database): Promise<App[]> {
   return rows;
 }
 
-/** The apps of one owner, oldest first; of nobody, none. */
-export async function listOwnApps(executor: Executor, owner: string | null): Promise<App[]> {
-  const { rows } = await sql<App>`
-    ${appColumns} where apps.owner_email = ${owner} order by apps.id limit ${appsPerOwnerMax}
-  `.execute(executor);
-  return rows;
-}
-
 /** The app with this id. Throws `not_found`. */
 export async function readApp(executor: Executor, id: string): Promise<App> {
   const { rows } = await sql<App>`${appColumns} where apps.id::text = ${id}`.execute(executor);

@@ -9,6 +9,8 @@ type Row = Omit<PortalAuditEntry, 'at' | 'actor' | 'subject'> & {
   actor_name: string | null;
   subject_kind: string;
   subject_id: string | null;
+  key_name: string | null;
+  webhook_url: string | null;
   total: number;
 };
 
@@ -30,7 +32,14 @@ export async function listOwnAudit(
           when l.actor_kind = 'user' and l.actor_name = ${owner} then l.actor_name
           when l.actor_kind = 'key'
             and exists (select from api_keys k where k.id::text = l.actor_id and k.app_id = l.app_id) then l.actor_name
-        end as actor_name
+        end as actor_name,
+        -- One look by primary key for each entry of the page.
+        case l.subject_kind when 'key' then
+          (select k.name from api_keys k where k.id = l.subject_id::uuid and k.app_id = l.app_id)
+        end as key_name,
+        case l.subject_kind when 'webhook' then
+          (select w.url from webhooks w where w.id = l.subject_id::uuid and w.app_id = l.app_id)
+        end as webhook_url
       ${own}
       order by l.at desc, l.id desc limit ${query.limit} offset ${(query.page - 1) * query.limit}
     ) page on true
@@ -47,7 +56,12 @@ function toEntry(row: Row): PortalAuditEntry {
     actor: { kind: row.actor_kind, name: row.actor_name },
     action: row.action,
     appId: row.appId,
-    subject: { kind: row.subject_kind, id: row.subject_id },
+    subject: { kind: row.subject_kind, id: row.subject_id, name: nameOf(row) },
     details: row.details,
   };
+}
+
+/** Of an address its host alone, as everywhere in the log. */
+function nameOf({ key_name: keyName, webhook_url: url }: Row): string | null {
+  return url === null ? keyName : (URL.parse(url)?.host ?? null);
 }

@@ -65,7 +65,12 @@ const kind = Type.Enum(['organization', 'alliance'], {
 const subjectSlug = slug({ description: 'Its name in addresses.' });
 
 export const PortalBinding = strictObject(
-  { kind, id: uuid({ description: 'Of the organisation or alliance.' }), slug: subjectSlug },
+  {
+    kind,
+    id: uuid({ description: 'Of the organisation or alliance.' }),
+    slug: subjectSlug,
+    name: text('Its name.', 'Acme Corporation'),
+  },
   { title: 'PortalBinding', description: 'Whose internal events an app may have.' },
 );
 
@@ -74,6 +79,8 @@ export const PortalApp = strictObject(
     id: appId,
     name: text('What its owner calls it.', 'Announcer'),
     binding: nullable(PortalBinding),
+    keyCount: count('Keys that are valid; those that have ended are not counted.'),
+    webhookCount: count('Webhooks, active or not.'),
     createdAt: time({ description: 'When it was made.' }),
   },
   { title: 'PortalApp', description: 'What keys and webhooks belong to.' },
@@ -254,6 +261,12 @@ export const PortalAuditEntry = strictObject(
       {
         kind: text('To what.', 'key'),
         id: nullable(text('Its identifier.', '0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f')),
+        name: nullable(
+          text(
+            'What a key is called, or the host of a webhook, where there still is one.',
+            'On the server',
+          ),
+        ),
       },
       { description: 'What it was done to.' },
     ),

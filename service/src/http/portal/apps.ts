@@ -2,14 +2,8 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
-import {
-  createApp,
-  deleteApp,
-  listOwnApps,
-  readApp,
-  renameApp,
-  type App,
-} from '../../access/apps.ts';
+import { createApp, deleteApp, renameApp } from '../../access/apps.ts';
+import { listOwnApps, readOwnApp, type OwnApp } from '../../access/own-apps.ts';
 import { requireOwnApp } from '../../access/owned.ts';
 import { exampleId, exampleTime } from '../../contract/examples.ts';
 import { meta, pagination } from '../../contract/envelope.ts';
@@ -47,7 +41,14 @@ const DeletedApp = strictObject(
 const example: PortalApp = {
   id: exampleId,
   name: 'Announcer',
-  binding: { kind: 'organization', id: exampleId, slug: 'acme-corporation' },
+  binding: {
+    kind: 'organization',
+    id: exampleId,
+    slug: 'acme-corporation',
+    name: 'Acme Corporation',
+  },
+  keyCount: 2,
+  webhookCount: 1,
   createdAt: exampleTime,
 };
 export const appAnswer = oneOf(PortalApp, 'PortalAppResponse', example);
@@ -103,7 +104,7 @@ export function registerApps(portal: FastifyInstance, { database }: PortalRouteD
       const owner = provenOwnerOf(request);
       const app = await database.transaction().execute(async (tx) => {
         const id = await createApp(tx, actorOf(request), { name: request.body.name, owner });
-        return readApp(tx, id);
+        return readOwnApp(tx, owner, id);
       });
       return reply.code(201).send({ success: true, data: toPortalApp(app), meta });
     },
@@ -117,14 +118,14 @@ export function registerApps(portal: FastifyInstance, { database }: PortalRouteD
         ...common,
         operationId: 'getApp',
         summary: 'Get one app',
-        description: 'With what it is bound to.',
+        description: 'With what it is bound to, and how much belongs to it.',
         params: appParams,
         querystring: noQuery,
         response: portalResponses(200, 'The app.', appAnswer, portalErrors.readOne),
       },
     },
     async (request, reply) => {
-      const app = await requireOwnApp(database, ownerOf(request), request.params.appId);
+      const app = await readOwnApp(database, ownerOf(request), request.params.appId);
       return reply.send({ success: true, data: toPortalApp(app), meta });
     },
   );
@@ -146,10 +147,11 @@ export function registerApps(portal: FastifyInstance, { database }: PortalRouteD
     },
     async (request, reply) => {
       const { appId } = request.params;
+      const owner = ownerOf(request);
       const app = await database.transaction().execute(async (tx) => {
-        await requireOwnApp(tx, ownerOf(request), appId);
+        await requireOwnApp(tx, owner, appId);
         await renameApp(tx, actorOf(request), appId, request.body.name);
-        return readApp(tx, appId);
+        return readOwnApp(tx, owner, appId);
       });
       return reply.send({ success: true, data: toPortalApp(app), meta });
     },
@@ -185,19 +187,6 @@ export function registerApps(portal: FastifyInstance, { database }: PortalRouteD
   );
 }
 
-export function toPortalApp(app: App): PortalApp {
-  return {
-    id: app.id,
-    name: app.name,
-    binding: bindingOf(app),
-    createdAt: app.createdAt.toISOString(),
-  };
-}
-
-function bindingOf({ organizationId, organizationSlug, allianceId, allianceSlug }: App) {
-  if (organizationId !== null && organizationSlug !== null)
-    return { kind: 'organization', id: organizationId, slug: organizationSlug } as const;
-  if (allianceId !== null && allianceSlug !== null)
-    return { kind: 'alliance', id: allianceId, slug: allianceSlug } as const;
-  return null;
+export function toPortalApp({ createdAt, ...app }: OwnApp): PortalApp {
+  return { ...app, createdAt: createdAt.toISOString() };
 }

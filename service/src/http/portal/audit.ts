@@ -31,7 +31,7 @@ const example: PortalAuditEntry = {
   actor: { kind: 'user', name: 'ada@example.org' },
   action: 'key.created',
   appId: exampleId,
-  subject: { kind: 'key', id: exampleId },
+  subject: { kind: 'key', id: exampleId, name: 'On the server' },
   details: { name: 'On the server', last4: '0000' },
 };
 

@@ -2,8 +2,8 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
-import { readApp } from '../../access/apps.ts';
 import { bindApp, unbindApp } from '../../access/bindings.ts';
+import { readOwnApp } from '../../access/own-apps.ts';
 import { requireOwnApp } from '../../access/owned.ts';
 import { exampleId } from '../../contract/examples.ts';
 import { meta, pagination } from '../../contract/envelope.ts';
@@ -120,7 +120,7 @@ export function registerBindings(
         const subject = await findBindable(tx, owner, request.body);
         if (!subject) throw new ServiceError('not_found');
         await bindApp(tx, actorOf(request), appId, subject);
-        return readApp(tx, appId);
+        return readOwnApp(tx, owner, appId);
       });
       return reply.send({ success: true, data: toPortalApp(app), meta });
     },
@@ -148,10 +148,11 @@ export function registerBindings(
     },
     async (request, reply) => {
       const { appId } = request.params;
+      const owner = ownerOf(request);
       const app = await database.transaction().execute(async (tx) => {
-        await requireOwnApp(tx, ownerOf(request), appId);
+        await requireOwnApp(tx, owner, appId);
         await unbindApp(tx, actorOf(request), appId);
-        return readApp(tx, appId);
+        return readOwnApp(tx, owner, appId);
       });
       return reply.send({ success: true, data: toPortalApp(app), meta });
     },
