@@ -1,20 +1,31 @@
-import { useMutation, useQueryClient, type UseMutationResult } from '@tanstack/react-query';
+import {
+  useMutation,
+  useQueryClient,
+  type Query,
+  type UseMutationResult,
+} from '@tanstack/react-query';
 
 /**
- * A write, and the paths of the reads that it changes, with all below them: they are read again before it counts as
- * done, so that the screen never shows what was before.
+ * A write, and the paths of the reads that it changes, with all below them: what of them is on the screen is read again
+ * before the write counts as done, and what is not is forgotten, so that no screen ever shows what was before. `gone`: the
+ * path of what the write deletes, which is not to be read again.
  */
 export function useWrite<Input, Output>(
   write: (input: Input) => Promise<Output>,
   changes: string[],
+  { gone }: { gone?: string } = {},
 ): UseMutationResult<Output, Error, Input> {
   const client = useQueryClient();
+  const isChanged = ({ queryKey }: Query) => {
+    const path = String(queryKey[0]);
+    const isGone = gone !== undefined && isBelow(path, gone);
+    return !isGone && changes.some((changed) => isBelow(path, changed));
+  };
   return useMutation({
     mutationFn: write,
     onSuccess: async () => {
-      await client.invalidateQueries({
-        predicate: ({ queryKey }) => changes.some((path) => isBelow(String(queryKey[0]), path)),
-      });
+      client.removeQueries({ type: 'inactive', predicate: isChanged });
+      await client.invalidateQueries({ predicate: isChanged });
     },
   });
 }

@@ -1,4 +1,5 @@
 import { Skeleton, Stack, VisuallyHidden } from '@mantine/core';
+import { ApiError } from '@orgdir/client';
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { Problem } from './problem.tsx';
@@ -11,7 +12,7 @@ export function Loaded<T>({
   query: UseQueryResult<T>;
   children: (data: T) => ReactNode;
 }) {
-  if (query.data !== undefined)
+  if (query.data !== undefined && !isGone(query.error))
     return (
       <>
         {query.isError && <Problem error={query.error} retry={() => void query.refetch()} />}
@@ -27,4 +28,9 @@ export function Loaded<T>({
       <Skeleton h={20} w="80%" animate={false} />
     </Stack>
   );
+}
+
+/** What was deleted meanwhile is not shown as if it were still there. */
+function isGone(error: Error | null): boolean {
+  return error instanceof ApiError && error.status === 404;
 }
