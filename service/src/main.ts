@@ -38,7 +38,7 @@ export type Service = {
   internalAddress: string;
   demoKey: string | null;
   /** Makes the first account; null where there is one, or without the role `api`. */
-  firstAccountToken: string | null;
+  firstAccountLink: string | null;
   /** Ends requests and attempts in flight, then everything else. May be called twice. */
   stop(): Promise<void>;
 };
@@ -89,7 +89,7 @@ async function startOn(
       throw error;
     },
   );
-  const firstAccountToken = (await parts.signIn?.offerFirstAccount()) ?? null;
+  const firstAccountLink = (await parts.signIn?.offerFirstAccount()) ?? null;
   const demoKey = opened.embedded ? await readDemoKey(database, config.dataDir) : null;
   log.info(
     {
@@ -106,7 +106,7 @@ async function startOn(
     address,
     internalAddress,
     demoKey,
-    firstAccountToken,
+    firstAccountLink,
     stop: () => (stopping ??= stop(parts, opened, log)),
   };
 

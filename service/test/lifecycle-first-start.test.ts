@@ -1,10 +1,8 @@
 /** First starts that are killed, race or meet odd folders. */
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { chmod, mkdir, readdir, stat, symlink, watch, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { after, afterEach, test } from 'node:test';
-import { promisify } from 'node:util';
 import {
   connectInto,
   embeddedOnly,
@@ -19,7 +17,6 @@ import {
 } from './support/command.ts';
 import { eventually } from './support/eventually.ts';
 
-const run = promisify(execFile);
 const options = { timeout: 90_000, skip: embeddedOnly };
 const isRoot = process.getuid?.() === 0;
 const rootOnly = isRoot ? embeddedOnly : 'only root runs the database as another user';
@@ -169,17 +166,27 @@ test('--no-demo leaves the demo out for good', options, async () => {
   assert.doesNotMatch(later.stdout, /Demo key/);
 });
 
-test('a start without any account prints a command that makes the first one', options, async () => {
+test('a start without any account prints a link that makes the first one', options, async () => {
   const dataDir = await freshDataDir();
   const first = serve(dataDir, '--no-demo');
   const [, url = ''] = await first.waitFor(/^Serving at (\S+)/m);
-  await first.waitFor(/^First account .+\n +curl .+\n/m);
-  const [printed = ''] = /curl .+/.exec(first.stdout) ?? [];
-  assert.ok(printed.endsWith(` ${url}/portal/api/first-account`));
-  // As a person would: filled in, and run.
-  const filledIn = printed.replace('…', 'correct horse battery staple');
-  const made = await run('sh', ['-c', `${filledIn} --silent --show-error --fail`]);
-  assert.ok(JSON.parse(made.stdout).data.userId);
+  const [, link = ''] = await first.waitFor(/^First account \(.+\): (\S+)$/m);
+  const { origin, pathname, hash } = new URL(link);
+  const page = await fetch(`${url}${pathname}`);
+  assert.equal(page.status, 200);
+  assert.match(await page.text(), /<div id="root">/);
+  // As the page does.
+  const made = await fetch(`${url}/portal/api/first-account`, {
+    method: 'POST',
+    headers: { origin, 'content-type': 'application/json' },
+    body: JSON.stringify({
+      token: hash.slice(1),
+      email: 'first@example.org',
+      name: 'First',
+      password: 'correct horse battery staple',
+    }),
+  });
+  assert.equal(made.status, 201);
   await stop(first, dataDir);
   const later = serve(dataDir);
   await later.waitFor(/^Serving at (\S+)/m);

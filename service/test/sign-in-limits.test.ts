@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createHashQueue } from '../src/sign-in/hash-queue.ts';
-import { callAuth, password, signUp } from './support/portal.ts';
+import { callAuth, callPortal, password, signUp } from './support/portal.ts';
 import { startSmtpServer } from './support/smtp-server.ts';
 import { startTestService } from './support/service.ts';
 
@@ -141,6 +141,8 @@ test('links go out by mail, and an answer does not wait for the mail server', as
     },
     beside: service,
   });
+  const { body } = await callPortal(mailing, '/sign-in-options');
+  assert.equal(body.data.password.links, 'mail');
   const email = 'mailed@example.org';
   const made = await callAuth(mailing, '/sign-up/email', { json: { email, name: 'M', password } });
   assert.equal(made.status, 200);

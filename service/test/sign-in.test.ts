@@ -246,10 +246,10 @@ test('another first key of SECRET_KEY ends sessions, and no password', async () 
   assert.equal((await again.call('/session')).status, 200);
 });
 
-test('the first account is made with the token of the terminal, once', async () => {
+test('the first account is made with the link of the terminal, once', async () => {
   const fresh = await startTestService();
-  const token = (await fresh.signIn.offerFirstAccount()) ?? '';
-  const another = await fresh.signIn.offerFirstAccount();
+  const token = tokenOf(await fresh.signIn.offerFirstAccount());
+  const another = tokenOf(await fresh.signIn.offerFirstAccount());
   const { rows } = await sql<{ hash: Buffer }>`select hash from first_account_links`.execute(
     fresh.database,
   );
@@ -283,9 +283,16 @@ test('the first account is made with the token of the terminal, once', async () 
   assert.equal(await fresh.signIn.offerFirstAccount(), null);
 });
 
+/** Behind `#`, which no browser sends. */
+function tokenOf(link: string | null): string {
+  const [page, token = ''] = link?.split('#') ?? [];
+  assert.equal(page, `${testPublicUrl}/profile/developer/first-account`);
+  return token;
+}
+
 test('a link for the first account runs out', async () => {
   const fresh = await startTestService();
-  const token = await fresh.signIn.offerFirstAccount();
+  const token = tokenOf(await fresh.signIn.offerFirstAccount());
   await sql`update first_account_links set expires_at = now()`.execute(fresh.database);
   const json = { token, email: 'late@example.org', name: 'Late', password };
   assert.equal((await callPortal(fresh, '/first-account', { method: 'POST', json })).status, 403);
@@ -295,6 +302,9 @@ test('without mail, and where others can reach it, nobody can sign up, and is to
   const open = await startTestService({ env: { HOST: '0.0.0.0' }, beside: service });
   const options = await callPortal(open, '/sign-in-options');
   assert.equal(options.body.data.password.signUp, false);
+  assert.equal(options.body.data.password.links, null);
+  const local = await callPortal(service, '/sign-in-options');
+  assert.equal(local.body.data.password.links, 'terminal');
   const json = { email: 'mailless@example.org', name: 'N', password };
   const refused = await callAuth(open, '/sign-up/email', { json });
   assert.equal(refused.status, 503);

@@ -216,7 +216,7 @@ export interface NewBinding {
 
 /** The first account of this installation. */
 export interface NewFirstAccount {
-  /** What stands in the command on the terminal. */
+  /** What stands behind the `#` of the link on the terminal. */
   token: string;
   /** The address to sign in with. */
   email: string;
@@ -423,6 +423,8 @@ export interface PortalKey {
 
 /** Who is signed in, and until when. */
 export interface PortalSession {
+  /** Of the session. */
+  id: string;
   user: PortalUser;
   /** When the session ends, unless it is used before. */
   expiresAt: string;
@@ -499,8 +501,10 @@ export interface RotatedKey {
 export interface SignInOptions {
   /** Signing in with an address and a password. */
   password: {
-    /** Whether accounts can be made, and passwords be replaced, by mail. */
+    /** Whether accounts can be made, and passwords be replaced, by a link. */
     signUp: boolean;
+    /** Where such a link goes: to the address, or onto the terminal of the service; null: there is none. */
+    links: 'mail' | 'terminal' | null;
     /** The fewest characters of a password. */
     lengthMin: number;
     /** The most characters of a password. */

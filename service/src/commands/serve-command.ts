@@ -40,7 +40,7 @@ async function serve(demo: boolean): Promise<void> {
       process.exit(1);
     },
   });
-  welcome(service, config.publicUrl);
+  welcome(service);
   await signals.first;
   await service.stop();
   // A statement of a request that was cut may still wait for its answer.
@@ -62,10 +62,7 @@ function catchSignals(): { first: Promise<void> } {
   return { first };
 }
 
-function welcome(
-  { address, internalAddress, demoKey, firstAccountToken }: Service,
-  publicUrl: string,
-): void {
+function welcome({ address, internalAddress, demoKey, firstAccountLink }: Service): void {
   const metrics = `Metrics:   ${internalAddress}/metrics`;
   if (address === null) return console.log(metrics);
   const lines = [`Serving at ${address}  (API reference: ${address}/docs)`, metrics];
@@ -75,13 +72,6 @@ function welcome(
       `Try it:    curl -H "Authorization: Bearer ${demoKey}" "${address}/api/v1/orgs?limit=3"`,
     );
   }
-  if (firstAccountToken) {
-    // The portal takes no write that does not come from its own address.
-    const body = `{"token":"${firstAccountToken}","name":"You","email":"you@example.org","password":"…"}`;
-    lines.push(
-      'First account of the portal (once, within a day, with your own address and password):',
-      `           curl -H 'Origin: ${publicUrl}' -H 'Content-Type: application/json' -d '${body}' ${address}/portal/api/first-account`,
-    );
-  }
+  if (firstAccountLink) lines.push(`First account (once, within a day): ${firstAccountLink}`);
   console.log(lines.join('\n'));
 }

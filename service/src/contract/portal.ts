@@ -15,6 +15,7 @@ export const name = (description: string, example: string) =>
 
 export const PortalSession = strictObject(
   {
+    id: uuid({ description: 'Of the session.' }),
     user: strictObject(
       {
         id: uuid({ description: 'Of the user.' }),
@@ -40,8 +41,15 @@ export const SignInOptions = strictObject(
     password: strictObject(
       {
         signUp: Type.Boolean({
-          description: 'Whether accounts can be made, and passwords be replaced, by mail.',
+          description: 'Whether accounts can be made, and passwords be replaced, by a link.',
         }),
+        links: nullable(
+          Type.Enum(['mail', 'terminal'], {
+            type: 'string',
+            description:
+              'Where such a link goes: to the address, or onto the terminal of the service; null: there is none.',
+          }),
+        ),
         lengthMin: Type.Integer({ description: 'The fewest characters of a password.' }),
         lengthMax: Type.Integer({ description: 'The most characters of a password.' }),
       },

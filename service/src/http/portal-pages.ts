@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import fastifyStatic from '@fastify/static';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { SignIn } from '../sign-in/sign-in.ts';
+import { toPortalSession } from './portal/portal-session.ts';
 import { signInOptionsOf } from './portal/sign-in-options.ts';
 
 export type PortalPagesDependencies = { signIn: SignIn; publicUrl: string; serviceName: string };
@@ -78,8 +79,7 @@ async function readSession(signIn: SignIn, request: FastifyRequest, reply: Fasti
     );
     for (const each of cookies) reply.header('set-cookie', each);
     if (!signedIn) return null;
-    const { userId: id, expiresAt, ...user } = signedIn;
-    return { user: { id, ...user }, expiresAt };
+    return toPortalSession(signedIn);
   } catch {
     return undefined;
   }

@@ -1,5 +1,5 @@
 /**
- * The first account of an installation: whoever reads its terminal gets a token, and makes it without any mail. A token
+ * The first account of an installation: whoever reads its terminal gets a link, and makes it without any mail. A link
  * works once, for a day, and only while there is no account; the database knows its SHA-256 alone.
  */
 import { hash, randomBytes } from 'node:crypto';
@@ -12,7 +12,7 @@ export type FirstAccount = { kind: 'created'; userId: string } | { kind: 'refuse
 
 const hoursValid = 24;
 
-export function createFirstAccount(database: Database) {
+export function createFirstAccount(database: Database, publicUrl: string) {
   return {
     async offer(): Promise<string | null> {
       const token = randomBytes(32).toString('base64url');
@@ -23,7 +23,8 @@ export function createFirstAccount(database: Database) {
       `.execute(database);
       if (rows.length === 0) return null;
       await sql`delete from first_account_links where expires_at <= now()`.execute(database);
-      return token;
+      // Behind `#`, which no server and no log on the way sees.
+      return `${publicUrl}/profile/developer/first-account#${token}`;
     },
 
     async create(auth: Auth, { token, email, name, password }: NewAccount): Promise<FirstAccount> {
@@ -32,7 +33,7 @@ export function createFirstAccount(database: Database) {
       const address = normaliseEmail(email, 'body.email');
       const context = await auth.$context;
       const passwordHash = await context.password.hash(password);
-      // Of two who come at once with the same token, one finds it gone.
+      // Of two who come at once with the same link, one finds it gone.
       if (!(await takeLink(database, token))) return { kind: 'refused' };
       // Whoever reads the terminal could write it into the database too.
       const user = await context.internalAdapter.createUser(

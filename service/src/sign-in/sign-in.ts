@@ -24,6 +24,7 @@ export type SignInDependencies = Pick<Config, 'publicUrl' | 'serviceName' | 'sig
 };
 
 export type SignedIn = {
+  sessionId: string;
   userId: string;
   name: string;
   /** An address, or what a provider calls somebody whose address it does not vouch for (`provider-identity.ts`). */
@@ -39,25 +40,25 @@ export type SignIn = {
   handle(request: Request): Promise<Response>;
   /** Who sends these cookies, or null; and the cookies to send back, where the session is prolonged or has ended. */
   read(headers: Headers): Promise<{ signedIn: SignedIn | null; cookies: string[] }>;
-  /** Whether somebody can sign up, or get a lost password back, by mail. */
-  canMail: boolean;
+  /** Where the links go that somebody signs up with, or gets a lost password back. Null: there are none. */
+  links: 'mail' | 'terminal' | null;
   providers: { id: string; name: string }[];
-  /** A token that makes the first account, while there is none; else null. */
+  /** A link that makes the first account, while there is none; else null. */
   offerFirstAccount(): Promise<string | null>;
   createFirstAccount(input: NewAccount): Promise<FirstAccount>;
 };
 
 export function createSignIn(dependencies: SignInDependencies): SignIn {
-  const { database, signIn, mailer } = dependencies;
-  const canMail = mailer !== null || signIn.printLinks;
-  const firstAccount = createFirstAccount(database);
+  const { database, publicUrl, signIn, mailer } = dependencies;
+  const links = mailer ? 'mail' : signIn.printLinks ? 'terminal' : null;
+  const firstAccount = createFirstAccount(database, publicUrl);
   let loading: Promise<Auth> | undefined;
 
   function load(): Promise<Auth> {
     loading ??= import('./auth.ts').then(({ createAuth }) =>
       createAuth({
         ...dependencies,
-        canMail,
+        canMail: links !== null,
         secret: deriveSecret(dependencies.secretKeys),
         sendLink: createLinkSender(dependencies),
       }),
@@ -66,7 +67,7 @@ export function createSignIn(dependencies: SignInDependencies): SignIn {
   }
 
   return {
-    canMail,
+    links,
     providers: providersOf(signIn),
     offerFirstAccount: () => firstAccount.offer(),
     async createFirstAccount(input) {
@@ -106,6 +107,7 @@ function toSignedIn(found: Found): SignedIn | null {
   if (!found) return null;
   const { user, session } = found;
   return {
+    sessionId: session.id,
     userId: user.id,
     name: user.name,
     email: user.email,

@@ -10,6 +10,7 @@ import { ServiceError } from '../../errors.ts';
 import { passwordLengthMax, passwordLengthMin } from '../../sign-in/password-length.ts';
 import { oneOf } from '../responses.ts';
 import { createLimits } from './auth.ts';
+import { toPortalSession } from './portal-session.ts';
 import { signInOptionsOf } from './sign-in-options.ts';
 import {
   config,
@@ -28,7 +29,7 @@ const NewFirstAccount = strictObject(
     token: Type.String({
       minLength: 1,
       maxLength: 100,
-      description: 'What stands in the command on the terminal.',
+      description: 'What stands behind the `#` of the link on the terminal.',
       examples: ['aGVsbG8gd29ybGQgaGVsbG8gd29ybGQgaGVsbG8gd28'],
     }),
     email: Type.String({
@@ -65,11 +66,17 @@ const FirstAccount = strictObject(
 );
 
 const session = {
+  id: exampleId,
   user: { id: exampleId, name: 'Ada', email: 'ada@example.org', verified: true, image: null },
   expiresAt: exampleTime,
 };
 const options = {
-  password: { signUp: true, lengthMin: passwordLengthMin, lengthMax: passwordLengthMax },
+  password: {
+    signUp: true,
+    links: 'mail',
+    lengthMin: passwordLengthMin,
+    lengthMax: passwordLengthMax,
+  },
   providers: [{ id: 'github', name: 'GitHub' }],
 };
 
@@ -101,8 +108,7 @@ export function registerSession(
     },
     async ({ signedIn }, reply) => {
       if (!signedIn) throw new ServiceError('unauthorized');
-      const { userId: id, expiresAt, ...user } = signedIn;
-      return reply.send({ success: true, data: { user: { id, ...user }, expiresAt }, meta });
+      return reply.send({ success: true, data: toPortalSession(signedIn), meta });
     },
   );
 
@@ -142,7 +148,7 @@ export function registerSession(
         security: [],
         operationId: 'createFirstAccount',
         summary: 'Make the first account',
-        description: 'With the token that a start without any account prints. It works once.',
+        description: 'With the link that a start without any account prints. It works once.',
         body: NewFirstAccount,
         querystring: noQuery,
         response: portalResponses(
@@ -159,7 +165,7 @@ export function registerSession(
       if (result.kind === 'refused')
         throw new ServiceError(
           'forbidden',
-          'The token was used, has run out, or there is an account already.',
+          'The link was used, has run out, or there is an account already.',
         );
       return reply.code(201).send({ success: true, data: { userId: result.userId }, meta });
     },

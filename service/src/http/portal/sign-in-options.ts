@@ -2,9 +2,14 @@ import { passwordLengthMax, passwordLengthMin } from '../../sign-in/password-len
 import type { SignIn } from '../../sign-in/sign-in.ts';
 
 /** In what ways one can sign in here. */
-export function signInOptionsOf({ canMail, providers }: SignIn) {
+export function signInOptionsOf({ links, providers }: SignIn) {
   return {
-    password: { signUp: canMail, lengthMin: passwordLengthMin, lengthMax: passwordLengthMax },
+    password: {
+      signUp: links !== null,
+      links,
+      lengthMin: passwordLengthMin,
+      lengthMax: passwordLengthMax,
+    },
     providers,
   };
 }
