@@ -1,6 +1,7 @@
 import { Box, Container, Group, Paper, Stack, Text, Title } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { pageData } from '../page-data.ts';
+import { MaintenanceBanner } from './maintenance-banner.tsx';
 import { useHeading } from './page.tsx';
 import { SchemeButton } from './scheme-button.tsx';
 
@@ -22,6 +23,7 @@ export function Bare({
         <SchemeButton />
       </Group>
       <Container component="main" size={440} py="xl">
+        <MaintenanceBanner />
         <Paper withBorder p="lg">
           <Stack>
             <Title order={1} size="h3" ref={heading} tabIndex={-1}>

@@ -1,10 +1,12 @@
-import { Alert, Text } from '@mantine/core';
+import { Alert, Stack, Text } from '@mantine/core';
+import { SendAgain } from '../sign-in/send-again.tsx';
 import { useSession } from './use-session.ts';
 
-/** Whoever comes by a provider that does not vouch for their address owns nothing: why, and what to do. */
+/** Whose address is not proven owns nothing: why, and what to do. */
 export function UnverifiedBanner() {
   const { data: session } = useSession();
   if (!session || session.user.verified) return null;
+  const { email } = session.user;
   return (
     <Alert
       color="orange"
@@ -13,10 +15,12 @@ export function UnverifiedBanner() {
       mb="lg"
       role="status"
     >
-      <Text size="sm">
-        Until it is, you can look around but own no apps. Open the link in the mail that was sent to{' '}
-        {session.user.email}.
-      </Text>
+      <Stack gap="xs" align="flex-start">
+        <Text size="sm">
+          Until it is, you can look around but own no apps. Open the link that was sent to {email}.
+        </Text>
+        <SendAgain email={email} />
+      </Stack>
     </Alert>
   );
 }

@@ -11,6 +11,7 @@ export type Described = {
 };
 
 const titles: Record<string, string> = {
+  INVALID_EMAIL_OR_PASSWORD: 'You are not signed in',
   maintenance: 'Maintenance: nothing can be changed right now',
   rate_limited: 'Too many requests',
   forbidden: 'This is not allowed',

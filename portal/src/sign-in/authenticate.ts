@@ -1,27 +1,38 @@
 /** Signing up, in and out: what better-auth answers below /portal/api/auth. */
+import { ApiError } from '@orgdir/client';
 import { call } from '../api/call.ts';
 import { pageData } from '../page-data.ts';
+import { pageBefore } from './next-page.ts';
+import { wordsOf } from './words.ts';
 
 type Redirection = { url: string };
 
-const auth = <T = unknown>(below: string, body: object = {}) =>
-  call<T>({ method: 'POST', path: `/auth${below}`, body });
+/** Rejects as `call` does, in words of ours. */
+export async function auth<T = unknown>(below: string, body: object = {}): Promise<T> {
+  try {
+    return await call<T>({ method: 'POST', path: `/auth${below}`, body });
+  } catch (error) {
+    throw inWords(error);
+  }
+}
 
 /** The address of a page of the portal, as the service may send somebody to it. */
-export function pageAddress(page: string): string {
+function pageAddress(page: string): string {
   return `${pageData.basePath}/profile/developer${page}`;
 }
+
+const confirmed = () => pageAddress(pageBefore('/', '/sign-in', { confirmed: 'true' }));
 
 export const signIn = (email: string, password: string) =>
   auth('/sign-in/email', { email, password });
 export const signOut = () => auth('/sign-out');
 
-/** A mail is sent to confirm the address; its link leads to the sign-in page. */
+/** A link is sent to confirm the address; it leads to the sign-in page. */
 export const signUp = (account: { name: string; email: string; password: string }) =>
-  auth('/sign-up/email', { ...account, callbackURL: pageAddress('/sign-in?confirmed=true') });
+  auth('/sign-up/email', { ...account, callbackURL: confirmed() });
 
 export const resendConfirmation = (email: string) =>
-  auth('/send-verification-email', { email, callbackURL: pageAddress('/sign-in?confirmed=true') });
+  auth('/send-verification-email', { email, callbackURL: confirmed() });
 
 export const requestPasswordReset = (email: string) =>
   auth('/request-password-reset', { email, redirectTo: pageAddress('/reset-password') });
@@ -29,13 +40,38 @@ export const requestPasswordReset = (email: string) =>
 export const resetPassword = (token: string, newPassword: string) =>
   auth('/reset-password', { token, newPassword });
 
-/** Leaves for a provider, which sends the browser back to `next`. */
+/** Leaves for a provider, which sends the browser back; the sign-in page then goes on to `next`. */
 export async function signInWith(provider: string, next: string): Promise<void> {
-  const { url } = await auth<Redirection>('/sign-in/social', {
+  const back = pageAddress(pageBefore(next, '/sign-in'));
+  await leave('/sign-in/social', provider, back, back);
+}
+
+/** Leaves for a provider, to sign in by it too from then on. */
+export async function link(provider: string): Promise<void> {
+  await leave(
+    '/link-social',
     provider,
-    callbackURL: pageAddress(next),
-    errorCallbackURL: pageAddress('/sign-in'),
-    disableRedirect: true,
-  });
+    pageAddress(`/account?linked=${encodeURIComponent(provider)}`),
+    pageAddress('/account'),
+  );
+}
+
+async function leave(
+  below: string,
+  provider: string,
+  callbackURL: string,
+  errorCallbackURL: string,
+): Promise<void> {
+  const body = { provider, callbackURL, errorCallbackURL, disableRedirect: true };
+  const { url } = await auth<Redirection>(below, body);
   window.location.assign(url);
+}
+
+function inWords(error: unknown): unknown {
+  if (!(error instanceof ApiError)) return error;
+  const { code, status, details, requestId, retryAfter } = error;
+  const message = wordsOf(code);
+  return message === null
+    ? error
+    : new ApiError({ code, message, status, details, requestId, retryAfter });
 }

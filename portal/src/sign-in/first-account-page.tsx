@@ -1,5 +1,53 @@
+import { Anchor, Text } from '@mantine/core';
+import { useState } from 'react';
+import { Link, useNavigate } from 'react-router';
+import { createFirstAccount } from '../api/operations.ts';
 import { Bare } from '../layout/bare.tsx';
+import { pageData } from '../page-data.ts';
+import { useChangeSession } from '../session/use-session.ts';
+import { AccountForm, type Account } from './account-form.tsx';
+import { signIn } from './authenticate.ts';
+import { takeSecret } from './take-secret.ts';
+
+/** Behind `#`, which no server and no log on the way sees. */
+const readToken = ({ hash }: URL) => (hash.length > 1 ? hash.slice(1) : null);
 
 export function FirstAccountPage() {
-  return <Bare title="First account">{null}</Bare>;
+  const [token] = useState(() => takeSecret(readToken));
+  const changeSession = useChangeSession();
+  const navigate = useNavigate();
+
+  async function make(account: Account): Promise<void> {
+    await createFirstAccount({ ...account, token: token ?? '' });
+    await signIn(account.email, account.password);
+    await changeSession();
+    await navigate('/', { replace: true });
+  }
+
+  return (
+    <Bare
+      title="The first account"
+      below={
+        <Anchor component={Link} to="/sign-in" inherit>
+          Sign in
+        </Anchor>
+      }
+    >
+      {token === null ? (
+        <Text>
+          Open the link as it stands on the terminal where the service was started: what makes the
+          account stands behind the # at its end. Each start prints a new one while there is no
+          account.
+        </Text>
+      ) : (
+        <>
+          <Text size="sm">
+            {pageData.serviceName} has no account yet. You came by the link on its terminal, so no
+            mail has to confirm your address.
+          </Text>
+          <AccountForm make={make} />
+        </>
+      )}
+    </Bare>
+  );
 }

@@ -36,7 +36,11 @@ const env = {
   WEBHOOK_RETRY_FACTOR: '1',
 };
 
-export async function openPortal(given: Record<string, string> = {}): Promise<PortalBrowser> {
+/** `providers`: where else a window may go, to sign in there. */
+export async function openPortal(
+  given: Record<string, string> = {},
+  { providers = [] }: { providers?: string[] } = {},
+): Promise<PortalBrowser> {
   const service = await startTestService({ env: { ...env, ...given }, worker: true });
   const { host: address } = new URL(service.url);
   const browser = await launchBrowser([
@@ -51,7 +55,7 @@ export async function openPortal(given: Record<string, string> = {}): Promise<Po
     async open({ as, path = '', ...options } = {}) {
       const context = await browser.newContext({ reducedMotion: 'reduce', ...options });
       if (as) await context.addCookies(cookiesOf(as));
-      watch(context, complaints);
+      watch(context, providers, complaints);
       const page = await context.newPage();
       await page.goto(`${portalUrl}${path}`);
       return page;
@@ -67,7 +71,7 @@ function cookiesOf({ credentials }: Person) {
 }
 
 /** A refused request is no complaint of the page's: the browser writes those of 4xx and 5xx itself. */
-function watch(context: BrowserContext, complaints: string[]): void {
+function watch(context: BrowserContext, providers: string[], complaints: string[]): void {
   context.on('console', (message) => {
     if (
       ['error', 'warning'].includes(message.type()) &&
@@ -78,7 +82,8 @@ function watch(context: BrowserContext, complaints: string[]): void {
   context.on('weberror', (error) => complaints.push(String(error.error())));
   context.on('request', (request) => {
     const url = new URL(request.url());
-    if (!['data:', 'blob:'].includes(url.protocol) && url.origin !== testPublicUrl)
-      complaints.push(`a request to ${url.origin}`);
+    const isOurs = ['data:', 'blob:'].includes(url.protocol) || url.origin === testPublicUrl;
+    const goesThere = request.isNavigationRequest() && providers.includes(url.origin);
+    if (!isOurs && !goesThere) complaints.push(`a request to ${url.origin}`);
   });
 }
