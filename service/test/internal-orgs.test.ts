@@ -79,7 +79,7 @@ test('an organisation is made whole, read with its private fields, and shown wit
   assert.deepEqual(data, fields);
   assert.deepEqual(
     [slug, shown.slug, url],
-    ['acme', alliance, 'http://directory.test/api/v1/orgs/acme'],
+    ['acme', alliance, 'http://directory.localhost/api/v1/orgs/acme'],
   );
   assert.ok(id && createdAt === updatedAt);
   const read = await call('/orgs/acme');
@@ -119,7 +119,7 @@ test('putting it again replaces it: fields left out are at their default, its id
       verified: false,
       status: 'active',
       foundedAt: null,
-      url: 'http://directory.test/api/v1/orgs/again',
+      url: 'http://directory.localhost/api/v1/orgs/again',
       createdAt,
       updatedAt: '',
       listed: true,

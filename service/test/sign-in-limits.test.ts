@@ -151,8 +151,9 @@ test('links go out by mail, and an answer does not wait for the mail server', as
   assert.deepEqual(mail?.to, [email]);
   assert.equal(mail?.headers.get('subject'), 'Service: confirm your address');
   const [, path] =
-    /^http:\/\/directory\.test\/portal\/api\/auth(\/verify-email\S+)$/m.exec(mail?.text ?? '') ??
-    [];
+    /^http:\/\/directory\.localhost\/portal\/api\/auth(\/verify-email\S+)$/m.exec(
+      mail?.text ?? '',
+    ) ?? [];
   assert.ok(path, mail?.text);
   assert.equal((await callAuth(mailing, path)).status, 302);
   assert.equal(

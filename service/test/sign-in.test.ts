@@ -162,7 +162,7 @@ test('changes are taken from the pages of this service only', async () => {
   for (const origin of [
     'https://evil.example',
     'null',
-    'http://directory.test.evil.example',
+    'http://directory.localhost.evil.example',
     `${testPublicUrl}:81`,
     '',
   ]) {

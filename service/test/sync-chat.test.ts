@@ -35,7 +35,7 @@ async function run({ baseUrl, token }: Discord, options: RunOptions = {}) {
   const provider: ChatProvider = createDiscord({
     baseUrl,
     token: options.token ?? token,
-    userAgent: 'DiscordBot (http://directory.test, 0)',
+    userAgent: 'DiscordBot (http://directory.localhost, 0)',
     timeoutMs: options.timeoutMs ?? 5_000,
   });
   try {

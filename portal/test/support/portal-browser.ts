@@ -45,8 +45,6 @@ export async function openPortal(
   const { host: address } = new URL(service.url);
   const browser = await launchBrowser([
     `--host-resolver-rules=MAP ${new URL(testPublicUrl).host} ${address}`,
-    // As by TLS: the clipboard and cryptography are for such pages only.
-    `--unsafely-treat-insecure-origin-as-secure=${testPublicUrl}`,
   ]);
   const complaints: string[] = [];
   after(() => assert.deepEqual(complaints, [], 'what the pages complained of'));

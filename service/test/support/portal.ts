@@ -69,7 +69,8 @@ export function cookiesOf({ headers }: Pick<Answer, 'headers'>): string {
 /** The path below `/portal/api/auth` of the last link that was printed for somebody. */
 export function printedLink({ printed }: Pick<TestService, 'printed'>, email: string): string {
   const line = printed.findLast((each) => each.includes(`(${email})`));
-  const [, path] = /: http:\/\/directory\.test\/portal\/api\/auth(\S+)$/.exec(line ?? '') ?? [];
+  const [, path] =
+    /: http:\/\/directory\.localhost\/portal\/api\/auth(\S+)$/.exec(line ?? '') ?? [];
   assert.ok(path, `no link was printed for ${email}`);
   return path;
 }

@@ -67,7 +67,8 @@ export type TestServiceOptions = {
   log?: Logger;
 };
 
-export const testPublicUrl = 'http://directory.test';
+/** Browsers take such a name for secure without TLS: the clipboard and cryptography are for such pages only. */
+export const testPublicUrl = 'http://directory.localhost';
 
 export async function startTestService(options: TestServiceOptions = {}): Promise<TestService> {
   const opened = options.beside ?? (await openTestDatabase());
