@@ -81,6 +81,29 @@ test('what reaches outside is used in one place', () => {
   }
 });
 
+/** Types are gone when it runs; the rest of what stands at the top of a file is loaded with it. */
+const loadedWith = (file: string) =>
+  [
+    ...readFileSync(join(root, file), 'utf8').matchAll(
+      /^(?:import|export) (?!type\b)[^;]*?from '([^']+)'/gm,
+    ),
+  ].map(([, to = '']) =>
+    to.startsWith('.') ? relative(root, resolve(root, dirname(file), to)) : to,
+  );
+
+test('a service at rest has loaded nothing of the portal, of sign-in and of the API reference', () => {
+  const loaded = new Set(['main.ts']);
+  for (const file of loaded)
+    if (file.endsWith('.ts')) for (const to of loadedWith(file)) loaded.add(to);
+  assert.ok(loaded.has('http/v1/orgs.ts') || loaded.has('http/v1/directory.ts'));
+  assert.ok(loaded.has('sign-in/sign-in.ts') && loaded.has('fastify'));
+  const late = /^(http\/portal|sign-in\/auth\.ts|better-auth|@fastify\/static|@scalar)/;
+  assert.deepEqual(
+    [...loaded].filter((each) => late.test(each)),
+    [],
+  );
+});
+
 test('the environment is read in one place', () => {
   const readers = files.filter((file) =>
     /process\.env\b/.test(readFileSync(join(root, file), 'utf8')),

@@ -24,7 +24,8 @@ export function watchMethods(
   };
 }
 
-function refuseOthers(
+/** For one address, which may end in a wildcard. */
+export function refuseOthers(
   app: FastifyInstance,
   fullUrl: string,
   known: Set<string>,

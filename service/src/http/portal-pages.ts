@@ -7,25 +7,38 @@ import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import fastifyStatic from '@fastify/static';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { ServiceError } from '../errors.ts';
 import type { SignIn } from '../sign-in/sign-in.ts';
+import { addressBucket, createLimit } from './admit.ts';
+import { answerError } from './error-answer.ts';
+import { refuseOthers } from './methods.ts';
 import { toPortalSession } from './portal/portal-session.ts';
 import { signInOptionsOf } from './portal/sign-in-options.ts';
 
-export type PortalPagesDependencies = { signIn: SignIn; publicUrl: string; serviceName: string };
+export type PortalPagesDependencies = {
+  signIn: SignIn;
+  publicUrl: string;
+  serviceName: string;
+  rateLimitPerMinute: number;
+};
 
 const portalPagesPrefix = '/profile/developer';
 
 const built = fileURLToPath(new URL('../../../portal/dist/', import.meta.url));
 const methods = ['GET', 'HEAD'];
+/** A page is worth more soon and without its session than late: it asks for the session again itself. */
+const sessionWaitMs = 2_000;
 
 export async function registerPortalPages(
   app: FastifyInstance,
   dependencies: PortalPagesDependencies,
+  folder = built,
 ): Promise<void> {
-  const html = await readFile(`${built}index.html`, 'utf8').catch(() => null);
+  const html = await readFile(`${folder}index.html`, 'utf8').catch(() => null);
   const show = html === null ? showMissing : createShow(html, dependencies);
-  for (const url of [portalPagesPrefix, `${portalPagesPrefix}/*`])
+  for (const url of [portalPagesPrefix, `${portalPagesPrefix}/*`]) {
+    refuseOthers(app, url, new Set(methods), false);
     app.route({
       method: methods,
       url,
@@ -33,12 +46,23 @@ export async function registerPortalPages(
       schema: { hide: true },
       handler: show,
     });
+  }
   if (html === null) return;
-  await app.register(fastifyStatic, {
-    root: `${built}assets`,
+  await app.register((assets) => serveAssets(assets, `${folder}assets`));
+}
+
+/** What is asked for in a way that leads to none of these files is not there, however wrong it is. */
+async function serveAssets(assets: FastifyInstance, root: string): Promise<void> {
+  assets.setErrorHandler<FastifyError>((error, request, reply) => {
+    const isRefused = (error.statusCode ?? 500) < 500;
+    return answerError(isRefused ? new ServiceError('not_found') : error, request, reply);
+  });
+  await assets.register(fastifyStatic, {
+    root,
     prefix: `${portalPagesPrefix}/assets/`,
     preCompressed: true,
     index: false,
+    acceptRanges: false,
     // Their names change with their content.
     immutable: true,
     maxAge: '365d',
@@ -49,10 +73,11 @@ type Show = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyRep
 
 function createShow(html: string, dependencies: PortalPagesDependencies): Show {
   const { signIn, publicUrl, serviceName } = dependencies;
+  const readSession = createReadSession(dependencies);
   const basePath = new URL(publicUrl).pathname.replace(/\/$/, '');
   const page = html.replaceAll('"./assets/', `"${basePath}${portalPagesPrefix}/assets/`);
   return async (request, reply) => {
-    const session = await readSession(signIn, request, reply);
+    const session = await readSession(request, reply);
     const nonce = randomBytes(16).toString('base64');
     const data = { serviceName, basePath, session, signInOptions: signInOptionsOf(signIn) };
     const isFirstScreen = new URL(request.url, publicUrl).pathname === portalPagesPrefix;
@@ -70,18 +95,45 @@ function createShow(html: string, dependencies: PortalPagesDependencies): Show {
   };
 }
 
-/** Null: nobody is signed in. Undefined: the database cannot tell right now; the page asks again. */
-async function readSession(signIn: SignIn, request: FastifyRequest, reply: FastifyReply) {
-  const { cookie } = request.headers;
+type Session = ReturnType<typeof toPortalSession> | null | undefined;
+
+/**
+ * Null: nobody is signed in. Undefined: the database cannot tell in time, or was asked too often from that address; the
+ * page asks again.
+ */
+function createReadSession({
+  signIn,
+  rateLimitPerMinute,
+}: PortalPagesDependencies): (request: FastifyRequest, reply: FastifyReply) => Promise<Session> {
+  const limit = rateLimitPerMinute > 0 ? createLimit(rateLimitPerMinute) : null;
+
+  async function read(cookie: string, reply: FastifyReply): Promise<Session> {
+    const { signedIn, cookies } = await signIn.read(new Headers({ cookie }));
+    // Too late for a page that did not wait.
+    if (!reply.sent) for (const each of cookies) reply.header('set-cookie', each);
+    return signedIn && toPortalSession(signedIn);
+  }
+
+  return async (request, reply) => {
+    const { cookie } = request.headers;
+    if (cookie === undefined) return null;
+    if (limit?.(reply, addressBucket(request.ip))) return undefined;
+    return within(sessionWaitMs, read(cookie, reply));
+  };
+}
+
+/** Undefined where it fails, or takes longer. */
+async function within<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<undefined>((resolve) => {
+    timer = setTimeout(resolve, ms, undefined);
+  });
   try {
-    const { signedIn, cookies } = await signIn.read(
-      new Headers(cookie === undefined ? {} : { cookie }),
-    );
-    for (const each of cookies) reply.header('set-cookie', each);
-    if (!signedIn) return null;
-    return toPortalSession(signedIn);
+    return await Promise.race([work, late]);
   } catch {
     return undefined;
+  } finally {
+    clearTimeout(timer);
   }
 }
 

@@ -48,6 +48,9 @@ export type SignIn = {
   createFirstAccount(input: NewAccount): Promise<FirstAccount>;
 };
 
+/** As `auth.ts` has it called; others of the same host mean nothing here. */
+const sessionCookie = /(?:^|;\s*)(?:__Host-)?orgdir\.session_token=/;
+
 export function createSignIn(dependencies: SignInDependencies): SignIn {
   const { database, publicUrl, signIn, mailer } = dependencies;
   const links = mailer ? 'mail' : signIn.printLinks ? 'terminal' : null;
@@ -79,8 +82,8 @@ export function createSignIn(dependencies: SignInDependencies): SignIn {
       return auth.handler(request);
     },
     async read(headers) {
-      // Without a cookie nobody is signed in, and nothing has to be loaded to say so.
-      if (!headers.has('cookie')) return { signedIn: null, cookies: [] };
+      // Without this cookie nobody is signed in, and nothing has to be loaded or read to say so.
+      if (!sessionCookie.test(headers.get('cookie') ?? '')) return { signedIn: null, cookies: [] };
       const auth = await load();
       const answer = await auth.api
         .getSession({ headers, returnHeaders: true })

@@ -4,7 +4,7 @@ import { openClient, openDatabase } from '../../src/database/database.ts';
 import { openTestDatabase, type TestDatabase } from './database.ts';
 import { startProxy, type Proxy } from './proxy.ts';
 
-export type CuttableDatabase = Pick<Proxy, 'cut' | 'mend' | 'stall'> & {
+export type CuttableDatabase = Pick<Proxy, 'cut' | 'mend' | 'stall' | 'freeze' | 'thaw'> & {
   /** Through the proxy. */
   opened: TestDatabase;
 };
@@ -27,6 +27,6 @@ export async function openCuttableDatabase(behind?: TestDatabase): Promise<Cutta
     await pool.destroy();
     proxy.close();
   });
-  const { cut, mend, stall } = proxy;
-  return { opened: { database: pool, connection: through }, cut, mend, stall };
+  const { cut, mend, stall, freeze, thaw } = proxy;
+  return { opened: { database: pool, connection: through }, cut, mend, stall, freeze, thaw };
 }
