@@ -1,8 +1,21 @@
 /** Colours and shapes. Contrast is at least 4.5 to 1 on every screen, light and dark: the tests measure it. */
-import { Alert, Anchor, createTheme, type CSSVariablesResolver } from '@mantine/core';
+import {
+  Alert,
+  Anchor,
+  createTheme,
+  DEFAULT_THEME,
+  type CSSVariablesResolver,
+  type MantineColorsTuple,
+} from '@mantine/core';
+
+const { green, orange } = DEFAULT_THEME.colors;
+/** White words can be read on it. */
+const darkest = (color: MantineColorsTuple, shade: string) =>
+  [...color.slice(0, -1), shade] as unknown as MantineColorsTuple;
 
 export const theme = createTheme({
   primaryColor: 'indigo',
+  colors: { green: darkest(green, '#247a36'), orange: darkest(orange, '#b83c0b') },
   primaryShade: { light: 8, dark: 8 },
   defaultRadius: 'md',
   cursorType: 'pointer',
@@ -12,9 +25,11 @@ export const theme = createTheme({
     'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", sans-serif',
   fontFamilyMonospace: 'ui-monospace, "SF Mono", Menlo, Consolas, "Liberation Mono", monospace',
   headings: { fontWeight: '650' },
-  // Beside other text, colour alone does not tell a link.
   components: {
+    // Beside other text, colour alone does not tell a link.
     Anchor: Anchor.extend({ defaultProps: { underline: 'always' } }),
+    // As a `header` it would count as a second one of the whole page.
+    ModalHeader: { defaultProps: { component: 'div' } },
     // Yellow and orange titles could hardly be read.
     Alert: Alert.extend({ styles: { title: { color: 'var(--mantine-color-text)' } } }),
   },
