@@ -1,5 +1,104 @@
+import { Anchor, NativeSelect } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Link, useSearchParams } from 'react-router';
+import { apps, audit } from '../api/operations.ts';
+import type { PortalApp } from '../api/types.ts';
 import { Page } from '../layout/page.tsx';
+import { Empty } from '../shown/empty.tsx';
+import { Loaded } from '../shown/loaded.tsx';
+import { Pager } from '../shown/pager.tsx';
+import { usePage } from '../shown/use-page.ts';
+import { AuditEntry } from './audit-entry.tsx';
+import classes from './audit.module.css';
 
+const perPage = 25;
+
+/** Who changed what in the user's apps. The filter and the page stand in the address. */
 export function AuditPage() {
-  return <Page title="Audit log">{null}</Page>;
+  const [query, setQuery] = useSearchParams();
+  const [page, go] = usePage();
+  const app = query.get('app') ?? '';
+  const own = useQuery(apps()).data?.entries ?? [];
+  const log = useQuery(audit({ page, limit: perPage, ...(app !== '' && { app }) }));
+  return (
+    <Page
+      title="Audit log"
+      lead="Who changed what in your apps, whether here, with a key, or on the service itself. Newest first."
+    >
+      <AppFilter apps={own} app={app} choose={(id) => setQuery(id === '' ? {} : { app: id })} />
+      <Loaded query={log}>
+        {({ entries, pagination }) =>
+          entries.length === 0 ? (
+            <Nothing page={page} isFiltered={app !== ''} />
+          ) : (
+            <>
+              <ul className={classes['list']} aria-label="What was done">
+                {entries.map((entry) => (
+                  <AuditEntry
+                    key={entry.id}
+                    entry={entry}
+                    appName={own.find(({ id }) => id === entry.appId)?.name ?? 'your app'}
+                  />
+                ))}
+              </ul>
+              <Pager pagination={pagination} go={go} />
+            </>
+          )
+        }
+      </Loaded>
+    </Page>
+  );
+}
+
+function AppFilter({
+  apps: all,
+  app,
+  choose,
+}: {
+  apps: PortalApp[];
+  app: string;
+  choose: (id: string) => void;
+}) {
+  const isUnknown = app !== '' && !all.some(({ id }) => id === app);
+  return (
+    <NativeSelect
+      label="App"
+      maw="20rem"
+      value={app}
+      onChange={(event) => choose(event.currentTarget.value)}
+      data={[
+        { value: '', label: 'All your apps' },
+        ...all.map(({ id, name }) => ({ value: id, label: name })),
+        ...(isUnknown ? [{ value: app, label: 'None of your apps' }] : []),
+      ]}
+    />
+  );
+}
+
+function Nothing({ page, isFiltered }: { page: number; isFiltered: boolean }) {
+  if (page > 1)
+    return (
+      <Empty
+        title="There is nothing on this page"
+        action={
+          <Anchor component={Link} to="/audit">
+            Go to the first page
+          </Anchor>
+        }
+      >
+        The log is shorter than that.
+      </Empty>
+    );
+  return (
+    <Empty
+      title="Nothing was done yet"
+      action={
+        <Anchor component={Link} to="/apps">
+          {isFiltered ? 'See your apps' : 'Create an app'}
+        </Anchor>
+      }
+    >
+      As soon as an app of yours is created, bound or given a key or a webhook, it is written here.
+    </Empty>
+  );
 }

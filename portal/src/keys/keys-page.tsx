@@ -1,5 +1,103 @@
-import { Page } from '../layout/page.tsx';
+import { Anchor, Button } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Plus } from 'lucide-react';
+import { useRef, useState } from 'react';
+import { Link, useParams } from 'react-router';
+import { keys } from '../api/operations.ts';
+import { AppFrame } from '../apps/app-frame.tsx';
+import { Empty } from '../shown/empty.tsx';
+import { Loaded } from '../shown/loaded.tsx';
+import { Pager } from '../shown/pager.tsx';
+import { usePage } from '../shown/use-page.ts';
+import { CreateKey } from './create-key.tsx';
+import { KeyList } from './key-list.tsx';
+import { NewKey, type MadeKey } from './new-key.tsx';
 
+const perPage = 20;
+
+/** The keys of an app. Above them the form for a new one, or the one that was just made. */
 export function KeysPage() {
-  return <Page title="Keys">{null}</Page>;
+  const { appId = '' } = useParams();
+  const [isMaking, setMaking] = useState(false);
+  const [made, setMade] = useState<MadeKey | null>(null);
+  const newKey = useRef<HTMLButtonElement>(null);
+  const show = (key: MadeKey) => {
+    setMaking(false);
+    setMade(key);
+  };
+  const putAway = () => {
+    setMaking(false);
+    setMade(null);
+    newKey.current?.focus();
+  };
+  return (
+    <AppFrame
+      title="Keys"
+      lead="Programs call the API with a key. At most 20 can be valid at a time."
+      actions={
+        <Button
+          ref={newKey}
+          leftSection={<Plus size={16} aria-hidden />}
+          aria-expanded={isMaking}
+          onClick={() => setMaking(true)}
+        >
+          New key
+        </Button>
+      }
+    >
+      {() => (
+        <>
+          {isMaking && <CreateKey appId={appId} done={show} cancel={putAway} />}
+          {made && <NewKey key={made.id} made={made} done={putAway} />}
+          <Keys appId={appId} made={show} isMaking={isMaking} make={() => setMaking(true)} />
+        </>
+      )}
+    </AppFrame>
+  );
+}
+
+function Keys({
+  appId,
+  made,
+  isMaking,
+  make,
+}: {
+  appId: string;
+  made: (key: MadeKey) => void;
+  isMaking: boolean;
+  make: () => void;
+}) {
+  const [page, go] = usePage();
+  const query = useQuery(keys(appId, { page, limit: perPage }));
+  return (
+    <Loaded query={query}>
+      {({ entries, pagination }) => {
+        if (pagination.total === 0) return isMaking ? null : <NoKeys make={make} />;
+        if (entries.length === 0)
+          return (
+            <Anchor component={Link} to={`/apps/${appId}/keys`}>
+              There is nothing on this page. Go to the first one
+            </Anchor>
+          );
+        return (
+          <>
+            <KeyList appId={appId} keys={entries} made={made} />
+            <Pager pagination={pagination} go={go} />
+          </>
+        );
+      }}
+    </Loaded>
+  );
+}
+
+function NoKeys({ make }: { make: () => void }) {
+  return (
+    <Empty
+      title="This app has no keys yet"
+      action={<Button onClick={make}>Make the first key</Button>}
+    >
+      Make one for each place that calls the API, such as “On the server”: then each can be revoked
+      alone. A key can do no more than you choose.
+    </Empty>
+  );
 }

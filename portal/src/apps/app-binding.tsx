@@ -1,0 +1,84 @@
+import { useDisclosure } from '@mantine/hooks';
+import { Button, Group, Text } from '@mantine/core';
+import type { RefObject } from 'react';
+import { bindApp, unbindApp } from '../api/operations.ts';
+import type { Bindable, PortalApp } from '../api/types.ts';
+import { useWrite } from '../api/use-write.ts';
+import { Confirm } from '../shown/confirm.tsx';
+import { sayDone } from '../shown/say.ts';
+import { Section } from '../shown/section.tsx';
+import { subjectWords } from './app-words.ts';
+import { ChooseBinding } from './choose-binding.tsx';
+import { EventsGiven } from './events-given.tsx';
+
+/** What an app is bound to, what that gives, and how to change it. Its heading takes the focus when that has changed. */
+export function AppBinding({
+  app,
+  headingRef,
+}: {
+  app: PortalApp;
+  headingRef: RefObject<HTMLHeadingElement | null>;
+}) {
+  const [opened, { open, close }] = useDisclosure(false);
+  const changes = ['/apps', '/bindable', '/overview', '/audit'];
+  const bind = useWrite(({ kind, slug }: Bindable) => bindApp(app.id, { kind, slug }), changes);
+  const unbind = useWrite(() => unbindApp(app.id), changes);
+  const say = (words: string) => {
+    sayDone(words);
+    headingRef.current?.focus();
+  };
+  const { binding } = app;
+  return (
+    <Section
+      title="Binding"
+      headingRef={headingRef}
+      lead="An app that is bound to an organisation or alliance is told its internal events too. Only its managers can bind an app to it, and the binding ends with that role."
+    >
+      {binding ? (
+        <Group justify="space-between">
+          <Text>
+            Bound to <strong>{binding.name}</strong>, the {subjectWords[binding.kind]}{' '}
+            {binding.slug}
+          </Text>
+          <Button variant="default" onClick={open}>
+            Unbind
+          </Button>
+        </Group>
+      ) : (
+        <ChooseBinding
+          bind={(subject) =>
+            bind.mutate(subject, { onSuccess: () => say(`Bound to ${subject.name}.`) })
+          }
+          busyWith={bind.isPending ? bind.variables.id : null}
+          error={bind.error}
+        />
+      )}
+      <EventsGiven app={app} />
+      <Confirm
+        opened={opened}
+        title="Unbind this app"
+        action="Unbind"
+        busy={unbind.isPending}
+        error={unbind.error}
+        confirm={() =>
+          unbind.mutate(undefined, {
+            onSuccess: () => {
+              close();
+              say('The app is no longer bound.');
+            },
+          })
+        }
+        close={() => {
+          close();
+          unbind.reset();
+        }}
+      >
+        <Text size="sm">
+          Internal events of {binding?.name ?? 'it'} are no longer sent to this app, and those that
+          wait to be delivered are cancelled. Binding it again does not bring them back. Keys,
+          webhooks and events for everyone stay.
+        </Text>
+      </Confirm>
+    </Section>
+  );
+}

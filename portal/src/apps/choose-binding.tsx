@@ -1,0 +1,83 @@
+import { Stack, Text, TextInput } from '@mantine/core';
+import { useDebouncedValue } from '@mantine/hooks';
+import { useQuery } from '@tanstack/react-query';
+import { Search } from 'lucide-react';
+import { useState } from 'react';
+import type { Page } from '../api/read.ts';
+import { bindable } from '../api/operations.ts';
+import type { Bindable } from '../api/types.ts';
+import { useSession } from '../session/use-session.ts';
+import { Loaded } from '../shown/loaded.tsx';
+import { Pager } from '../shown/pager.tsx';
+import { Problem } from '../shown/problem.tsx';
+import { BindableList } from './bindable-list.tsx';
+
+/** Nobody types a name faster than this between two letters and wants an answer for each. */
+const debounceMs = 250;
+const perPage = 10;
+
+/** What the user manages, and by searching what else is in the directory and why an app cannot be bound to it. */
+export function ChooseBinding({
+  bind,
+  busyWith,
+  error,
+}: {
+  bind: (subject: Bindable) => void;
+  /** The id of what is being bound to. */
+  busyWith: string | null;
+  error: unknown;
+}) {
+  const [typed, setTyped] = useState('');
+  const [search] = useDebouncedValue(typed.trim(), debounceMs);
+  const [at, setAt] = useState({ search, page: 1 });
+  // A page is one of a search: another search begins at its first.
+  const page = at.search === search ? at.page : 1;
+  const query = useQuery(bindable({ page, limit: perPage, ...(search !== '' && { search }) }));
+  return (
+    <Stack gap="sm">
+      <TextInput
+        type="search"
+        label="Find an organisation or alliance"
+        description="What you manage comes first. Search to see the rest of the directory."
+        leftSection={<Search size={16} aria-hidden />}
+        value={typed}
+        onChange={(event) => setTyped(event.currentTarget.value)}
+        maxLength={100}
+        maw="30rem"
+      />
+      {error ? <Problem error={error} /> : null}
+      <Text size="sm" c="dimmed" role="status">
+        {query.data && !query.isPlaceholderData ? describe(query.data, search) : ''}
+      </Text>
+      <Loaded query={query}>
+        {(found) => (
+          <>
+            {search === '' && found.pagination.total === 0 && <ManagesNothing />}
+            <BindableList subjects={found.entries} bind={bind} busyWith={busyWith} />
+            <Pager pagination={found.pagination} go={(to) => setAt({ search, page: to })} />
+          </>
+        )}
+      </Loaded>
+    </Stack>
+  );
+}
+
+function describe({ entries, pagination: { total } }: Page<Bindable>, search: string): string {
+  if (search === '') return total === 0 ? '' : `You manage ${total.toLocaleString()}.`;
+  if (total === 0) return `Nothing in the directory is called “${search}”.`;
+  const available = entries.filter((subject) => subject.available).length;
+  const mayBind = available === 0 ? 'none' : available.toLocaleString();
+  return `${total.toLocaleString()} found; you can bind to ${mayBind} of those shown.`;
+}
+
+/** Who can change that is outside of this service's own hands. */
+function ManagesNothing() {
+  const { data: session } = useSession();
+  return (
+    <Text size="sm" maw="65ch">
+      You manage no organisation and no alliance here. Whoever runs the directory can make you a
+      manager of one: the role goes by the address that you have confirmed,{' '}
+      <strong>{session?.user.email}</strong>. An app works without a binding too.
+    </Text>
+  );
+}

@@ -1,0 +1,58 @@
+import { Button, Group, Modal, Stack, Text } from '@mantine/core';
+import { useState } from 'react';
+import { useNavigate } from 'react-router';
+import { createApp } from '../api/operations.ts';
+import { useWrite } from '../api/use-write.ts';
+import { AppNameField } from './app-name-field.tsx';
+
+/** Asks for the name of a new app, and leads to it. */
+export function CreateApp({ opened, close }: { opened: boolean; close: () => void }) {
+  return (
+    <Modal
+      opened={opened}
+      onClose={close}
+      title="New app"
+      closeButtonProps={{ 'aria-label': 'Close' }}
+      centered
+    >
+      <CreateAppForm close={close} />
+    </Modal>
+  );
+}
+
+function CreateAppForm({ close }: { close: () => void }) {
+  const [name, setName] = useState('');
+  const navigate = useNavigate();
+  const write = useWrite(createApp, ['/apps', '/audit']);
+  const create = () =>
+    write.mutate({ name }, { onSuccess: ({ id }) => void navigate(`/apps/${id}`) });
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (!write.isPending) create();
+      }}
+    >
+      <Stack>
+        <AppNameField
+          name={name}
+          setName={setName}
+          error={write.error}
+          description="Such as what the program does. You can change it later; only you see it."
+          autoFocus
+        />
+        <Text size="sm" c="dimmed">
+          You can have ten apps.
+        </Text>
+        <Group justify="flex-end">
+          <Button variant="default" onClick={close}>
+            Cancel
+          </Button>
+          <Button type="submit" loading={write.isPending}>
+            Create app
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}

@@ -1,0 +1,71 @@
+import { Button, Group, List, Text } from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
+import { useNavigate } from 'react-router';
+import { deleteApp } from '../api/operations.ts';
+import type { PortalApp } from '../api/types.ts';
+import { useWrite } from '../api/use-write.ts';
+import { Confirm } from '../shown/confirm.tsx';
+import { sayDone } from '../shown/say.ts';
+import { Section } from '../shown/section.tsx';
+import { count } from './app-words.ts';
+
+export function DeleteApp({ app }: { app: PortalApp }) {
+  const [opened, { open, close }] = useDisclosure(false);
+  const navigate = useNavigate();
+  const write = useWrite(() => deleteApp(app.id), ['/apps', '/overview', '/audit'], {
+    gone: `/apps/${app.id}`,
+  });
+  const confirm = () =>
+    write.mutate(undefined, {
+      onSuccess: () => {
+        sayDone(`The app ${app.name} is deleted.`);
+        void navigate('/apps', { replace: true });
+      },
+    });
+  return (
+    <Section
+      title="Delete this app"
+      lead="With its keys, its webhooks, their deliveries and its entries in the audit log."
+    >
+      <Group>
+        <Button variant="outline" color="red" onClick={open}>
+          Delete app
+        </Button>
+      </Group>
+      <Confirm
+        opened={opened}
+        title={`Delete ${app.name}`}
+        action="Delete app"
+        typed={app.name}
+        busy={write.isPending}
+        error={write.error}
+        confirm={confirm}
+        close={() => {
+          close();
+          write.reset();
+        }}
+      >
+        <Text size="sm">This cannot be undone. What is lost:</Text>
+        <List size="sm">
+          {lossesOf(app).map((loss) => (
+            <List.Item key={loss}>{loss}</List.Item>
+          ))}
+        </List>
+      </Confirm>
+    </Section>
+  );
+}
+
+function lossesOf({ keyCount, webhookCount, binding }: PortalApp): string[] {
+  const losses = ['Its entries in your audit log, and keys that have ended.'];
+  if (binding) losses.unshift(`The binding to ${binding.name}.`);
+  if (webhookCount > 0)
+    losses.unshift(
+      `${count(webhookCount, 'webhook')}, with all past deliveries and those that wait to be sent.`,
+    );
+  if (keyCount > 0)
+    losses.unshift(
+      `${count(keyCount, 'valid key')}: programs with one are refused within a second.`,
+    );
+  return losses;
+}

@@ -1,0 +1,48 @@
+import { Button, Group, Stack } from '@mantine/core';
+import { useState } from 'react';
+import { updateApp } from '../api/operations.ts';
+import type { PortalApp } from '../api/types.ts';
+import { useWrite } from '../api/use-write.ts';
+import { sayDone } from '../shown/say.ts';
+import { Section } from '../shown/section.tsx';
+import { AppNameField } from './app-name-field.tsx';
+
+export function RenameApp({ app }: { app: PortalApp }) {
+  // Null while nothing was typed: the name is then the app's, whoever changes it.
+  const [draft, setDraft] = useState<string | null>(null);
+  const write = useWrite(
+    (name: string) => updateApp(app.id, { name }),
+    ['/apps', '/overview', '/audit'],
+  );
+  const save = () =>
+    write.mutate(draft ?? app.name, {
+      onSuccess: ({ name }) => {
+        setDraft(null);
+        sayDone(`The app is called ${name}.`);
+      },
+    });
+  return (
+    <Section title="Rename this app">
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (!write.isPending) save();
+        }}
+      >
+        <Stack maw="30rem">
+          <AppNameField
+            name={draft ?? app.name}
+            setName={setDraft}
+            error={write.error}
+            description="Only you see it."
+          />
+          <Group>
+            <Button type="submit" variant="default" loading={write.isPending}>
+              Save name
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Section>
+  );
+}

@@ -1,0 +1,40 @@
+/** What more an entry of the audit log knows, name by name, for people. */
+import type { PortalAuditEntry } from '../api/types.ts';
+import { formatExact } from '../shown/time.tsx';
+
+const names: Record<string, string> = {
+  last4: 'Last four characters',
+  scopes: 'Scopes',
+  expiresAt: 'Ends',
+  newKeyId: 'Id of the new key',
+  oldEndsAt: 'The old one ends',
+  wasDeactivated: 'Was off because of',
+  overlapSeconds: 'Seconds with both secrets',
+  slug: 'Name in addresses',
+};
+
+export function describeDetails({ at, subject, details }: PortalAuditEntry): [string, string][] {
+  const known = Object.entries(details).map(([name, value]): [string, string] => [
+    names[name] ?? inWords(name),
+    describeValue(value),
+  ]);
+  const exact: [string, string] = ['When exactly', formatExact(at)];
+  return subject.id === null ? [exact, ...known] : [exact, ...known, ['Id', subject.id]];
+}
+
+/** `somethingNew` → `Something new`. */
+function inWords(name: string): string {
+  const words = name.replaceAll(/([A-Z])/g, ' $1').toLowerCase();
+  return `${words[0]?.toUpperCase() ?? ''}${words.slice(1)}`;
+}
+
+function describeValue(value: unknown): string {
+  if (value === null || value === undefined) return 'None';
+  if (Array.isArray(value)) return value.map(describeValue).join(', ');
+  if (typeof value === 'string') return isTime(value) ? formatExact(value) : value;
+  return JSON.stringify(value);
+}
+
+function isTime(text: string): boolean {
+  return /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(text);
+}

@@ -1,0 +1,102 @@
+/** What an entry of the audit log tells, as a sentence: who did it, and what. */
+import type { PortalAuditEntry } from '../api/types.ts';
+
+type Entry = Pick<PortalAuditEntry, 'action' | 'actor' | 'subject' | 'details'>;
+export type Sentence = { who: string; did: string };
+
+export function describeEntry(entry: Entry): Sentence {
+  const words = wordsOf[entry.action];
+  return { who: whoDid(entry.actor), did: words ? words(entry) : withoutWords(entry) };
+}
+
+function whoDid({ kind, name }: Entry['actor']): string {
+  if (kind === 'key' && name !== null) return `The key “${name}”`;
+  if (kind === 'user') return name === null ? 'Somebody else' : 'You';
+  return 'The operator of this service';
+}
+
+const wordsOf: Record<string, (entry: Entry) => string> = {
+  'app.created': ({ details }) => `created the app${named(details['name'])}`,
+  'app.changed': ({ details }) =>
+    `renamed the app${named(details['before'], ' from')}${named(details['name'], ' to')}`,
+  'app.deleted': ({ details }) => `deleted the app${named(details['name'])}`,
+  'binding.created': (entry) => `bound the app to ${theSubject(entry)}`,
+  'binding.ended': (entry) => `ended the binding to ${theSubject(entry)}${because(entry.details)}`,
+  'key.created': (entry) => `made ${theKey(entry)}`,
+  'key.revoked': (entry) => `revoked ${theKey(entry)}`,
+  'key.rotated': (entry) => `rotated ${theKey(entry)}`,
+  'manager.added': (entry) => `made ${somebody(entry)} a manager of ${theSubject(entry)}`,
+  'manager.removed': (entry) => `ended the role of ${somebody(entry)} in ${theSubject(entry)}`,
+  'webhook.created': (entry) => `made ${theWebhook(entry)}`,
+  'webhook.changed': (entry) => `changed ${whatOf(entry.details)}${theWebhook(entry)}`,
+  'webhook.deleted': (entry) => `deleted ${theWebhook(entry)}`,
+  'webhook.deactivated': (entry) => `paused ${theWebhook(entry)}`,
+  'webhook.reactivated': (entry) => `switched on ${theWebhook(entry)} again`,
+  'webhook.secret_rotated': (entry) => `gave ${theWebhook(entry)} a new secret`,
+  'webhook.recovered': (entry) =>
+    `had ${howMany(entry.details)} of ${theWebhook(entry)} sent again`,
+  'maintenance.enabled': () => 'began a maintenance',
+  'maintenance.changed': () => 'changed what is said of the maintenance',
+  'maintenance.disabled': () => 'ended the maintenance',
+};
+
+/** What a later version of the service may record. */
+function withoutWords({ action }: Entry): string {
+  return `made a change: ${action.replaceAll(/[._]/g, ' ')}`;
+}
+
+function named(name: unknown, before = ''): string {
+  return typeof name === 'string' ? `${before} “${name}”` : '';
+}
+
+function theKey({ details, subject }: Entry): string {
+  return `the key${named(details['name'] ?? subject.name)}`;
+}
+
+function theWebhook({ details, subject }: Entry): string {
+  const host = details['host'] ?? subject.name;
+  return typeof host === 'string' && host !== '' ? `the webhook at ${host}` : 'a webhook';
+}
+
+function theSubject({ details, subject }: Entry): string {
+  const kind = subject.kind === 'organization' ? 'organisation' : subject.kind;
+  return typeof details['slug'] === 'string'
+    ? `the ${kind} ${details['slug']}`
+    : `an ${kind} that is gone`;
+}
+
+function somebody({ details }: Entry): string {
+  return typeof details['email'] === 'string' ? details['email'] : 'somebody';
+}
+
+const causes: Record<string, string> = {
+  'app deleted': 'the app was deleted',
+  'organization deleted': 'it was deleted',
+  'alliance deleted': 'it was deleted',
+  'role lost': 'you are no longer one of its managers',
+};
+
+function because({ cause }: Entry['details']): string {
+  const why = typeof cause === 'string' ? causes[cause] : undefined;
+  return why === undefined ? '' : `: ${why}`;
+}
+
+const fieldWords: Record<string, string> = {
+  url: 'the address',
+  events: 'the events',
+  description: 'the description',
+};
+
+/** `the address and the events of `; nothing where it is not said. */
+function whatOf({ changed }: Entry['details']): string {
+  if (!Array.isArray(changed) || changed.length === 0) return '';
+  const fields = changed.map((field) => fieldWords[String(field)] ?? String(field));
+  const last = fields.at(-1) ?? '';
+  const rest = fields.slice(0, -1).join(', ');
+  return `${rest === '' ? last : `${rest} and ${last}`} of `;
+}
+
+function howMany({ count }: Entry['details']): string {
+  if (typeof count !== 'number') return 'deliveries';
+  return count === 1 ? '1 delivery' : `${count.toLocaleString()} deliveries`;
+}

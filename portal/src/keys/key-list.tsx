@@ -1,0 +1,25 @@
+import { Stack } from '@mantine/core';
+import type { PortalKey } from '../api/types.ts';
+import { KeyEntry } from './key-entry.tsx';
+import type { MadeKey } from './new-key.tsx';
+
+export function KeyList({
+  appId,
+  keys,
+  made,
+}: {
+  appId: string;
+  keys: PortalKey[];
+  /** What to do with a key that was made in the place of one of them. */
+  made: (key: MadeKey) => void;
+}) {
+  return (
+    <Stack component="ul" gap="sm" m={0} p={0} style={{ listStyle: 'none' }} aria-label="Keys">
+      {keys.map((key) => (
+        <li key={key.id}>
+          <KeyEntry appId={appId} apiKey={key} made={made} />
+        </li>
+      ))}
+    </Stack>
+  );
+}

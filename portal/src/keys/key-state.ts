@@ -1,0 +1,16 @@
+import type { PortalKey } from '../api/types.ts';
+
+export type KeyState = 'valid' | 'ends soon' | 'expired' | 'revoked';
+
+/** As on the overview. */
+const soonMs = 14 * 86_400_000;
+
+export function keyState(
+  { revokedAt, expiresAt }: Pick<PortalKey, 'revokedAt' | 'expiresAt'>,
+  nowMs: number,
+): KeyState {
+  if (revokedAt !== null) return 'revoked';
+  const leftMs = expiresAt === null ? Number.POSITIVE_INFINITY : Date.parse(expiresAt) - nowMs;
+  if (leftMs <= 0) return 'expired';
+  return leftMs <= soonMs ? 'ends soon' : 'valid';
+}

@@ -1,0 +1,35 @@
+import { Text } from '@mantine/core';
+import type { CreatedKey, RotatedKey } from '../api/types.ts';
+import { CodeBlock } from '../shown/code-block.tsx';
+import { SecretOnce } from '../shown/secret-once.tsx';
+import { Time } from '../shown/time.tsx';
+import { curlOf } from './sample-call.ts';
+import { TryKey } from './try-key.tsx';
+
+export type MadeKey = CreatedKey | RotatedKey;
+
+/** A key that was just made, this once, with a request to try it with. */
+export function NewKey({ made, done }: { made: MadeKey; done: () => void }) {
+  return (
+    <SecretOnce title={`Your new key: ${made.name}`} secret={made.key} done={done}>
+      {'previous' in made && <Previous endsAt={made.previous.endsAt} />}
+      <CodeBlock label="Call the API with it" text={curlOf(made.key, made.scopes)} wrap />
+      <TryKey apiKey={made.key} scopes={made.scopes} />
+    </SecretOnce>
+  );
+}
+
+function Previous({ endsAt }: { endsAt: string }) {
+  const isOver = Date.parse(endsAt) <= Date.now();
+  return (
+    <Text size="sm">
+      {isOver ? (
+        'The key before it opens nothing any more.'
+      ) : (
+        <>
+          The key before it works until <Time at={endsAt} />: put this one in its place by then.
+        </>
+      )}
+    </Text>
+  );
+}

@@ -1,0 +1,53 @@
+import { Button, Text } from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
+import { revokeKey } from '../api/operations.ts';
+import type { PortalKey } from '../api/types.ts';
+import { useWrite } from '../api/use-write.ts';
+import { Confirm } from '../shown/confirm.tsx';
+import { sayDone } from '../shown/say.ts';
+
+export function RevokeKey({
+  appId,
+  apiKey: { id, name, last4 },
+  after,
+}: {
+  appId: string;
+  apiKey: PortalKey;
+  /** Gives the focus a place: the button is gone then. */
+  after: () => void;
+}) {
+  const [opened, { open, close }] = useDisclosure(false);
+  const write = useWrite(() => revokeKey(appId, id), ['/apps', '/overview', '/audit']);
+  return (
+    <>
+      <Button variant="default" size="xs" onClick={open} aria-label={`Revoke ${name}`}>
+        Revoke
+      </Button>
+      <Confirm
+        opened={opened}
+        title={`Revoke ${name}`}
+        action="Revoke key"
+        busy={write.isPending}
+        error={write.error}
+        confirm={() =>
+          write.mutate(undefined, {
+            onSuccess: () => {
+              close();
+              sayDone(`The key ${name} is revoked.`);
+              after();
+            },
+          })
+        }
+        close={() => {
+          close();
+          write.reset();
+        }}
+      >
+        <Text size="sm">
+          The key that ends in {last4} opens nothing any more, within a second and for good.
+          Programs that use it are refused. To change it without a gap, rotate it instead.
+        </Text>
+      </Confirm>
+    </>
+  );
+}

@@ -1,0 +1,102 @@
+import { Button, Group, Modal, Radio, Stack, Text } from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
+import { useState } from 'react';
+import { rotateKey } from '../api/operations.ts';
+import type { PortalKey } from '../api/types.ts';
+import { useWrite } from '../api/use-write.ts';
+import { Problem } from '../shown/problem.tsx';
+import type { MadeKey } from './new-key.tsx';
+
+const graces = [
+  { value: '0', label: 'It ends at once' },
+  { value: '3600', label: 'An hour' },
+  { value: '86400', label: '24 hours' },
+  { value: '604800', label: '7 days' },
+];
+
+/** Puts a new key in the place of one; the old one goes on for as long as is chosen. */
+export function RotateKey({
+  appId,
+  apiKey: { id, name },
+  made,
+}: {
+  appId: string;
+  apiKey: PortalKey;
+  made: (key: MadeKey) => void;
+}) {
+  const [opened, { open, close }] = useDisclosure(false);
+  const [grace, setGrace] = useState('86400');
+  const write = useWrite(
+    (overlapSeconds: number) => rotateKey(appId, id, overlapSeconds),
+    ['/apps', '/overview', '/audit'],
+  );
+  const rotate = () =>
+    write.mutate(Number(grace), {
+      onSuccess: (rotated) => {
+        close();
+        made(rotated);
+      },
+    });
+  return (
+    <>
+      <Button
+        variant="default"
+        size="xs"
+        aria-label={`Rotate ${name}`}
+        onClick={() => {
+          write.reset();
+          open();
+        }}
+      >
+        Rotate
+      </Button>
+      <Modal
+        opened={opened}
+        onClose={close}
+        title={`Rotate ${name}`}
+        closeButtonProps={{ 'aria-label': 'Close' }}
+        // The focus goes to the new key then.
+        returnFocus={!write.isSuccess}
+        centered
+      >
+        <form
+          onSubmit={(event) => {
+            event.preventDefault();
+            if (!write.isPending) rotate();
+          }}
+        >
+          <Stack>
+            <Text size="sm">
+              You get a new key with the same name, the same scopes and the same end.
+            </Text>
+            <Radio.Group
+              label="How long the old key goes on working"
+              value={grace}
+              onChange={setGrace}
+            >
+              <Stack gap="xs" mt="xs">
+                {graces.map(({ value, label }) => (
+                  <Radio
+                    key={value}
+                    value={value}
+                    label={label}
+                    data-autofocus={value === grace || undefined}
+                  />
+                ))}
+              </Stack>
+            </Radio.Group>
+            {write.error && <Problem error={write.error} />}
+            <Group justify="flex-end">
+              <Button variant="default" onClick={close}>
+                Cancel
+              </Button>
+              <Button type="submit" loading={write.isPending}>
+                Rotate key
+              </Button>
+            </Group>
+          </Stack>
+        </form>
+      </Modal>
+    </>
+  );
+}

@@ -1,0 +1,47 @@
+/** A request that a key can make with the scopes that it has: as a command, and as a call of the client. */
+import type { Client } from '@orgdir/client';
+import { apiAddress } from '../api/public-api.ts';
+import { scopes, type Scope } from './scope-words.ts';
+
+/** What came of it: in words, and the answer itself. */
+export type Sampled = { words: string; answer: unknown };
+type Sample = { path: string; call: (client: Client) => Promise<Sampled> };
+
+const samples: Record<Scope, Sample> = {
+  'read:directory': {
+    path: '/orgs?limit=1',
+    async call(client) {
+      const answer = await client.orgs.list({ limit: 1 });
+      const { total } = answer.pagination;
+      return { words: `the directory has ${total.toLocaleString()} organisations`, answer };
+    },
+  },
+  'read:events': {
+    path: '/events?limit=1',
+    async call(client) {
+      const answer = await client.events.list({ limit: 1 });
+      const [first] = answer.data;
+      const words = first
+        ? `the oldest event that is kept is ${first.event}`
+        : 'there has been no event yet that this app may have';
+      return { words, answer };
+    },
+  },
+  'write:webhooks': {
+    path: '/webhooks?limit=1',
+    async call(client) {
+      const answer = await client.webhooks.list({ limit: 1 });
+      const { total } = answer.pagination;
+      return { words: `this app has ${total} ${total === 1 ? 'webhook' : 'webhooks'}`, answer };
+    },
+  },
+};
+
+export function sampleFor(chosen: Scope[]): Sample {
+  return samples[scopes.find((scope) => chosen.includes(scope)) ?? 'read:directory'];
+}
+
+export function curlOf(key: string, chosen: Scope[]): string {
+  const url = `${apiAddress}/api/v1${sampleFor(chosen).path}`;
+  return `curl -H 'Authorization: Bearer ${key}' '${url}'`;
+}

@@ -1,0 +1,32 @@
+/** What each scope lets a key do, in words. */
+import type { PortalKey } from '../api/types.ts';
+
+export type Scope = PortalKey['scopes'][number];
+
+export const scopeWords: Record<Scope, { title: string; lets: string }> = {
+  'read:directory': {
+    title: 'Read the directory',
+    lets: 'Organisations, alliances and blueprints, with search and filters.',
+  },
+  'read:events': {
+    title: 'Read events',
+    lets: 'What happened, in order and without gaps; internal events too, where the app is bound.',
+  },
+  'write:webhooks': {
+    title: 'Manage webhooks',
+    lets: 'Make, change, test and delete the webhooks of this app, and read their deliveries.',
+  },
+};
+
+export const scopes = Object.keys(scopeWords) as Scope[];
+
+/** `Read the directory, manage webhooks`. */
+export function describeScopes(chosen: Scope[]): string {
+  const words = scopes
+    .filter((scope) => chosen.includes(scope))
+    .map((scope, index) => {
+      const { title } = scopeWords[scope];
+      return index === 0 ? title : title.toLowerCase();
+    });
+  return words.join(', ');
+}

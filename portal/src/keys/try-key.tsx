@@ -1,0 +1,56 @@
+import { ApiError, createClient } from '@orgdir/client';
+import { Button, Stack, Text } from '@mantine/core';
+import { useMutation } from '@tanstack/react-query';
+import { apiAddress } from '../api/public-api.ts';
+import { CodeBlock } from '../shown/code-block.tsx';
+import { Problem } from '../shown/problem.tsx';
+import { sampleFor, type Sampled } from './sample-call.ts';
+import type { Scope } from './scope-words.ts';
+
+type Outcome =
+  | ({ kind: 'answered' } & Sampled)
+  | { kind: 'ended' }
+  | { kind: 'failed'; error: unknown };
+
+/** Of an answer, as much as one takes in at a glance. */
+const answerCharactersMax = 300;
+
+/** Calls the API with a key as a program would, from this page. */
+export function TryKey({ apiKey, scopes }: { apiKey: string; scopes: Scope[] }) {
+  // An outcome, never an error: the API's 401 is about the key, and not about who is signed in.
+  const attempt = useMutation({ mutationFn: () => tryKey(apiKey, scopes) });
+  const outcome = attempt.data;
+  return (
+    <Stack gap="xs" align="stretch">
+      <div>
+        <Button size="xs" onClick={() => attempt.mutate()} loading={attempt.isPending}>
+          Try it
+        </Button>
+      </div>
+      <Text size="sm" role="status">
+        {outcome?.kind === 'answered' && `It works: ${outcome.words}.`}
+        {outcome?.kind === 'ended' &&
+          'The service refuses this key: it was revoked, or it has expired.'}
+      </Text>
+      {outcome?.kind === 'answered' && (
+        <CodeBlock label="Answer" text={firstOf(outcome.answer)} wrap />
+      )}
+      {outcome?.kind === 'failed' && <Problem error={outcome.error} />}
+    </Stack>
+  );
+}
+
+async function tryKey(apiKey: string, scopes: Scope[]): Promise<Outcome> {
+  try {
+    const client = createClient({ baseUrl: apiAddress, apiKey });
+    return { kind: 'answered', ...(await sampleFor(scopes).call(client)) };
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 401) return { kind: 'ended' };
+    return { kind: 'failed', error };
+  }
+}
+
+function firstOf(answer: unknown): string {
+  const text = JSON.stringify(answer);
+  return text.length > answerCharactersMax ? `${text.slice(0, answerCharactersMax)}…` : text;
+}

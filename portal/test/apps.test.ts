@@ -1,0 +1,214 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { disableMaintenance, enableMaintenance } from '../../service/src/system/maintenance.ts';
+import { testActor } from '../../service/test/support/actor.ts';
+import { put } from '../../service/test/support/directory.ts';
+import { eventually } from '../../service/test/support/eventually.ts';
+import { startReceiver } from '../../service/test/support/receiver.ts';
+import { noBrowser } from '../../test/support/browser.ts';
+import { assertAccessible } from './support/accessibility.ts';
+import { create } from './support/create.ts';
+import { openPortal, portalUrl, signUp, type Person } from './support/portal-browser.ts';
+
+const options = { skip: noBrowser };
+const portal = noBrowser ? null! : await openPortal();
+const ada = noBrowser ? null! : await signUp(portal.service, 'ada@example.org');
+const bob = noBrowser ? null! : await signUp(portal.service, 'bob@example.org');
+
+if (!noBrowser) {
+  const { database } = portal.service;
+  await put(database, 'alliances', [{ slug: 'north', name: 'Northern League' }]);
+  await put(database, 'orgs', [
+    { slug: 'acme-corporation', name: 'Acme Corporation', managers: [ada.email] },
+    { slug: 'acme-daughter', name: 'Acme Daughter' },
+    ...Array.from({ length: 12 }, (_, index) => ({ name: `Zenith ${index}` })),
+  ]);
+}
+
+/** What a screen reader is at. */
+function focusedHeading(page: Page, name: string): Promise<void> {
+  return page.locator('h1:focus, h2:focus', { hasText: name }).waitFor();
+}
+
+async function openApp(person: Person, name: string): Promise<{ page: Page; id: string }> {
+  const { id } = await create(person, '/apps', { name });
+  const page = await portal.open({ as: person, path: `/apps/${id}` });
+  await page.getByRole('heading', { name, level: 1 }).waitFor();
+  return { page, id };
+}
+
+test(
+  'who has no app is led to the first one, and from it to what comes next',
+  options,
+  async () => {
+    const page = await portal.open({ as: ada, path: '/apps' });
+    await page.getByText('You have no apps yet').waitFor();
+    await assertAccessible(page, 'no apps');
+    await page.getByRole('button', { name: 'Create your first app' }).press('Enter');
+    const dialogue = page.getByRole('dialog', { name: 'New app' });
+    await dialogue.locator(':focus').waitFor();
+    await page.keyboard.press('Enter');
+    assert.equal(await page.locator('input:invalid').count(), 1, 'a name is asked for');
+    await assertAccessible(page, 'the dialogue for a new app');
+    await page.keyboard.type('Announcer');
+    await page.keyboard.press('Enter');
+    await focusedHeading(page, 'Announcer');
+    assert.match(page.url(), /\/apps\/[0-9a-f-]{36}$/);
+    await page.getByRole('region', { name: 'Keys' }).getByText('No valid keys').waitFor();
+    await page.getByRole('link', { name: 'Make a webhook' }).waitFor();
+    await page.getByRole('link', { name: 'Make a key' }).click();
+    await focusedHeading(page, 'Keys of Announcer');
+  },
+);
+
+test('a list of apps says what each is bound to and how much it has', options, async () => {
+  const app = await create(ada, '/apps', { name: 'Listed' });
+  await create(ada, `/apps/${app.id}/keys`, { name: 'One', scopes: ['read:events'] });
+  await create(ada, `/apps/${app.id}/webhooks`, { url: (await startReceiver()).url });
+  const json = { kind: 'organization', slug: 'acme-corporation' };
+  await ada.call(`/apps/${app.id}/binding`, { method: 'PUT', json });
+  const page = await portal.open({ as: ada, path: '/apps' });
+  const entry = page.getByRole('listitem').filter({ hasText: 'Listed' });
+  await entry.getByText('Bound to Acme Corporation (organisation)').waitFor();
+  await entry.getByText('1 key · 1 webhook').waitFor();
+  await assertAccessible(page, 'a list of apps');
+});
+
+test('an app is bound to what its owner manages, by keyboard, and unbound', options, async () => {
+  const { page, id } = await openApp(ada, 'Bound');
+  const binding = page.getByRole('region', { name: 'Binding' });
+  await binding.getByText('You manage 1.').waitFor();
+  const internal = binding.getByText('Internal events of an organisation:');
+  await internal.getByText('this app does not get them').waitFor();
+  await page.getByLabel('Find an organisation or alliance').focus();
+  await page.keyboard.type('acme');
+  await binding
+    .getByRole('status')
+    .filter({ hasText: '2 found; you can bind to 1 of those shown.' })
+    .waitFor();
+  const other = binding.getByRole('listitem').filter({ hasText: 'Acme Daughter' });
+  await other.getByText('Not available. You are not a manager of it.').waitFor();
+  assert.equal(await other.getByRole('button').count(), 0);
+  await assertAccessible(page, 'a search for what to bind to');
+  await page.keyboard.press('Tab');
+  await page
+    .getByRole('button', { name: 'Bind to Acme Corporation' })
+    .and(page.locator(':focus'))
+    .waitFor();
+  await page.keyboard.press('Enter');
+  await focusedHeading(page, 'Binding');
+  await binding.getByText('Bound to Acme Corporation, the organisation').waitFor();
+  await internal.getByText('this app gets them').waitFor();
+  await assertAccessible(page, 'a bound app');
+
+  await page.keyboard.press('Tab');
+  await page.keyboard.press('Enter');
+  const dialogue = page.getByRole('dialog', { name: 'Unbind this app' });
+  await dialogue.getByRole('button', { name: 'Cancel' }).and(page.locator(':focus')).waitFor();
+  await dialogue.getByText('those that wait to be delivered are cancelled').waitFor();
+  await assertAccessible(page, 'the question before unbinding');
+  await page.keyboard.press('Tab');
+  await page.keyboard.press('Enter');
+  await focusedHeading(page, 'Binding');
+  await page.getByLabel('Find an organisation or alliance').waitFor();
+  assert.equal((await ada.call(`/apps/${id}`)).body.data.binding, null);
+});
+
+test('who manages nothing learns who could change that, and may look around', options, async () => {
+  const { page } = await openApp(bob, 'Alone');
+  await page.getByText('You manage no organisation and no alliance here.').waitFor();
+  await page.getByText('bob@example.org', { exact: true }).waitFor();
+  await assertAccessible(page, 'an app of somebody who manages nothing');
+  const search = page.getByLabel('Find an organisation or alliance');
+  await search.fill('zenith');
+  const status = page.getByRole('region', { name: 'Binding' }).getByRole('status');
+  await status.filter({ hasText: '12 found; you can bind to none of those shown.' }).waitFor();
+  await page.getByRole('button', { name: 'Page 2' }).click();
+  await page.getByText('Zenith 9').waitFor();
+  await search.fill('north');
+  await status.filter({ hasText: '1 found' }).waitFor();
+  await page.getByText('alliance north').waitFor();
+  await search.fill('nowhere');
+  await status.filter({ hasText: 'Nothing in the directory is called “nowhere”.' }).waitFor();
+});
+
+test('a role that was lost meanwhile is said where one wants to bind', options, async () => {
+  const { database } = portal.service;
+  await put(database, 'orgs', [{ slug: 'fleeting', name: 'Fleeting', managers: [bob.email] }]);
+  const { page } = await openApp(bob, 'Late');
+  const button = page.getByRole('button', { name: 'Bind to Fleeting' });
+  await button.waitFor();
+  await put(database, 'orgs', [{ slug: 'fleeting', name: 'Fleeting', managers: [] }]);
+  await button.click();
+  await page.getByRole('alert').getByText('is not a manager of that organization').waitFor();
+});
+
+test('an app is renamed, and every screen has the new name', options, async () => {
+  const { page } = await openApp(ada, 'Old name');
+  await page.getByRole('textbox', { name: 'Name' }).fill('New name');
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'New name', level: 1 }).waitFor();
+  await page.getByText('The app is called New name.').waitFor();
+  await page.getByRole('link', { name: 'Apps', exact: true }).first().click();
+  await page.getByRole('link', { name: 'New name' }).waitFor();
+  assert.equal(await page.getByText('Old name').count(), 0);
+});
+
+test('what is lost with an app is said, and its name has to be typed', options, async () => {
+  const { page, id } = await openApp(ada, 'Doomed');
+  await create(ada, `/apps/${id}/keys`, { name: 'One', scopes: ['read:events'] });
+  await page.reload();
+  const open = page.getByRole('button', { name: 'Delete app' });
+  await open.click();
+  const dialogue = page.getByRole('dialog', { name: 'Delete Doomed' });
+  const typed = dialogue.getByRole('textbox');
+  await typed.and(page.locator(':focus')).waitFor();
+  await dialogue.getByText('1 valid key: programs with one are refused').waitFor();
+  const confirm = dialogue.getByRole('button', { name: 'Delete app' });
+  assert.ok(await confirm.isDisabled());
+  await assertAccessible(page, 'the question before deleting an app');
+  await page.keyboard.press('Escape');
+  await open.and(page.locator(':focus')).waitFor();
+  await open.press('Enter');
+  await typed.fill('Doomed');
+  await page.keyboard.press('Enter');
+  await focusedHeading(page, 'Apps');
+  await page.getByText('The app Doomed is deleted.').waitFor();
+  assert.equal(await page.getByRole('link', { name: 'Doomed' }).count(), 0);
+  assert.equal((await ada.call(`/apps/${id}`)).status, 404);
+});
+
+test('the eleventh app is refused in words', options, async () => {
+  const many = await signUp(portal.service, 'many@example.org');
+  for (let index = 1; index <= 10; index += 1)
+    await create(many, '/apps', { name: `App ${index}` });
+  const page = await portal.open({ as: many, path: '/apps' });
+  await page.getByRole('button', { name: 'New app' }).click();
+  await page.getByRole('textbox', { name: 'Name' }).fill('One more');
+  await page.getByRole('button', { name: 'Create app' }).click();
+  const alert = page.getByRole('alert');
+  await alert.getByText('has 10 apps, the most that an owner may have; delete one first').waitFor();
+  await alert.getByText('Request').waitFor();
+  assert.equal(page.url(), `${portalUrl}/apps`);
+});
+
+test('an app that is gone, or was never theirs, is not found', options, async () => {
+  const { id } = await create(ada, '/apps', { name: 'Private' });
+  const page = await portal.open({ as: bob, path: `/apps/${id}` });
+  await page.getByRole('alert').getByText('Not found', { exact: true }).waitFor();
+  assert.equal(await page.getByText('Private').count(), 0);
+  await assertAccessible(page, 'an app that is not found');
+});
+
+test('during maintenance a write says so, and what was typed stays', options, async () => {
+  const { database } = portal.service;
+  const { page } = await openApp(bob, 'Steady');
+  await enableMaintenance(database, testActor, { message: 'Moving.', expectedEnd: null });
+  await eventually(async () => (await bob.call('/overview')).body.data.maintenance);
+  await page.getByRole('textbox', { name: 'Name' }).fill('Changed');
+  await page.getByRole('button', { name: 'Save name' }).click();
+  await page.getByRole('alert').getByText('Maintenance: nothing can be changed').waitFor();
+  assert.equal(await page.getByRole('textbox', { name: 'Name' }).inputValue(), 'Changed');
+  await disableMaintenance(database, testActor);
+});

@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { auditActions } from '../../service/src/access/audit-log.ts';
+import { testActor } from '../../service/test/support/actor.ts';
+import { removeManager } from '../../service/src/access/managers.ts';
+import { put } from '../../service/test/support/directory.ts';
+import { startReceiver } from '../../service/test/support/receiver.ts';
+import { noBrowser } from '../../test/support/browser.ts';
+import { describeEntry } from '../src/audit/describe-entry.ts';
+import { assertAccessible } from './support/accessibility.ts';
+import { create } from './support/create.ts';
+import { openPortal, portalUrl, signUp } from './support/portal-browser.ts';
+
+const options = { skip: noBrowser };
+const portal = noBrowser ? null! : await openPortal();
+const ada = noBrowser ? null! : await signUp(portal.service, 'ada@example.org');
+
+const entry = (action: string, fields: object = {}) => ({
+  action,
+  actor: { kind: 'user' as const, name: 'ada@example.org' },
+  subject: { kind: 'webhook', id: null, name: null },
+  details: {},
+  ...fields,
+});
+
+test('there are words for every action that the service records, whatever is known of it', () => {
+  for (const action of auditActions) {
+    const { who, did } = describeEntry(entry(action));
+    assert.equal(who, 'You');
+    assert.ok(!did.includes(action) && !did.startsWith('made a change'), `${action}: ${did}`);
+    assert.ok(!/undefined|null|\[object/.test(did), did);
+  }
+});
+
+test('an action of a later version is told as well as can be', () => {
+  assert.equal(describeEntry(entry('key.put_away')).did, 'made a change: key put away');
+});
+
+test('whoever did it is named, but for those who are not to be', () => {
+  const who = (kind: 'key' | 'user' | 'cli' | 'system', name: string | null) =>
+    describeEntry(entry('app.changed', { actor: { kind, name } })).who;
+  assert.deepEqual(
+    [who('user', 'ada@example.org'), who('user', null), who('key', 'Server'), who('key', null)],
+    ['You', 'Somebody else', 'The key “Server”', 'The operator of this service'],
+  );
+  assert.deepEqual(
+    [who('cli', null), who('system', null)],
+    Array(2).fill('The operator of this service'),
+  );
+});
+
+test('who has done nothing is told what will stand here', options, async () => {
+  const bob = await signUp(portal.service, 'bob@example.org');
+  const page = await portal.open({ as: bob, path: '/audit' });
+  await page.getByText('Nothing was done yet').waitFor();
+  await assertAccessible(page, 'an empty audit log');
+  await page.getByRole('link', { name: 'Create an app' }).click();
+  await page.getByRole('heading', { name: 'Apps', level: 1 }).waitFor();
+});
+
+test(
+  'it tells in sentences what was done here, with a key and by the operator',
+  options,
+  async () => {
+    const { service } = portal;
+    await put(service.database, 'orgs', [{ slug: 'acme', name: 'Acme', managers: [ada.email] }]);
+    const app = await create(ada, '/apps', { name: 'Announcer' });
+    await create(ada, '/apps', { name: 'Another' });
+    const { key } = await create(ada, `/apps/${app.id}/keys`, {
+      name: 'Server',
+      scopes: ['write:webhooks'],
+    });
+    const { url } = await startReceiver();
+    const made = await service.call('/webhooks', { method: 'POST', key, json: { url } });
+    await ada.call(`/apps/${app.id}/webhooks/${made.body.data.id}`, {
+      method: 'PATCH',
+      json: { description: 'Bot', events: ['org.created'] },
+    });
+    const bound = await ada.call(`/apps/${app.id}/binding`, {
+      method: 'PUT',
+      json: { kind: 'organization', slug: 'acme' },
+    });
+    const { id } = bound.body.data.binding;
+    await service.database
+      .transaction()
+      .execute((tx) => removeManager(tx, testActor, { kind: 'organization', id }, ada.email));
+
+    const page = await portal.open({ as: ada, path: '/audit' });
+    const list = page.getByRole('list', { name: 'What was done' });
+    await list.waitFor();
+    const { host } = new URL(url);
+    assert.deepEqual(await list.getByRole('listitem').locator('> p').allInnerTexts(), [
+      'The operator of this service ended the binding to the organisation acme: you are no longer one of its managers',
+      'You bound the app to the organisation acme',
+      `You changed the events and the description of the webhook at ${host}`,
+      `The key “Server” made the webhook at ${host}`,
+      'You made the key “Server”',
+      'You created the app “Another”',
+      'You created the app “Announcer”',
+    ]);
+    const details = list.getByRole('listitem').filter({ hasText: 'You made the key' });
+    await details.getByText('Details').press('Enter');
+    await details.getByText('write:webhooks').waitFor();
+    await assertAccessible(page, 'the audit log, one entry unfolded');
+
+    await page.getByRole('combobox', { name: 'App' }).selectOption('Another');
+    await list.getByText('Announcer').first().waitFor({ state: 'detached' });
+    assert.equal(await list.getByRole('listitem').count(), 1);
+    assert.match(page.url(), /\/audit\?app=[0-9a-f-]{36}$/);
+    await page.reload();
+    await list.waitFor();
+    assert.equal(await list.getByRole('listitem').count(), 1);
+    await page.getByRole('link', { name: 'Another' }).click();
+    await page.getByRole('heading', { name: 'Another', level: 1 }).waitFor();
+  },
+);
+
+test('a long log is read page by page, and the page stands in the address', options, async () => {
+  const carol = await signUp(portal.service, 'carol@example.org');
+  const { id } = await create(carol, '/apps', { name: 'Busy 0' });
+  for (let index = 1; index <= 30; index += 1)
+    await carol.call(`/apps/${id}`, { method: 'PATCH', json: { name: `Busy ${index}` } });
+  const page = await portal.open({ as: carol, path: `/audit?app=${id}&page=2` });
+  await page.getByText('26–31 of 31').waitFor();
+  await page.getByText('created the app “Busy 0”').waitFor();
+  await page.getByRole('button', { name: 'Page 1' }).click();
+  await page.getByText('renamed the app from “Busy 29” to “Busy 30”').waitFor();
+  assert.equal(page.url(), `${portalUrl}/audit?app=${id}`);
+  await page.goto(`${portalUrl}/audit?page=9`);
+  await page.getByText('There is nothing on this page').waitFor();
+  await page.getByRole('link', { name: 'Go to the first page' }).click();
+  await page.getByText('1–25 of 31').waitFor();
+});

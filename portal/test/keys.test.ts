@@ -1,0 +1,248 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { promisify } from 'node:util';
+import type { Locator, Page } from 'playwright-core';
+import { sql } from '../../service/src/database/database.ts';
+import { testPublicUrl } from '../../service/test/support/service.ts';
+import { put } from '../../service/test/support/directory.ts';
+import { noBrowser } from '../../test/support/browser.ts';
+import { assertAccessible } from './support/accessibility.ts';
+import { create } from './support/create.ts';
+import { openPortal, signUp, type Person } from './support/portal-browser.ts';
+
+const options = { skip: noBrowser };
+const portal = noBrowser ? null! : await openPortal();
+const ada = noBrowser ? null! : await signUp(portal.service, 'ada@example.org');
+if (!noBrowser) await put(portal.service.database, 'orgs', [{ name: 'Acme' }, { name: 'Zenith' }]);
+
+async function openKeys(person: Person, appId: string): Promise<Page> {
+  const page = await portal.open({ as: person, path: `/apps/${appId}/keys` });
+  await page.getByRole('heading', { name: /^Keys of/, level: 1 }).waitFor();
+  return page;
+}
+
+/** curl as on anybody's machine, but that the public address leads to the service of this test. */
+async function startShell(): Promise<(command: string) => Promise<{ status: number; body: any }>> {
+  const home = await mkdtemp(join(tmpdir(), 'orgdir-curl-'));
+  after(() => rm(home, { recursive: true }));
+  const { host } = new URL(portal.service.url);
+  const lines = [
+    `connect-to = "${new URL(testPublicUrl).host}:80:${host}"`,
+    'write-out = "\\n%{http_code}"',
+    'silent',
+  ];
+  await writeFile(join(home, '.curlrc'), `${lines.join('\n')}\n`);
+  const env = { PATH: process.env['PATH'], HOME: home, CURL_HOME: home };
+  return async (command) => {
+    const { stdout } = await promisify(execFile)('sh', ['-c', command], { env, timeout: 30_000 });
+    const [body = '', status] = stdout.split(/\n(?=\d+$)/);
+    return { status: Number(status), body: JSON.parse(body) };
+  };
+}
+const run = noBrowser ? null! : await startShell();
+
+function commandOn(page: Page): Promise<string> {
+  return page.getByRole('region', { name: 'Call the API with it' }).innerText();
+}
+
+function entryOf(page: Page, name: string): Locator {
+  return page.getByRole('list', { name: 'Keys' }).getByRole('listitem').filter({ hasText: name });
+}
+
+function button(page: Page, name: string): Locator {
+  return page.getByRole('button', { name, exact: true });
+}
+
+/** Through the form; the new key as it is shown. */
+async function makeKey(page: Page, name: string, scopes: string[]): Promise<string> {
+  await button(page, 'New key').click();
+  await page.getByRole('textbox', { name: 'Name' }).fill(name);
+  for (const box of await page.getByRole('checkbox').all()) await box.uncheck();
+  for (const scope of scopes) await page.getByRole('checkbox', { name: scope }).check();
+  await button(page, 'Make key').click();
+  await page.locator('h2:focus', { hasText: `Your new key: ${name}` }).waitFor();
+  return page.getByTestId('secret').innerText();
+}
+
+test(
+  'the first key is made by keyboard, shown once, and opens what is shown beside it',
+  options,
+  async () => {
+    const { id } = await create(ada, '/apps', { name: 'First' });
+    const page = await openKeys(ada, id);
+    await page.getByText('This app has no keys yet').waitFor();
+    await assertAccessible(page, 'no keys');
+    await button(page, 'Make the first key').press('Enter');
+    await page.getByRole('textbox', { name: 'Name' }).and(page.locator(':focus')).waitFor();
+    await page.getByRole('checkbox', { name: 'Read the directory' }).uncheck();
+    await page.getByRole('combobox', { name: 'Ends' }).selectOption('On a day that you choose');
+    await page.getByLabel('Last day').fill('2001-01-01');
+    await button(page, 'Make key').press('Enter');
+    await page.getByText('Give it a name.').waitFor();
+    await page.getByText('Choose at least one.').waitFor();
+    await page.getByText('Choose today or a later day.').waitFor();
+    await page.getByRole('textbox', { name: 'Name' }).and(page.locator(':focus')).waitFor();
+    await assertAccessible(page, 'the form for a key with errors');
+    await page.keyboard.type('On the server');
+    await page.getByRole('checkbox', { name: 'Read the directory' }).check();
+    await page.getByRole('combobox', { name: 'Ends' }).selectOption('In 30 days');
+    await page.getByRole('textbox', { name: 'Name' }).press('Enter');
+
+    await page.locator('h2:focus', { hasText: 'Your new key: On the server' }).waitFor();
+    const key = await page.getByTestId('secret').innerText();
+    const answer = await run(await commandOn(page));
+    assert.deepEqual([answer.status, answer.body.data[0].name], [200, 'Acme']);
+    await button(page, 'Try it').press('Enter');
+    await page
+      .getByRole('status')
+      .filter({ hasText: 'the directory has 2 organisations' })
+      .waitFor();
+    await page.getByRole('region', { name: 'Answer' }).getByText('"name":"Acme"').waitFor();
+    await assertAccessible(page, 'a key that is shown once');
+    await button(page, 'I have kept it').press('Enter');
+    await button(page, 'New key').and(page.locator(':focus')).waitFor();
+    const entry = entryOf(page, 'On the server');
+    await entry.getByText(`odk_…${key.slice(-4)}`).waitFor();
+    assert.match(
+      await entry.innerText(),
+      /Valid.*Read the directory.*Created.*Last used\s*Never.*Ends/is,
+    );
+    await page.reload();
+    await entry.waitFor();
+    assert.ok(!(await page.content()).includes(key));
+  },
+);
+
+test('what is shown to try suits the scopes that a key has', options, async () => {
+  const { id } = await create(ada, '/apps', { name: 'Scopes' });
+  const page = await openKeys(ada, id);
+  for (const [scopes, path, words] of [
+    [['Manage webhooks'], '/webhooks', 'this app has 0 webhooks'],
+    [['Read events', 'Manage webhooks'], '/events', 'there has been no event yet'],
+  ] as const) {
+    await makeKey(page, path, [...scopes]);
+    const command = await commandOn(page);
+    assert.ok(command.includes(`${testPublicUrl}/api/v1${path}`), command);
+    assert.equal((await run(command)).status, 200);
+    await button(page, 'Try it').click();
+    await page.getByRole('status').filter({ hasText: words }).waitFor();
+    await button(page, 'I have kept it').click();
+    await entryOf(page, path)
+      .getByText(scopes.length === 1 ? 'Manage webhooks' : 'Read events, manage webhooks')
+      .waitFor();
+  }
+});
+
+test('a key that is revoked opens nothing, and the screen says so', options, async () => {
+  const { id } = await create(ada, '/apps', { name: 'Revoked' });
+  const page = await openKeys(ada, id);
+  await makeKey(page, 'Leaked', ['Read the directory']);
+  const command = await commandOn(page);
+  await page.getByRole('button', { name: 'Revoke Leaked' }).click();
+  const dialogue = page.getByRole('dialog', { name: 'Revoke Leaked' });
+  await button(page, 'Cancel').and(page.locator(':focus')).waitFor();
+  await dialogue.getByText('opens nothing any more').waitFor();
+  await assertAccessible(page, 'the question before revoking');
+  await page.keyboard.press('Escape');
+  await page
+    .getByRole('button', { name: 'Revoke Leaked' })
+    .and(page.locator(':focus'))
+    .press('Enter');
+  await dialogue.getByRole('button', { name: 'Revoke key' }).click();
+  await page.locator('h2:focus', { hasText: 'Leaked' }).waitFor();
+  const entry = entryOf(page, 'Leaked');
+  assert.match(await entry.innerText(), /Revoked/i);
+  assert.equal(await entry.getByRole('button').count(), 0);
+  await portal.service.settled();
+  assert.equal((await run(command)).status, 401);
+  await button(page, 'Try it').click();
+  await page.getByRole('status').filter({ hasText: 'The service refuses this key' }).waitFor();
+  await page.getByRole('heading', { name: 'Keys of Revoked' }).waitFor();
+});
+
+test(
+  'a key is rotated: the new one at once, the old one for as long as was chosen',
+  options,
+  async () => {
+    const { id } = await create(ada, '/apps', { name: 'Rotated' });
+    const page = await openKeys(ada, id);
+    await makeKey(page, 'Server', ['Read the directory']);
+    const first = await commandOn(page);
+    await button(page, 'I have kept it').click();
+    const rotate = page.getByRole('button', { name: 'Rotate Server' });
+    const dialogue = page.getByRole('dialog', { name: 'Rotate Server' });
+    await rotate.click();
+    await page.getByRole('radio', { name: '24 hours' }).and(page.locator(':focus')).waitFor();
+    await assertAccessible(page, 'the dialogue to rotate a key');
+    await page.keyboard.press('Escape');
+    await rotate.and(page.locator(':focus')).press('Enter');
+    await dialogue.getByRole('radio', { name: 'An hour' }).check();
+    await button(page, 'Rotate key').click();
+    await page.locator('h2:focus', { hasText: 'Your new key: Server' }).waitFor();
+    await page.getByText('The key before it works until').waitFor();
+    const second = await commandOn(page);
+    assert.notEqual(second, first);
+    assert.deepEqual([(await run(first)).status, (await run(second)).status], [200, 200]);
+    await entryOf(page, 'Ends soon').waitFor();
+
+    await rotate.first().click();
+    await dialogue.getByRole('radio', { name: 'It ends at once' }).check();
+    await button(page, 'Rotate key').click();
+    await page.getByText('The key before it opens nothing any more.').waitFor();
+    assert.notEqual(await commandOn(page), second);
+    await portal.service.settled();
+    assert.deepEqual(
+      [(await run(second)).status, (await run(await commandOn(page))).status],
+      [401, 200],
+    );
+    await entryOf(page, 'Expired').waitFor();
+  },
+);
+
+test('the list says when a key was used and how it ended, page by page', options, async () => {
+  const { id } = await create(ada, '/apps', { name: 'Many' });
+  const path = `/apps/${id}/keys`;
+  const scopes = ['read:directory'];
+  for (let index = 1; index <= 22; index += 1) {
+    const key = await create(ada, path, { name: `Key ${index}`, scopes });
+    if (index < 22) await ada.call(`${path}/${key.id}`, { method: 'DELETE' });
+  }
+  await sql`update api_keys set last_used_at = now() where name = 'Key 22' and app_id = ${id}`.execute(
+    portal.service.database,
+  );
+  const page = await openKeys(ada, id);
+  assert.match(await entryOf(page, 'Key 22').innerText(), /Last used\s+(now|\d+ seconds? ago)/i);
+  assert.match(await entryOf(page, 'Key 21').innerText(), /Revoked/i);
+  await page.getByText('1–20 of 22').waitFor();
+  await assertAccessible(page, 'keys, some of which have ended');
+  await button(page, 'Page 2').click();
+  await entryOf(page, 'Key 2').first().waitFor();
+  assert.match(page.url(), /\/keys\?page=2$/);
+  await page.goBack();
+  await entryOf(page, 'Key 22').waitFor();
+});
+
+test(
+  'a twenty-first valid key is refused in words, and the form keeps what was typed',
+  options,
+  async () => {
+    const { id } = await create(ada, '/apps', { name: 'Full' });
+    for (let index = 1; index <= 20; index += 1)
+      await create(ada, `/apps/${id}/keys`, { name: `Key ${index}`, scopes: ['read:events'] });
+    const page = await openKeys(ada, id);
+    await button(page, 'New key').click();
+    await page.getByRole('textbox', { name: 'Name' }).fill('One more');
+    await button(page, 'Make key').click();
+    await page
+      .getByRole('alert')
+      .getByText('The app has 20 keys, the most that an app may have; revoke one first')
+      .waitFor();
+    assert.equal(await page.getByRole('textbox', { name: 'Name' }).inputValue(), 'One more');
+    await button(page, 'Cancel').click();
+    await button(page, 'New key').and(page.locator(':focus')).waitFor();
+  },
+);
