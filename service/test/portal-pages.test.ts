@@ -9,7 +9,7 @@ import { registerPortalPages } from '../src/http/portal-pages.ts';
 import { openCuttableDatabase } from './support/cuttable-database.ts';
 import { callAuth, signInAs, signUp } from './support/portal.ts';
 import { rawRequest } from './support/raw-request.ts';
-import { startTestService, type TestService } from './support/service.ts';
+import { startTestService, testPublicUrl, type TestService } from './support/service.ts';
 
 const service = await startTestService();
 const ada = await signUp(service, 'ada@example.org');
@@ -200,7 +200,7 @@ test('what is not among them is not there, however it is asked for', async () =>
 });
 
 test('below another address everything finds itself', async () => {
-  const env = { PUBLIC_URL: 'http://directory.test/developers' };
+  const env = { PUBLIC_URL: `${testPublicUrl}/developers` };
   const below = await startTestService({ env, beside: service });
   const signedIn = await callAuth(below, '/sign-in/email', {
     json: { email: ada.email, password: 'correct horse battery staple' },
@@ -256,7 +256,7 @@ test('pages that were never built are told of in words', async () => {
     app,
     {
       signIn: service.signIn,
-      publicUrl: 'http://directory.test',
+      publicUrl: testPublicUrl,
       serviceName: 'S',
       rateLimitPerMinute: 0,
     },
