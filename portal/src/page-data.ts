@@ -3,6 +3,8 @@ import type { PortalSession, SignInOptions } from './api/types.ts';
 
 export type PageData = {
   serviceName: string;
+  /** Of the service. */
+  version: string;
   /** What stands before `/profile/developer`, `/portal/api` and `/docs`; mostly nothing. */
   basePath: string;
   /** Null: nobody is signed in. Absent: the service could not tell. */

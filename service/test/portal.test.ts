@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import ajvFormats from 'ajv-formats';
 import { sql } from '../src/database/database.ts';
+import { catalogue } from '../src/events/catalogue.ts';
 import { disableMaintenance, enableMaintenance } from '../src/system/maintenance.ts';
 import { testActor } from './support/actor.ts';
 import { put } from './support/directory.ts';
@@ -19,6 +22,8 @@ const service = await startTestService({
   worker: true,
 });
 const { database } = service;
+const ajv = new Ajv2020({ strict: false });
+ajvFormats.default(ajv);
 const owner = await signUp(service, 'owner@example.org');
 await put(database, 'orgs', [
   { slug: 'acme-corporation', name: 'Acme', managers: [owner.email] },
@@ -137,6 +142,19 @@ test('what cannot be bound to is shown with the reason, and events with why they
   );
   assert.equal(after.get('resource.offer.created')?.allowed, false);
   assert.equal(after.has('webhook.test'), false);
+});
+
+test('the catalogue is there before there is an app, with an example of each event that fits its schema', async () => {
+  const newcomer = await signUp(service, 'newcomer@example.org');
+  const { status, body } = await newcomer.call('/events');
+  assert.equal(status, 200);
+  assert.deepEqual(
+    body.data.map(({ event }: { event: string }) => event),
+    Object.keys(catalogue),
+  );
+  for (const { event, schema, sample } of body.data)
+    assert.ok(ajv.validate(schema, sample), `${event}: ${ajv.errorsText()}`);
+  assert.equal(body.pagination.total, body.data.length);
 });
 
 test('the overview tells of what fails, what ends soon, and of the last deliveries', async () => {

@@ -4,6 +4,7 @@ import { read, readPage } from './read.ts';
 import type {
   AppChanges,
   Bindable,
+  CatalogueEvent,
   CreatedKey,
   CreatedWebhook,
   Delivery,
@@ -98,6 +99,7 @@ export const redeliver = (id: DeliveryId) =>
 export const recover = (id: WebhookId, since: string) =>
   write<Recovered>({ method: 'POST', path: `${webhookPath(id)}/recover`, body: { since } });
 
+export const catalogue = () => readPage<CatalogueEvent>('/events');
 export const events = (appId: string) => readPage<PortalEvent>(`${appPath(appId)}/events`);
 export const audit = (query: PageQuery & { app?: string }) =>
   readPage<PortalAuditEntry>('/audit', query);

@@ -44,6 +44,24 @@ export interface Bindable {
   reason: string | null;
 }
 
+/** An event that can be delivered. */
+export interface CatalogueEvent {
+  /** Its name. */
+  event: string;
+  /** What it tells. */
+  description: string;
+  /** The JSON Schema of its `data`. */
+  schema: {
+    [k: string]: unknown;
+  };
+  /** A made-up `data`. */
+  sample: {
+    [k: string]: unknown;
+  };
+  /** Who may have it: every app, those bound to the organisation or alliance, or the one webhook that is tested. */
+  audience: 'global' | 'organization' | 'alliance' | 'webhook';
+}
+
 /** A new key. */
 export interface CreatedKey {
   /** Of the key. */
@@ -383,14 +401,8 @@ export interface PortalAuditEntry {
 export interface PortalEvent {
   /** Its name. */
   event: string;
-  /** Who may have it: every app, or those bound to the organisation or alliance. */
-  audience: 'global' | 'organization' | 'alliance';
   /** What it tells. */
   description: string;
-  /** Whether this app may have it now. */
-  allowed: boolean;
-  /** Why it may not. */
-  reason: string | null;
   /** The JSON Schema of its `data`. */
   schema: {
     [k: string]: unknown;
@@ -399,6 +411,12 @@ export interface PortalEvent {
   sample: {
     [k: string]: unknown;
   };
+  /** Who may have it: every app, or those bound to the organisation or alliance. */
+  audience: 'global' | 'organization' | 'alliance';
+  /** Whether this app may have it now. */
+  allowed: boolean;
+  /** Why it may not. */
+  reason: string | null;
 }
 
 /** A key of an app, without the key itself. */

@@ -143,21 +143,37 @@ export const RotatedKey = strictObject(
   { title: 'RotatedKey', description: 'A new key in the place of an old one.' },
 );
 
+const eventFields = {
+  event: text('Its name.', 'org.created'),
+  description: text('What it tells.', 'An organisation can be seen for the first time.'),
+  schema: Type.Object(
+    {},
+    { additionalProperties: true, description: 'The JSON Schema of its `data`.' },
+  ),
+  sample: Type.Unknown({ description: 'A made-up `data`.' }),
+};
+
+export const CatalogueEvent = strictObject(
+  {
+    ...eventFields,
+    audience: Type.Enum(['global', 'organization', 'alliance', 'webhook'], {
+      type: 'string',
+      description:
+        'Who may have it: every app, those bound to the organisation or alliance, or the one webhook that is tested.',
+    }),
+  },
+  { title: 'CatalogueEvent', description: 'An event that can be delivered.' },
+);
+
 export const PortalEvent = strictObject(
   {
-    event: text('Its name.', 'org.created'),
+    ...eventFields,
     audience: Type.Enum(['global', 'organization', 'alliance'], {
       type: 'string',
       description: 'Who may have it: every app, or those bound to the organisation or alliance.',
     }),
-    description: text('What it tells.', 'An organisation can be seen for the first time.'),
     allowed: Type.Boolean({ description: 'Whether this app may have it now.' }),
     reason: nullable(text('Why it may not.', 'event.created goes only to bound apps')),
-    schema: Type.Object(
-      {},
-      { additionalProperties: true, description: 'The JSON Schema of its `data`.' },
-    ),
-    sample: Type.Unknown({ description: 'A made-up `data`.' }),
   },
   { title: 'PortalEvent', description: 'An event of the catalogue.' },
 );

@@ -20,6 +20,7 @@ export type PortalPagesDependencies = {
   signIn: SignIn;
   publicUrl: string;
   serviceName: string;
+  version: string;
   rateLimitPerMinute: number;
 };
 
@@ -72,14 +73,20 @@ async function serveAssets(assets: FastifyInstance, root: string): Promise<void>
 type Show = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
 
 function createShow(html: string, dependencies: PortalPagesDependencies): Show {
-  const { signIn, publicUrl, serviceName } = dependencies;
+  const { signIn, publicUrl, serviceName, version } = dependencies;
   const readSession = createReadSession(dependencies);
   const basePath = new URL(publicUrl).pathname.replace(/\/$/, '');
   const page = html.replaceAll('"./assets/', `"${basePath}${portalPagesPrefix}/assets/`);
   return async (request, reply) => {
     const session = await readSession(request, reply);
     const nonce = randomBytes(16).toString('base64');
-    const data = { serviceName, basePath, session, signInOptions: signInOptionsOf(signIn) };
+    const data = {
+      serviceName,
+      version,
+      basePath,
+      session,
+      signInOptions: signInOptionsOf(signIn),
+    };
     const isFirstScreen = new URL(request.url, publicUrl).pathname === portalPagesPrefix;
     const head = [
       // What the first screen asks for, so that it comes together with the script.

@@ -1,11 +1,11 @@
-/** GET /apps/{appId}/events: the catalogue, and what of it an app may have. */
+/** GET /events: the catalogue. GET /apps/{appId}/events: what of it an app may have. */
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyInstance } from 'fastify';
 import { requireOwnApp } from '../../access/owned.ts';
 import { examples } from '../../contract/examples.ts';
 import { meta, pagination } from '../../contract/envelope.ts';
-import { PortalEvent } from '../../contract/portal.ts';
-import { catalogue, subscribableEvents } from '../../events/catalogue.ts';
+import { CatalogueEvent, PortalEvent } from '../../contract/portal.ts';
+import { catalogue, subscribableEvents, type EventName } from '../../events/catalogue.ts';
 import { checkEvents } from '../../webhooks/webhooks.ts';
 import { listOf } from '../responses.ts';
 import { ownerOf } from './authenticate.ts';
@@ -23,17 +23,41 @@ const example = {
   event: 'org.created',
   audience: 'global',
   description: catalogue['org.created'].description,
-  allowed: true,
-  reason: null,
   schema: { type: 'object' },
   sample: examples.organisation,
 };
+const names = Object.keys(catalogue) as EventName[];
 
 export function registerEvents(
   portal: FastifyInstance,
   { database }: PortalRouteDependencies,
 ): void {
   const routes = portal.withTypeProvider<TypeBoxTypeProvider>();
+
+  routes.get(
+    '/events',
+    {
+      config,
+      schema: {
+        tags: ['Events'],
+        security,
+        operationId: 'listEvents',
+        summary: 'See which events there are',
+        description: 'The whole catalogue, with schema and sample, the test of a webhook included.',
+        querystring: noQuery,
+        response: portalResponses(
+          200,
+          'The catalogue.',
+          listOf(CatalogueEvent, 'CatalogueEventList', example),
+          portalErrors.read,
+        ),
+      },
+    },
+    async (_request, reply) => {
+      const data = names.map(entryOf);
+      return reply.send({ success: true, data, meta, pagination: onOnePage(data.length) });
+    },
+  );
 
   routes.get(
     '/apps/:appId/events',
@@ -51,7 +75,7 @@ export function registerEvents(
         response: portalResponses(
           200,
           'The catalogue.',
-          listOf(PortalEvent, 'PortalEventList', example),
+          listOf(PortalEvent, 'PortalEventList', { ...example, allowed: true, reason: null }),
           portalErrors.readOne,
         ),
       },
@@ -62,12 +86,19 @@ export function registerEvents(
       const issues = await checkEvents(database, id, [...subscribableEvents]);
       const reasons = new Map(issues.map(({ path, message }) => [path, message]));
       const data = subscribableEvents.map((event, index) => {
-        const { audience, description, data: schema, sample } = catalogue[event];
         const reason = reasons.get(`body.events.${index}`) ?? null;
-        return { event, audience, description, allowed: reason === null, reason, schema, sample };
+        return Object.assign(entryOf(event), { allowed: reason === null, reason });
       });
-      const onOnePage = pagination({ page: 1, limit: 100 }, data.length);
-      return reply.send({ success: true, data, meta, pagination: onOnePage });
+      return reply.send({ success: true, data, meta, pagination: onOnePage(data.length) });
     },
   );
+}
+
+function entryOf(event: EventName) {
+  const { audience, description, data: schema, sample } = catalogue[event];
+  return { event, audience, description, schema, sample };
+}
+
+function onOnePage(total: number) {
+  return pagination({ page: 1, limit: 100 }, total);
 }
