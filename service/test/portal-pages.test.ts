@@ -258,6 +258,7 @@ test('pages that were never built are told of in words', async () => {
       signIn: service.signIn,
       publicUrl: testPublicUrl,
       serviceName: 'S',
+      version: '0.0.0-test',
       rateLimitPerMinute: 0,
     },
     '/nonexistent/',

@@ -41,7 +41,8 @@ const deliveryPath = ({ deliveryId, ...webhook }: DeliveryId) =>
 
 export const overview = () => read<Overview>('/overview');
 
-export const apps = (query: PageQuery = {}) => readPage<PortalApp>('/apps', query);
+/** All of them: an owner has ten at most. */
+export const apps = () => readPage<PortalApp>('/apps');
 export const app = (appId: string) => read<PortalApp>(appPath(appId));
 export const createApp = (body: NewApp) =>
   write<PortalApp>({ method: 'POST', path: '/apps', body });

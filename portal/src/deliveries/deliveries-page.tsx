@@ -1,5 +1,72 @@
+import { Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { useParams, useSearchParams } from 'react-router';
+import { app as appOperation, deliveries, webhook, type WebhookId } from '../api/operations.ts';
+import { crumbsOf } from '../apps/app-frame.tsx';
 import { Page } from '../layout/page.tsx';
+import { Loaded } from '../shown/loaded.tsx';
+import { DeliveryFilters } from './delivery-filters.tsx';
+import { DeliveryList } from './delivery-list.tsx';
+import { readFilters, toQuery, writeFilters, type Filters } from './filters.ts';
+import { Recover } from './recover.tsx';
 
+const perPage = 50;
+const liveEveryMs = 2_000;
+/** Where something is wrong, it is asked less often. */
+const troubledEveryMs = 10_000;
+
+/** What was sent to a webhook, and what is to be: the newest first, and live. */
 export function DeliveriesPage() {
-  return <Page title="Deliveries">{null}</Page>;
+  const { appId = '', webhookId = '' } = useParams();
+  const id = { appId, webhookId };
+  const [query, setQuery] = useSearchParams();
+  const filters = readFilters(query);
+  const [isPaused, setPaused] = useState(false);
+  const app = useQuery(appOperation(appId)).data;
+  const receiver = useQuery(webhook(id)).data;
+  const isLive = !isPaused && filters.page === 1;
+  const list = useDeliveries(id, filters, isLive);
+  const change = (to: Filters) => setQuery(writeFilters(to));
+  return (
+    <Page
+      title="Deliveries"
+      lead={receiver && <Text span inherit>{`To ${receiver.url}`}</Text>}
+      crumbs={[
+        ...crumbsOf(app, appId),
+        { title: 'Webhooks', to: `/apps/${appId}/webhooks` },
+        {
+          title: receiver ? new URL(receiver.url).host : 'Webhook',
+          to: `/apps/${appId}/webhooks/${webhookId}`,
+        },
+      ]}
+      actions={<Recover id={id} active={receiver?.active ?? true} />}
+    >
+      <DeliveryFilters filters={filters} change={change} />
+      <Loaded query={list}>
+        {(page) => (
+          <DeliveryList
+            id={id}
+            page={page}
+            readAt={list.dataUpdatedAt}
+            isStale={list.isPlaceholderData}
+            filters={filters}
+            change={change}
+            live={{ isLive, isPaused, setPaused }}
+          />
+        )}
+      </Loaded>
+    </Page>
+  );
+}
+
+/** A hidden tab asks for nothing; it does as soon as it is seen again. */
+function useDeliveries(id: WebhookId, filters: Filters, isLive: boolean) {
+  return useQuery({
+    ...deliveries(id, { ...toQuery(filters, Date.now()), limit: perPage }),
+    refetchInterval: ({ state }) => {
+      if (!isLive) return false;
+      return state.status === 'error' ? troubledEveryMs : liveEveryMs;
+    },
+  });
 }

@@ -1,5 +1,128 @@
+import { Button, Group, Stack, Text, Title } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useParams, useLocation, Link } from 'react-router';
+import {
+  app as appOperation,
+  delivery as deliveryOperation,
+  webhook as webhookOperation,
+  type DeliveryId,
+} from '../api/operations.ts';
+import type { DeliveryDetail, Webhook } from '../api/types.ts';
+import { crumbsOf } from '../apps/app-frame.tsx';
 import { Page } from '../layout/page.tsx';
+import { Loaded } from '../shown/loaded.tsx';
+import { Attempts } from './attempts.tsx';
+import { DeliveryFacts } from './delivery-facts.tsx';
+import type { FromList } from './delivery-table.tsx';
+import { Redeliver } from './redeliver.tsx';
+import { SentRequest } from './sent-request.tsx';
 
+const pendingEveryMs = 1_500;
+
+/** One delivery: what became of it and why, what was sent, and how to send it again. */
 export function DeliveryPage() {
-  return <Page title="Delivery">{null}</Page>;
+  const { appId = '', webhookId = '', deliveryId = '' } = useParams();
+  // Another delivery is another page: nothing that was opened or said on this one stays.
+  return <OneDelivery key={deliveryId} id={{ appId, webhookId, deliveryId }} />;
+}
+
+function OneDelivery({ id }: { id: DeliveryId }) {
+  const { appId, webhookId, deliveryId } = id;
+  const from = useLocation().state as FromList | null;
+  const app = useQuery(appOperation(appId)).data;
+  const receiver = useQuery(webhookOperation(id)).data;
+  const query = useQuery({
+    ...deliveryOperation(id),
+    refetchInterval: ({ state }) => (state.data?.status === 'pending' ? pendingEveryMs : false),
+  });
+  const root = `/apps/${appId}/webhooks/${webhookId}`;
+  return (
+    <Page
+      title={query.data ? `Delivery of ${query.data.event}` : 'Delivery'}
+      crumbs={[
+        ...crumbsOf(app, appId),
+        { title: receiver ? new URL(receiver.url).host : 'Webhook', to: root },
+        { title: 'Deliveries', to: `${root}/deliveries${from?.search ? `?${from.search}` : ''}` },
+      ]}
+      actions={<Neighbours root={root} deliveryId={deliveryId} from={from} />}
+    >
+      <Loaded query={query}>
+        {(delivery) => <Detail id={id} delivery={delivery} webhook={receiver} />}
+      </Loaded>
+    </Page>
+  );
+}
+
+function Detail({
+  id,
+  delivery,
+  webhook,
+}: {
+  id: DeliveryId;
+  delivery: DeliveryDetail;
+  webhook: Webhook | undefined;
+}) {
+  return (
+    <Stack gap="xl">
+      <DeliveryFacts delivery={delivery} />
+      <Redeliver id={id} delivery={delivery} webhook={webhook} />
+      <Stack gap="sm">
+        <Title order={2} size="h3">
+          Attempts
+        </Title>
+        <Attempts attempts={delivery.attempts} status={delivery.status} />
+      </Stack>
+      <Stack gap="sm">
+        <Title order={2} size="h3">
+          Request
+        </Title>
+        {delivery.body === null ? (
+          <Text>
+            The body cannot be shown: the app may no longer have this event, or the event is no
+            longer kept. A new binding does not bring it back.
+          </Text>
+        ) : (
+          <SentRequest delivery={delivery} body={delivery.body} url={webhook?.url} />
+        )}
+      </Stack>
+    </Stack>
+  );
+}
+
+/** Of the page of the list that one came from. */
+function Neighbours({
+  root,
+  deliveryId,
+  from,
+}: {
+  root: string;
+  deliveryId: string;
+  from: FromList | null;
+}) {
+  if (!from) return null;
+  const at = from.ids.indexOf(deliveryId);
+  const ways = [
+    { title: 'Newer', to: from.ids[at - 1] },
+    { title: 'Older', to: from.ids[at + 1] },
+  ];
+  if (at === -1) return null;
+  return (
+    <Group component="nav" aria-label="Of the list" gap="xs">
+      {ways.map(
+        ({ title, to }) =>
+          to !== undefined && (
+            <Button
+              key={title}
+              component={Link}
+              to={`${root}/deliveries/${to}`}
+              state={from}
+              size="xs"
+              variant="default"
+            >
+              {title}
+            </Button>
+          ),
+      )}
+    </Group>
+  );
 }

@@ -1,5 +1,133 @@
+import { Anchor, NativeSelect, Stack, Text, Title } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useEffect } from 'react';
+import { Link, useLocation, useSearchParams } from 'react-router';
+import { apps as appsOperation, catalogue, events as eventsOperation } from '../api/operations.ts';
+import type { CatalogueEvent, PortalEvent } from '../api/types.ts';
 import { Page } from '../layout/page.tsx';
+import { Loaded } from '../shown/loaded.tsx';
+import { Problem } from '../shown/problem.tsx';
+import { EventEntry } from './event-entry.tsx';
 
+const audiences: { audience: CatalogueEvent['audience']; title: string; lead: string }[] = [
+  { audience: 'global', title: 'For every app', lead: 'Public events of the whole directory.' },
+  {
+    audience: 'organization',
+    title: 'For apps of an organisation',
+    lead: 'Only apps that are bound to the organisation get what happens inside it.',
+  },
+  {
+    audience: 'alliance',
+    title: 'For apps of an alliance',
+    lead: 'Only apps that are bound to the alliance get what happens inside it.',
+  },
+  {
+    audience: 'webhook',
+    title: 'For one webhook',
+    lead: 'Sent when you ask for a test, and only then.',
+  },
+];
+/** The catalogue: what can be delivered, to whom, and what it looks like. */
 export function EventsPage() {
-  return <Page title="Events">{null}</Page>;
+  const [query, setQuery] = useSearchParams();
+  const appId = query.get('app');
+  const permissions = useQuery({ ...eventsOperation(appId ?? ''), enabled: appId !== null });
+  const list = useQuery(catalogue());
+  return (
+    <Page
+      title="Events"
+      lead="What a webhook can be sent. Each event has the same form wherever you meet it: in a delivery, in a test, and in the list of events of the API."
+    >
+      <AppChoice appId={appId} choose={(id) => setQuery(id === '' ? {} : { app: id })} />
+      {appId !== null && permissions.isError && <Problem error={permissions.error} />}
+      <Loaded query={list}>
+        {({ entries }) => (
+          <Catalogue
+            entries={entries}
+            permissions={appId === null ? [] : (permissions.data?.entries ?? [])}
+          />
+        )}
+      </Loaded>
+    </Page>
+  );
+}
+
+function AppChoice({ appId, choose }: { appId: string | null; choose: (id: string) => void }) {
+  const query = useQuery(appsOperation());
+  const apps = query.data?.entries;
+  if (query.isError) return <Problem error={query.error} retry={() => void query.refetch()} />;
+  if (apps?.length === 0)
+    return (
+      <Text>
+        To get events you need an app with a webhook.{' '}
+        <Anchor component={Link} to="/apps">
+          Create an app
+        </Anchor>
+      </Text>
+    );
+  return (
+    <NativeSelect
+      label="For the app"
+      description="Choose one to see which events it may have."
+      maw={360}
+      value={appId ?? ''}
+      onChange={({ currentTarget }) => choose(currentTarget.value)}
+      data={[
+        { value: '', label: 'None' },
+        ...(apps ?? []).map(({ id, name }) => ({ value: id, label: name })),
+      ]}
+    />
+  );
+}
+
+function Catalogue({
+  entries,
+  permissions,
+}: {
+  entries: CatalogueEvent[];
+  permissions: PortalEvent[];
+}) {
+  useLinkedEvent();
+  const permissionOf = new Map(permissions.map((each) => [each.event, each]));
+  return (
+    <Stack gap="xl">
+      {audiences.map(({ audience, title, lead }) => (
+        <Stack key={audience} gap="sm" component="section">
+          <div>
+            <Title order={2} size="h3">
+              {title}
+            </Title>
+            <Text c="dimmed" size="sm">
+              {lead}
+            </Text>
+          </div>
+          {entries
+            .filter((entry) => entry.audience === audience)
+            .map((entry) => (
+              <EventEntry
+                key={entry.event}
+                entry={entry}
+                permission={permissionOf.get(entry.event)}
+              />
+            ))}
+        </Stack>
+      ))}
+    </Stack>
+  );
+}
+
+/** Opens the event that the address names, and goes there. */
+function useLinkedEvent(): void {
+  const { hash, key } = useLocation();
+  useEffect(() => {
+    // After the page's heading has taken the focus, which happens on the way here.
+    const frame = requestAnimationFrame(() => {
+      const found = document.getElementById(hash.slice(1));
+      if (!(found instanceof HTMLDetailsElement)) return;
+      found.open = true;
+      found.querySelector('summary')?.focus({ preventScroll: true });
+      found.scrollIntoView();
+    });
+    return () => cancelAnimationFrame(frame);
+  }, [hash, key]);
 }

@@ -1,5 +1,9 @@
-import { Group, Pagination as Pages, Text } from '@mantine/core';
+import { Button, Group, Pagination as Pages, Text, TextInput } from '@mantine/core';
+import { useState } from 'react';
 import type { Pagination } from '../api/types.ts';
+
+/** With no more, every page has a button, or lies beside one that has. */
+const pagesInReach = 7;
 
 /** Which part of a list is shown, and the way to the others. Nothing where all of it is. */
 export function Pager({
@@ -14,17 +18,54 @@ export function Pager({
   return (
     <Group component="nav" aria-label="Pages" justify="space-between" gap="sm">
       <Text size="sm" c="dimmed">
-        {first}–{Math.min(page * limit, total)} of {total.toLocaleString()}
+        {first <= total &&
+          `${first.toLocaleString()}–${Math.min(page * limit, total).toLocaleString()} of ${total.toLocaleString()}`}
       </Text>
-      <Pages
-        value={page}
-        total={totalPages}
-        onChange={go}
-        size="sm"
-        siblings={1}
-        getItemProps={(number) => ({ 'aria-label': `Page ${number}` })}
-        getControlProps={(control) => ({ 'aria-label': `${control} page` })}
-      />
+      <Group gap="sm">
+        <Pages
+          value={page}
+          total={totalPages}
+          onChange={go}
+          size="sm"
+          siblings={1}
+          getItemProps={(number) => ({ 'aria-label': `Page ${number}` })}
+          getControlProps={(control) => ({ 'aria-label': `${control} page` })}
+        />
+        {totalPages > pagesInReach && <Jump totalPages={totalPages} go={go} />}
+      </Group>
     </Group>
+  );
+}
+
+function Jump({ totalPages, go }: { totalPages: number; go: (page: number) => void }) {
+  const [text, setText] = useState('');
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        // The browser has held it against the bounds.
+        go(Number(text));
+        setText('');
+      }}
+    >
+      <Group gap={4} wrap="nowrap">
+        <TextInput
+          type="number"
+          aria-label="Page to go to"
+          placeholder="Page"
+          size="xs"
+          w="5.5rem"
+          min={1}
+          max={totalPages}
+          step={1}
+          required
+          value={text}
+          onChange={({ currentTarget }) => setText(currentTarget.value)}
+        />
+        <Button type="submit" size="xs" variant="default">
+          Go
+        </Button>
+      </Group>
+    </form>
   );
 }

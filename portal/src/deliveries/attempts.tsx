@@ -1,0 +1,51 @@
+import { Stack, Text } from '@mantine/core';
+import type { Attempt, DeliveryDetail } from '../api/types.ts';
+import { AttemptDetail } from '../shown/attempt-detail.tsx';
+import { describeAttempt } from '../shown/attempt-words.ts';
+import { formatDuration } from '../shown/duration.ts';
+import { Fold } from '../shown/fold.tsx';
+import { Time } from '../shown/time.tsx';
+
+const triggers: Record<Attempt['trigger'], string> = {
+  event: 'because of the event',
+  test: 'as a test',
+  redelivery: 'sent again',
+};
+
+/** Every attempt, the last one first: it is the one that one came for. */
+export function Attempts({ attempts, status }: Pick<DeliveryDetail, 'attempts' | 'status'>) {
+  if (attempts.length === 0)
+    return (
+      <Text c="dimmed">
+        {status === 'pending'
+          ? 'None yet. This page shows the first as soon as it has ended.'
+          : 'None was made.'}
+      </Text>
+    );
+  return (
+    <Stack component="ol" gap="sm" p={0} m={0} style={{ listStyle: 'none' }} role="list">
+      {attempts.toReversed().map((attempt, index) => (
+        <li key={attempt.number}>
+          <Fold
+            order={3}
+            title={`Attempt ${attempt.number}`}
+            summary={<InShort attempt={attempt} />}
+            open={index === 0}
+          >
+            <AttemptDetail attempt={attempt} />
+          </Fold>
+        </li>
+      ))}
+    </Stack>
+  );
+}
+
+function InShort({ attempt }: { attempt: Attempt }) {
+  const { trigger, startedAt, durationMs } = attempt;
+  return (
+    <Text size="sm" c="dimmed">
+      {describeAttempt(attempt).title}, {triggers[trigger]}, <Time at={startedAt} />,{' '}
+      {formatDuration(durationMs)}
+    </Text>
+  );
+}

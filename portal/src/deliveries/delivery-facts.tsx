@@ -1,0 +1,82 @@
+import { Anchor, Code, Group, Stack, Text } from '@mantine/core';
+import type { ReactNode } from 'react';
+import { Link } from 'react-router';
+import type { DeliveryDetail } from '../api/types.ts';
+import { CopyButton } from '../shown/copy-button.tsx';
+import { Time } from '../shown/time.tsx';
+import classes from './delivery-facts.module.css';
+import { DeliveryStatus } from './delivery-status.tsx';
+import { toAttempts } from './delivery-table.tsx';
+
+/** What is known of a delivery, beginning with what became of it. */
+export function DeliveryFacts({ delivery }: { delivery: DeliveryDetail }) {
+  const { id, event, eventId, createdAt, completedAt } = delivery;
+  return (
+    <dl className={classes['facts']}>
+      <Fact name="Status">
+        <Stack gap={2}>
+          <div role="status">
+            <DeliveryStatus status={delivery.status} />
+          </div>
+          <Text size="sm" c="dimmed">
+            <Story delivery={delivery} />
+          </Text>
+        </Stack>
+      </Fact>
+      <Fact name="Event">
+        <Anchor component={Link} to={`/events#${event}`}>
+          {event}
+        </Anchor>
+      </Fact>
+      <Fact name="Queued">
+        <Time at={createdAt} />
+      </Fact>
+      {completedAt && (
+        <Fact name="Ended">
+          <Time at={completedAt} />
+        </Fact>
+      )}
+      <Fact name="Delivery">
+        <Copied value={id} label="Copy delivery id" />
+      </Fact>
+      <Fact name="Of event">
+        <Copied value={eventId} label="Copy event id" />
+      </Fact>
+    </dl>
+  );
+}
+
+function Fact({ name, children }: { name: string; children: ReactNode }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}
+
+function Copied({ value, label }: { value: string; label: string }) {
+  return (
+    <Group gap="xs">
+      <Code>{value}</Code>
+      <CopyButton value={value} label="Copy" aria-label={label} size="compact-xs" />
+    </Group>
+  );
+}
+
+function Story({ delivery }: { delivery: DeliveryDetail }): ReactNode {
+  const { status, attemptCount, nextAttemptAt } = delivery;
+  if (status === 'succeeded') return `Accepted after ${toAttempts(attemptCount)}.`;
+  if (status === 'failed')
+    return `No attempt was answered with a 2xx status: ${toAttempts(attemptCount)} so far, and none is left.`;
+  if (status === 'cancelled')
+    return 'Not sent any more: the webhook was deactivated or deleted, or the app may no longer have this event.';
+  const made = attemptCount === 0 ? 'Not tried yet' : `${toAttempts(attemptCount)} so far`;
+  if (nextAttemptAt === null) return `${made}; one is under way.`;
+  if (new Date(nextAttemptAt).getTime() <= Date.now()) return `${made}; the next is due now.`;
+  return (
+    <>
+      {made}; the next is due <Time at={nextAttemptAt} />.
+    </>
+  );
+}

@@ -1,0 +1,141 @@
+import { Button, Group, Stack, Text } from '@mantine/core';
+import { Pause, Play } from 'lucide-react';
+import { useRef } from 'react';
+import type { WebhookId } from '../api/operations.ts';
+import type { Page } from '../api/read.ts';
+import type { Delivery } from '../api/types.ts';
+import { Empty } from '../shown/empty.tsx';
+import { Pager } from '../shown/pager.tsx';
+import { DeliveryTable } from './delivery-table.tsx';
+import { isFiltered, noFilters, writeFilters, type Filters } from './filters.ts';
+import { NewDeliveries } from './new-deliveries.tsx';
+import { NoDeliveries } from './no-deliveries.tsx';
+import { useSteadyRows } from './use-steady-rows.ts';
+
+type Live = { isLive: boolean; isPaused: boolean; setPaused: (isPaused: boolean) => void };
+
+export function DeliveryList({
+  id,
+  page: { entries, pagination },
+  readAt,
+  isStale,
+  filters,
+  change,
+  live,
+}: {
+  id: WebhookId;
+  page: Page<Delivery>;
+  readAt: number;
+  /** These are of the question before; what is asked for now is on its way. */
+  isStale: boolean;
+  filters: Filters;
+  change: (filters: Filters) => void;
+  live: Live;
+}) {
+  const list = useRef<HTMLElement>(null);
+  const search = writeFilters(filters).toString();
+  const scope = isStale ? '' : search;
+  const { rows, waiting, show } = useSteadyRows({
+    fresh: entries,
+    readAt,
+    scope,
+    mayMove: () => list.current === null || !isInTheMiddle(list.current),
+  });
+  const go = (page: number) => {
+    change({ ...filters, page });
+    list.current?.focus();
+  };
+  return (
+    <Stack gap="sm" aria-busy={isStale}>
+      <Group justify="space-between" gap="xs" wrap="nowrap" mih={30}>
+        <Group gap="xs" wrap="nowrap">
+          <Text size="sm" c="dimmed">
+            {toCount(pagination.total)}
+          </Text>
+          {waiting > 0 && (
+            <Button size="compact-xs" variant="default" onClick={show}>
+              Show {waiting.toLocaleString()} new
+            </Button>
+          )}
+        </Group>
+        <LiveButton page={filters.page} {...live} />
+      </Group>
+      <NewDeliveries fresh={entries} readAt={readAt} scope={scope} />
+      <section ref={list} tabIndex={-1} aria-label={`Deliveries, page ${filters.page}`}>
+        {rows.length > 0 ? (
+          <DeliveryTable id={id} rows={rows} search={search} />
+        ) : (
+          <Nothing id={id} total={pagination.total} filters={filters} change={change} />
+        )}
+      </section>
+      <Pager pagination={pagination} go={go} />
+    </Stack>
+  );
+}
+
+/** Somebody has their focus, their pointer or a selection in it, or has scrolled into it. */
+function isInTheMiddle(list: HTMLElement): boolean {
+  const { activeElement } = document;
+  const hasFocus = activeElement !== list && list.contains(activeElement);
+  const selection = document.getSelection();
+  const isSelected =
+    selection !== null && !selection.isCollapsed && list.contains(selection.anchorNode);
+  return hasFocus || isSelected || list.matches(':hover') || list.getBoundingClientRect().top < 0;
+}
+
+function LiveButton({ page, isPaused, setPaused }: { page: number } & Live) {
+  if (page > 1)
+    return (
+      <Text size="sm" c="dimmed">
+        Only the first page is live
+      </Text>
+    );
+  const Icon = isPaused ? Play : Pause;
+  return (
+    <Button
+      size="xs"
+      variant="default"
+      style={{ flexShrink: 0 }}
+      leftSection={<Icon size={14} aria-hidden />}
+      onClick={() => setPaused(!isPaused)}
+    >
+      {isPaused ? 'Resume updates' : 'Pause updates'}
+    </Button>
+  );
+}
+
+function Nothing({
+  id,
+  total,
+  filters,
+  change,
+}: {
+  id: WebhookId;
+  total: number;
+  filters: Filters;
+  change: (filters: Filters) => void;
+}) {
+  if (total > 0)
+    return (
+      <Empty
+        title="Nothing is so far back"
+        action={<Button onClick={() => change({ ...filters, page: 1 })}>To the first page</Button>}
+      >
+        The list has fewer pages than this one’s number.
+      </Empty>
+    );
+  if (isFiltered(filters))
+    return (
+      <Empty
+        title="Nothing matches these filters"
+        action={<Button onClick={() => change(noFilters)}>Clear filters</Button>}
+      >
+        There are no deliveries in this state, of this event, or from this time.
+      </Empty>
+    );
+  return <NoDeliveries id={id} />;
+}
+
+function toCount(total: number): string {
+  return total === 1 ? '1 delivery' : `${total.toLocaleString()} deliveries`;
+}

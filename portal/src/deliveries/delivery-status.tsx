@@ -1,0 +1,33 @@
+import { Group, Text } from '@mantine/core';
+import { CircleCheck, CircleSlash, CircleX, Clock } from 'lucide-react';
+import type { Delivery } from '../api/types.ts';
+
+type Status = Delivery['status'];
+
+/** The words for each state, in the order in which they are offered. */
+export const statusWords: Record<Status, string> = {
+  pending: 'Pending',
+  succeeded: 'Succeeded',
+  failed: 'Failed',
+  cancelled: 'Cancelled',
+};
+
+const looks = {
+  pending: { Icon: Clock, color: 'var(--mantine-color-indigo-text)' },
+  succeeded: { Icon: CircleCheck, color: 'var(--mantine-color-green-text)' },
+  failed: { Icon: CircleX, color: 'var(--mantine-color-red-text)' },
+  cancelled: { Icon: CircleSlash, color: 'var(--mantine-color-dimmed)' },
+} as const;
+
+/** What became of a delivery: a word, with a sign and a colour beside it. */
+export function DeliveryStatus({ status }: { status: Status }) {
+  const { Icon, color } = looks[status];
+  return (
+    <Group component="span" gap={6} wrap="nowrap" display="inline-flex">
+      <Icon size={16} color={color} aria-hidden style={{ flexShrink: 0 }} />
+      <Text span inherit fw={500} style={{ whiteSpace: 'nowrap' }}>
+        {statusWords[status]}
+      </Text>
+    </Group>
+  );
+}

@@ -1,0 +1,91 @@
+import { Anchor, Table, Text } from '@mantine/core';
+import type { ReactNode } from 'react';
+import { Link } from 'react-router';
+import type { WebhookId } from '../api/operations.ts';
+import type { Delivery } from '../api/types.ts';
+import { Time } from '../shown/time.tsx';
+import { DeliveryStatus } from './delivery-status.tsx';
+
+/** What the page of a delivery is told on the way to it: where to go back to, and what stands before and after it. */
+export type FromList = { search: string; ids: string[] };
+
+/** On a narrow screen a row says the same in two lines. */
+export function DeliveryTable({
+  id: { appId, webhookId },
+  rows,
+  search,
+}: {
+  id: WebhookId;
+  rows: Delivery[];
+  search: string;
+}) {
+  const from: FromList = { search, ids: rows.map(({ id }) => id) };
+  return (
+    <Table highlightOnHover verticalSpacing={8}>
+      <Table.Thead>
+        <Table.Tr>
+          <Table.Th scope="col" w="9rem">
+            Status
+          </Table.Th>
+          <Table.Th scope="col">Event</Table.Th>
+          <Table.Th scope="col" visibleFrom="sm">
+            When
+          </Table.Th>
+          <Table.Th scope="col" visibleFrom="sm" ta="end">
+            Attempts
+          </Table.Th>
+          <Table.Th scope="col" visibleFrom="sm">
+            Next attempt
+          </Table.Th>
+        </Table.Tr>
+      </Table.Thead>
+      <Table.Tbody>
+        {rows.map((delivery) => (
+          <Table.Tr key={delivery.id}>
+            <Table.Td>
+              <DeliveryStatus status={delivery.status} />
+            </Table.Td>
+            <Table.Td>
+              <Anchor
+                component={Link}
+                to={`/apps/${appId}/webhooks/${webhookId}/deliveries/${delivery.id}`}
+                state={from}
+                size="sm"
+              >
+                {delivery.event}
+              </Anchor>
+              <Text size="xs" c="dimmed" hiddenFrom="sm">
+                <Time at={delivery.createdAt} />, {toAttempts(delivery.attemptCount)}
+                {delivery.status === 'pending' && <>, next {nextOf(delivery)}</>}
+              </Text>
+            </Table.Td>
+            <Table.Td visibleFrom="sm">
+              <Time at={delivery.createdAt} />
+            </Table.Td>
+            <Table.Td visibleFrom="sm" ta="end">
+              {delivery.attemptCount}
+            </Table.Td>
+            <Table.Td visibleFrom="sm">
+              {delivery.status === 'pending' ? (
+                nextOf(delivery)
+              ) : (
+                <Text span inherit c="dimmed">
+                  None
+                </Text>
+              )}
+            </Table.Td>
+          </Table.Tr>
+        ))}
+      </Table.Tbody>
+    </Table>
+  );
+}
+
+function nextOf({ nextAttemptAt }: Delivery): ReactNode {
+  if (nextAttemptAt === null) return 'under way';
+  return new Date(nextAttemptAt).getTime() <= Date.now() ? 'now' : <Time at={nextAttemptAt} />;
+}
+
+export function toAttempts(count: number): string {
+  return count === 1 ? '1 attempt' : `${count} attempts`;
+}

@@ -1,0 +1,92 @@
+/** What the address of the list asks for: in its query, so that a view can be shared and the way back leads to it. */
+import type { ListDeliveriesQuery } from '../api/types.ts';
+import { statusWords } from './delivery-status.tsx';
+
+export type Span = 'hour' | 'day' | 'week' | 'own';
+export type Filters = {
+  status: NonNullable<ListDeliveriesQuery['status']> | null;
+  event: string | null;
+  span: Span | null;
+  /** RFC 3339; of the span `own`. */
+  since: string | null;
+  until: string | null;
+  page: number;
+};
+
+export const noFilters: Filters = {
+  status: null,
+  event: null,
+  span: null,
+  since: null,
+  until: null,
+  page: 1,
+};
+
+export const spanWords: Record<Span, string> = {
+  hour: 'Last hour',
+  day: 'Last 24 hours',
+  week: 'Last 7 days',
+  own: 'From and to',
+};
+
+const spanMs: Record<Exclude<Span, 'own'>, number> = {
+  hour: 3_600_000,
+  day: 86_400_000,
+  week: 7 * 86_400_000,
+};
+const minuteMs = 60_000;
+/** As the service has it. */
+const pageMax = 2 ** 31;
+
+/** What an address says that means nothing is as if it did not say it. */
+export function readFilters(query: URLSearchParams): Filters {
+  const span = oneOf(spanWords, query.get('time'));
+  const page = Number(query.get('page') ?? 1);
+  return {
+    status: oneOf(statusWords, query.get('status')),
+    event: query.get('event'),
+    span,
+    since: span === 'own' ? readTime(query.get('since')) : null,
+    until: span === 'own' ? readTime(query.get('until')) : null,
+    page: Number.isInteger(page) && page >= 1 && page <= pageMax ? page : 1,
+  };
+}
+
+export function writeFilters({ span, page, ...rest }: Filters): URLSearchParams {
+  const entries = Object.entries({ ...rest, time: span, page: page > 1 ? String(page) : null });
+  return new URLSearchParams(
+    entries.filter((entry): entry is [string, string] => entry[1] !== null),
+  );
+}
+
+export function isFiltered({ status, event, span }: Filters): boolean {
+  return status !== null || event !== null || span !== null;
+}
+
+/** The whole minute before: what is asked for stays the same for a minute, and so do its answers. */
+export function toQuery(
+  { status, event, span, since, until, page }: Filters,
+  nowMs: number,
+): Omit<ListDeliveriesQuery, 'limit'> {
+  const start =
+    span === null || span === 'own'
+      ? since
+      : new Date(Math.floor(nowMs / minuteMs) * minuteMs - spanMs[span]).toISOString();
+  return {
+    page,
+    ...(status && { status }),
+    // Names come from the address; the service says so where there is no such event.
+    ...(event && { event: event as NonNullable<ListDeliveriesQuery['event']> }),
+    ...(start && { since: start }),
+    ...(until && { until }),
+  };
+}
+
+function oneOf<Key extends string>(words: Record<Key, string>, text: string | null): Key | null {
+  return text !== null && Object.hasOwn(words, text) ? (text as Key) : null;
+}
+
+function readTime(text: string | null): string | null {
+  const time = new Date(text ?? '');
+  return Number.isNaN(time.getTime()) ? null : time.toISOString();
+}

@@ -1,0 +1,14 @@
+/** Times as an input of the browser has them: by the clock on the wall, to the minute. */
+
+/** `2026-11-20T13:00` of an RFC 3339 time; empty where there is none. */
+export function toLocalInput(at: string | null): string {
+  if (at === null) return '';
+  const time = new Date(at);
+  const shifted = new Date(time.getTime() - time.getTimezoneOffset() * 60_000);
+  return shifted.toISOString().slice(0, 16);
+}
+
+export function fromLocalInput(text: string): string | null {
+  const time = new Date(text);
+  return Number.isNaN(time.getTime()) ? null : time.toISOString();
+}

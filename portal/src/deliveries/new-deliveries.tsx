@@ -1,0 +1,46 @@
+import { VisuallyHidden } from '@mantine/core';
+import { useEffect, useRef, useState } from 'react';
+import type { Delivery } from '../api/types.ts';
+import { countNewer } from './use-steady-rows.ts';
+
+/** However fast they come, nobody is told of them more often. */
+const saidEveryMs = 10_000;
+const clock = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' });
+
+/** Says to screen readers that new deliveries came: politely, now and then, and how many since it was last said. */
+export function NewDeliveries({
+  fresh,
+  readAt,
+  scope,
+}: {
+  fresh: Delivery[];
+  readAt: number;
+  scope: string;
+}) {
+  const [message, setMessage] = useState('');
+  const seen = useRef({ scope: '', newest: '', count: 0, saidAt: 0 });
+  useEffect(() => {
+    const newest = fresh[0]?.id ?? '';
+    const before = seen.current;
+    if (before.scope !== scope) {
+      seen.current = { scope, newest, count: 0, saidAt: 0 };
+      return;
+    }
+    const count = before.count + countNewer(fresh, before.newest);
+    const now = Date.now();
+    const isDue = count > 0 && now - before.saidAt >= saidEveryMs;
+    // The time tells two such messages apart: the same text again is not said again.
+    if (isDue) setMessage(`${toWords(count)}, ${clock.format(now)}`);
+    seen.current = {
+      scope,
+      newest: newest > before.newest ? newest : before.newest,
+      count: isDue ? 0 : count,
+      saidAt: isDue ? now : before.saidAt,
+    };
+  }, [fresh, readAt, scope]);
+  return <VisuallyHidden role="status">{message}</VisuallyHidden>;
+}
+
+function toWords(count: number): string {
+  return count === 1 ? '1 new delivery' : `${count} new deliveries`;
+}

@@ -1,0 +1,26 @@
+/**
+ * JSON with line breaks and indents, and not a character of it changed: numbers that JavaScript cannot hold and escapes
+ * stay as they were written.
+ */
+const token = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/gs;
+const indent = '  ';
+
+export function prettyJson(text: string): string {
+  let depth = 0;
+  let before = '';
+  let out = '';
+  for (const [part] of text.matchAll(token)) {
+    if (part === '}' || part === ']') {
+      depth -= 1;
+      if (before !== '{' && before !== '[') out += newLine(depth);
+    } else if (before === '{' || before === '[' || before === ',') out += newLine(depth);
+    out += part === ':' ? ': ' : part;
+    if (part === '{' || part === '[') depth += 1;
+    before = part;
+  }
+  return out;
+}
+
+function newLine(depth: number): string {
+  return `\n${indent.repeat(Math.max(0, depth))}`;
+}

@@ -1,0 +1,138 @@
+import { Alert, Button, Group, Modal, NativeSelect, Stack, Text, TextInput } from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
+import { RotateCw } from 'lucide-react';
+import { useEffect, useRef, useState } from 'react';
+import { path } from '../api/call.ts';
+import { recover, type WebhookId } from '../api/operations.ts';
+import { useWrite } from '../api/use-write.ts';
+import { describeError } from '../shown/describe-error.ts';
+import { Problem } from '../shown/problem.tsx';
+import { fromLocalInput, toLocalInput } from './local-time.ts';
+
+const hourMs = 3_600_000;
+const spans = [
+  { label: 'The last hour', value: String(hourMs) },
+  { label: 'The last 24 hours', value: String(24 * hourMs) },
+  { label: 'The last 7 days', value: String(7 * 24 * hourMs) },
+  // A minute less, for the way there: the service refuses what is further back than 14 days.
+  { label: 'The last 14 days', value: String(14 * 24 * hourMs - 60_000) },
+  { label: 'Since a time of your choice', value: 'own' },
+];
+/** As many come back at once (SPEC 4). */
+const recoveredMax = 10_000;
+
+/** Sends again whatever failed for good since a time: for when a receiver was down and is up again. */
+export function Recover({ id, active }: { id: WebhookId; active: boolean }) {
+  const [opened, { open, close }] = useDisclosure(false);
+  return (
+    <>
+      <Button
+        variant="default"
+        leftSection={<RotateCw size={16} aria-hidden />}
+        onClick={open}
+        aria-haspopup="dialog"
+      >
+        Recover failed…
+      </Button>
+      <Modal
+        opened={opened}
+        onClose={close}
+        title="Recover failed deliveries"
+        closeButtonProps={{ 'aria-label': 'Close' }}
+        centered
+      >
+        <RecoverForm id={id} active={active} close={close} />
+      </Modal>
+    </>
+  );
+}
+
+function RecoverForm({ id, active, close }: { id: WebhookId; active: boolean; close: () => void }) {
+  const [span, setSpan] = useState(String(24 * hourMs));
+  const [own, setOwn] = useState(() =>
+    toLocalInput(new Date(Date.now() - 24 * hourMs).toISOString()),
+  );
+  const write = useWrite(
+    (since: string) => recover(id, since),
+    [path('apps', id.appId, 'webhooks', id.webhookId)],
+  );
+  const since =
+    span === 'own' ? fromLocalInput(own) : new Date(Date.now() - Number(span)).toISOString();
+  const fault = write.isError ? (describeError(write.error).fields['since'] ?? null) : null;
+  if (write.isSuccess) return <Recovered count={write.data.count} close={close} />;
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (active && since !== null) write.mutate(since);
+      }}
+    >
+      <Stack>
+        <Text size="sm">
+          Every delivery that failed for good, or was cancelled when the webhook was deactivated, is
+          sent again, oldest first: the same id and the same body, with up to six new attempts.
+          Tests stay as they are.
+        </Text>
+        <NativeSelect
+          label="Which ended in"
+          data={spans}
+          value={span}
+          onChange={({ currentTarget }) => setSpan(currentTarget.value)}
+          data-autofocus
+        />
+        {span === 'own' && (
+          <TextInput
+            type="datetime-local"
+            label="Since"
+            description="At most 14 days ago"
+            value={own}
+            error={fault}
+            required
+            withAsterisk={false}
+            onChange={({ currentTarget }) => setOwn(currentTarget.value)}
+          />
+        )}
+        {!active && (
+          <Alert color="orange" variant="outline" title="This webhook is deactivated">
+            <Text size="sm">
+              Activate it first, on its own page: until then it is sent nothing.
+            </Text>
+          </Alert>
+        )}
+        {write.isError && fault === null && <Problem error={write.error} />}
+        <Group justify="flex-end">
+          <Button variant="default" onClick={close}>
+            Cancel
+          </Button>
+          <Button type="submit" loading={write.isPending} disabled={!active || since === null}>
+            Send again
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}
+
+function Recovered({ count, close }: { count: number; close: () => void }) {
+  const said = useRef<HTMLParagraphElement>(null);
+  // The form that had the focus is gone.
+  useEffect(() => said.current?.focus(), []);
+  return (
+    <Stack>
+      <Text ref={said} tabIndex={-1} style={{ outline: 'none' }}>
+        {toWords(count)}
+      </Text>
+      <Group justify="flex-end">
+        <Button onClick={close}>Done</Button>
+      </Group>
+    </Stack>
+  );
+}
+
+function toWords(count: number): string {
+  if (count === 0) return 'Nothing failed in that time, so nothing is sent again.';
+  if (count === 1) return '1 delivery is sent again. It shows as pending until it has ended.';
+  const said = `${count.toLocaleString()} deliveries are sent again. They show as pending until they have ended.`;
+  if (count < recoveredMax) return said;
+  return `${said} More do not come back at once: when these have ended, recover again.`;
+}

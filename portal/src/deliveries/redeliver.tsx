@@ -1,0 +1,83 @@
+import { Anchor, Button, Group, Stack, Text } from '@mantine/core';
+import { RotateCw } from 'lucide-react';
+import type { ReactNode } from 'react';
+import { Link } from 'react-router';
+import { path } from '../api/call.ts';
+import { redeliver, type DeliveryId } from '../api/operations.ts';
+import { useWrite } from '../api/use-write.ts';
+import type { DeliveryDetail, Webhook } from '../api/types.ts';
+import { describeAttempt } from '../shown/attempt-words.ts';
+import { Problem } from '../shown/problem.tsx';
+
+/** Sends it again, and says what came of it. While it is pending, the page around follows it. */
+export function Redeliver({
+  id,
+  delivery,
+  webhook,
+}: {
+  id: DeliveryId;
+  delivery: DeliveryDetail;
+  webhook: Webhook | undefined;
+}) {
+  const root = `/apps/${id.appId}/webhooks/${id.webhookId}`;
+  const write = useWrite(() => redeliver(id), [path('apps', id.appId, 'webhooks', id.webhookId)]);
+  const refusal = refusalOf(delivery, webhook, root);
+  return (
+    <Stack gap="xs" align="flex-start">
+      <Group gap="sm">
+        <Button
+          leftSection={<RotateCw size={16} aria-hidden />}
+          loading={write.isPending}
+          disabled={refusal !== null}
+          onClick={() => write.mutate(undefined)}
+          aria-describedby="redeliver-said"
+        >
+          Redeliver
+        </Button>
+        <Text size="sm" c="dimmed" id="redeliver-said" flex="1 1 14rem">
+          {refusal ?? 'The same id and the same body, with up to six new attempts.'}
+        </Text>
+      </Group>
+      {write.isError && <Problem error={write.error} />}
+      <Text size="sm" role="status">
+        {write.isSuccess && answerOf(delivery)}
+      </Text>
+    </Stack>
+  );
+}
+
+/** Why it cannot be sent again, or null. */
+function refusalOf(
+  { status, event, body }: DeliveryDetail,
+  webhook: Webhook | undefined,
+  root: string,
+): ReactNode {
+  if (status === 'pending') return 'It is pending: it is tried by itself.';
+  if (event === 'webhook.test')
+    return (
+      <>
+        A test is not sent again.{' '}
+        <Anchor component={Link} to={root} inherit>
+          Send a new one
+        </Anchor>
+      </>
+    );
+  if (body === null) return 'The app may no longer have this event.';
+  if (webhook && !webhook.active)
+    return (
+      <>
+        The webhook is deactivated.{' '}
+        <Anchor component={Link} to={root} inherit>
+          Activate it first
+        </Anchor>
+      </>
+    );
+  return null;
+}
+
+function answerOf({ status, attempts }: DeliveryDetail): string {
+  if (status === 'pending') return 'Sent again. This page follows it until it has ended.';
+  const last = attempts.at(-1);
+  const said = last ? `: ${describeAttempt(last).title}` : '';
+  return status === 'succeeded' ? `It has arrived${said}` : `It did not arrive${said}`;
+}

@@ -1,0 +1,34 @@
+/** The headers that a delivery is sent with (SPEC 7), as far as they can be known without the secret. */
+import { pageData } from '../page-data.ts';
+import type { Attempt, DeliveryDetail } from '../api/types.ts';
+
+const signedWithSecret = 'made with the secret, which this page does not know';
+
+/** Those that are the same at every attempt, as they are written. */
+export function fixedHeaders({
+  id,
+  event,
+}: Pick<DeliveryDetail, 'id' | 'event'>): Record<string, string> {
+  const { serviceName, version } = pageData;
+  return {
+    'content-type': 'application/json; charset=utf-8',
+    'user-agent': `${serviceName}-Webhooks/${version}`,
+    [`X-${serviceName}-Event`]: event,
+    [`X-${serviceName}-Delivery`]: id,
+    'webhook-id': id,
+  };
+}
+
+/** All of an attempt, in words where it takes the secret to make them. */
+export function requestHeaders(
+  delivery: Pick<DeliveryDetail, 'id' | 'event'> & { body: string },
+  { startedAt }: Pick<Attempt, 'startedAt'>,
+): Record<string, string> {
+  return {
+    ...fixedHeaders(delivery),
+    'content-length': String(new TextEncoder().encode(delivery.body).length),
+    'webhook-timestamp': String(Math.floor(new Date(startedAt).getTime() / 1000)),
+    'webhook-signature': `v1,… (${signedWithSecret})`,
+    [`X-${pageData.serviceName}-Signature`]: `sha256=… (${signedWithSecret})`,
+  };
+}

@@ -1,0 +1,83 @@
+import { SegmentedControl, Stack, Text } from '@mantine/core';
+import { useState } from 'react';
+import type { DeliveryDetail } from '../api/types.ts';
+import { pageData } from '../page-data.ts';
+import { CodeBlock } from '../shown/code-block.tsx';
+import { HeaderList } from '../shown/header-list.tsx';
+import { prettyJson } from './pretty-json.ts';
+import { renderCurl } from './render-curl.ts';
+import { fixedHeaders, requestHeaders } from './request-headers.ts';
+
+/** What was sent: the body in its exact bytes, the headers, and a command that does it again. */
+export function SentRequest({
+  delivery,
+  body,
+  url,
+}: {
+  delivery: DeliveryDetail;
+  body: string;
+  /** Where the webhook leads now; undefined while it is not known. */
+  url: string | undefined;
+}) {
+  const last = delivery.attempts.at(-1);
+  return (
+    <Stack gap="md">
+      <Body body={body} />
+      {last && (
+        <Stack gap={4}>
+          <HeaderList
+            label={`Request headers, as sent at attempt ${last.number}`}
+            headers={requestHeaders({ ...delivery, body }, last)}
+          />
+          <Text size="xs" c="dimmed">
+            The timestamp and its signature differ at each attempt; all else stays the same.
+          </Text>
+        </Stack>
+      )}
+      {url !== undefined && (
+        <Stack gap={4}>
+          <CodeBlock
+            label="Repeat it with curl"
+            text={renderCurl({
+              // As it is written on the wire.
+              url: new URL(url).href,
+              body,
+              id: delivery.id,
+              signatureHeader: `X-${pageData.serviceName}-Signature`,
+              headers: fixedHeaders(delivery),
+            })}
+            maxHeight={320}
+          />
+          <Text size="xs" c="dimmed">
+            It sends the same bytes and signs them anew: set WEBHOOK_SECRET to the secret of the
+            webhook before. It needs curl and openssl.
+          </Text>
+        </Stack>
+      )}
+    </Stack>
+  );
+}
+
+function Body({ body }: { body: string }) {
+  const [view, setView] = useState('pretty');
+  return (
+    <Stack gap="xs" align="stretch">
+      <SegmentedControl
+        aria-label="How to show the body"
+        size="xs"
+        style={{ alignSelf: 'flex-start' }}
+        value={view}
+        onChange={setView}
+        data={[
+          { value: 'pretty', label: 'Pretty' },
+          { value: 'raw', label: 'Raw' },
+        ]}
+      />
+      {view === 'pretty' ? (
+        <CodeBlock label="Body, with line breaks added" text={prettyJson(body)} wrap />
+      ) : (
+        <CodeBlock label="Body, exactly as sent" text={body} wrap />
+      )}
+    </Stack>
+  );
+}

@@ -1,0 +1,284 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { verifyWebhook } from '../../client/src/index.ts';
+import { sql } from '../../service/src/database/database.ts';
+import { announce, put } from '../../service/test/support/directory.ts';
+import { eventually } from '../../service/test/support/eventually.ts';
+import { startReceiver } from '../../service/test/support/receiver.ts';
+import { noBrowser } from '../../test/support/browser.ts';
+import { assertAccessible } from './support/accessibility.ts';
+import { openPortal, portalUrl, signUp } from './support/portal-browser.ts';
+import { makeWebhook, type OwnWebhook } from './support/webhook.ts';
+
+const options = { skip: noBrowser };
+const portal = noBrowser ? null! : await openPortal();
+const ada = noBrowser ? null! : await signUp(portal.service, 'ada@example.org');
+
+/** Whatever a shell, a page or a parser could take for something else. */
+const hostile = 'It\'s "quoted" \\ $HOME $(id) `id` !! \u2028 <b>🎉</b> %s \\n';
+if (!noBrowser)
+  await put(portal.service.database, 'orgs', [
+    { slug: 'acme', name: 'Acme', description: hostile },
+  ]);
+
+async function ended({ webhookId }: OwnWebhook, count: number): Promise<string> {
+  return eventually(async () => {
+    const { rows } = await sql<{ id: string }>`
+      select id from deliveries where webhook_id = ${webhookId} order by id desc
+    `.execute(portal.service.database);
+    return rows.length >= count ? rows[0]?.id : null;
+  });
+}
+
+/** One row of the list, without its heading. */
+function rowsOf(page: Page) {
+  return page
+    .getByRole('table')
+    .getByRole('row')
+    .filter({ hasNot: page.getByRole('columnheader') });
+}
+
+function contentOf(page: Page, label: string): Promise<string | null> {
+  return page.getByRole('region', { name: label, exact: true }).locator('pre').textContent();
+}
+
+test(
+  'an empty list says how to get a first delivery, and shows it as it comes',
+  options,
+  async () => {
+    const receiver = await startReceiver();
+    const webhook = await makeWebhook(ada, receiver.url);
+    const page = await portal.open({ as: ada, path: `${webhook.path}/deliveries` });
+    await page.getByRole('heading', { name: 'No deliveries yet' }).waitFor();
+    await assertAccessible(page, 'no deliveries');
+    await page.getByRole('button', { name: 'Send a test' }).click();
+    await rowsOf(page)
+      .filter({ hasText: 'webhook.test' })
+      .filter({ hasText: 'Succeeded' })
+      .waitFor();
+    await announce(portal.service.database);
+    await rowsOf(page)
+      .filter({ hasText: 'org.created' })
+      .filter({ hasText: 'Succeeded' })
+      .waitFor();
+    await page.getByText('2 deliveries', { exact: true }).waitFor();
+    await page
+      .getByRole('status')
+      .filter({ hasText: '1 new delivery' })
+      .waitFor({ state: 'attached' });
+    await page.context().close();
+  },
+);
+
+test(
+  'new deliveries wait while somebody is in the list, and while it is paused',
+  options,
+  async () => {
+    const receiver = await startReceiver();
+    const webhook = await makeWebhook(ada, receiver.url);
+    await announce(portal.service.database);
+    await ended(webhook, 1);
+    const page = await portal.open({ as: ada, path: `${webhook.path}/deliveries` });
+    const link = rowsOf(page).getByRole('link').first();
+    await link.focus();
+    const before = await link.boundingBox();
+    await announce(portal.service.database);
+    const show = page.getByRole('button', { name: 'Show 1 new' });
+    await show.waitFor();
+    assert.equal(await rowsOf(page).count(), 1);
+    assert.deepEqual(await link.boundingBox(), before, 'nothing has moved');
+    assert.ok(await link.evaluate((element) => element === element.ownerDocument.activeElement));
+    await show.click();
+    await rowsOf(page).nth(1).waitFor();
+
+    await page.getByRole('button', { name: 'Pause updates' }).click();
+    await announce(portal.service.database);
+    await ended(webhook, 3);
+    assert.equal(await rowsOf(page).count(), 2);
+    await page.getByRole('button', { name: 'Resume updates' }).click();
+    await page.getByText('3 deliveries', { exact: true }).waitFor();
+    await page.context().close();
+  },
+);
+
+test(
+  'a view is in its address: it can be shared, and the way back leads through it',
+  options,
+  async () => {
+    const receiver = await startReceiver((response) => response.writeHead(500).end());
+    const webhook = await makeWebhook(ada, receiver.url);
+    await announce(portal.service.database);
+    await ended(webhook, 1);
+    const page = await portal.open({ as: ada, path: `${webhook.path}/deliveries` });
+    await rowsOf(page).first().waitFor();
+    await assertAccessible(page, 'deliveries');
+    await page.getByLabel('Status').selectOption('Succeeded');
+    await page.getByRole('heading', { name: 'Nothing matches these filters' }).waitFor();
+    await page.getByLabel('Event').selectOption('org.created');
+    await page.getByLabel('Time').selectOption('Last hour');
+    const shared = `${portalUrl}${webhook.path}/deliveries?status=succeeded&event=org.created&time=hour`;
+    await page.waitForURL(shared);
+    await assertAccessible(page, 'nothing matches');
+    const other = await portal.open({ as: ada, path: shared.slice(portalUrl.length) });
+    await other.getByRole('heading', { name: 'Nothing matches these filters' }).waitFor();
+    assert.equal(await other.getByLabel('Time').inputValue(), 'hour');
+    await other.getByRole('button', { name: 'Clear filters' }).first().click();
+    await rowsOf(other).filter({ hasText: 'Failed' }).waitFor();
+    await other.context().close();
+    for (const _ of ['time', 'event', 'status']) await page.goBack();
+    await rowsOf(page).filter({ hasText: 'Failed' }).waitFor();
+
+    await page.getByLabel('Time').selectOption('From and to');
+    await page.getByLabel('From', { exact: true }).fill('2020-01-01T00:00');
+    await page.getByLabel('To', { exact: true }).fill('2020-01-02T00:00');
+    await page.getByRole('button', { name: 'Apply' }).click();
+    await page.getByRole('heading', { name: 'Nothing matches these filters' }).waitFor();
+    assert.match(page.url(), /since=2020-01-01T00%3A00%3A00\.000Z/);
+    await page.context().close();
+  },
+);
+
+test('every page of a hundred thousand deliveries can be reached', options, async () => {
+  const webhook = await makeWebhook(ada, (await startReceiver()).url);
+  await sql`
+    insert into deliveries (id, event_id, event, webhook_id, status, attempt_count, created_at, completed_at)
+    select uuid_v7(at), uuid_v7(at), 'org.created', ${webhook.webhookId}, 'succeeded', n % 6 + 1, at, at
+    from (select n, now() - n * interval '100 milliseconds' as at from generate_series(1, 100000) n) t
+  `.execute(portal.service.database);
+  const page = await portal.open({ as: ada, path: `${webhook.path}/deliveries` });
+  await page.getByText('1–50 of 100,000').waitFor();
+  await page.getByRole('button', { name: 'Page 2', exact: true }).click();
+  await page.getByText('51–100 of 100,000').waitFor();
+  await page.getByText('Only the first page is live').waitFor();
+  await page.getByLabel('Page to go to').fill('1000');
+  await page.getByLabel('Page to go to').press('Enter');
+  await page.getByText('49,951–50,000 of 100,000').waitFor();
+  assert.equal(await rowsOf(page).count(), 50);
+  const list = page.getByRole('region', { name: 'Deliveries, page 1000' });
+  assert.ok(await list.evaluate((element) => element === element.ownerDocument.activeElement));
+  await assertAccessible(page, 'page 1,000');
+  await page.goBack();
+  await page.getByText('51–100 of 100,000').waitFor();
+  await page.context().close();
+});
+
+test('a failure is explained, sent again and followed until it has arrived', options, async () => {
+  const receiver = await startReceiver((response) =>
+    response.writeHead(500).end('<h1>Broken</h1>'),
+  );
+  const webhook = await makeWebhook(ada, receiver.url);
+  await announce(portal.service.database);
+  const id = await ended(webhook, 1);
+  const page = await portal.open({ as: ada, path: `${webhook.path}/deliveries` });
+  await rowsOf(page).getByRole('link', { name: 'org.created' }).click();
+  await page.getByRole('heading', { name: 'Delivery of org.created' }).waitFor();
+  await page.getByText('No attempt was answered with a 2xx status: 6 attempts').waitFor();
+  await page.getByRole('heading', { name: 'Attempt 6' }).waitFor();
+  assert.equal(await contentOf(page, 'Response body'), '<h1>Broken</h1>', 'as text');
+  await assertAccessible(page, 'a delivery that failed');
+
+  await page.getByText('Raw', { exact: true }).click();
+  assert.equal(
+    await contentOf(page, 'Body, exactly as sent'),
+    receiver.received[0]?.body.toString(),
+  );
+  const { headers } = receiver.received[5]!;
+  for (const name of ['X-Service-Delivery', 'webhook-timestamp', 'user-agent', 'content-length']) {
+    const row = page
+      .getByRole('row')
+      .filter({ has: page.getByRole('rowheader', { name, exact: true }) });
+    assert.equal(await row.getByRole('cell').textContent(), headers[name.toLowerCase()], name);
+  }
+
+  receiver.respond = (response) => response.writeHead(204).end();
+  await page.getByRole('button', { name: 'Redeliver' }).click();
+  await page.getByRole('status').filter({ hasText: 'It has arrived: Accepted with 204' }).waitFor();
+  await page.getByRole('heading', { name: 'Attempt 7' }).waitFor();
+  assert.equal(JSON.parse(receiver.received[6]!.body.toString()).id, id);
+  await page.context().close();
+});
+
+test(
+  'the shown command repeats the request exactly, and a receiver that verifies accepts it',
+  options,
+  async () => {
+    const receiver = await startReceiver();
+    const webhook = await makeWebhook(ada, `${receiver.url}?a=[1]&b={x}'`);
+    await announce(portal.service.database);
+    const id = await ended(webhook, 1);
+    const page = await portal.open({ as: ada, path: `${webhook.path}/deliveries/${id}` });
+    const command = (await contentOf(page, 'Repeat it with curl')) ?? '';
+    await page.context().close();
+
+    assert.equal(await runInShell(command, webhook.secret), 0);
+    const [sent, repeated] = receiver.received;
+    assert.ok(sent && repeated && sent.body.toString().includes('\u2028'));
+    assert.deepEqual(repeated.body, sent.body);
+    assert.equal(repeated.path, sent.path);
+    for (const scheme of ['standard', 'service'] as const) {
+      const { body, headers } = repeated;
+      const event = await verifyWebhook({ body, headers, secret: webhook.secret, scheme });
+      assert.equal(event.id, id);
+    }
+    assert.deepEqual(namesOf(repeated.headers), namesOf(sent.headers));
+    assert.notEqual(await runInShell(command, undefined), 0, 'without a secret nothing is sent');
+    assert.equal(receiver.received.length, 2);
+  },
+);
+
+test('what failed while a receiver was down is recovered at once', options, async () => {
+  const receiver = await startReceiver((response) => response.writeHead(503).end());
+  const webhook = await makeWebhook(ada, receiver.url);
+  for (const count of [1, 2, 3]) {
+    await announce(portal.service.database);
+    await ended(webhook, count);
+  }
+  receiver.respond = (response) => response.writeHead(200).end();
+  const page = await portal.open({ as: ada, path: `${webhook.path}/deliveries` });
+  await page.getByRole('button', { name: 'Recover failed…' }).click();
+  await page.getByRole('dialog').waitFor();
+  await assertAccessible(page, 'recovery');
+  await page.getByRole('button', { name: 'Send again' }).click();
+  const said = page.getByText('3 deliveries are sent again.');
+  await said.waitFor();
+  assert.ok(await said.evaluate((element) => element === element.ownerDocument.activeElement));
+  await page.getByRole('button', { name: 'Done' }).click();
+  await rowsOf(page).filter({ hasText: 'Succeeded' }).nth(2).waitFor();
+  await page.context().close();
+});
+
+test('what the app may no longer have is not shown, and it is said why', options, async () => {
+  const receiver = await startReceiver();
+  const webhook = await makeWebhook(ada, receiver.url);
+  await announce(portal.service.database);
+  const id = await ended(webhook, 1);
+  await sql`update orgs set listed = false where slug = 'acme'`.execute(portal.service.database);
+  const page = await portal.open({ as: ada, path: `${webhook.path}/deliveries/${id}` });
+  await page.getByText('The body cannot be shown').waitFor();
+  assert.ok(await page.getByRole('button', { name: 'Redeliver' }).isDisabled());
+  await page.getByText('The app may no longer have this event.').waitFor();
+  await assertAccessible(page, 'a delivery without its body');
+  await sql`update orgs set listed = true where slug = 'acme'`.execute(portal.service.database);
+  await page.context().close();
+});
+
+/** Beside this process, which is the receiver too. */
+async function runInShell(command: string, secret: string | undefined): Promise<number> {
+  const env = {
+    PATH: process.env['PATH'],
+    ...(secret !== undefined && { WEBHOOK_SECRET: secret }),
+  };
+  const shell = spawn('sh', ['-c', command], { env, stdio: 'ignore' });
+  const [status] = (await once(shell, 'exit')) as [number];
+  return status;
+}
+
+function namesOf(headers: Record<string, string>): string[] {
+  const byTheTransport = new Set(['host', 'connection', 'accept']);
+  return Object.keys(headers)
+    .filter((name) => !byTheTransport.has(name))
+    .toSorted();
+}

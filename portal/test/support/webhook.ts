@@ -1,0 +1,26 @@
+/** An app of somebody's with a webhook that leads to a receiver, made as the portal makes them. */
+import { create } from './create.ts';
+import type { Person } from './portal-browser.ts';
+
+export type OwnWebhook = {
+  appId: string;
+  webhookId: string;
+  secret: string;
+  /** Of the pages of the webhook, below `/profile/developer`. */
+  path: string;
+};
+
+export async function makeWebhook(
+  person: Person,
+  url: string,
+  options: { events?: string[] } = {},
+): Promise<OwnWebhook> {
+  const app = await create(person, '/apps', { name: 'Announcer' });
+  const webhook = await create(person, `/apps/${app.id}/webhooks`, { url, ...options });
+  return {
+    appId: app.id,
+    webhookId: webhook.id,
+    secret: webhook.secret,
+    path: `/apps/${app.id}/webhooks/${webhook.id}`,
+  };
+}
