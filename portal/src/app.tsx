@@ -23,6 +23,7 @@ import { ResetPasswordPage } from './sign-in/reset-password-page.tsx';
 import { SignInPage } from './sign-in/sign-in-page.tsx';
 import { SignUpPage } from './sign-in/sign-up-page.tsx';
 import { cssVariables, theme } from './theme.ts';
+import { NewWebhookPage } from './webhooks/new-webhook-page.tsx';
 import { WebhookPage } from './webhooks/webhook-page.tsx';
 import { WebhooksPage } from './webhooks/webhooks-page.tsx';
 
@@ -64,6 +65,7 @@ function Pages() {
         <Route path="/apps/:appId" element={<AppPage />} />
         <Route path="/apps/:appId/keys" element={<KeysPage />} />
         <Route path="/apps/:appId/webhooks" element={<WebhooksPage />} />
+        <Route path="/apps/:appId/webhooks/new" element={<NewWebhookPage />} />
         <Route path="/apps/:appId/webhooks/:webhookId" element={<WebhookPage />} />
         <Route path="/apps/:appId/webhooks/:webhookId/deliveries" element={<DeliveriesPage />} />
         <Route

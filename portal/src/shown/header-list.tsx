@@ -1,4 +1,5 @@
-import { Table, Text } from '@mantine/core';
+import { Stack, Text } from '@mantine/core';
+import { Terms } from './terms.tsx';
 
 /** Headers of a request or an answer, as text. */
 export function HeaderList({ label, headers }: { label: string; headers: Record<string, string> }) {
@@ -10,20 +11,11 @@ export function HeaderList({ label, headers }: { label: string; headers: Record<
       </Text>
     );
   return (
-    <Table captionSide="top" verticalSpacing={4} layout="fixed" fz="xs">
-      <Table.Caption ta="start" mt={0} mb={4} fz="sm" fw={600} c="var(--mantine-color-text)">
+    <Stack gap={6}>
+      <Text size="sm" fw={600}>
         {label}
-      </Table.Caption>
-      <Table.Tbody>
-        {entries.map(([name, value]) => (
-          <Table.Tr key={name}>
-            <Table.Th scope="row" w="35%" ff="monospace" fw={500} style={{ verticalAlign: 'top' }}>
-              {name}
-            </Table.Th>
-            <Table.Td ff="monospace">{value}</Table.Td>
-          </Table.Tr>
-        ))}
-      </Table.Tbody>
-    </Table>
+      </Text>
+      <Terms entries={entries} isCode />
+    </Stack>
   );
 }

@@ -1,0 +1,56 @@
+import { Button, Group, Text } from '@mantine/core';
+import { useState } from 'react';
+import { useNavigate } from 'react-router';
+import { deleteWebhook } from '../api/operations.ts';
+import type { Webhook } from '../api/types.ts';
+import { useWrite } from '../api/use-write.ts';
+import { Confirm } from '../shown/confirm.tsx';
+import { sayDone } from '../shown/say.ts';
+import { Section } from '../shown/section.tsx';
+import { changesOf, useWebhookId } from './use-webhook-id.ts';
+
+export function DeleteWebhook({ webhook }: { webhook: Webhook }) {
+  const id = useWebhookId();
+  const navigate = useNavigate();
+  const [isAsking, setIsAsking] = useState(false);
+  const write = useWrite(async () => deleteWebhook(id), changesOf(id), { gone: id.page });
+
+  function confirm(): void {
+    write.mutate(undefined, {
+      onSuccess: () => {
+        sayDone('The webhook is deleted.');
+        void navigate(id.list, { replace: true });
+      },
+    });
+  }
+
+  return (
+    <Section
+      title="Delete"
+      lead="Deliveries that wait for an attempt end, and its record of deliveries can be read no longer. To stop deliveries for a while, pause it instead."
+    >
+      <Group>
+        <Button color="red.9" onClick={() => setIsAsking(true)}>
+          Delete webhook
+        </Button>
+      </Group>
+      <Confirm
+        opened={isAsking}
+        title="Delete this webhook?"
+        action="Delete webhook"
+        busy={write.isPending}
+        error={write.error}
+        confirm={confirm}
+        close={() => {
+          setIsAsking(false);
+          write.reset();
+        }}
+      >
+        <Text size="sm">
+          Nothing more is sent to {webhook.url}, deliveries that wait for an attempt included. This
+          cannot be undone.
+        </Text>
+      </Confirm>
+    </Section>
+  );
+}

@@ -1,0 +1,76 @@
+import { Button, Paper, Stack, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Link, useNavigate, useParams } from 'react-router';
+import { app as appOperation, createWebhook } from '../api/operations.ts';
+import type { CreatedWebhook, NewWebhook } from '../api/types.ts';
+import { useWrite } from '../api/use-write.ts';
+import { crumbsOf } from '../apps/app-frame.tsx';
+import { Page } from '../layout/page.tsx';
+import { Loaded } from '../shown/loaded.tsx';
+import { SecretOnce } from '../shown/secret-once.tsx';
+import { Section } from '../shown/section.tsx';
+import { SignatureSnippets } from './signature-snippets.tsx';
+import { WebhookForm } from './webhook-form.tsx';
+
+export function NewWebhookPage() {
+  const { appId = '' } = useParams();
+  const app = useQuery(appOperation(appId));
+  const list = `/apps/${appId}/webhooks`;
+  const create = useWrite((body: NewWebhook) => createWebhook(appId, body), [list, '/overview']);
+  return (
+    <Page
+      title={create.data ? 'Your new webhook' : 'New webhook'}
+      crumbs={[...crumbsOf(app.data, appId), { title: 'Webhooks', to: list }]}
+    >
+      <Loaded query={app}>
+        {() =>
+          create.data ? (
+            <Created webhook={create.data} />
+          ) : (
+            <Paper withBorder p={{ base: 'sm', sm: 'lg' }}>
+              <WebhookForm
+                appId={appId}
+                initial={{ url: '', description: null, events: null }}
+                action="Create webhook"
+                save={async (settings) => {
+                  await create.mutateAsync(settings);
+                }}
+                cancel={
+                  <Button variant="default" component={Link} to={list}>
+                    Cancel
+                  </Button>
+                }
+              />
+            </Paper>
+          )
+        }
+      </Loaded>
+    </Page>
+  );
+}
+
+function Created({ webhook }: { webhook: CreatedWebhook }) {
+  const { appId = '' } = useParams();
+  const navigate = useNavigate();
+  const page = `/apps/${appId}/webhooks/${webhook.id}`;
+  return (
+    <Stack gap="lg">
+      <SecretOnce
+        title="The secret of your webhook"
+        secret={webhook.secret}
+        done={() => void navigate(page)}
+      >
+        <Text size="sm">
+          Every delivery to {webhook.url} is signed with it. Your program checks the signature, so
+          that it does nothing for anybody else. Next: send a test from the page of the webhook.
+        </Text>
+      </SecretOnce>
+      <Section
+        title="Check signatures"
+        lead="Small receivers that check the signature and the age of every delivery. Each runs as it is, with the secret in the environment variable WEBHOOK_SECRET."
+      >
+        <SignatureSnippets />
+      </Section>
+    </Stack>
+  );
+}

@@ -1,0 +1,90 @@
+import { Button, Group, Modal, Radio, Stack, Text } from '@mantine/core';
+import { useState } from 'react';
+import { Problem } from '../shown/problem.tsx';
+
+const overlaps = [
+  {
+    seconds: 0,
+    label: 'Not at all',
+    description:
+      'For a secret that somebody else may know. Deliveries fail until you have changed over.',
+  },
+  { seconds: 3_600, label: '1 hour' },
+  { seconds: 86_400, label: '24 hours' },
+  { seconds: 604_800, label: '7 days' },
+];
+const defaultSeconds = 86_400;
+
+export function RotateSecretDialogue({
+  opened,
+  hasOverlap,
+  busy,
+  error,
+  returnFocus,
+  rotate,
+  close,
+}: {
+  opened: boolean;
+  /** Whether two secrets are valid already. */
+  hasOverlap: boolean;
+  busy: boolean;
+  error: unknown;
+  returnFocus: boolean;
+  rotate: (overlapSeconds: number) => void;
+  close: () => void;
+}) {
+  const [seconds, setSeconds] = useState(defaultSeconds);
+  return (
+    <Modal
+      opened={opened}
+      onClose={close}
+      title="Replace the secret"
+      closeButtonProps={{ 'aria-label': 'Close' }}
+      returnFocus={returnFocus}
+      centered
+    >
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (!busy) rotate(seconds);
+        }}
+      >
+        <Stack>
+          <Text size="sm">
+            The webhook gets a new secret, which is shown once. While the old one is still valid,
+            deliveries are signed with both, so that none fails while you change over.
+          </Text>
+          <Radio.Group
+            label="How long the old secret stays valid"
+            value={String(seconds)}
+            onChange={(value) => setSeconds(Number(value))}
+          >
+            <Stack gap="xs" mt={6}>
+              {overlaps.map(({ seconds: each, label, description }) => (
+                <Radio
+                  key={each}
+                  value={String(each)}
+                  label={label}
+                  description={description}
+                  {...(each === seconds && { 'data-autofocus': true })}
+                />
+              ))}
+            </Stack>
+          </Radio.Group>
+          {hasOverlap && (
+            <Text size="sm">Two secrets are valid now. The older of them ends at once.</Text>
+          )}
+          {error !== null && error !== undefined && <Problem error={error} />}
+          <Group justify="flex-end">
+            <Button variant="default" onClick={close}>
+              Cancel
+            </Button>
+            <Button type="submit" loading={busy}>
+              Replace the secret
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Modal>
+  );
+}

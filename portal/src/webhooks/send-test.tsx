@@ -1,0 +1,59 @@
+import { Button, Group, NativeSelect, VisuallyHidden } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { events as eventsOperation, testWebhook } from '../api/operations.ts';
+import { useWrite } from '../api/use-write.ts';
+import { describeAttempt } from '../shown/attempt-words.ts';
+import { Problem } from '../shown/problem.tsx';
+import { Section } from '../shown/section.tsx';
+import { TestResult } from './test-result.tsx';
+import { useWebhookId } from './use-webhook-id.ts';
+
+const noSample = '';
+
+/** Sends a delivery now, and shows what came of it. */
+export function SendTest() {
+  const id = useWebhookId();
+  const events = useQuery(eventsOperation(id.appId));
+  const [event, setEvent] = useState(noSample);
+  const send = useWrite(
+    (name: string) => testWebhook(id, name === noSample ? null : name),
+    [id.page],
+  );
+  const allowed = events.data?.entries.filter((each) => each.allowed) ?? [];
+  const attempt = send.data?.attempts.at(-1);
+
+  return (
+    <Section
+      title="Send a test"
+      lead="One delivery of the event webhook.test, now. It goes to a webhook that is off too, and counts towards nothing. At most 10 a minute for an app."
+    >
+      <form
+        onSubmit={(submitted) => {
+          submitted.preventDefault();
+          if (!send.isPending) send.mutate(event);
+        }}
+      >
+        <Group align="flex-end" gap="sm">
+          <NativeSelect
+            label="With a sample of"
+            value={event}
+            onChange={({ currentTarget }) => setEvent(currentTarget.value)}
+            data={[
+              { value: noSample, label: 'No event' },
+              ...allowed.map(({ event: name }) => ({ value: name, label: name })),
+            ]}
+          />
+          <Button type="submit" loading={send.isPending}>
+            Send a test
+          </Button>
+        </Group>
+      </form>
+      <VisuallyHidden role="status">
+        {send.isPending ? 'Sending' : attempt ? describeAttempt(attempt).title : ''}
+      </VisuallyHidden>
+      {send.isError && <Problem error={send.error} />}
+      {send.data && <TestResult delivery={send.data} />}
+    </Section>
+  );
+}

@@ -1,0 +1,53 @@
+import { Stack, Tabs, Text } from '@mantine/core';
+import { CodeBlock } from '../shown/code-block.tsx';
+import go from './snippets/go.go?raw';
+import php from './snippets/php.php?raw';
+import python from './snippets/python.py?raw';
+import shell from './snippets/shell.sh?raw';
+// oxlint-disable-next-line import/default -- Vite gives the text of the file, into which the linter looks
+import typescript from './snippets/typescript.ts?raw';
+
+const snippets = [
+  {
+    name: 'TypeScript',
+    text: typescript,
+    needs: 'Node.js 20 or later, and npm install @orgdir/client.',
+  },
+  { name: 'Python', text: python, needs: 'Python 3.9 or later, nothing else.' },
+  { name: 'Go', text: go, needs: 'Go 1.22 or later, nothing else.' },
+  {
+    name: 'PHP',
+    text: php,
+    needs: 'PHP 8 or later. To try it: php -S 127.0.0.1:8080 receiver.php',
+  },
+  {
+    name: 'Shell',
+    text: shell,
+    needs: 'A POSIX shell and openssl, behind a web server that runs CGI programs.',
+  },
+];
+
+/** Receivers in several languages, ready to copy. */
+export function SignatureSnippets() {
+  return (
+    <Tabs defaultValue="TypeScript" keepMounted={false}>
+      <Tabs.List aria-label="Languages">
+        {snippets.map(({ name }) => (
+          <Tabs.Tab key={name} value={name}>
+            {name}
+          </Tabs.Tab>
+        ))}
+      </Tabs.List>
+      {snippets.map(({ name, text, needs }) => (
+        <Tabs.Panel key={name} value={name} pt="sm">
+          <Stack gap="xs">
+            <Text size="sm" c="dimmed">
+              Needs {needs}
+            </Text>
+            <CodeBlock label={`Receiver in ${name}`} text={text.trimEnd()} />
+          </Stack>
+        </Tabs.Panel>
+      ))}
+    </Tabs>
+  );
+}

@@ -1,0 +1,127 @@
+import { Button, Group, Stack, Textarea, TextInput } from '@mantine/core';
+import { useForm } from '@mantine/form';
+import { useState, type ReactNode } from 'react';
+import type { Webhook } from '../api/types.ts';
+import { describeError } from '../shown/describe-error.ts';
+import { focusFirstError } from '../shown/focus-first-error.ts';
+import { Problem } from '../shown/problem.tsx';
+import { EventChoice, type ChosenEvents } from './event-choice.tsx';
+
+export type WebhookSettings = Pick<Webhook, 'url' | 'description' | 'events'>;
+
+type Values = { url: string; description: string; events: ChosenEvents };
+
+/** The service's own bounds. */
+const urlLengthMax = 2048;
+const descriptionLengthMax = 500;
+
+/** What its owner sets of a webhook. What the service refuses stands beside its field. */
+export function WebhookForm({
+  appId,
+  initial,
+  action,
+  save,
+  autoFocus = false,
+  cancel,
+}: {
+  appId: string;
+  initial: WebhookSettings;
+  /** The words of the button. */
+  action: string;
+  /** Rejects with what the service refused. */
+  save: (settings: WebhookSettings) => Promise<void>;
+  /** Where the form takes the place of the button that opened it. */
+  autoFocus?: boolean;
+  cancel: ReactNode;
+}) {
+  const [error, setError] = useState<unknown>(null);
+  const form = useForm<Values>({
+    mode: 'controlled',
+    initialValues: {
+      url: initial.url,
+      description: initial.description ?? '',
+      events: { every: initial.events === null, chosen: initial.events ?? [] },
+    },
+    validate: {
+      url: (url) => (url.trim() === '' ? 'Give the address of your server.' : null),
+      events: ({ every, chosen }) =>
+        !every && chosen.length === 0 ? 'Choose at least one event.' : null,
+    },
+  });
+
+  const focusFirst = focusFirstError(form);
+
+  async function submit(values: Values): Promise<void> {
+    if (form.submitting) return;
+    setError(null);
+    try {
+      await save(settingsOf(values));
+    } catch (refusal) {
+      const errors = fieldErrors(describeError(refusal).fields);
+      if (Object.keys(errors).length === 0) return setError(refusal);
+      form.setErrors(errors);
+      focusFirst(errors);
+    }
+  }
+
+  return (
+    <form onSubmit={form.onSubmit(submit, focusFirst)} noValidate>
+      <Stack gap="lg" maw={640}>
+        <TextInput
+          label="URL"
+          description="Your server takes deliveries there, by POST. It begins with https:// and can be reached from the internet."
+          placeholder="https://example.org/hooks"
+          required
+          autoFocus={autoFocus}
+          type="url"
+          inputMode="url"
+          autoComplete="off"
+          spellCheck={false}
+          maxLength={urlLengthMax}
+          {...form.getInputProps('url')}
+        />
+        <Textarea
+          label="Description"
+          description="A note for yourself."
+          autosize
+          minRows={1}
+          maxRows={5}
+          maxLength={descriptionLengthMax}
+          {...form.getInputProps('description')}
+        />
+        <EventChoice
+          appId={appId}
+          value={form.values.events}
+          change={(events) => form.setFieldValue('events', events)}
+          error={typeof form.errors['events'] === 'string' ? form.errors['events'] : null}
+        />
+        {error !== null && <Problem error={error} />}
+        <Group>
+          <Button type="submit" loading={form.submitting}>
+            {action}
+          </Button>
+          {cancel}
+        </Group>
+      </Stack>
+    </form>
+  );
+}
+
+function settingsOf({ url, description, events }: Values): WebhookSettings {
+  return {
+    url: url.trim(),
+    description: description.trim() || null,
+    events: events.every ? null : events.chosen,
+  };
+}
+
+/** Of `events.3` and its like all is said at the events. */
+function fieldErrors(fields: Record<string, string>): Record<string, string> {
+  const errors: Record<string, string> = {};
+  for (const [path, message] of Object.entries(fields)) {
+    const [field = ''] = path.split('.');
+    const said = field === 'url' ? `The URL ${message}.` : `${message}.`;
+    errors[field] = errors[field] ? `${errors[field]} ${said}` : said;
+  }
+  return errors;
+}

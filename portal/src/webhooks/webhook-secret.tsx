@@ -1,0 +1,85 @@
+import { Button, Divider, Stack, Text, Title } from '@mantine/core';
+import { useRef, useState } from 'react';
+import { rotateWebhookSecret } from '../api/operations.ts';
+import type { Webhook } from '../api/types.ts';
+import { useWrite } from '../api/use-write.ts';
+import { pageData } from '../page-data.ts';
+import { SecretOnce } from '../shown/secret-once.tsx';
+import { Section } from '../shown/section.tsx';
+import { Time } from '../shown/time.tsx';
+import { RotateSecretDialogue } from './rotate-secret-dialogue.tsx';
+import { SignatureSnippets } from './signature-snippets.tsx';
+import { changesOf, useWebhookId } from './use-webhook-id.ts';
+
+/** The secret that deliveries are signed with: a new one, and how receivers check it. */
+export function WebhookSecret({ webhook }: { webhook: Webhook }) {
+  const id = useWebhookId();
+  const opener = useRef<HTMLButtonElement>(null);
+  const [isOpen, setIsOpen] = useState(false);
+  const rotate = useWrite(
+    (overlapSeconds: number) => rotateWebhookSecret(id, overlapSeconds),
+    changesOf(id),
+  );
+  const secret = rotate.data?.secret;
+  const overlapEnd = webhook.previousSecretExpiresAt;
+
+  return (
+    <Section
+      title="Secret and signatures"
+      lead="Every delivery is signed with the secret that was shown when the webhook was made, or when the secret was last replaced."
+      actions={
+        <Button
+          ref={opener}
+          variant="default"
+          onClick={() => {
+            rotate.reset();
+            setIsOpen(true);
+          }}
+        >
+          Replace the secret
+        </Button>
+      }
+    >
+      <Stack>
+        {secret !== undefined && (
+          <SecretOnce
+            title="The new secret"
+            secret={secret}
+            done={() => {
+              rotate.reset();
+              opener.current?.focus();
+            }}
+          />
+        )}
+        {overlapEnd && (
+          <Text size="sm">
+            The secret before is valid too, and ends <Time at={overlapEnd} />. Until then
+            webhook-signature carries a signature of each, and X-{pageData.serviceName}-Signature
+            that of the secret before.
+          </Text>
+        )}
+        <Divider />
+        <Title order={3} size="h5">
+          Receivers that check signatures
+        </Title>
+        <Text size="sm" c="dimmed" maw="70ch">
+          Each checks the signature and the age of every delivery, and runs as it is, with the
+          secret in the environment variable WEBHOOK_SECRET.
+        </Text>
+        <SignatureSnippets />
+      </Stack>
+      <RotateSecretDialogue
+        opened={isOpen}
+        hasOverlap={overlapEnd !== null}
+        busy={rotate.isPending}
+        error={rotate.error}
+        // What was just shown keeps the focus.
+        returnFocus={secret === undefined}
+        rotate={(overlapSeconds) =>
+          rotate.mutate(overlapSeconds, { onSuccess: () => setIsOpen(false) })
+        }
+        close={() => setIsOpen(false)}
+      />
+    </Section>
+  );
+}

@@ -1,0 +1,85 @@
+import { Button } from '@mantine/core';
+import { useRef, useState } from 'react';
+import { updateWebhook } from '../api/operations.ts';
+import type { Webhook, WebhookChanges } from '../api/types.ts';
+import { useWrite } from '../api/use-write.ts';
+import { sayDone } from '../shown/say.ts';
+import { Section } from '../shown/section.tsx';
+import { Terms } from '../shown/terms.tsx';
+import { Time } from '../shown/time.tsx';
+import { changesOf, useWebhookId } from './use-webhook-id.ts';
+import { WebhookForm, type WebhookSettings } from './webhook-form.tsx';
+import { describeEvents } from './webhook-words.ts';
+
+export function WebhookSettingsSection({ webhook }: { webhook: Webhook }) {
+  const id = useWebhookId();
+  const heading = useRef<HTMLHeadingElement>(null);
+  const [isEditing, setIsEditing] = useState(false);
+  const write = useWrite((changes: WebhookChanges) => updateWebhook(id, changes), changesOf(id));
+
+  function close(): void {
+    setIsEditing(false);
+    heading.current?.focus();
+  }
+
+  async function save(settings: WebhookSettings): Promise<void> {
+    const changes = changesBetween(webhook, settings);
+    if (Object.keys(changes).length > 0) {
+      await write.mutateAsync(changes);
+      sayDone('The settings are saved.');
+    }
+    close();
+  }
+
+  return (
+    <Section
+      title="Settings"
+      headingRef={heading}
+      actions={
+        !isEditing && (
+          <Button variant="default" onClick={() => setIsEditing(true)}>
+            Edit
+          </Button>
+        )
+      }
+    >
+      {isEditing ? (
+        <WebhookForm
+          appId={id.appId}
+          initial={webhook}
+          action="Save"
+          save={save}
+          autoFocus
+          cancel={
+            <Button variant="default" onClick={close}>
+              Cancel
+            </Button>
+          }
+        />
+      ) : (
+        <Terms
+          entries={[
+            ['URL', webhook.url],
+            ['Description', webhook.description ?? 'None'],
+            ['Events', describeEvents(webhook.events)],
+            ['Created', <Time key="created" at={webhook.createdAt} />],
+            ['Identifier', webhook.id],
+          ]}
+        />
+      )}
+    </Section>
+  );
+}
+
+/** What is left as it is may hold events that the app may no longer have, and is not sent. */
+function changesBetween(before: WebhookSettings, after: WebhookSettings): WebhookChanges {
+  const changes: WebhookChanges = {};
+  if (after.url !== before.url) changes.url = after.url;
+  if (after.description !== before.description) changes.description = after.description;
+  if (asSet(after.events) !== asSet(before.events)) changes.events = after.events;
+  return changes;
+}
+
+function asSet(events: string[] | null): string {
+  return JSON.stringify(events?.toSorted((a, b) => a.localeCompare(b)) ?? null);
+}

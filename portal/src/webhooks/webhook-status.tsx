@@ -1,0 +1,152 @@
+import { Alert, Anchor, Button, Group, List, Stack, Text } from '@mantine/core';
+import { useRef, useState } from 'react';
+import { Link } from 'react-router';
+import { updateWebhook } from '../api/operations.ts';
+import type { Webhook } from '../api/types.ts';
+import { useWrite } from '../api/use-write.ts';
+import { Confirm } from '../shown/confirm.tsx';
+import { Problem } from '../shown/problem.tsx';
+import { sayDone } from '../shown/say.ts';
+import { Section } from '../shown/section.tsx';
+import { Time } from '../shown/time.tsx';
+import { LastTimes } from './last-times.tsx';
+import { changesOf, useWebhookId } from './use-webhook-id.ts';
+import { WebhookBadge } from './webhook-badge.tsx';
+import { deliveriesInARow, stateOf } from './webhook-words.ts';
+
+/** How a webhook is, what to do about it, and the switch. */
+export function WebhookStatus({ webhook }: { webhook: Webhook }) {
+  const id = useWebhookId();
+  const heading = useRef<HTMLHeadingElement>(null);
+  const [asksToPause, setAsksToPause] = useState(false);
+  const write = useWrite((active: boolean) => updateWebhook(id, { active }), changesOf(id));
+  const isPaused = stateOf(webhook) === 'paused';
+
+  function switchTo(active: boolean): void {
+    write.mutate(active, {
+      onSuccess: () => {
+        setAsksToPause(false);
+        sayDone(active ? 'The webhook is active again.' : 'The webhook is paused.');
+        // While it was busy the button had to let go of the focus.
+        if (active) heading.current?.focus();
+      },
+    });
+  }
+
+  return (
+    <Section
+      title="State"
+      headingRef={heading}
+      actions={
+        // One button, never busy behind the dialogue, so that it has the focus again when that is closed.
+        <Button
+          variant={webhook.active ? 'default' : 'filled'}
+          onClick={() => (webhook.active ? setAsksToPause(true) : switchTo(true))}
+          loading={write.isPending && write.variables}
+        >
+          {webhook.active ? 'Pause' : isPaused ? 'Resume' : 'Reactivate'}
+        </Button>
+      }
+    >
+      <Stack gap="sm">
+        <Group gap="sm">
+          <WebhookBadge webhook={webhook} />
+          <LastTimes webhook={webhook} />
+        </Group>
+        <Advice webhook={webhook} />
+        {write.isError && !asksToPause && <Problem error={write.error} />}
+      </Stack>
+      <Confirm
+        opened={asksToPause}
+        title="Pause this webhook?"
+        action="Pause"
+        busy={write.isPending}
+        error={write.error}
+        confirm={() => switchTo(false)}
+        close={() => {
+          setAsksToPause(false);
+          write.reset();
+        }}
+      >
+        <Text size="sm">
+          Until you resume it, no events are sent to it, and deliveries that wait for an attempt end
+          now. They can be recovered afterwards; events that happen meanwhile can be read from the
+          API.
+        </Text>
+      </Confirm>
+    </Section>
+  );
+}
+
+function Advice({ webhook }: { webhook: Webhook }) {
+  const state = stateOf(webhook);
+  if (state === 'active') return null;
+  if (state === 'failing') return <Failing webhook={webhook} />;
+  return <Off webhook={webhook} />;
+}
+
+function Failing({ webhook: { exhaustedInARow } }: { webhook: Webhook }) {
+  return (
+    <Alert
+      color="orange"
+      variant="outline"
+      title={`${deliveriesInARow(exhaustedInARow)} failed for good`}
+    >
+      <Text size="sm">
+        Every attempt was in vain. If that goes on, the webhook is deactivated. Look at the recent
+        deliveries for the reason, and send a test once it is mended: the next delivery that
+        succeeds sets the count back.
+      </Text>
+    </Alert>
+  );
+}
+
+const reasons = {
+  failing: {
+    title: 'Deactivated: too many deliveries failed',
+    text: 'Deliveries failed in a row, every attempt of them, with no success between.',
+  },
+  gone: {
+    title: 'Deactivated: your server answered 410 Gone',
+    text: 'With that status it says that it wants no more deliveries.',
+  },
+  owner: {
+    title: 'Paused by you',
+    text: 'Nothing is sent to it until you resume it.',
+  },
+};
+
+function Off({ webhook: { deactivatedAt, deactivatedReason } }: { webhook: Webhook }) {
+  const isPaused = deactivatedReason === 'owner';
+  const { title, text } = reasons[deactivatedReason ?? 'owner'];
+  return (
+    <Alert color={isPaused ? 'gray' : 'red'} variant="outline" title={title}>
+      <Stack gap="xs">
+        <Text size="sm">
+          {text}{' '}
+          {deactivatedAt && <Since at={deactivatedAt} word={isPaused ? 'Paused' : 'Deactivated'} />}{' '}
+          Deliveries that waited for an attempt have ended, and events since then are not sent.
+        </Text>
+        <List size="sm" type="ordered" spacing={2} c="var(--mantine-color-text)">
+          {!isPaused && <List.Item>See in the recent deliveries why they failed.</List.Item>}
+          {!isPaused && <List.Item>Send a test: it goes to a webhook that is off, too.</List.Item>}
+          <List.Item>{isPaused ? 'Resume it' : 'Reactivate it'} with the button above.</List.Item>
+          <List.Item>
+            <Anchor component={Link} to="deliveries" inherit>
+              Recover what failed
+            </Anchor>{' '}
+            of the last 14 days, on the page of its deliveries.
+          </List.Item>
+        </List>
+      </Stack>
+    </Alert>
+  );
+}
+
+function Since({ at, word }: { at: string; word: string }) {
+  return (
+    <>
+      {word} <Time at={at} />.
+    </>
+  );
+}

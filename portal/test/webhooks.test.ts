@@ -1,0 +1,383 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { test } from 'node:test';
+import type { Locator, Page } from 'playwright-core';
+import { verifyWebhook } from '@orgdir/client';
+import { put } from '../../service/test/support/directory.ts';
+import { endedDelivery, eventually } from '../../service/test/support/eventually.ts';
+import { startReceiver } from '../../service/test/support/receiver.ts';
+import { noBrowser } from '../../test/support/browser.ts';
+import { assertAccessible } from './support/accessibility.ts';
+import { openPortal, signUp } from './support/portal-browser.ts';
+
+const options = { skip: noBrowser };
+/** Answers may take as long as this, and no test but one waits for it. */
+const timeoutMs = 3_000;
+const portal = noBrowser
+  ? null!
+  : await openPortal({
+      WEBHOOK_DEACTIVATE_AFTER: '2',
+      WEBHOOK_TIMEOUT_MS: String(timeoutMs),
+    });
+const ada = noBrowser ? null! : await signUp(portal.service, 'ada@example.org');
+const receiver = noBrowser ? null! : await startReceiver();
+
+async function post(path: string, json: object, method = 'POST') {
+  const { status, body } = await ada.call(path, { method, json });
+  assert.ok(status < 300, JSON.stringify(body));
+  return body.data;
+}
+
+/** Each test has an app of its own: tests of webhooks are counted by app. */
+async function makeApp(name: string): Promise<string> {
+  return (await post('/apps', { name })).id;
+}
+
+async function makeWebhook(appId: string, fields: object = {}): Promise<string> {
+  return (await post(`/apps/${appId}/webhooks`, { url: receiver.url, ...fields })).id;
+}
+
+async function webhookOf(appId: string, id: string) {
+  return (await ada.call(`/apps/${appId}/webhooks/${id}`)).body.data;
+}
+
+async function openWebhook(appId: string, id: string): Promise<Page> {
+  const page = await portal.open({ as: ada, path: `/apps/${appId}/webhooks/${id}` });
+  await page.getByRole('heading', { name: 'State' }).waitFor();
+  return page;
+}
+
+const section = (page: Page, name: string) => page.getByRole('region', { name, exact: true });
+const button = (within: Page | Locator, name: string) =>
+  within.getByRole('button', { name, exact: true });
+
+async function assertFocused(locator: Locator): Promise<void> {
+  await locator.and(locator.page().locator(':focus')).waitFor();
+}
+
+let orgs = 0;
+/** An organisation that anybody may see: an event for everyone. */
+async function happen(): Promise<void> {
+  orgs += 1;
+  await put(portal.service.database, 'orgs', [{ name: `Organisation ${orgs}` }], {
+    emitEvents: true,
+  });
+}
+
+test(
+  'a webhook is made: refusals stand beside their fields, and its secret is shown once',
+  options,
+  async () => {
+    const appId = await makeApp('Announcer');
+    const page = await portal.open({ as: ada, path: `/apps/${appId}/webhooks` });
+    await page.getByRole('heading', { name: 'No webhooks yet' }).waitFor();
+    await assertAccessible(page, 'no webhooks');
+    await page.getByRole('link', { name: 'New webhook' }).first().click();
+
+    await assertFocused(page.getByRole('heading', { name: 'New webhook' }));
+    await page.getByLabel('Only the events that I choose').check();
+    await button(page, 'Create webhook').click();
+    await page.getByText('Give the address of your server.').waitFor();
+    await page.getByText('Choose at least one event.').waitFor();
+    await assertFocused(page.getByLabel('URL'));
+    await page.getByLabel('URL').fill('https://name:secret@example.org/');
+    await button(page, 'Select all for everyone').click();
+    assert.ok(await page.getByLabel('blueprint.sync.completed').isChecked());
+    await page.getByLabel('chat.sync.completed').uncheck();
+    await button(page, 'Create webhook').click();
+    await page.getByText('The URL must not contain credentials').waitFor();
+    await assertFocused(page.getByLabel('URL'));
+    await assertAccessible(page, 'a refused webhook');
+
+    await page.getByLabel('URL').fill(receiver.url);
+    await page.getByLabel('Description').fill('Announces things');
+    await button(page, 'Create webhook').click();
+    const shown = page.getByRole('heading', { name: 'The secret of your webhook' });
+    await assertFocused(shown);
+    const secret = (await page.getByTestId('secret').textContent()) ?? '';
+    assert.match(secret, /^whsec_.{44}$/);
+    await assertAccessible(page, 'a secret');
+
+    await button(page, 'I have kept it').click();
+    await page.getByRole('heading', { name: /^Webhook to 127\.0\.0\.1/ }).waitFor();
+    assert.ok(!(await page.content()).includes(secret));
+    await section(page, 'Settings').getByText('system.maintenance.disabled').waitFor();
+    assert.equal(await section(page, 'Settings').getByText('chat.sync.completed').count(), 0);
+
+    await section(page, 'Send a test').getByLabel('With a sample of').selectOption('org.created');
+    const before = receiver.received.length;
+    await button(page, 'Send a test').click();
+    await section(page, 'Send a test').getByText('Accepted with 200').last().waitFor();
+    const { headers, body } = receiver.received[before]!;
+    const event = await verifyWebhook({ headers, body, secret });
+    assert.equal(event.event, 'webhook.test');
+    const sent = section(page, 'Send a test');
+    await sent.getByText(body.toString()).waitFor();
+    await sent.getByText(headers['user-agent'] ?? 'none').waitFor();
+    assert.equal(await sent.getByText(headers['webhook-id'] ?? 'none', { exact: true }).count(), 2);
+    await section(page, 'Recent deliveries').getByText('Succeeded, 1 attempt').waitFor();
+
+    await page.getByRole('link', { name: 'Webhooks', exact: true }).click();
+    await page.getByRole('heading', { name: 'Webhooks of Announcer' }).waitFor();
+    await page.getByText('Announces things').waitFor();
+    await page.getByText('Active', { exact: true }).waitFor();
+  },
+);
+
+test(
+  'what the app may not have is greyed, with the reason in words; once bound it is not',
+  options,
+  async () => {
+    const appId = await makeApp('Bound later');
+    await put(portal.service.database, 'orgs', [
+      { slug: 'acme', name: 'Acme', managers: [ada.email] },
+    ]);
+    const page = await portal.open({ as: ada, path: `/apps/${appId}/webhooks/new` });
+    await page.getByLabel('Only the events that I choose').check();
+    const group = page.getByRole('group', { name: 'Of your organisation' });
+    await group.getByText('bound to an organization').first().waitFor();
+    const box = group.getByRole('checkbox', { name: 'application.created' });
+    assert.ok(await box.isDisabled());
+    const described = await box.getAttribute('aria-describedby');
+    const reason = page.locator(`[id="${described?.split(' ').at(-1)}"]`);
+    assert.match((await reason.textContent()) ?? '', /Not available: .*bound to an organization/);
+    assert.equal(await group.getByRole('button').count(), 0);
+    await post(`/apps/${appId}/binding`, { kind: 'organization', slug: 'acme' }, 'PUT');
+    await page.reload();
+    await page.getByLabel('Only the events that I choose').check();
+    await button(page, 'Select all of your organisation').click();
+    assert.ok(await box.isChecked());
+    assert.ok(await page.getByRole('checkbox', { name: 'resource.offer.created' }).isDisabled());
+  },
+);
+
+test('a failed test says in words what went wrong and what to check', options, async () => {
+  const silent = createServer();
+  silent.listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  const { port: closedPort } = silent.address() as { port: number };
+  silent.close();
+  const moody = await startReceiver();
+  const appId = await makeApp('Failing');
+  const id = await makeWebhook(appId, { url: moody.url });
+  const page = await openWebhook(appId, id);
+  const tested = section(page, 'Send a test');
+
+  async function fails(title: string | RegExp, advice: RegExp): Promise<void> {
+    await button(tested, 'Send a test').click();
+    await tested.getByRole('status').filter({ hasText: title }).waitFor();
+    await tested.getByText(title).last().waitFor();
+    await tested.getByText(advice).waitFor();
+  }
+
+  moody.respond = (response) =>
+    response
+      .writeHead(500, { 'content-type': 'text/html', 'x-from': 'the receiver' })
+      .end('<h1>Oh no</h1><script>document.title = "run"</script>');
+  await fails('Your server failed (500)', /Look into its log/);
+  await tested.getByText('<h1>Oh no</h1><script>').waitFor();
+  await tested.getByText('the receiver', { exact: true }).waitFor();
+  await assertAccessible(page, 'a failed test');
+  moody.respond = (response) => response.writeHead(302, { location: '/elsewhere' }).end();
+  await fails('Redirected, and not followed (302)', /Change the URL/);
+  moody.respond = (response) => response.destroy();
+  await fails('The connection was cut', /not HTTP/);
+  await tested.getByText('There was no answer to show.').waitFor();
+  moody.respond = () => {};
+  await fails(/No answer within \d/, /do the work afterwards/);
+  await post(`/apps/${appId}/webhooks/${id}`, { url: `http://127.0.0.1:${closedPort}/` }, 'PATCH');
+  await fails('No connection', /Check that your server is running/);
+  await page.getByText('webhook.test').nth(4).waitFor();
+  assert.equal((await webhookOf(appId, id)).exhaustedInARow, 0);
+});
+
+test('it is edited, paused and resumed', options, async () => {
+  const appId = await makeApp('Edited');
+  const id = await makeWebhook(appId);
+  const page = await openWebhook(appId, id);
+  const settings = section(page, 'Settings');
+  await button(settings, 'Edit').click();
+  await assertFocused(settings.getByLabel('URL'));
+  await settings.getByLabel('URL').fill('not an address');
+  await button(settings, 'Save').click();
+  await settings.getByText('The URL must').waitFor();
+  await settings.getByLabel('URL').fill(`${receiver.url}/other`);
+  await settings.getByLabel('Only the events that I choose').check();
+  await settings.getByLabel('alliance.created').check();
+  await settings.getByLabel('Description').fill('Alliances');
+  await button(settings, 'Save').click();
+  await settings.getByText(`${receiver.url}/other`, { exact: true }).waitFor();
+  await assertFocused(page.getByRole('heading', { name: 'Settings' }));
+  const { url, events, description } = await webhookOf(appId, id);
+  assert.deepEqual(
+    [url, events, description],
+    [`${receiver.url}/other`, ['alliance.created'], 'Alliances'],
+  );
+
+  const state = section(page, 'State');
+  await button(state, 'Pause').click();
+  await assertFocused(button(page.getByRole('dialog'), 'Cancel'));
+  await button(page.getByRole('dialog'), 'Pause').click();
+  await state.getByText('Paused by you').waitFor();
+  await assertFocused(button(state, 'Resume'));
+  assert.equal((await webhookOf(appId, id)).deactivatedReason, 'owner');
+  await button(state, 'Resume').click();
+  await state.getByText('Active', { exact: true }).waitFor();
+  await assertFocused(page.getByRole('heading', { name: 'State' }));
+  assert.equal((await webhookOf(appId, id)).active, true);
+});
+
+test(
+  'its secret is replaced with an overlap, and deliveries carry both signatures',
+  options,
+  async () => {
+    const appId = await makeApp('Rotated');
+    const id = await makeWebhook(appId);
+    const page = await openWebhook(appId, id);
+    const secrets = section(page, 'Secret and signatures');
+    await button(secrets, 'Replace the secret').click();
+    const dialogue = page.getByRole('dialog', { name: 'Replace the secret' });
+    assert.ok(await dialogue.getByLabel('24 hours').isChecked());
+    await assertAccessible(page, 'replacing a secret');
+    await dialogue.getByLabel('1 hour').check();
+    await button(dialogue, 'Replace the secret').click();
+    await assertFocused(page.getByRole('heading', { name: 'The new secret' }));
+    const secret = (await page.getByTestId('secret').textContent()) ?? '';
+    await secrets.getByText(/ends in (59 minutes|1 hour)/).waitFor();
+    await button(secrets, 'I have kept it').click();
+    await assertFocused(button(secrets, 'Replace the secret'));
+    assert.ok(!(await page.content()).includes(secret));
+    await button(page, 'Send a test').click();
+    await section(page, 'Send a test').getByText('Accepted with 200').last().waitFor();
+    const { headers, body } = receiver.received.at(-1)!;
+    assert.equal(headers['webhook-signature']?.split(' ').length, 2);
+    await verifyWebhook({ headers, body, secret });
+
+    const tabs = secrets.getByRole('tablist', { name: 'Languages' });
+    await tabs.getByRole('tab', { name: 'TypeScript' }).focus();
+    await page.keyboard.press('ArrowRight');
+    await secrets.getByText('import hmac').waitFor();
+    await assertFocused(tabs.getByRole('tab', { name: 'Python' }));
+  },
+);
+
+test(
+  'one that keeps failing says so, is deactivated with the reason, and is made active again',
+  options,
+  async () => {
+    const broken = await startReceiver((response) => response.writeHead(500).end());
+    const appId = await makeApp('Deactivated');
+    const id = await makeWebhook(appId, { url: broken.url });
+    await happen();
+    await endedDelivery(portal.service, id);
+    const page = await openWebhook(appId, id);
+    await section(page, 'State').getByText('1 delivery failed for good').waitFor();
+    await happen();
+    await eventually(async () => !(await webhookOf(appId, id)).active);
+    await page.getByRole('link', { name: 'Webhooks', exact: true }).click();
+    await page.getByText('Too many deliveries failed').waitFor();
+    await page.getByText('Deactivated', { exact: true }).waitFor();
+    await assertAccessible(page, 'a list of webhooks');
+    await page.getByRole('link', { name: broken.url }).click();
+    const state = section(page, 'State');
+    await state.getByText('Deactivated: too many deliveries failed').waitFor();
+    const recover = state.getByRole('link', { name: 'Recover what failed' });
+    assert.match((await recover.getAttribute('href')) ?? '', /\/deliveries$/);
+    await assertAccessible(page, 'a deactivated webhook');
+    await button(state, 'Reactivate').click();
+    await state.getByText('Active', { exact: true }).waitFor();
+    assert.equal((await webhookOf(appId, id)).exhaustedInARow, 0);
+
+    broken.respond = (response) => response.writeHead(410).end();
+    await happen();
+    await eventually(async () => !(await webhookOf(appId, id)).active);
+    await page.reload();
+    await state.getByText('Deactivated: your server answered 410 Gone').waitFor();
+  },
+);
+
+test('a signature is checked in the browser alone, and why it fails is said', options, async () => {
+  const appId = await makeApp('Checked');
+  const { id, secret } = await post(`/apps/${appId}/webhooks`, { url: receiver.url });
+  await post(`/apps/${appId}/webhooks/${id}/test`, { event: 'org.created' });
+  const { headers, body } = receiver.received.at(-1)!;
+  const page = await openWebhook(appId, id);
+  await page.getByText('Succeeded, 1 attempt').waitFor();
+  const check = section(page, 'Check a signature');
+  await check.getByText('nothing that you paste here is sent').waitFor();
+  const requests: string[] = [];
+  page.on('request', (request) => requests.push(request.postData() ?? request.url()));
+
+  async function says(
+    title: string,
+    pasted: Partial<Record<'Headers' | 'Body' | 'Secret', string>>,
+  ) {
+    const given = { Headers: asLines(headers), Body: body.toString(), Secret: secret, ...pasted };
+    for (const [label, value] of Object.entries(given))
+      await check.getByRole('textbox', { name: label }).fill(value);
+    await button(check, 'Check the signature').click();
+    await check.getByRole('status').getByText(title).waitFor();
+  }
+
+  await says('The signature is right, and the delivery is fresh', {});
+  await says('Most likely the wrong secret', { Secret: `whsec_${btoa('x'.repeat(32))}` });
+  await says('This is no secret of a webhook', { Secret: 'hunter2' });
+  await says('The body was changed', { Body: `${body.toString()}\n` });
+  await says('The body was changed', { Body: JSON.stringify(JSON.parse(String(body)), null, 2) });
+  await says('The header webhook-id is missing', {
+    Headers: asLines({ ...headers, 'webhook-id': undefined }),
+  });
+  await says('Another header was changed', {
+    Headers: asLines({
+      ...headers,
+      'webhook-timestamp': String(Number(headers['webhook-timestamp']) - 1),
+    }),
+  });
+  await assertAccessible(page, 'a checked signature');
+  await page.clock.setFixedTime(Date.now() + 3 * 3_600_000);
+  await says('The signature is right, but too old', {});
+  await check.getByText('signed 3 hours ago').waitFor();
+  assert.ok(!requests.some((each) => each.includes(headers['webhook-id'] ?? '')));
+  assert.ok(!requests.some((each) => each.includes(secret)));
+});
+
+function asLines(headers: Record<string, string | undefined>): string {
+  return Object.entries(headers)
+    .flatMap(([name, value]) => (value === undefined ? [] : `${name}: ${value}`))
+    .join('\n');
+}
+
+test(
+  'it is deleted once that is confirmed, and gone where it was open elsewhere',
+  options,
+  async () => {
+    const appId = await makeApp('Deleted');
+    const id = await makeWebhook(appId);
+    const page = await openWebhook(appId, id);
+    await button(page, 'Delete webhook').click();
+    const dialogue = page.getByRole('dialog');
+    await assertFocused(button(dialogue, 'Cancel'));
+    await button(dialogue, 'Cancel').click();
+    assert.equal((await webhookOf(appId, id)).id, id);
+    await button(page, 'Delete webhook').click();
+    await button(dialogue, 'Delete webhook').click();
+    await page.getByRole('heading', { name: 'No webhooks yet' }).waitFor();
+    await assertFocused(page.getByRole('heading', { level: 1 }));
+    await page.goBack();
+    const again = await portal.open({ as: ada, path: `/apps/${appId}/webhooks/${id}` });
+    await again.getByText('Not found').waitFor();
+  },
+);
+
+test('an app with as many webhooks as it may have says so', options, async () => {
+  const appId = await makeApp('Full');
+  const page = await portal.open({ as: ada, path: `/apps/${appId}/webhooks/new` });
+  await page.getByLabel('URL').fill(receiver.url);
+  for (let count = 0; count < 20; count += 1) await makeWebhook(appId);
+  await button(page, 'Create webhook').click();
+  await page.getByText('The app has 20 webhooks').waitFor();
+  await page.getByRole('link', { name: 'Cancel' }).click();
+  await page.getByText('the most that an app may have').waitFor();
+  assert.equal(await page.getByRole('link', { name: 'New webhook' }).count(), 0);
+});
