@@ -3,7 +3,6 @@ import { useState } from 'react';
 import { Link, useNavigate } from 'react-router';
 import { createFirstAccount } from '../api/operations.ts';
 import { Bare } from '../layout/bare.tsx';
-import { pageData } from '../page-data.ts';
 import { useChangeSession } from '../session/use-session.ts';
 import { AccountForm, type Account } from './account-form.tsx';
 import { signIn } from './authenticate.ts';
@@ -42,8 +41,8 @@ export function FirstAccountPage() {
       ) : (
         <>
           <Text size="sm">
-            {pageData.serviceName} has no account yet. You came by the link on its terminal, so no
-            mail has to confirm your address.
+            This service has no account yet. You came by the link on its terminal, so no mail has to
+            confirm your address.
           </Text>
           <AccountForm make={make} />
         </>

@@ -19,7 +19,11 @@ export function defer(
       schema: { hide: true },
       // Before its body is read, which is the other application's to read.
       onRequest: (request, reply, done) => {
-        building ??= build();
+        building ??= build().catch((error: unknown) => {
+          // The next one tries again: what was missing, such as a file descriptor, may be there then.
+          building = undefined;
+          throw error;
+        });
         // oxlint-disable-next-line promise/no-callback-in-promise -- a hook of Fastify's knows no other way
         building.then((inner) => hand(inner), done);
 
