@@ -36,7 +36,6 @@ export function useSteadyRows({
           : fresh,
     }));
     // Whether it may move is asked at this moment; it is not what this waits for.
-    // oxlint-disable-next-line react-hooks/exhaustive-deps
   }, [fresh, readAt, scope]);
   const rows = shown.scope === scope ? shown.rows : fresh;
   return {

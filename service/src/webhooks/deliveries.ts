@@ -43,25 +43,71 @@ export const endedColumns = sql`
   id, webhook_id, event, event_id, status, attempt_count, null::timestamptz as next_attempt_at, created_at, completed_at
 `;
 
-/** One page of a webhook's deliveries, newest first, and how many there are. The caller has checked whose webhook it is. */
+/**
+ * One page of a webhook's deliveries, newest first, and how many there are. The caller has checked whose webhook it is.
+ * Pages are looked for from the end that is nearer: the last one costs what the first does.
+ */
 export async function listDeliveries(
   executor: Executor,
   webhookId: string,
   query: DeliveryFilter & { page: number; limit: number },
 ): Promise<{ total: number; deliveries: Delivery[] }> {
-  const pending = sql`from pending_deliveries where ${conditions(webhookId, query, 'pending')}`;
-  const ended = sql`from deliveries where ${conditions(webhookId, query, 'ended')}`;
-  const { rows } = await sql<DeliveryRow & { total: number }>`
-    select totals.total, page.*
-    from (select (select count(*) ${pending}) + (select count(*) ${ended}) as total) totals
-    left join lateral (
-      select ${pendingColumns} ${pending} union all select ${endedColumns} ${ended}
-      order by id desc limit ${query.limit} offset ${(query.page - 1) * query.limit}
-    ) page on true
-    order by page.id desc
+  const total = await countDeliveries(executor, webhookId, query);
+  const place = placeOf(query, total);
+  const deliveries = place ? await readPage(executor, webhookId, query, place) : [];
+  return { total, deliveries };
+}
+
+async function countDeliveries(
+  executor: Executor,
+  webhookId: string,
+  filter: DeliveryFilter,
+): Promise<number> {
+  const { rows } = await sql<{ total: number }>`
+    select (select count(*) from pending_deliveries where ${conditions(webhookId, filter, 'pending')})
+      + (select count(*) from deliveries where ${conditions(webhookId, filter, 'ended')}) as total
   `.execute(executor);
-  const found = rows.filter((row) => row.id !== null);
-  return { total: rows[0]?.total ?? 0, deliveries: found.map(toRecord) };
+  return rows[0]?.total ?? 0;
+}
+
+type Place = { from: 'newest' | 'oldest'; skip: number; count: number };
+
+/** Where a page stands, from the nearer end; null where it lies past the last. */
+function placeOf({ page, limit }: { page: number; limit: number }, total: number): Place | null {
+  const before = (page - 1) * limit;
+  if (before >= total) return null;
+  const after = Math.max(0, total - before - limit);
+  // What comes in meanwhile is new: counted from the oldest, the page is still the one of the total.
+  return before <= after
+    ? { from: 'newest', skip: before, count: limit }
+    : { from: 'oldest', skip: after, count: Math.min(limit, total - before) };
+}
+
+async function readPage(
+  executor: Executor,
+  webhookId: string,
+  filter: DeliveryFilter,
+  { from, skip, count }: Place,
+): Promise<Delivery[]> {
+  const { rows } = await sql<DeliveryRow>`
+    select found.*
+    from (
+      -- The ids alone: without a filter an index has them, and of what is skipped no row is read.
+      select id as page_id from (
+        select id from pending_deliveries where ${conditions(webhookId, filter, 'pending')}
+        union all
+        select id from deliveries where ${conditions(webhookId, filter, 'ended')}
+      ) both_tables
+      order by id ${from === 'newest' ? sql`desc` : sql`asc`} limit ${count} offset ${skip}
+    ) page
+    cross join lateral (
+      select ${pendingColumns} from pending_deliveries where id = page_id
+      union all
+      select ${endedColumns} from deliveries where id = page_id
+    ) found
+    order by found.id desc
+  `.execute(executor);
+  return rows.map(toRecord);
 }
 
 /** What a filter asks of one of the two tables; of every webhook's deliveries where there is no `webhookId`. */

@@ -1,0 +1,155 @@
+/**
+ * npm run bench:portal: whether the last pages of a long list of deliveries come as fast as the first, on 100,000 deliveries
+ * of one webhook over several days, among as many of others. It makes its database in a temporary folder, runs the service
+ * itself, and takes it all away again. Ends with 1 where a figure is missed.
+ */
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createApp } from '../service/src/access/apps.ts';
+import { createKey } from '../service/src/access/keys.ts';
+import { sql, type Database } from '../service/src/database/database.ts';
+import { openConfiguredDatabase } from '../service/src/open-database.ts';
+import { isReached, printFigures, quantile, type Figure } from './figure.ts';
+import { createClient, type Client } from './http-client.ts';
+import { loadCore, moveTo, serverCore, startProcess } from './start-process.ts';
+
+const deliveries = 100_000;
+const days = 5;
+const limit = 100;
+const warmups = 5;
+const rounds = 41;
+const root = join(import.meta.dirname, '..');
+
+/** Each with its last page: a share of the deliveries that were seeded. */
+const views = [
+  { name: 'all', query: '', share: 1 },
+  { name: 'status succeeded', query: '&status=succeeded', share: 0.9 },
+  { name: 'status failed', query: '&status=failed', share: 0.08 },
+  { name: 'event org.created', query: '&event=org.created', share: 0.5 },
+  { name: 'both', query: '&status=succeeded&event=org.created', share: 0.45 },
+];
+
+const folder = await mkdtemp(join(tmpdir(), 'orgdir-bench-'));
+// As root the database runs as another user, who must be able to pass.
+await chmod(folder, 0o711);
+const env = {
+  DATA_DIR: join(folder, 'data'),
+  PORT: '0',
+  INTERNAL_PORT: '0',
+  LOG_LEVEL: 'warn',
+  RATE_LIMIT_PER_MINUTE: '1000000000',
+};
+try {
+  const figures = await measure();
+  printFigures(figures);
+  if (!figures.every(isReached)) process.exitCode = 1;
+} finally {
+  await rm(folder, { recursive: true, force: true });
+}
+
+async function measure(): Promise<Figure[]> {
+  moveTo(loadCore);
+  const opened = await openConfiguredDatabase(
+    { databaseUrl: null, dataDir: env.DATA_DIR },
+    { purpose: 'tool', applicationName: 'orgdir bench' },
+  );
+  try {
+    console.error('… seeding');
+    const { key, webhookId } = await seed(opened.database);
+    return await measurePages(key, `/api/v1/webhooks/${webhookId}/deliveries?limit=${limit}`);
+  } finally {
+    await opened.close();
+  }
+}
+
+async function seed(database: Database): Promise<{ key: string; webhookId: string }> {
+  const actor = { kind: 'system', id: null, name: 'bench' } as const;
+  const { key, appId } = await database.transaction().execute(async (tx) => {
+    const id = await createApp(tx, actor, { name: 'Bench', owner: 'bench@example.org' });
+    const made = await createKey(tx, actor, {
+      appId: id,
+      name: 'bench',
+      scopes: ['write:webhooks'],
+      expiresAt: null,
+    });
+    return { key: made.key, appId: id };
+  });
+  await sql`select ensure_partitions(current_date - ${days}::int, current_date)`.execute(database);
+  const { rows } = await sql<{ id: string }>`
+    insert into webhooks (id, app_id, url, secret, active, deactivated_at, deactivated_reason)
+    select uuid_v7(now()), ${appId}, 'https://example.org/' || n, '', false, now(), 'owner' from generate_series(1, 2) n
+    returning id
+  `.execute(database);
+  const ids = rows.map(({ id }) => id);
+  await sql`
+    insert into deliveries (id, event_id, event, webhook_id, status, cancelled_by, attempt_count, created_at, completed_at)
+    select uuid_v7(at), uuid_v7(at), (array['org.created', 'alliance.created', 'chat.sync.completed', 'org.created'])[n / 2 % 4 + 1],
+      (${ids}::uuid[])[n % 2 + 1], status, case when status = 'cancelled' then 'deactivation' end, 1, at, at
+    from (
+      select n, now() - n * ${days - 1} * interval '1 day' / ${2 * deliveries}::int as at,
+        case when n / 2 % 50 < 45 then 'succeeded' when n / 2 % 50 < 49 then 'failed' else 'cancelled' end as status
+      from generate_series(${2 * deliveries}::int, 1, -1) n
+    ) t
+  `.execute(database);
+  // As autovacuum leaves them, sooner or later.
+  await sql`vacuum analyze deliveries`.execute(database);
+  return { key, webhookId: ids[0] ?? '' };
+}
+
+async function measurePages(key: string, path: string): Promise<Figure[]> {
+  const service = await startProcess(join(root, 'service/bin/orgdir.js'), {
+    args: ['serve', '--no-demo'],
+    runsItself: true,
+    env,
+    core: serverCore,
+    listens: true,
+  });
+  const client = createClient(service.port ?? 0, key);
+  try {
+    const figures: Figure[] = [];
+    for (const view of views) {
+      console.error(`… ${view.name}`);
+      figures.push(...(await comparePages(client, `${path}${view.query}`, view)));
+    }
+    return figures;
+  } finally {
+    client.close();
+    await service.stop();
+  }
+}
+
+/** In turns, so that whatever else the machine does falls on all alike. */
+async function comparePages(
+  client: Client,
+  path: string,
+  { name, share }: (typeof views)[number],
+): Promise<Figure[]> {
+  const last = Math.round((deliveries * share) / limit);
+  const pages = [1, Math.ceil(last / 2), last];
+  const times = new Map(pages.map((page) => [page, [] as number[]]));
+  for (let round = -warmups; round < rounds; round += 1)
+    for (const page of pages) {
+      const startedAt = performance.now();
+      const { status, body } = await client.get(`${path}&page=${page}`);
+      const ms = performance.now() - startedAt;
+      const { data, pagination } = JSON.parse(body) as {
+        data: unknown[];
+        pagination: { totalPages: number };
+      };
+      if (status !== 200 || data.length !== limit || pagination.totalPages !== last)
+        throw new Error(
+          `page ${page} of ${name}: ${status}, ${data.length}, ${JSON.stringify(pagination)}`,
+        );
+      if (round >= 0) times.get(page)?.push(ms);
+    }
+  const medianOf = (page: number) => quantile(times.get(page) ?? [], 0.5);
+  const first = medianOf(1);
+  return pages.slice(1).map((page) => ({
+    name: `page ${page.toLocaleString('en')} of ${name}, times page 1`,
+    reached: Math.max(medianOf(page) / first, first / medianOf(page)),
+    unit: '',
+    asked: { atMost: 2 },
+    note: `${medianOf(page).toFixed(1)} ms, page 1 ${first.toFixed(1)} ms`,
+  }));
+}
