@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from 'react-router';
 import { deliveries as deliveriesOperation } from '../api/operations.ts';
 import type { Delivery } from '../api/types.ts';
+import { DeliveryStatus } from '../deliveries/delivery-status.tsx';
 import { Loaded } from '../shown/loaded.tsx';
 import { Section } from '../shown/section.tsx';
 import { Time } from '../shown/time.tsx';
@@ -51,17 +52,10 @@ function Row({ delivery: { id, event, status, attemptCount, createdAt } }: { del
       <Anchor component={Link} to={`deliveries/${id}`} size="sm">
         {event}
       </Anchor>
-      <Text size="sm">
-        {words[status]}, {attemptCount === 1 ? '1 attempt' : `${attemptCount} attempts`},{' '}
-        <Time at={createdAt} />
+      <Text component="div" size="sm">
+        <DeliveryStatus status={status} />,{' '}
+        {attemptCount === 1 ? '1 attempt' : `${attemptCount} attempts`}, <Time at={createdAt} />
       </Text>
     </Group>
   );
 }
-
-const words: Record<Delivery['status'], string> = {
-  pending: 'Pending',
-  succeeded: 'Succeeded',
-  failed: 'Failed',
-  cancelled: 'Cancelled',
-};

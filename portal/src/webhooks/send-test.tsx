@@ -2,6 +2,7 @@ import { Button, Group, NativeSelect, VisuallyHidden } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { events as eventsOperation, testWebhook } from '../api/operations.ts';
+import type { Webhook } from '../api/types.ts';
 import { useWrite } from '../api/use-write.ts';
 import { describeAttempt } from '../shown/attempt-words.ts';
 import { Problem } from '../shown/problem.tsx';
@@ -12,7 +13,7 @@ import { useWebhookId } from './use-webhook-id.ts';
 const noSample = '';
 
 /** Sends a delivery now, and shows what came of it. */
-export function SendTest() {
+export function SendTest({ webhook }: { webhook: Webhook }) {
   const id = useWebhookId();
   const events = useQuery(eventsOperation(id.appId));
   const [event, setEvent] = useState(noSample);
@@ -53,7 +54,7 @@ export function SendTest() {
         {send.isPending ? 'Sending' : attempt ? describeAttempt(attempt).title : ''}
       </VisuallyHidden>
       {send.isError && <Problem error={send.error} />}
-      {send.data && <TestResult delivery={send.data} />}
+      {send.data && <TestResult delivery={send.data} url={webhook.url} />}
     </Section>
   );
 }

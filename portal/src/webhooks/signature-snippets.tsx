@@ -14,7 +14,7 @@ const snippets = [
     needs: 'Node.js 20 or later, and npm install @orgdir/client.',
   },
   { name: 'Python', text: python, needs: 'Python 3.9 or later, nothing else.' },
-  { name: 'Go', text: go, needs: 'Go 1.22 or later, nothing else.' },
+  { name: 'Go', text: go, needs: 'Go 1.19 or later, nothing else.' },
   {
     name: 'PHP',
     text: php,

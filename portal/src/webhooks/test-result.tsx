@@ -1,10 +1,10 @@
 import { Divider, Stack, Title } from '@mantine/core';
 import type { DeliveryDetail } from '../api/types.ts';
+import { SentRequest } from '../deliveries/sent-request.tsx';
 import { AttemptDetail } from '../shown/attempt-detail.tsx';
-import { RequestSent } from '../shown/request-sent.tsx';
 
 /** What a test came to: the answer first, then what was sent. */
-export function TestResult({ delivery }: { delivery: DeliveryDetail }) {
+export function TestResult({ delivery, url }: { delivery: DeliveryDetail; url: string }) {
   const attempt = delivery.attempts.at(-1);
   if (!attempt) return null;
   return (
@@ -14,10 +14,14 @@ export function TestResult({ delivery }: { delivery: DeliveryDetail }) {
         The answer of your server
       </Title>
       <AttemptDetail attempt={attempt} />
-      <Title order={3} size="h5">
-        What was sent
-      </Title>
-      <RequestSent delivery={delivery} attempt={attempt} />
+      {delivery.body !== null && (
+        <>
+          <Title order={3} size="h5">
+            What was sent
+          </Title>
+          <SentRequest delivery={delivery} body={delivery.body} url={url} />
+        </>
+      )}
     </Stack>
   );
 }

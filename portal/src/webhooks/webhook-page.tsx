@@ -41,7 +41,7 @@ function Sections({ webhook }: { webhook: Webhook }) {
     <Stack gap="lg">
       <WebhookStatus webhook={webhook} />
       <RecentDeliveries />
-      <SendTest />
+      <SendTest webhook={webhook} />
       <WebhookSettingsSection webhook={webhook} />
       <WebhookSecret webhook={webhook} />
       <CheckSignature />

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -69,5 +68,9 @@ func main() {
 		log.Println(delivery.ID, delivery.Event, string(delivery.Data))
 		response.WriteHeader(http.StatusNoContent)
 	})
-	log.Fatal(http.ListenAndServe("127.0.0.1:"+cmp.Or(os.Getenv("PORT"), "8080"), nil))
+	port := os.Getenv("PORT")
+	if port == "" {
+		port = "8080"
+	}
+	log.Fatal(http.ListenAndServe("127.0.0.1:"+port, nil))
 }
