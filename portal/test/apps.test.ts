@@ -201,6 +201,17 @@ test('an app that is gone, or was never theirs, is not found', options, async ()
   await assertAccessible(page, 'an app that is not found');
 });
 
+test(
+  'what is done to an app that was deleted elsewhere says that it is gone',
+  options,
+  async () => {
+    const { page, id } = await openApp(bob, 'Fading');
+    await bob.call(`/apps/${id}`, { method: 'DELETE' });
+    await page.getByRole('button', { name: 'Save name' }).click();
+    await page.getByRole('alert').getByText('Not found', { exact: true }).waitFor();
+  },
+);
+
 test('during maintenance a write says so, and what was typed stays', options, async () => {
   const { database } = portal.service;
   const { page } = await openApp(bob, 'Steady');

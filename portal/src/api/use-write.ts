@@ -8,12 +8,13 @@ import {
 /**
  * A write, and the paths of the reads that it changes, with all below them: what of them is on the screen is read again
  * before the write counts as done, and what is not is forgotten, so that no screen ever shows what was before. `gone`: the
- * path of what the write deletes, which is not to be read again.
+ * path of what the write deletes, which is not to be read again. `done`: what follows, also where the component is no longer
+ * on the screen by then; what is given to `mutate` is forgotten with it.
  */
 export function useWrite<Input, Output>(
   write: (input: Input) => Promise<Output>,
   changes: string[],
-  { gone }: { gone?: string } = {},
+  { gone, done }: { gone?: string; done?: (output: Output) => void } = {},
 ): UseMutationResult<Output, Error, Input> {
   const client = useQueryClient();
   const isChanged = ({ queryKey }: Query) => {
@@ -23,9 +24,10 @@ export function useWrite<Input, Output>(
   };
   return useMutation({
     mutationFn: write,
-    onSuccess: async () => {
+    onSuccess: async (output) => {
       client.removeQueries({ type: 'inactive', predicate: isChanged });
       await client.invalidateQueries({ predicate: isChanged });
+      done?.(output);
     },
   });
 }

@@ -28,7 +28,8 @@ export function CreateKey({
 }) {
   const form = useForm<Fields>({ mode: 'controlled', initialValues, validate });
   const write = useWrite(
-    (body: NewKey) => createKey(appId, body),
+    // Shown at once, however long it takes to read the list again.
+    async (body: NewKey) => done(await createKey(appId, body)),
     ['/apps', '/overview', '/audit'],
   );
   useEffect(() => form.getInputNode('name')?.focus(), []);
@@ -36,7 +37,6 @@ export function CreateKey({
     const body = { name, scopes, expiresAt: expiresAt(expiry, day, Date.now()) ?? null };
     if (write.isPending) return;
     write.mutate(body, {
-      onSuccess: done,
       onError: (error) => form.setErrors(errorsOf(describeError(error).fields)),
     });
   };

@@ -25,8 +25,11 @@ export function KeysPage() {
     setMaking(false);
     setMade(key);
   };
-  const putAway = () => {
+  const cancel = () => {
     setMaking(false);
+    newKey.current?.focus();
+  };
+  const putAway = () => {
     setMade(null);
     newKey.current?.focus();
   };
@@ -47,7 +50,7 @@ export function KeysPage() {
     >
       {() => (
         <>
-          {isMaking && <CreateKey appId={appId} done={show} cancel={putAway} />}
+          {isMaking && <CreateKey appId={appId} done={show} cancel={cancel} />}
           {made && <NewKey key={made.id} made={made} done={putAway} />}
           <Keys appId={appId} made={show} isMaking={isMaking} make={() => setMaking(true)} />
         </>

@@ -17,7 +17,13 @@ export function RevokeKey({
   after: () => void;
 }) {
   const [opened, { open, close }] = useDisclosure(false);
-  const write = useWrite(() => revokeKey(appId, id), ['/apps', '/overview', '/audit']);
+  const write = useWrite(() => revokeKey(appId, id), ['/apps', '/overview', '/audit'], {
+    done: () => {
+      close();
+      sayDone(`The key ${name} is revoked.`);
+      after();
+    },
+  });
   return (
     <>
       <Button variant="default" size="xs" onClick={open} aria-label={`Revoke ${name}`}>
@@ -29,15 +35,7 @@ export function RevokeKey({
         action="Revoke key"
         busy={write.isPending}
         error={write.error}
-        confirm={() =>
-          write.mutate(undefined, {
-            onSuccess: () => {
-              close();
-              sayDone(`The key ${name} is revoked.`);
-              after();
-            },
-          })
-        }
+        confirm={() => write.mutate(undefined)}
         close={() => {
           close();
           write.reset();

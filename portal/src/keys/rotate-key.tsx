@@ -27,16 +27,14 @@ export function RotateKey({
   const [opened, { open, close }] = useDisclosure(false);
   const [grace, setGrace] = useState('86400');
   const write = useWrite(
-    (overlapSeconds: number) => rotateKey(appId, id, overlapSeconds),
+    async (overlapSeconds: number) => {
+      const rotated = await rotateKey(appId, id, overlapSeconds);
+      // At once: when the list is read again, the old key may have ended, and nothing of this be on the screen.
+      close();
+      made(rotated);
+    },
     ['/apps', '/overview', '/audit'],
   );
-  const rotate = () =>
-    write.mutate(Number(grace), {
-      onSuccess: (rotated) => {
-        close();
-        made(rotated);
-      },
-    });
   return (
     <>
       <Button
@@ -56,13 +54,13 @@ export function RotateKey({
         title={`Rotate ${name}`}
         closeButtonProps={{ 'aria-label': 'Close' }}
         // The focus goes to the new key then.
-        returnFocus={!write.isSuccess}
+        returnFocus={!write.isPending}
         centered
       >
         <form
           onSubmit={(event) => {
             event.preventDefault();
-            if (!write.isPending) rotate();
+            if (!write.isPending) write.mutate(Number(grace));
           }}
         >
           <Stack>

@@ -42,7 +42,8 @@ export function TryKey({ apiKey, scopes }: { apiKey: string; scopes: Scope[] }) 
 
 async function tryKey(apiKey: string, scopes: Scope[]): Promise<Outcome> {
   try {
-    const client = createClient({ baseUrl: apiAddress, apiKey });
+    // Whoever asked is waiting, and may ask again.
+    const client = createClient({ baseUrl: apiAddress, apiKey, retries: 0 });
     return { kind: 'answered', ...(await sampleFor(scopes).call(client)) };
   } catch (error) {
     if (error instanceof ApiError && error.status === 401) return { kind: 'ended' };
