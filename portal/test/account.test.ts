@@ -137,6 +137,10 @@ test(
     await page.getByRole('dialog', { name: 'Unlink Example Login?' }).waitFor();
     await page.getByRole('button', { name: 'Unlink', exact: true }).click();
     await page.getByText('Example Login is unlinked.').waitFor();
+    await page
+      .getByRole('heading', { name: 'Ways to sign in' })
+      .and(page.locator(':focus'))
+      .waitFor();
     await methods.getByText('It is your only way to sign in, so it stays.').waitFor();
     assert.equal(await unlink.count(), 0);
 

@@ -13,7 +13,7 @@ export function AccountPage() {
   return (
     <Page title="Your account" lead="Who you are here, and how you sign in.">
       <Address user={user} />
-      <NameForm key={user.name} name={user.name} />
+      <NameForm name={user.name} />
       <Methods />
       <Password email={user.email} />
       <Sessions currentId={session.id} />

@@ -1,27 +1,19 @@
 import { Button, Group, Stack, Text } from '@mantine/core';
-import { useState } from 'react';
-import { useWrite } from '../api/use-write.ts';
-import { Confirm } from '../shown/confirm.tsx';
-import { sayDone } from '../shown/say.ts';
 import { Time } from '../shown/time.tsx';
-import { methodsPath, unlink, type Method } from './account.ts';
+import type { Method } from './account.ts';
 import { nameOf } from './name-of-method.ts';
-import { isStale, SignInAgain } from './sign-in-again.tsx';
 
-export function LinkedMethod({ method, isLast }: { method: Method; isLast: boolean }) {
-  const [asked, setAsked] = useState(false);
-  const unlinking = useWrite(unlink, [methodsPath]);
+export function LinkedMethod({
+  method,
+  isLast,
+  unlink,
+}: {
+  method: Method;
+  isLast: boolean;
+  unlink: () => void;
+}) {
   const name = nameOf(method.providerId);
   const isPassword = method.providerId === 'credential';
-
-  const confirm = () =>
-    unlinking.mutate(method, {
-      onSuccess: () => {
-        setAsked(false);
-        sayDone(`${name} is unlinked.`);
-      },
-    });
-
   return (
     <Group component="li" justify="space-between" gap="sm">
       <Stack gap={0}>
@@ -32,36 +24,10 @@ export function LinkedMethod({ method, isLast }: { method: Method; isLast: boole
         </Text>
       </Stack>
       {!isPassword && !isLast && (
-        <Button
-          size="xs"
-          variant="default"
-          onClick={() => setAsked(true)}
-          aria-label={`Unlink ${name}`}
-        >
+        <Button size="xs" variant="default" onClick={unlink} aria-label={`Unlink ${name}`}>
           Unlink
         </Button>
       )}
-      <Confirm
-        opened={asked}
-        title={`Unlink ${name}?`}
-        action="Unlink"
-        busy={unlinking.isPending}
-        error={isStale(unlinking.error) ? null : unlinking.error}
-        confirm={confirm}
-        close={() => {
-          unlinking.reset();
-          setAsked(false);
-        }}
-      >
-        {isStale(unlinking.error) ? (
-          <SignInAgain />
-        ) : (
-          <Text>
-            You cannot sign in with it then, until you link it again. Whoever comes by it gets an
-            account of their own.
-          </Text>
-        )}
-      </Confirm>
     </Group>
   );
 }

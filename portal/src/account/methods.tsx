@@ -1,6 +1,6 @@
 import { Alert, Group, Stack, Text } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
-import { useEffect, useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { useSearchParams } from 'react-router';
 import { Loaded } from '../shown/loaded.tsx';
 import { Problem } from '../shown/problem.tsx';
@@ -12,28 +12,47 @@ import { wordsOfAddress } from '../sign-in/words.ts';
 import { methods, type Method } from './account.ts';
 import { LinkedMethod } from './linked-method.tsx';
 import { nameOf } from './name-of-method.ts';
+import { Unlink } from './unlink.tsx';
 
 /** The password, and the providers by which somebody may come. */
 export function Methods() {
   const query = useQuery(methods());
+  const [asked, setAsked] = useState<Method | null>(null);
+  const [isNews, setIsNews] = useState(true);
+  const heading = useRef<HTMLHeadingElement>(null);
   return (
     <Section
       title="Ways to sign in"
       lead="Each of them opens this account. Link only what is yours alone."
+      headingRef={heading}
     >
-      <Arrival />
-      <Loaded query={query}>{(found) => <List found={found} />}</Loaded>
+      {isNews && <Arrival />}
+      <Loaded query={query}>{(found) => <List found={found} unlink={setAsked} />}</Loaded>
+      <Unlink
+        method={asked}
+        close={() => setAsked(null)}
+        unlinked={() => {
+          setIsNews(false);
+          // The button that was pressed is gone.
+          heading.current?.focus();
+        }}
+      />
     </Section>
   );
 }
 
-function List({ found }: { found: Method[] }) {
+function List({ found, unlink }: { found: Method[]; unlink: (method: Method) => void }) {
   const missing = providers.filter(({ id }) => !found.some(({ providerId }) => providerId === id));
   return (
     <Stack>
       <Stack component="ul" gap="sm" m={0} p={0} style={{ listStyle: 'none' }}>
         {found.map((method) => (
-          <LinkedMethod key={method.id} method={method} isLast={!hasOther(found, method)} />
+          <LinkedMethod
+            key={method.id}
+            method={method}
+            isLast={!hasOther(found, method)}
+            unlink={() => unlink(method)}
+          />
         ))}
       </Stack>
       {missing.length > 0 && <Links missing={missing} />}

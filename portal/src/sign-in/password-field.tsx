@@ -1,7 +1,7 @@
 import { PasswordInput, type PasswordInputProps } from '@mantine/core';
 import { pageData } from '../page-data.ts';
 
-export const { lengthMin, lengthMax } = pageData.signInOptions.password;
+const { lengthMin, lengthMax } = pageData.signInOptions.password;
 
 /** A password, which can be looked at by keyboard and by screen reader too. */
 export function PasswordField(props: PasswordInputProps & { label: string }) {
