@@ -3,10 +3,13 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { catalogue } from '../api/operations.ts';
 import { statusWords } from './delivery-status.tsx';
-import { isFiltered, noFilters, spanWords, type Filters } from './filters.ts';
+import { isFiltered, noFilters, readFilters, spanWords, type Filters } from './filters.ts';
 import { fromLocalInput, toLocalInput } from './local-time.ts';
 
-/** What of the list is to be seen. Every choice takes effect at once, and begins with the first page. */
+/**
+ * What of the list is to be seen. Every choice takes effect at once, and begins with the first page. It is added to what
+ * the address says by now: the screen may be a choice behind.
+ */
 export function DeliveryFilters({
   filters,
   change,
@@ -15,7 +18,8 @@ export function DeliveryFilters({
   change: (filters: Filters) => void;
 }) {
   const events = useEventNames(filters.event);
-  const choose = (some: Partial<Filters>) => change({ ...filters, ...some, page: 1 });
+  const choose = (some: Partial<Filters>) =>
+    change({ ...readFilters(new URLSearchParams(location.search)), ...some, page: 1 });
   return (
     <Group role="search" aria-label="Filters" align="flex-end" gap="sm">
       <NativeSelect
