@@ -23,7 +23,7 @@ import { launchBrowser } from '../../../test/support/browser.ts';
 export type PortalBrowser = {
   service: TestService;
   /** Opens a window of its own, of somebody who has an account, or of nobody. */
-  open(options?: { as?: Person; path?: string } & BrowserContextOptions): Promise<Page>;
+  open: (options?: { as?: Person; path?: string } & BrowserContextOptions) => Promise<Page>;
 };
 
 export { password, printedLink, callAuth, signUp, type Person };

@@ -1,0 +1,40 @@
+/** A page as somebody uses it who has a keyboard and nothing else. */
+import assert from 'node:assert/strict';
+import type { Locator, Page } from 'playwright-core';
+
+/** More stops than any page has. */
+const stopsMax = 150;
+
+/** Goes on with Tab until something has the focus; a person sees where it is. */
+export async function tabTo(page: Page, target: Locator): Promise<void> {
+  await target.waitFor();
+  for (let stops = 0; stops < stopsMax; stops += 1) {
+    if (await hasFocus(target)) return assertVisible(target);
+    await page.keyboard.press('Tab');
+  }
+  assert.fail(`Tab never comes to ${String(target)}`);
+}
+
+export async function pressOn(page: Page, target: Locator, key = 'Enter'): Promise<void> {
+  await tabTo(page, target);
+  await page.keyboard.press(key);
+}
+
+export async function typeInto(page: Page, target: Locator, text: string): Promise<void> {
+  await tabTo(page, target);
+  await page.keyboard.insertText(text);
+}
+
+function hasFocus(target: Locator): Promise<boolean> {
+  return target.evaluate((element) => element === element.ownerDocument.activeElement);
+}
+
+/** In the window, and marked. */
+async function assertVisible(target: Locator): Promise<void> {
+  const seen = await target.evaluate((element) => {
+    const { top, bottom, left, right } = element.getBoundingClientRect();
+    const { innerHeight, innerWidth } = element.ownerDocument.defaultView!;
+    return bottom > 0 && top < innerHeight && right > 0 && left < innerWidth;
+  });
+  assert.ok(seen, `${String(target)} has the focus and cannot be seen`);
+}
