@@ -3,18 +3,11 @@ import { pino, type Logger } from 'pino';
 
 export type { Logger };
 
-/**
- * Lines are written together, a tenth of a second late at most and at the end of the process: a system call for each
- * took as long as signing and sending a delivery.
- */
-const gathered = {
-  dest: 1,
-  sync: false,
-  minLength: 16_000,
-  periodicFlush: 100,
-  // Where nobody reads them, lines are dropped before they fill the memory.
-  maxLength: 16 * 1024 * 1024,
-};
+/** Lines are written together: a system call for each took as long as signing and sending a delivery. */
+const gatheredCharsMin = 64_000;
+const gatheredMsMax = 100;
+// Where nobody reads them, lines are dropped before they fill the memory.
+const waitingBytesMax = 16 * 1024 * 1024;
 
 const pretty = process.stdout.isTTY ? (await import('pino-pretty')).default : null;
 
@@ -39,7 +32,11 @@ export function createLogger(level: string): Logger {
     timestamp,
     redact: ['req.headers.authorization', 'req.headers["x-api-key"]', '*.secret', '*.password'],
   };
-  if (!pretty) return pino(options, pino.destination(gathered));
+  if (!pretty)
+    return pino(
+      options,
+      gatherLines(pino.destination({ dest: 1, sync: false, maxLength: waitingBytesMax })),
+    );
   return pino(
     options,
     pretty({
@@ -50,4 +47,30 @@ export function createLogger(level: string): Logger {
       sync: true,
     }),
   );
+}
+
+type Destination = ReturnType<typeof pino.destination>;
+
+/** Put together before they are handed on: for each piece it is given, the destination counts anew what it holds. */
+function gatherLines(destination: Destination): { write(line: string): void } {
+  let text = '';
+  let timer: NodeJS.Timeout | undefined;
+
+  function handOn(): void {
+    clearTimeout(timer);
+    timer = undefined;
+    if (text !== '') destination.write(text);
+    text = '';
+  }
+
+  // Before the destination writes what it holds, at the end of the process.
+  process.prependListener('beforeExit', handOn);
+  process.prependListener('exit', handOn);
+  return {
+    write(line) {
+      text += line;
+      if (text.length >= gatheredCharsMin) handOn();
+      else timer ??= setTimeout(handOn, gatheredMsMax).unref();
+    },
+  };
 }

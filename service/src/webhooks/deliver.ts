@@ -1,6 +1,7 @@
 /** One claimed delivery: body, signature, attempt, verdict. Stores nothing. Next: `record.ts`. */
 import type { Config } from '../config.ts';
 import type { Logger } from '../log.ts';
+import { logAttempt } from './attempt-log.ts';
 import { outcomeClass, type Metrics } from '../metrics.ts';
 import type { AttemptOutcome, Sender } from './attempt.ts';
 import type { Clock } from './clock.ts';
@@ -9,7 +10,6 @@ import type { RecordedAttempt } from './record.ts';
 import { attemptsMax, judge, type Verdict } from './retry.ts';
 import type { SigningKeys } from './signing-keys.ts';
 import { deliveryHeaders, renderBody } from './sign.ts';
-import { urlHost } from './url-host.ts';
 
 export type DeliverDependencies = {
   sender: Sender;
@@ -74,7 +74,7 @@ export async function deliver(
   const { statusCode, error, durationMs } = outcome;
   metrics.attempted({ outcome: outcomeClass(statusCode, error), trigger, durationMs });
   logAttempt(log, delivery, outcome, verdict.kind);
-  return { ...outcome, ...identity(delivery), verdict };
+  return ended(delivery, outcome, verdict);
 }
 
 function judgeAttempt(
@@ -89,51 +89,36 @@ function judgeAttempt(
 
 /** What was claimed and not sent, to be claimed again: nothing of it counts. */
 export function putBack(delivery: Deliverable, waitMs: number, clock: Clock): RecordedAttempt {
-  return {
-    ...identity(delivery),
+  const unsent = {
     startedAt: clock.now(),
     durationMs: 0,
     statusCode: null,
     error: null,
     responseHeaders: null,
     responseBody: null,
-    verdict: { kind: 'postponed', waitMs },
   };
+  return ended(delivery, unsent, { kind: 'postponed', waitMs });
 }
 
-function identity({ id, leaseToken, webhookId, number, cycleAttempt, trigger }: Deliverable) {
-  return { deliveryId: id, leaseToken, webhookId, number, cycleAttempt, trigger };
-}
-
-/** One for each logger. The line has these fields and no other, none of them secret: redaction would cost more than it. */
-const attemptLogs = new WeakMap<Logger, Logger>();
-
-function attemptLogOf(log: Logger): Logger {
-  let attemptLog = attemptLogs.get(log);
-  if (!attemptLog) attemptLogs.set(log, (attemptLog = log.child({}, { redact: [] })));
-  return attemptLog;
-}
-
-function logAttempt(
-  log: Logger,
+/** Field by field: to spread one object into another takes as long as all the rest of its making. */
+function ended(
   delivery: Deliverable,
-  outcome: AttemptOutcome,
-  verdict: string,
-): void {
-  attemptLogOf(log).info(
-    {
-      deliveryId: delivery.id,
-      webhookId: delivery.webhookId,
-      event: delivery.event,
-      trigger: delivery.trigger,
-      // The host alone: a path or query may hold the owner's token.
-      host: urlHost(delivery.url),
-      attempt: delivery.number,
-      statusCode: outcome.statusCode,
-      error: outcome.error,
-      durationMs: outcome.durationMs,
-      verdict,
-    },
-    'delivery.attempted',
-  );
+  outcome: Omit<AttemptOutcome, 'retryAfter'>,
+  verdict: Verdict,
+): RecordedAttempt {
+  return {
+    deliveryId: delivery.id,
+    leaseToken: delivery.leaseToken,
+    webhookId: delivery.webhookId,
+    number: delivery.number,
+    cycleAttempt: delivery.cycleAttempt,
+    trigger: delivery.trigger,
+    startedAt: outcome.startedAt,
+    durationMs: outcome.durationMs,
+    statusCode: outcome.statusCode,
+    error: outcome.error,
+    responseHeaders: outcome.responseHeaders,
+    responseBody: outcome.responseBody,
+    verdict,
+  };
 }
