@@ -41,7 +41,8 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     deactivateAfter: webhooks.deactivateAfter,
     patienceMs: webhooks.leaseMarginMs,
   });
-  const underWay = new Set<Promise<void>>();
+  let underWay = 0;
+  let noneUnderWay = () => {};
   let claiming = true;
   /** Where the next claim by webhooks goes on, so that all get their turn. */
   let nextWebhook = roundStart;
@@ -107,7 +108,8 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
       const attempt = isFull
         ? Promise.resolve(putBack(delivery, fullWaitMs, dependencies.clock))
         : deliver(dependencies, delivery);
-      follow(delivery, place, attempt);
+      underWay += 1;
+      void end(delivery, place, attempt);
     });
   }
 
@@ -119,11 +121,6 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
       await setImmediate();
     }
     beginning = null;
-  }
-
-  function follow(delivery: Deliverable, place: Place, attempt: Promise<RecordedAttempt>): void {
-    const task = end(delivery, place, attempt).finally(() => underWay.delete(task));
-    underWay.add(task);
   }
 
   async function end(
@@ -140,12 +137,14 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
       recorder.giveUp(leaseToken);
     } finally {
       place.release();
+      underWay -= 1;
+      if (underWay === 0) noneUnderWay();
     }
   }
 
   async function allEnded(): Promise<void> {
     await beginning;
-    while (underWay.size > 0) await Promise.all(underWay);
+    if (underWay > 0) await new Promise<void>((resolve) => (noneUnderWay = resolve));
   }
 
   return {

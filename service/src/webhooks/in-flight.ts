@@ -23,6 +23,8 @@ const freshRoomMin = 256;
 /** After this an attempt is known to wait for its receiver, and not for us. */
 const freshMs = 100;
 
+type Fresh = { agesAt: number; isFresh: boolean };
+
 export type Place = {
   /** The attempt has its answer: its receiver can take another. What is left is to record it. */
   answered(): void;
@@ -49,6 +51,8 @@ export function createInFlight(): InFlight {
   let unanswered = 0;
   let totalFailing = 0;
   let fresh = 0;
+  const begun: Fresh[] = [];
+  let ageing: NodeJS.Timeout | undefined;
   let moreRoom = () => {};
 
   function add(webhookId: string, failing: boolean): Place {
@@ -56,12 +60,12 @@ export function createInFlight(): InFlight {
     held += 1;
     unanswered += 1;
     if (failing) totalFailing += 1;
-    const endFresh = addFresh();
+    const endsFresh = addFresh();
     let isAnswered = false;
     function answered(): void {
       if (isAnswered) return;
       isAnswered = true;
-      endFresh();
+      endsFresh();
       unanswered -= 1;
       const left = (counts.get(webhookId) ?? 0) - 1;
       if (left > 0) counts.set(webhookId, left);
@@ -81,19 +85,29 @@ export function createInFlight(): InFlight {
 
   /** Returns what ends it before its time. */
   function addFresh(): () => void {
+    const one = { agesAt: performance.now() + freshMs, isFresh: true };
     fresh += 1;
-    let isFresh = true;
-    const end = () => {
-      if (!isFresh) return;
-      isFresh = false;
-      clearTimeout(timer);
-      fresh -= 1;
-    };
-    const timer = setTimeout(() => {
-      end();
-      moreRoom();
-    }, freshMs);
-    return end;
+    begun.push(one);
+    ageing ??= setTimeout(ageAll, freshMs);
+    return () => void endFresh(one);
+  }
+
+  /** Whether it was fresh still. */
+  function endFresh(one: Fresh): boolean {
+    if (!one.isFresh) return false;
+    one.isFresh = false;
+    fresh -= 1;
+    return true;
+  }
+
+  /** One timer for all: they age in the order in which they began. */
+  function ageAll(): void {
+    const now = performance.now();
+    const next = begun.findIndex(({ agesAt, isFresh }) => isFresh && agesAt > now);
+    const past = begun.splice(0, next < 0 ? begun.length : next);
+    const [first] = begun;
+    ageing = first && setTimeout(ageAll, Math.ceil(first.agesAt - now));
+    if (past.filter(endFresh).length > 0) moreRoom();
   }
 
   function roomInAll(): number {

@@ -182,17 +182,19 @@ async function tellOwners(
   );
 }
 
-const untouched: Tally = {
-  succeeded: false,
-  failed: false,
-  last: null,
-  leading: 0,
-  peak: 0,
-  exhausted: 0,
-  gone: false,
-  statusCode: null,
-  error: null,
-};
+function untouched(): Tally {
+  return {
+    succeeded: false,
+    failed: false,
+    last: null,
+    leading: 0,
+    peak: 0,
+    exhausted: 0,
+    gone: false,
+    statusCode: null,
+    error: null,
+  };
+}
 
 /** `gone`: deliveries that ended without an answer to their last attempt, and whose last answer was 410. */
 function tally(attempts: RecordedAttempt[], gone: Set<string>): Map<string, Tally> {
@@ -205,32 +207,32 @@ function tally(attempts: RecordedAttempt[], gone: Set<string>): Map<string, Tall
       (attempt.statusCode === 410 || gone.has(attempt.deliveryId));
     // Neither does an attempt that a crash interrupted; what was answered before it stands.
     if (attempt.error === 'interrupted' && !isGone) continue;
-    const before = tallies.get(attempt.webhookId) ?? untouched;
-    const after = attempt.error === 'interrupted' ? before : add(before, attempt);
-    tallies.set(attempt.webhookId, { ...after, gone: before.gone || isGone });
+    const { webhookId } = attempt;
+    let sum = tallies.get(webhookId);
+    if (!sum) tallies.set(webhookId, (sum = untouched()));
+    if (isGone) sum.gone = true;
+    if (attempt.error !== 'interrupted') add(sum, attempt);
   }
   return tallies;
 }
 
 function add(
-  before: Tally,
+  sum: Tally,
   { verdict, startedAt, durationMs, statusCode, error }: RecordedAttempt,
-): Tally {
+): void {
   const failed = verdict.kind !== 'succeeded';
   const endedAtMs = startedAt.getTime() + durationMs;
   // One process made them all: its own clock orders them, whatever hour it believes it is.
-  const last =
-    before.last && before.last.endedAtMs > endedAtMs ? before.last : { endedAtMs, failed };
-  if (!failed) return { ...before, last, succeeded: true, exhausted: 0 };
-  const exhausted = before.exhausted + (verdict.kind === 'failed' ? 1 : 0);
-  return {
-    ...before,
-    last,
-    failed: true,
-    leading: before.succeeded ? before.leading : exhausted,
-    peak: before.succeeded ? Math.max(before.peak, exhausted) : 0,
-    exhausted,
-    statusCode,
-    error,
-  };
+  if (!sum.last || sum.last.endedAtMs <= endedAtMs) sum.last = { endedAtMs, failed };
+  if (!failed) {
+    sum.succeeded = true;
+    sum.exhausted = 0;
+    return;
+  }
+  sum.failed = true;
+  if (verdict.kind === 'failed') sum.exhausted += 1;
+  if (sum.succeeded) sum.peak = Math.max(sum.peak, sum.exhausted);
+  else sum.leading = sum.exhausted;
+  sum.statusCode = statusCode;
+  sum.error = error;
 }

@@ -11,17 +11,23 @@ export type SigningKeys = {
   get(webhookId: string, sealed: Buffer): SigningKey;
 };
 
-/** Some hundred bytes each. */
+type Opened = { sealed: Buffer; key: SigningKey };
+
+/** Webhooks, at some hundred bytes for each secret. */
 const keptMax = 5_000;
+/** The one in use, and the one before it while a rotation overlaps. */
+const secretsMax = 2;
 
 export function createSigningKeys(secretBox: SecretBox): SigningKeys {
-  const kept = new LRUCache<string, SigningKey>({ max: keptMax });
+  const kept = new LRUCache<string, Opened[]>({ max: keptMax });
   return {
     get(webhookId, sealed) {
-      // By the ciphertext: one that was rotated is another entry, and one of another webhook does not open.
-      const name = `${webhookId} ${sealed.toString('latin1')}`;
-      let key = kept.get(name);
-      if (!key) kept.set(name, (key = signingKey(secretBox.open(sealed, webhookId))));
+      const known = kept.get(webhookId) ?? [];
+      // By the ciphertext: one that was rotated is another, and one of another webhook does not open.
+      const same = known.find((one) => one.sealed.equals(sealed));
+      if (same) return same.key;
+      const key = signingKey(secretBox.open(sealed, webhookId));
+      kept.set(webhookId, [{ sealed, key }, ...known.slice(0, secretsMax - 1)]);
       return key;
     },
   };
