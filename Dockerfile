@@ -42,6 +42,6 @@ USER node
 EXPOSE 3000
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.INTERNAL_PORT ?? 3001}/readyz`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
-# A larger young generation than the command's first line gives: a seventh more deliveries for 25 MB (docs/delivery-speed.md).
-ENTRYPOINT ["node", "--max-semi-space-size=32", "service/bin/orgdir.js"]
+# As on the first line of the command (docs/decisions/0017-memory-under-load.md).
+ENTRYPOINT ["node", "--min-semi-space-size=8", "--max-semi-space-size=32", "service/bin/orgdir.js"]
 CMD ["serve"]

@@ -1,11 +1,11 @@
-#!/usr/bin/env -S node --max-semi-space-size=8
+#!/usr/bin/env -S node --min-semi-space-size=8 --max-semi-space-size=32
 /**
  * The command `orgdir`; `commands/program.ts` has the commands. Plain JavaScript, so that any Node can say what is wrong
  * with it, and so that Node reads the rest from its cache without a compiler for TypeScript in memory.
- * The young generation is kept small: what a start leaves there stays in memory for good (docs/decisions/0003-reads.md).
  */
 import module from 'node:module';
 import { fileURLToPath } from 'node:url';
+import v8 from 'node:v8';
 
 const oldestNode = 24;
 if (Number(process.versions.node.split('.')[0]) < oldestNode) {
@@ -14,6 +14,9 @@ if (Number(process.versions.node.split('.')[0]) < oldestNode) {
   );
   process.exit(1);
 }
+// The young generation keeps what it grew to in a start for good (docs/decisions/0003-reads.md). So it keeps its first
+// size, until there are so many deliveries that growing pays (src/webhooks/young-generation.ts).
+v8.setFlagsFromString('--semi-space-growth-factor=1');
 // Beside the installed packages, which are its owner's. Where that cannot be written, as in an image, nothing is kept.
 const cache = new URL('../../node_modules/.cache/orgdir', import.meta.url);
 module.enableCompileCache(fileURLToPath(cache));

@@ -2,6 +2,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Config } from '../config.ts';
 import type { Database } from '../database/database.ts';
+import { letYoungGenerationGrow } from './young-generation.ts';
 import { claim, claimMax, failingEvery, roundStart, type Claim } from './claim.ts';
 import { deliver, putBack, type Deliverable, type DeliverDependencies } from './deliver.ts';
 import { inFlightPerWebhookMax, type InFlight, type Place } from './in-flight.ts';
@@ -31,6 +32,8 @@ const walkPauseMs = 25;
 const walkPauseWhileFullMs = 250;
 /** Attempts begun in one turn of the event loop: answers, of the database too, must not wait until all are under way. */
 const begunPerTurn = 32;
+/** A claim of so many is not the first of a quiet day: from then on memory is worth less than time. */
+const busyFrom = 64;
 /** Until what found its webhook's share taken is claimed again. */
 const fullWaitMs = 100;
 
@@ -88,6 +91,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     const [first] = deliveries;
     if (first) {
       recorder.expect(first.leaseToken, deliveries.length);
+      if (deliveries.length >= busyFrom) letYoungGenerationGrow();
       metrics.claimed(deliveries.length);
       for (const delivery of deliveries) hold(delivery);
       beginning ??= beginAll();

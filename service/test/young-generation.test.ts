@@ -1,0 +1,57 @@
+/** The young generation of a process of its own: what keeps it small, and what lets it grow. */
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { test } from 'node:test';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+const orgdir = fileURLToPath(new URL('../bin/orgdir.js', import.meta.url));
+const youngGeneration = new URL('../src/webhooks/young-generation.ts', import.meta.url).href;
+const mib = 1024 * 1024;
+
+/** Makes objects of which many live on for a while, and tells how large the young generation is then, with both its halves. */
+const fill = `
+  import { getHeapSpaceStatistics } from 'node:v8';
+  export function fill() {
+    const kept = [];
+    for (let index = 0; index < 3_000_000; index += 1) kept[index % 50_000] = { index, pair: [index, index] };
+    return getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space').space_size;
+  }`;
+const fillUrl = JSON.stringify(`data:text/javascript,${encodeURIComponent(fill)}`);
+
+test('a command keeps the young generation that it began with, whatever it does', async () => {
+  const [firstLine = ''] = (await readFile(orgdir, 'utf8')).split('\n');
+  const most = Number(/--max-semi-space-size=(\d+)/.exec(firstLine)?.[1]);
+  const atExit = `import { fill } from ${fillUrl}; process.on('exit', () => console.log('filled', fill()));`;
+  const { stdout } = await run(orgdir, ['--version'], {
+    env: {
+      ...process.env,
+      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(atExit)}`,
+    },
+  });
+  const filled = Number(/^filled (\d+)$/m.exec(stdout)?.[1]);
+  // Both halves together: what it would be, had only one of them grown to its bound.
+  assert.ok(filled < most * mib, `${filled} with ${firstLine}`);
+});
+
+test('it grows once it is let', async () => {
+  const script = `
+    import v8 from 'node:v8';
+    import { fill } from ${fillUrl};
+    import { letYoungGenerationGrow } from '${youngGeneration}';
+    v8.setFlagsFromString('--semi-space-growth-factor=1');
+    const before = fill();
+    letYoungGenerationGrow();
+    console.log(JSON.stringify([before, fill()]));`;
+  const { stdout } = await run(process.execPath, [
+    '--min-semi-space-size=2',
+    '--max-semi-space-size=16',
+    '--input-type=module',
+    '--eval',
+    script,
+  ]);
+  const [before = 0, after = 0] = JSON.parse(stdout) as number[];
+  assert.ok(before < 16 * mib && after >= 16 * mib, `${before}, then ${after}`);
+});
