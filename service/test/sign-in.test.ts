@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { test } from 'node:test';
+import { mock, test } from 'node:test';
+import { pino } from 'pino';
 import { sql } from '../src/database/database.ts';
 import {
   callAuth,
@@ -311,4 +312,28 @@ test('without mail, and where others can reach it, nobody can sign up, and is to
   assert.match(refused.body.message, /SMTP_URL/);
   assert.equal((await callAuth(open, '/request-password-reset', { json })).status, 503);
   assert.equal(open.printed.length, 0);
+});
+
+test('what is refused is written nowhere, and what fails is logged without what was to be kept', async () => {
+  const lines: string[] = [];
+  const log = pino({ base: {}, level: 'warn' }, { write: (line: string) => void lines.push(line) });
+  const failing = await startTestService({ log });
+  const email = 'known@example.org';
+  await signUp(failing, email);
+  const written = mock.method(console, 'error', () => {});
+  try {
+    const wrong = { email, password: 'not this one' };
+    assert.equal((await callAuth(failing, '/sign-in/email', { json: wrong })).status, 401);
+    assert.equal(lines.length, 0);
+    // The database refuses the new session, and says what it would have held, its token too.
+    await sql`alter table sessions add check (token = '') not valid`.execute(failing.database);
+    const json = { email, password };
+    assert.equal((await callAuth(failing, '/sign-in/email', { json })).status, 500);
+    assert.equal(written.mock.callCount(), 0);
+  } finally {
+    written.mock.restore();
+  }
+  const said = lines.join('');
+  assert.match(said, /request\.failed.*23514|23514.*request\.failed/);
+  assert.doesNotMatch(said, /Failing row/);
 });

@@ -74,7 +74,8 @@ export function createAuth(dependencies: AuthDependencies) {
     },
     // `http/portal/auth.ts` counts, by account too.
     rateLimit: { enabled: false },
-    onAPIError: { errorURL: `${publicUrl}/profile/developer/sign-in` },
+    // What fails is thrown, for it would else be written to the terminal with all its words, and every refusal too.
+    onAPIError: { throw: true, errorURL: `${publicUrl}/profile/developer/sign-in` },
     telemetry: { enabled: false },
     logger: {
       level: 'error',

@@ -5,7 +5,7 @@
  */
 import type { Config } from '../config.ts';
 import type { Database } from '../database/database.ts';
-import { unavailable } from '../database/database.ts';
+import { isConnectionFault, unavailable } from '../database/database.ts';
 import type { Logger } from '../log.ts';
 import type { Mailer } from '../mail.ts';
 import type { Auth } from './auth.ts';
@@ -79,7 +79,9 @@ export function createSignIn(dependencies: SignInDependencies): SignIn {
     },
     async handle(request) {
       const auth = await load();
-      return auth.handler(request);
+      return auth.handler(request).catch((error: unknown) => {
+        throw isConnectionFault(error) ? error : withoutWords(error);
+      });
     },
     async read(headers) {
       // Without this cookie nobody is signed in, and nothing has to be loaded or read to say so.
@@ -102,6 +104,15 @@ function providersOf({ github, discord, oidc }: Config['signIn']): SignIn['provi
     ...(discord ? [{ id: 'discord', name: 'Discord' }] : []),
     ...(oidc ? [{ id: 'oidc', name: oidc.name }] : []),
   ];
+}
+
+/** Where it failed and how, but not its words: those of a database hold what was to be written, such as an address. */
+function withoutWords(error: unknown): Error {
+  const { name, code, stack = '' } = error as { name?: string; code?: string; stack?: string };
+  const failure = new Error(`sign-in failed: ${[name, code].filter(Boolean).join(' ')}`);
+  const frames = stack.split('\n').filter((line) => /^\s+at /.test(line));
+  failure.stack = [failure.message, ...frames].join('\n');
+  return failure;
 }
 
 type Found = Awaited<ReturnType<Auth['api']['getSession']>>;
