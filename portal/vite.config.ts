@@ -9,8 +9,9 @@ export default defineConfig({
   plugins: [react(), compressAssets()],
   build: {
     target: 'es2022',
-    // A preload helper would write styles into the page, which its policy refuses; there is one script to load.
-    modulePreload: { polyfill: false },
+    // Nothing is fetched ahead: what is loaded later has no scripts of its own to wait for, and the page's policy no helper.
+    modulePreload: false,
+    cssCodeSplit: false,
     assetsInlineLimit: 0,
     reportCompressedSize: false,
     chunkSizeWarningLimit: 1_000,

@@ -255,13 +255,27 @@ test(
     assert.equal(headers['webhook-signature']?.split(' ').length, 2);
     await verifyWebhook({ headers, body, secret });
 
+    await refuseTwice(page, /signature-snippets/);
+    await secrets.getByText('Receivers that check signatures').click();
+    await secrets.getByText('This part could not be loaded').waitFor();
+    await assertAccessible(page, 'a part that could not be loaded');
+    await button(secrets, 'Try again').click();
     const tabs = secrets.getByRole('tablist', { name: 'Languages' });
-    await tabs.getByRole('tab', { name: 'TypeScript' }).focus();
+    await tabs.waitFor();
+    await assertAccessible(page, 'receivers to copy');
+    // Where the focus was kept, the next stop is what came.
+    await page.keyboard.press('Tab');
+    await assertFocused(tabs.getByRole('tab', { name: 'TypeScript' }));
     await page.keyboard.press('ArrowRight');
     await secrets.getByText('import hmac').waitFor();
     await assertFocused(tabs.getByRole('tab', { name: 'Python' }));
   },
 );
+
+/** As where the connection is away: the page repeats it by itself once. */
+async function refuseTwice(page: Page, script: RegExp): Promise<void> {
+  await page.route(script, (route) => route.abort(), { times: 2 });
+}
 
 test(
   'one that keeps failing says so, is deactivated with the reason, and is made active again',
@@ -307,6 +321,8 @@ test('a signature is checked in the browser alone, and why it fails is said', op
   await page.getByText('1 attempt').waitFor();
   const check = section(page, 'Check a signature');
   await check.getByText('nothing that you paste here is sent').waitFor();
+  await check.getByText('Paste a delivery').last().click();
+  await check.getByRole('textbox', { name: 'Headers' }).waitFor();
   const requests: string[] = [];
   page.on('request', (request) => requests.push(request.postData() ?? request.url()));
 

@@ -46,5 +46,7 @@ test(
     // What else is asked for after the script adds to a screen that can be used already.
     const later = loaded.filter(({ start }) => start >= script.end).map(({ path }) => path);
     assert.deepEqual(later, ['/api/v1/status']);
+    const scripts = loaded.filter(({ path }) => path.endsWith('.js'));
+    assert.equal(scripts.length, 1, 'what few open comes when they open it');
   },
 );

@@ -15,8 +15,10 @@ export const queryClient = new QueryClient({
     },
   }),
   defaultOptions: {
-    queries: { staleTime: staleMs, retry: isWorthRepeating },
+    // What fails for want of a connection says so: waiting for one in silence would look like an endless load.
+    queries: { staleTime: staleMs, retry: isWorthRepeating, networkMode: 'always' },
     mutations: {
+      networkMode: 'always',
       retry: false,
       onError: (error) => {
         if (isUnauthorized(error)) queryClient.setQueryData(sessionKey, null);

@@ -11,6 +11,7 @@ export function Fold({
   monospace = false,
   summary,
   open = false,
+  onOpen,
   children,
 }: {
   id?: string;
@@ -20,12 +21,18 @@ export function Fold({
   summary: ReactNode;
   /** Whether it is open to begin with. */
   open?: boolean;
+  onOpen?: () => void;
   children: ReactNode;
 }) {
   // It is opened and closed by whoever reads it: nothing that comes later does so for them.
   const [isOpen] = useState(open);
   return (
-    <details {...(id !== undefined && { id })} className={classes['fold']} open={isOpen}>
+    <details
+      {...(id !== undefined && { id })}
+      className={classes['fold']}
+      open={isOpen}
+      onToggle={({ currentTarget }) => currentTarget.open && onOpen?.()}
+    >
       <summary className={classes['summary']}>
         <ChevronRight size={16} aria-hidden className={classes['arrow'] ?? ''} />
         <Title order={order} size="h5" {...(monospace && { ff: 'monospace' })}>

@@ -2,7 +2,6 @@ import { Alert, Button, Group, Stack, Text, Textarea, TextInput } from '@mantine
 import { useForm } from '@mantine/form';
 import { useState } from 'react';
 import { focusFirstError } from '../shown/focus-first-error.ts';
-import { Section } from '../shown/section.tsx';
 import { checkSignature, type PastedDelivery, type SignatureCheck } from './check-signature.ts';
 
 const colors: Record<SignatureCheck['verdict'], string> = {
@@ -17,8 +16,7 @@ const pastedLengthMax = 1_000_000;
 /** Spelling aids of some browsers send what is typed to their makers. */
 const field = { spellCheck: false, autoComplete: 'off', autoCapitalize: 'off' } as const;
 
-/** For whoever wonders why their program refuses a delivery. */
-export function CheckSignature() {
+export default function CheckSignatureForm() {
   const [check, setCheck] = useState<SignatureCheck | null>(null);
   const form = useForm<PastedDelivery>({
     mode: 'controlled',
@@ -32,64 +30,53 @@ export function CheckSignature() {
   });
 
   return (
-    <Section
-      title="Check a signature"
-      lead="Paste a delivery as your program got it, and see whether its signature is right and why not. It is checked in this browser alone: nothing that you paste here is sent or kept anywhere."
-    >
-      {canCheck() ? (
-        <form
-          noValidate
-          onSubmit={form.onSubmit(
-            async (pasted) => setCheck(await checkSignature(pasted)),
-            focusFirstError(form),
-          )}
-        >
-          <Stack maw={640}>
-            <Textarea
-              label="Headers"
-              description="One in a line. webhook-id, webhook-timestamp and webhook-signature are needed; others help to explain."
-              placeholder={'webhook-id: …\nwebhook-timestamp: …\nwebhook-signature: v1,…'}
-              autosize
-              minRows={3}
-              maxRows={10}
-              maxLength={pastedLengthMax}
-              required
-              {...field}
-              {...form.getInputProps('headers')}
-            />
-            <Textarea
-              label="Body"
-              description="Exactly as it came."
-              autosize
-              minRows={3}
-              maxRows={10}
-              maxLength={pastedLengthMax}
-              required
-              {...field}
-              {...form.getInputProps('body')}
-            />
-            <TextInput
-              label="Secret"
-              description="As it was shown: whsec_…"
-              maxLength={200}
-              required
-              {...field}
-              {...form.getInputProps('secret')}
-            />
-            <Group>
-              <Button type="submit" variant="default">
-                Check the signature
-              </Button>
-            </Group>
-            <div role="status">{check && <Result check={check} />}</div>
-          </Stack>
-        </form>
-      ) : (
-        <Text size="sm">
-          Browsers verify signatures only on pages that come by HTTPS, which this one does not.
-        </Text>
+    <form
+      noValidate
+      onSubmit={form.onSubmit(
+        async (pasted) => setCheck(await checkSignature(pasted)),
+        focusFirstError(form),
       )}
-    </Section>
+    >
+      <Stack maw={640}>
+        <Textarea
+          label="Headers"
+          description="One in a line. webhook-id, webhook-timestamp and webhook-signature are needed; others help to explain."
+          placeholder={'webhook-id: …\nwebhook-timestamp: …\nwebhook-signature: v1,…'}
+          autosize
+          minRows={3}
+          maxRows={10}
+          maxLength={pastedLengthMax}
+          required
+          {...field}
+          {...form.getInputProps('headers')}
+        />
+        <Textarea
+          label="Body"
+          description="Exactly as it came."
+          autosize
+          minRows={3}
+          maxRows={10}
+          maxLength={pastedLengthMax}
+          required
+          {...field}
+          {...form.getInputProps('body')}
+        />
+        <TextInput
+          label="Secret"
+          description="As it was shown: whsec_…"
+          maxLength={200}
+          required
+          {...field}
+          {...form.getInputProps('secret')}
+        />
+        <Group>
+          <Button type="submit" variant="default">
+            Check the signature
+          </Button>
+        </Group>
+        <div role="status">{check && <Result check={check} />}</div>
+      </Stack>
+    </form>
   );
 }
 
@@ -99,11 +86,6 @@ function Result({ check: { verdict, title, explanation } }: { check: SignatureCh
       <Text size="sm">{explanation}</Text>
     </Alert>
   );
-}
-
-/** WebCrypto is there in secure contexts only. */
-function canCheck(): boolean {
-  return window.isSecureContext;
 }
 
 function required(message: string) {

@@ -8,8 +8,7 @@ import { crumbsOf } from '../apps/app-frame.tsx';
 import { Page } from '../layout/page.tsx';
 import { Loaded } from '../shown/loaded.tsx';
 import { SecretOnce } from '../shown/secret-once.tsx';
-import { Section } from '../shown/section.tsx';
-import { SignatureSnippets } from './signature-snippets.tsx';
+import { Receivers } from './receivers.tsx';
 import { WebhookForm } from './webhook-form.tsx';
 
 export function NewWebhookPage() {
@@ -65,12 +64,7 @@ function Created({ webhook }: { webhook: CreatedWebhook }) {
           that it does nothing for anybody else. Next: send a test from the page of the webhook.
         </Text>
       </SecretOnce>
-      <Section
-        title="Check signatures"
-        lead="Small receivers that check the signature and the age of every delivery. Each runs as it is, with the secret in the environment variable WEBHOOK_SECRET."
-      >
-        <SignatureSnippets />
-      </Section>
+      <Receivers />
     </Stack>
   );
 }

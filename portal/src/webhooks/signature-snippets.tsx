@@ -28,26 +28,32 @@ const snippets = [
 ];
 
 /** Receivers in several languages, ready to copy. */
-export function SignatureSnippets() {
+export default function SignatureSnippets() {
   return (
-    <Tabs defaultValue="TypeScript" keepMounted={false}>
-      <Tabs.List aria-label="Languages">
-        {snippets.map(({ name }) => (
-          <Tabs.Tab key={name} value={name}>
-            {name}
-          </Tabs.Tab>
+    <Stack gap="sm">
+      <Text size="sm" c="dimmed" maw="70ch">
+        Each checks the signature and the age of every delivery, and runs as it is, with the secret
+        in the environment variable WEBHOOK_SECRET.
+      </Text>
+      <Tabs defaultValue="TypeScript" keepMounted={false}>
+        <Tabs.List aria-label="Languages">
+          {snippets.map(({ name }) => (
+            <Tabs.Tab key={name} value={name}>
+              {name}
+            </Tabs.Tab>
+          ))}
+        </Tabs.List>
+        {snippets.map(({ name, text, needs }) => (
+          <Tabs.Panel key={name} value={name} pt="sm">
+            <Stack gap="xs">
+              <Text size="sm" c="dimmed">
+                Needs {needs}
+              </Text>
+              <CodeBlock label={`Receiver in ${name}`} text={text.trimEnd()} />
+            </Stack>
+          </Tabs.Panel>
         ))}
-      </Tabs.List>
-      {snippets.map(({ name, text, needs }) => (
-        <Tabs.Panel key={name} value={name} pt="sm">
-          <Stack gap="xs">
-            <Text size="sm" c="dimmed">
-              Needs {needs}
-            </Text>
-            <CodeBlock label={`Receiver in ${name}`} text={text.trimEnd()} />
-          </Stack>
-        </Tabs.Panel>
-      ))}
-    </Tabs>
+      </Tabs>
+    </Stack>
   );
 }

@@ -5,7 +5,7 @@ import type { Webhook } from '../api/types.ts';
 import { crumbsOf } from '../apps/app-frame.tsx';
 import { Page } from '../layout/page.tsx';
 import { Loaded } from '../shown/loaded.tsx';
-import { CheckSignature } from './check-signature-form.tsx';
+import { CheckSignatureSection } from './check-signature-section.tsx';
 import { DeleteWebhook } from './delete-webhook.tsx';
 import { RecentDeliveries } from './recent-deliveries.tsx';
 import { SendTest } from './send-test.tsx';
@@ -44,7 +44,7 @@ function Sections({ webhook }: { webhook: Webhook }) {
       <SendTest webhook={webhook} />
       <WebhookSettingsSection webhook={webhook} />
       <WebhookSecret webhook={webhook} />
-      <CheckSignature />
+      <CheckSignatureSection />
       <DeleteWebhook webhook={webhook} />
     </Stack>
   );

@@ -1,4 +1,4 @@
-import { Button, Divider, Stack, Text, Title } from '@mantine/core';
+import { Button, Stack, Text } from '@mantine/core';
 import { useRef, useState } from 'react';
 import { rotateWebhookSecret } from '../api/operations.ts';
 import type { Webhook } from '../api/types.ts';
@@ -7,8 +7,8 @@ import { pageData } from '../page-data.ts';
 import { SecretOnce } from '../shown/secret-once.tsx';
 import { Section } from '../shown/section.tsx';
 import { Time } from '../shown/time.tsx';
+import { Receivers } from './receivers.tsx';
 import { RotateSecretDialogue } from './rotate-secret-dialogue.tsx';
-import { SignatureSnippets } from './signature-snippets.tsx';
 import { changesOf, useWebhookId } from './use-webhook-id.ts';
 
 /** The secret that deliveries are signed with: a new one, and how receivers check it. */
@@ -58,15 +58,7 @@ export function WebhookSecret({ webhook }: { webhook: Webhook }) {
             that of the secret before.
           </Text>
         )}
-        <Divider />
-        <Title order={3} size="h5">
-          Receivers that check signatures
-        </Title>
-        <Text size="sm" c="dimmed" maw="70ch">
-          Each checks the signature and the age of every delivery, and runs as it is, with the
-          secret in the environment variable WEBHOOK_SECRET.
-        </Text>
-        <SignatureSnippets />
+        <Receivers />
       </Stack>
       <RotateSecretDialogue
         opened={isOpen}
