@@ -1,5 +1,5 @@
 import { Center, Loader } from '@mantine/core';
-import type { ReactNode } from 'react';
+import { Fragment, type ReactNode } from 'react';
 import { Navigate, useLocation } from 'react-router';
 import { Problem } from '../shown/problem.tsx';
 import { useSession } from './use-session.ts';
@@ -8,6 +8,8 @@ import { useSession } from './use-session.ts';
 export function SignedIn({ children }: { children: ReactNode }) {
   const session = useSession();
   const { pathname, search } = useLocation();
+  // Another person's screen is another one. What is on it stays while nobody can say whose it is.
+  if (session.data) return <Fragment key={session.data.user.id}>{children}</Fragment>;
   if (session.isPending)
     return (
       <Center component="main" mih="60vh">
@@ -20,7 +22,6 @@ export function SignedIn({ children }: { children: ReactNode }) {
         <Problem error={session.error} retry={() => void session.refetch()} />
       </Center>
     );
-  if (session.data) return children;
   const next = `${pathname}${search}`;
   return (
     <Navigate

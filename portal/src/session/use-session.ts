@@ -1,17 +1,25 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery, useQueryClient, type QueryClient } from '@tanstack/react-query';
 import { call, type Answer } from '../api/call.ts';
 import { isUnauthorized } from '../api/query-client.ts';
 import { sessionKey } from '../api/read.ts';
 import type { PortalSession } from '../api/types.ts';
 import { pageData } from '../page-data.ts';
 
-/** Who is signed in; null: nobody. The page brings it along, so that nothing waits for it. */
+/**
+ * Who is signed in; null: nobody. The page brings it along, so that nothing waits for it. Asked again whenever somebody comes
+ * back to the window: in another they may have signed in as somebody else.
+ */
 export function useSession() {
   return useQuery({
     queryKey: sessionKey,
-    queryFn: async ({ signal }) => readSession(signal),
+    queryFn: async ({ client, signal }) => {
+      const session = await readSession(signal);
+      forgetOthers(client, session);
+      return session;
+    },
     ...(pageData.session === undefined ? {} : { initialData: pageData.session }),
     staleTime: 60_000,
+    refetchOnWindowFocus: 'always',
   });
 }
 
@@ -23,6 +31,12 @@ export function useChangeSession(): () => Promise<void> {
     client.clear();
     client.setQueryData(sessionKey, session);
   };
+}
+
+function forgetOthers(client: QueryClient, session: PortalSession | null): void {
+  const before = client.getQueryData<PortalSession | null>(sessionKey);
+  if (before?.user.id === session?.user.id) return;
+  client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== sessionKey[0] });
 }
 
 async function readSession(signal?: AbortSignal): Promise<PortalSession | null> {

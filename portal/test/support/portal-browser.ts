@@ -61,6 +61,17 @@ export async function openPortal(
   };
 }
 
+/** What signing in in another window of the same browser does to this one: its cookies are another's. */
+export async function switchCookies(page: Page, to: Person): Promise<void> {
+  await page.context().clearCookies();
+  await page.context().addCookies(cookiesOf(to));
+}
+
+/** Somebody comes back to the window from another. */
+export async function comeBack(page: Page): Promise<void> {
+  await page.evaluate("window.dispatchEvent(new Event('visibilitychange'))");
+}
+
 function cookiesOf({ credentials }: Person) {
   return (credentials['cookie'] ?? '').split('; ').map((pair) => {
     const [name = '', ...value] = pair.split('=');

@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { noBrowser } from '../../test/support/browser.ts';
+import { create } from './support/create.ts';
+import { comeBack, openPortal, signUp, switchCookies } from './support/portal-browser.ts';
+
+const options = { skip: noBrowser };
+const portal = noBrowser ? null! : await openPortal();
+
+test(
+  'who has signed in in another window is who this one shows, with nothing of the one before',
+  options,
+  async () => {
+    const ada = await signUp(portal.service, 'ada@example.org');
+    const bob = await signUp(portal.service, 'bob@example.org');
+    await create(ada, '/apps', { name: 'Of Ada alone' });
+    const page = await portal.open({ as: ada, path: '/apps' });
+    await page.getByRole('link', { name: 'Of Ada alone' }).waitFor();
+    await switchCookies(page, bob);
+    // The answer does not come: whatever is shown of apps is from before.
+    await page.route('**/portal/api/apps', () => {});
+    await comeBack(page);
+    await page.getByText('Loading').waitFor();
+    assert.equal(await page.getByText('Of Ada alone').count(), 0);
+    await page.getByRole('button', { name: 'Your account' }).click();
+    await page.getByText('bob', { exact: true }).waitFor();
+  },
+);
+
+test('what is on the screen stays while nobody can say who is signed in', options, async () => {
+  const cleo = await signUp(portal.service, 'cleo@example.org');
+  const { id } = await create(cleo, '/apps', { name: 'Announcer' });
+  const page = await portal.open({ as: cleo, path: `/apps/${id}/keys` });
+  await page.getByRole('button', { name: 'Make the first key' }).click();
+  const name = page.getByRole('textbox', { name: 'Name' });
+  await name.fill('On the server');
+  const json = {
+    success: false,
+    error: { code: 'rate_limited', message: 'Too many.', details: {} },
+  };
+  await page.route('**/portal/api/session', (route) => route.fulfill({ status: 429, json }));
+  const refused = page.waitForResponse('**/portal/api/session');
+  await comeBack(page);
+  await (await refused).finished();
+  await page.evaluate(
+    'new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))',
+  );
+  assert.equal(await name.inputValue(), 'On the server');
+});
