@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createConnection, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -129,6 +129,21 @@ for (const [language, { missing, start }] of Object.entries(programs()))
       test(`refuses ${what}`, async () => assert.equal(await ask(delivery()), 401));
   });
 
+test(
+  'the receiver in Shell takes nothing where its openssl makes no signature',
+  { skip: unless('openssl', ['version']) },
+  async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'orgdir-snippet-'));
+    endings.push(() => rm(folder, { recursive: true, force: true }));
+    const program =
+      '#!/bin/sh\ncase "$*" in *-mac*) exit 1 ;; esac\nPATH=${PATH#*:} exec openssl "$@"\n';
+    await writeFile(join(folder, 'openssl'), program, { mode: 0o755 });
+    const path = `${folder}:${process.env['PATH']}`;
+    assert.equal(await askShell(delivered, path), 500);
+    assert.equal(await askShell(withHeader('webhook-signature', 'v1,'), path), 500);
+  },
+);
+
 type Program = { missing: string | false; start: () => Promise<Ask> };
 
 function programs(): Record<string, Program> {
@@ -148,7 +163,7 @@ function programs(): Record<string, Program> {
     },
     Shell: {
       missing: unless('openssl', ['version']),
-      start: async () => askShell,
+      start: async () => (delivery) => askShell(delivery),
     },
   };
 }
@@ -219,7 +234,7 @@ function canConnect(port: number): Promise<boolean> {
 }
 
 /** As a web server runs a CGI program (RFC 3875). */
-async function askShell({ headers, body }: Delivery): Promise<number> {
+async function askShell({ headers, body }: Delivery, path = process.env['PATH']): Promise<number> {
   const variables = Object.entries(headers).map(([name, value]) => [
     `HTTP_${name.toUpperCase().replaceAll('-', '_')}`,
     value,
@@ -227,7 +242,7 @@ async function askShell({ headers, body }: Delivery): Promise<number> {
   const child = spawn('sh', [snippet('shell.sh')], {
     stdio: ['pipe', 'pipe', 'ignore'],
     env: {
-      PATH: process.env['PATH'],
+      PATH: path,
       ...Object.fromEntries(variables),
       CONTENT_LENGTH: String(body.length),
       WEBHOOK_SECRET: secret,

@@ -4,7 +4,8 @@ export function nextPage(query: URLSearchParams): string {
   const here = 'http://portal.invalid';
   // As a browser reads it: `//evil`, `/\evil` and `/⇥/evil` are other hosts to it.
   const url = wanted.startsWith('/') && URL.canParse(wanted, here) ? new URL(wanted, here) : null;
-  if (url?.origin !== here) return '/';
+  // `/.//evil` too, once its dots are gone.
+  if (url?.origin !== here || url.pathname.startsWith('//')) return '/';
   return `${url.pathname}${url.search}`;
 }
 

@@ -26,6 +26,7 @@ key=$(printf %s "${WEBHOOK_SECRET#whsec_}" | openssl base64 -d -A | od -An -v -t
 [ -n "$key" ] || answer '500 Internal Server Error'
 expected=$({ printf '%s.%s.' "$id" "$timestamp" && cat "$body"; } |
   openssl dgst -sha256 -mac HMAC -macopt "hexkey:$key" -binary | openssl base64 -A)
+[ -n "$expected" ] || answer '500 Internal Server Error'
 
 # Compared under a key that nobody knows, so that the time it takes tells nothing.
 blind=$(openssl rand -hex 32)
