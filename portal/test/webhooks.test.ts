@@ -242,8 +242,17 @@ test(
     assert.ok(await dialogue.getByLabel('24 hours').isChecked());
     await assertAccessible(page, 'replacing a secret');
     await dialogue.getByLabel('1 hour').check();
+    // The secret waits for nothing that is read again.
+    let goOn = () => {};
+    const reads = new Promise<void>((resolve) => (goOn = resolve));
+    const others = `**/portal/api/apps/${appId}/webhooks/${id}`;
+    await page.route(others, async (route) => {
+      await reads;
+      await route.continue();
+    });
     await button(dialogue, 'Replace the secret').click();
     await assertFocused(page.getByRole('heading', { name: 'The new secret' }));
+    goOn();
     const secret = (await page.getByTestId('secret').textContent()) ?? '';
     await secrets.getByText(/ends in (59 minutes|1 hour)/).waitFor();
     await button(secrets, 'I have kept it').click();

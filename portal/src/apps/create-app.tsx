@@ -23,7 +23,7 @@ export function CreateApp({ opened, close }: { opened: boolean; close: () => voi
 function CreateAppForm({ close }: { close: () => void }) {
   const [name, setName] = useState('');
   const navigate = useNavigate();
-  const write = useWrite(createApp, ['/apps', '/audit']);
+  const write = useWrite(createApp, ['/apps', '/overview', '/audit']);
   const create = () =>
     write.mutate({ name }, { onSuccess: ({ id }) => void navigate(`/apps/${id}`) });
   return (

@@ -14,14 +14,11 @@ export function DeleteApp({ app }: { app: PortalApp }) {
   const navigate = useNavigate();
   const write = useWrite(() => deleteApp(app.id), ['/apps', '/overview', '/audit'], {
     gone: `/apps/${app.id}`,
+    done: () => {
+      sayDone(`The app ${app.name} is deleted.`);
+      void navigate('/apps', { replace: true });
+    },
   });
-  const confirm = () =>
-    write.mutate(undefined, {
-      onSuccess: () => {
-        sayDone(`The app ${app.name} is deleted.`);
-        void navigate('/apps', { replace: true });
-      },
-    });
   return (
     <Section
       title="Delete this app"
@@ -39,7 +36,7 @@ export function DeleteApp({ app }: { app: PortalApp }) {
         typed={app.name}
         busy={write.isPending}
         error={write.error}
-        confirm={confirm}
+        confirm={() => write.mutate(undefined)}
         close={() => {
           close();
           write.reset();

@@ -7,22 +7,19 @@ import { useWrite } from '../api/use-write.ts';
 import { Confirm } from '../shown/confirm.tsx';
 import { sayDone } from '../shown/say.ts';
 import { Section } from '../shown/section.tsx';
-import { changesOf, useWebhookId } from './use-webhook-id.ts';
+import { useWebhookId, webhookChanges } from './use-webhook-id.ts';
 
 export function DeleteWebhook({ webhook }: { webhook: Webhook }) {
   const id = useWebhookId();
   const navigate = useNavigate();
   const [isAsking, setIsAsking] = useState(false);
-  const write = useWrite(async () => deleteWebhook(id), changesOf(id), { gone: id.page });
-
-  function confirm(): void {
-    write.mutate(undefined, {
-      onSuccess: () => {
-        sayDone('The webhook is deleted.');
-        void navigate(id.list, { replace: true });
-      },
-    });
-  }
+  const write = useWrite(async () => deleteWebhook(id), webhookChanges, {
+    gone: id.page,
+    done: () => {
+      sayDone('The webhook is deleted.');
+      void navigate(id.list, { replace: true });
+    },
+  });
 
   return (
     <Section
@@ -40,7 +37,7 @@ export function DeleteWebhook({ webhook }: { webhook: Webhook }) {
         action="Delete webhook"
         busy={write.isPending}
         error={write.error}
-        confirm={confirm}
+        confirm={() => write.mutate(undefined)}
         close={() => {
           setIsAsking(false);
           write.reset();

@@ -9,13 +9,14 @@ import { Page } from '../layout/page.tsx';
 import { Loaded } from '../shown/loaded.tsx';
 import { SecretOnce } from '../shown/secret-once.tsx';
 import { Receivers } from './receivers.tsx';
+import { webhookChanges } from './use-webhook-id.ts';
 import { WebhookForm } from './webhook-form.tsx';
 
 export function NewWebhookPage() {
   const { appId = '' } = useParams();
   const app = useQuery(appOperation(appId));
   const list = `/apps/${appId}/webhooks`;
-  const create = useWrite((body: NewWebhook) => createWebhook(appId, body), [list, '/overview']);
+  const create = useWrite((body: NewWebhook) => createWebhook(appId, body), webhookChanges);
   return (
     <Page
       title={create.data ? 'Your new webhook' : 'New webhook'}

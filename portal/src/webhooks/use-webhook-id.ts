@@ -8,7 +8,5 @@ export function useWebhookId(): WebhookId & { list: string; page: string } {
   return { appId, webhookId, list, page: `${list}/${webhookId}` };
 }
 
-/** The webhook itself, the list that it is in, and what the overview says of it. */
-export function changesOf({ list }: { list: string }): string[] {
-  return [list, '/overview'];
-}
+/** What a write to a webhook changes: all that is read of apps, which count them, the overview and the audit log. */
+export const webhookChanges = ['/apps', '/overview', '/audit'];

@@ -9,18 +9,20 @@ import { Section } from '../shown/section.tsx';
 import { Time } from '../shown/time.tsx';
 import { Receivers } from './receivers.tsx';
 import { RotateSecretDialogue } from './rotate-secret-dialogue.tsx';
-import { changesOf, useWebhookId } from './use-webhook-id.ts';
+import { useWebhookId, webhookChanges } from './use-webhook-id.ts';
 
 /** The secret that deliveries are signed with: a new one, and how receivers check it. */
 export function WebhookSecret({ webhook }: { webhook: Webhook }) {
   const id = useWebhookId();
   const opener = useRef<HTMLButtonElement>(null);
   const [isOpen, setIsOpen] = useState(false);
-  const rotate = useWrite(
-    (overlapSeconds: number) => rotateWebhookSecret(id, overlapSeconds),
-    changesOf(id),
-  );
-  const secret = rotate.data?.secret;
+  const [secret, setSecret] = useState<string | null>(null);
+  const rotate = useWrite(async (overlapSeconds: number) => {
+    const rotated = await rotateWebhookSecret(id, overlapSeconds);
+    // At once, however long it takes to read the rest again.
+    setIsOpen(false);
+    setSecret(rotated.secret);
+  }, webhookChanges);
   const overlapEnd = webhook.previousSecretExpiresAt;
 
   return (
@@ -33,6 +35,7 @@ export function WebhookSecret({ webhook }: { webhook: Webhook }) {
           variant="default"
           onClick={() => {
             rotate.reset();
+            setSecret(null);
             setIsOpen(true);
           }}
         >
@@ -41,12 +44,12 @@ export function WebhookSecret({ webhook }: { webhook: Webhook }) {
       }
     >
       <Stack>
-        {secret !== undefined && (
+        {secret !== null && (
           <SecretOnce
             title="The new secret"
             secret={secret}
             done={() => {
-              rotate.reset();
+              setSecret(null);
               opener.current?.focus();
             }}
           />
@@ -66,10 +69,8 @@ export function WebhookSecret({ webhook }: { webhook: Webhook }) {
         busy={rotate.isPending}
         error={rotate.error}
         // What was just shown keeps the focus.
-        returnFocus={secret === undefined}
-        rotate={(overlapSeconds) =>
-          rotate.mutate(overlapSeconds, { onSuccess: () => setIsOpen(false) })
-        }
+        returnFocus={secret === null}
+        rotate={(overlapSeconds) => rotate.mutate(overlapSeconds)}
         close={() => setIsOpen(false)}
       />
     </Section>

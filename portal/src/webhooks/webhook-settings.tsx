@@ -7,7 +7,7 @@ import { sayDone } from '../shown/say.ts';
 import { Section } from '../shown/section.tsx';
 import { Terms } from '../shown/terms.tsx';
 import { Time } from '../shown/time.tsx';
-import { changesOf, useWebhookId } from './use-webhook-id.ts';
+import { useWebhookId, webhookChanges } from './use-webhook-id.ts';
 import { WebhookForm, type WebhookSettings } from './webhook-form.tsx';
 import { describeEvents } from './webhook-words.ts';
 
@@ -15,7 +15,7 @@ export function WebhookSettingsSection({ webhook }: { webhook: Webhook }) {
   const id = useWebhookId();
   const heading = useRef<HTMLHeadingElement>(null);
   const [isEditing, setIsEditing] = useState(false);
-  const write = useWrite((changes: WebhookChanges) => updateWebhook(id, changes), changesOf(id));
+  const write = useWrite((changes: WebhookChanges) => updateWebhook(id, changes), webhookChanges);
 
   function close(): void {
     setIsEditing(false);

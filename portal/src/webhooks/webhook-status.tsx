@@ -10,7 +10,7 @@ import { sayDone } from '../shown/say.ts';
 import { Section } from '../shown/section.tsx';
 import { Time } from '../shown/time.tsx';
 import { LastTimes } from './last-times.tsx';
-import { changesOf, useWebhookId } from './use-webhook-id.ts';
+import { useWebhookId, webhookChanges } from './use-webhook-id.ts';
 import { WebhookBadge } from './webhook-badge.tsx';
 import { deliveriesInARow, stateOf } from './webhook-words.ts';
 
@@ -19,7 +19,7 @@ export function WebhookStatus({ webhook }: { webhook: Webhook }) {
   const id = useWebhookId();
   const heading = useRef<HTMLHeadingElement>(null);
   const [asksToPause, setAsksToPause] = useState(false);
-  const write = useWrite((active: boolean) => updateWebhook(id, { active }), changesOf(id));
+  const write = useWrite((active: boolean) => updateWebhook(id, { active }), webhookChanges);
   const isPaused = stateOf(webhook) === 'paused';
 
   function switchTo(active: boolean): void {
