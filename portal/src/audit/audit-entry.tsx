@@ -1,7 +1,7 @@
 import { Anchor, Group, Text } from '@mantine/core';
 import { Link } from 'react-router';
 import type { PortalAuditEntry } from '../api/types.ts';
-import { Facts } from '../shown/facts.tsx';
+import { Terms } from '../shown/terms.tsx';
 import { Time } from '../shown/time.tsx';
 import { describeEntry } from './describe-entry.ts';
 import { describeDetails } from './describe-details.ts';
@@ -30,7 +30,7 @@ export function AuditEntry({ entry, appName }: { entry: PortalAuditEntry; appNam
         </Text>
         <details className={classes['details']}>
           <summary>Details</summary>
-          <Facts facts={details} />
+          <Terms entries={details} layout="line" />
         </details>
       </Group>
     </li>

@@ -3,55 +3,40 @@ import type { ReactNode } from 'react';
 import { Link } from 'react-router';
 import type { DeliveryDetail } from '../api/types.ts';
 import { CopyButton } from '../shown/copy-button.tsx';
+import { Terms, type Term } from '../shown/terms.tsx';
 import { Time } from '../shown/time.tsx';
-import classes from './delivery-facts.module.css';
 import { DeliveryStatus } from './delivery-status.tsx';
 import { toAttempts } from './delivery-table.tsx';
 
 /** What is known of a delivery, beginning with what became of it. */
 export function DeliveryFacts({ delivery }: { delivery: DeliveryDetail }) {
   const { id, event, eventId, createdAt, completedAt } = delivery;
-  return (
-    <dl className={classes['facts']}>
-      <Fact name="Status">
-        <Stack gap={2}>
-          <div role="status">
-            <DeliveryStatus status={delivery.status} />
-          </div>
-          <Text size="sm" c="dimmed">
-            <Story delivery={delivery} />
-          </Text>
-        </Stack>
-      </Fact>
-      <Fact name="Event">
-        <Anchor component={Link} to={`/events#${event}`}>
-          {event}
-        </Anchor>
-      </Fact>
-      <Fact name="Queued">
-        <Time at={createdAt} />
-      </Fact>
-      {completedAt && (
-        <Fact name="Ended">
-          <Time at={completedAt} />
-        </Fact>
-      )}
-      <Fact name="Delivery">
-        <Copied value={id} label="Copy delivery id" />
-      </Fact>
-      <Fact name="Of event">
-        <Copied value={eventId} label="Copy event id" />
-      </Fact>
-    </dl>
-  );
+  const entries: Term[] = [
+    ['Status', <Status key="status" delivery={delivery} />],
+    [
+      'Event',
+      <Anchor key="event" component={Link} to={`/events#${event}`} inherit>
+        {event}
+      </Anchor>,
+    ],
+    ['Queued', <Time key="queued" at={createdAt} />],
+    ['Delivery', <Copied key="delivery" value={id} label="Copy delivery id" />],
+    ['Of event', <Copied key="of" value={eventId} label="Copy event id" />],
+  ];
+  if (completedAt) entries.splice(3, 0, ['Ended', <Time key="ended" at={completedAt} />]);
+  return <Terms entries={entries} layout="grid" />;
 }
 
-function Fact({ name, children }: { name: string; children: ReactNode }) {
+function Status({ delivery }: { delivery: DeliveryDetail }) {
   return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
+    <Stack gap={2}>
+      <div role="status">
+        <DeliveryStatus status={delivery.status} />
+      </div>
+      <Text size="sm" c="dimmed">
+        <Story delivery={delivery} />
+      </Text>
+    </Stack>
   );
 }
 

@@ -1,7 +1,7 @@
 import { Badge, Code, Group, Paper, Stack, Text, Title } from '@mantine/core';
 import { useRef } from 'react';
 import type { PortalKey } from '../api/types.ts';
-import { Facts } from '../shown/facts.tsx';
+import { Terms, type Term } from '../shown/terms.tsx';
 import { Time } from '../shown/time.tsx';
 import { keyState, type KeyState } from './key-state.ts';
 import type { MadeKey } from './new-key.tsx';
@@ -48,7 +48,7 @@ export function KeyEntry({
             <Code>odk_…{apiKey.last4}</Code>
           </Group>
           <Text size="sm">{describeScopes(apiKey.scopes)}</Text>
-          <Facts facts={factsOf(apiKey, state)} />
+          <Terms entries={factsOf(apiKey, state)} layout="line" />
         </Stack>
         {!hasEnded && (
           <Group gap="xs">
@@ -61,7 +61,7 @@ export function KeyEntry({
   );
 }
 
-function factsOf(key: PortalKey, state: KeyState): [string, React.ReactNode][] {
+function factsOf(key: PortalKey, state: KeyState): Term[] {
   return [
     ['Created', <Time key="created" at={key.createdAt} />],
     ['Last used', key.lastUsedAt ? <Time key="used" at={key.lastUsedAt} /> : 'Never'],
@@ -69,7 +69,7 @@ function factsOf(key: PortalKey, state: KeyState): [string, React.ReactNode][] {
   ];
 }
 
-function endOf({ revokedAt, expiresAt }: PortalKey, state: KeyState): [string, React.ReactNode] {
+function endOf({ revokedAt, expiresAt }: PortalKey, state: KeyState): Term {
   if (revokedAt !== null) return ['Revoked', <Time key="revoked" at={revokedAt} />];
   const name = state === 'expired' ? 'Expired' : 'Ends';
   return [name, expiresAt === null ? 'Never' : <Time key="ends" at={expiresAt} />];

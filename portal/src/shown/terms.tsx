@@ -2,20 +2,27 @@ import { Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import classes from './terms.module.css';
 
-/** What something is made of: each with its name, beside it where there is room. */
+export type Term = [term: string, value: ReactNode];
+
+/**
+ * What is known of something, each with its name. `list`: beside it where there is room; `grid`: above it, in columns;
+ * `line`: above it, small, one after the other.
+ */
 export function Terms({
   entries,
+  layout = 'list',
   isCode = false,
 }: {
-  entries: [term: string, value: ReactNode][];
+  entries: Term[];
+  layout?: 'list' | 'grid' | 'line';
   isCode?: boolean;
 }) {
   const font = isCode ? { ff: 'monospace', fz: 'xs' } : { fz: 'sm' };
   return (
-    <dl className={classes['list'] ?? ''}>
+    <dl className={classes[layout] ?? ''}>
       {entries.map(([term, value]) => (
         <div key={term}>
-          <Text component="dt" c="dimmed" {...font}>
+          <Text component="dt" c="dimmed" {...font} {...(layout === 'line' && { fz: 'xs' })}>
             {term}
           </Text>
           <Text component="dd" m={0} {...font}>
