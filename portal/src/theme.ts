@@ -31,7 +31,11 @@ export const theme = createTheme({
     // As a `header` it would count as a second one of the whole page.
     ModalHeader: { defaultProps: { component: 'div' } },
     // Yellow and orange titles could hardly be read.
-    Alert: Alert.extend({ styles: { title: { color: 'var(--mantine-color-text)' } } }),
+    // What interrupts a screen reader says so itself (`Problem`); advice that stands there from the beginning does not.
+    Alert: Alert.extend({
+      defaultProps: { role: 'note' },
+      styles: { title: { color: 'var(--mantine-color-text)' } },
+    }),
   },
 });
 

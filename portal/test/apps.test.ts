@@ -56,8 +56,8 @@ test(
     await focusedHeading(page, 'Announcer');
     assert.match(page.url(), /\/apps\/[0-9a-f-]{36}$/);
     await page.getByRole('region', { name: 'Keys' }).getByText('No valid keys').waitFor();
-    await page.getByRole('link', { name: 'Make a webhook' }).waitFor();
-    await page.getByRole('link', { name: 'Make a key' }).click();
+    await page.getByRole('link', { name: 'Create a webhook' }).waitFor();
+    await page.getByRole('link', { name: 'Create a key' }).click();
     await focusedHeading(page, 'Keys of Announcer');
   },
 );

@@ -35,10 +35,10 @@ test('from signing up to the recovery of what failed', { skip: noBrowser }, asyn
   await page.getByRole('button', { name: 'Bind to Acme' }).click();
   await page.getByText('Bound to Acme.').waitFor();
 
-  await page.getByRole('link', { name: 'Make a key' }).click();
-  await page.getByRole('button', { name: 'Make the first key' }).click();
+  await page.getByRole('link', { name: 'Create a key' }).click();
+  await page.getByRole('button', { name: 'Create the first key' }).click();
   await page.getByLabel('Name').fill('Server');
-  await page.getByRole('button', { name: 'Make key' }).click();
+  await page.getByRole('button', { name: 'Create key' }).click();
   const key = await readSecret(page, 'Your new key: Server');
   assert.equal((await service.call('/orgs', { key })).status, 200);
 
@@ -100,7 +100,7 @@ async function signUp(page: Page): Promise<void> {
   await page.getByLabel('Name').fill('Grace');
   await page.getByLabel('Email address').fill(email);
   await page.getByLabel('Password', { exact: true }).fill(password);
-  await page.getByRole('button', { name: 'Make the account' }).click();
+  await page.getByRole('button', { name: 'Create the account' }).click();
   await page.getByRole('heading', { name: 'Confirm your address' }).waitFor();
   await page.goto(`${testPublicUrl}/portal/api/auth${printedLink(portal.service, email)}`);
   await page.getByText('Your address is confirmed').waitFor();

@@ -27,11 +27,11 @@ test(
     await page.keyboard.press('Enter');
     await heading(page, 'Announcer');
 
-    await pressOn(page, page.getByRole('link', { name: 'Make a key' }));
-    await pressOn(page, page.getByRole('button', { name: 'Make the first key' }));
+    await pressOn(page, page.getByRole('link', { name: 'Create a key' }));
+    await pressOn(page, page.getByRole('button', { name: 'Create the first key' }));
     await typeInto(page, page.getByLabel('Name'), 'Server');
     await pressOn(page, page.getByRole('checkbox', { name: /events/i }).first(), 'Space');
-    await pressOn(page, page.getByRole('button', { name: 'Make key' }));
+    await pressOn(page, page.getByRole('button', { name: 'Create key' }));
     const secret = page.getByRole('region', { name: 'Your new key: Server' });
     await focused(page, 'Your new key: Server');
     await pressOn(page, secret.getByRole('button', { name: 'Copy', exact: true }));

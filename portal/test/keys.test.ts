@@ -63,7 +63,7 @@ async function makeKey(page: Page, name: string, scopes: string[]): Promise<stri
   await page.getByRole('textbox', { name: 'Name' }).fill(name);
   for (const box of await page.getByRole('checkbox').all()) await box.uncheck();
   for (const scope of scopes) await page.getByRole('checkbox', { name: scope }).check();
-  await button(page, 'Make key').click();
+  await button(page, 'Create key').click();
   await page.locator('h2:focus', { hasText: `Your new key: ${name}` }).waitFor();
   return page.getByTestId('secret').innerText();
 }
@@ -76,12 +76,12 @@ test(
     const page = await openKeys(ada, id);
     await page.getByText('This app has no keys yet').waitFor();
     await assertAccessible(page, 'no keys');
-    await button(page, 'Make the first key').press('Enter');
+    await button(page, 'Create the first key').press('Enter');
     await page.getByRole('textbox', { name: 'Name' }).and(page.locator(':focus')).waitFor();
     await page.getByRole('checkbox', { name: 'Read the directory' }).uncheck();
     await page.getByRole('combobox', { name: 'Ends' }).selectOption('On a day that you choose');
     await page.getByLabel('Last day').fill('2001-01-01');
-    await button(page, 'Make key').press('Enter');
+    await button(page, 'Create key').press('Enter');
     await page.getByText('Give it a name.').waitFor();
     await page.getByText('Choose at least one.').waitFor();
     await page.getByText('Choose today or a later day.').waitFor();
@@ -210,7 +210,7 @@ test(
       [(await run(second)).status, (await run(await commandOn(page))).status],
       [401, 200],
     );
-    await entryOf(page, 'Expired').waitFor();
+    await entryOf(page, 'Ended').waitFor();
   },
 );
 
@@ -247,7 +247,7 @@ test(
     const page = await openKeys(ada, id);
     await button(page, 'New key').click();
     await page.getByRole('textbox', { name: 'Name' }).fill('One more');
-    await button(page, 'Make key').click();
+    await button(page, 'Create key').click();
     await page
       .getByRole('alert')
       .getByText('The app has 20 keys, the most that an app may have; revoke one first')

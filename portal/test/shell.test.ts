@@ -8,6 +8,19 @@ const options = { skip: noBrowser };
 const portal = noBrowser ? null! : await openPortal();
 const ada = noBrowser ? null! : await signUp(portal.service, 'ada@example.org');
 
+test('without a connection a page says so, and with one again it goes on', options, async () => {
+  const page = await portal.open({ as: ada });
+  await page.getByRole('heading', { name: 'Overview' }).waitFor();
+  await page.context().setOffline(true);
+  await page.getByRole('link', { name: 'Apps', exact: true }).click();
+  await page.getByText('The service cannot be reached.').waitFor();
+  await page.context().setOffline(false);
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await page.getByRole('heading', { name: 'You have no apps yet' }).waitFor();
+  const heading = page.getByRole('heading', { name: 'Apps', level: 1 });
+  assert.ok(await heading.evaluate((element) => element === element.ownerDocument.activeElement));
+});
+
 test('nobody sees a page, and is sent to sign in and back', options, async () => {
   const page = await portal.open({ path: '/apps?page=2' });
   await page.getByRole('heading', { name: 'Sign in' }).waitFor();

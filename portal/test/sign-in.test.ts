@@ -54,13 +54,13 @@ test(
     assert.equal(placeOf(page), '/first-account', 'the secret is out of the address');
     await assertAccessible(page, 'the first account');
     await fill(page, { Name: 'Root', 'Email address': 'root@example.org', Password: password });
-    await button(page, 'Make the account').click();
+    await button(page, 'Create the account').click();
     await heading(page, 'Overview').waitFor();
     assert.equal(placeOf(page), '/');
 
     const late = await portal.open({ path: another.replace(portalUrl, '') });
     await fill(late, { Name: 'Late', 'Email address': 'late@example.org', Password: password });
-    await button(late, 'Make the account').click();
+    await button(late, 'Create the account').click();
     await late
       .getByText('The link was used, has run out, or there is an account already')
       .waitFor();
@@ -74,7 +74,7 @@ test('an account is made, confirmed by its link, signed in and out with', option
   const page = await portal.open({ path: '/apps?page=2' });
   await page.getByRole('link', { name: 'Sign up' }).click();
   await heading(page, 'Sign up').waitFor();
-  await button(page, 'Make the account').click();
+  await button(page, 'Create the account').click();
   const name = page.getByLabel('Name', { exact: true });
   await page.getByText('Give a name').waitFor();
   assert.ok(await name.evaluate((element) => element === element.ownerDocument.activeElement));

@@ -109,6 +109,7 @@ test(
     const before = receiver.received.length;
     await button(page, 'Send a test').click();
     await section(page, 'Send a test').getByText('Accepted with 200').last().waitFor();
+    await assertFocused(button(page, 'Send a test'));
     const { headers, body } = receiver.received[before]!;
     const event = await verifyWebhook({ headers, body, secret });
     assert.equal(event.event, 'webhook.test');

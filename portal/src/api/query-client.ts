@@ -31,7 +31,8 @@ export function isUnauthorized(error: unknown): boolean {
   return error instanceof ApiError && error.status === 401;
 }
 
-/** What the service refused it refuses again. */
+/** What the service refused it refuses again; where it says when to ask again, people are told so at once. */
 function isWorthRepeating(failures: number, error: Error): boolean {
-  return failures < 2 && !(error instanceof ApiError && error.status < 500);
+  const isSaid = error instanceof ApiError && (error.status < 500 || error.retryAfter !== null);
+  return failures < 2 && !isSaid;
 }

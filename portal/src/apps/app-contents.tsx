@@ -12,7 +12,7 @@ export function AppContents({ app }: { app: PortalApp }) {
         amount={count(app.keyCount, 'valid key')}
         isEmpty={app.keyCount === 0}
         what="A key lets your program call the API: read the directory, read events, manage webhooks."
-        first="Make a key"
+        first="Create a key"
         more="See its keys"
         to={`/apps/${app.id}/keys`}
       />
@@ -21,7 +21,7 @@ export function AppContents({ app }: { app: PortalApp }) {
         amount={count(app.webhookCount, 'webhook')}
         isEmpty={app.webhookCount === 0}
         what="A webhook is an address of yours that is told what happens, as it happens."
-        first="Make a webhook"
+        first="Create a webhook"
         more="See its webhooks"
         to={`/apps/${app.id}/webhooks`}
       />

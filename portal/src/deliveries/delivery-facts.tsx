@@ -55,7 +55,7 @@ function Story({ delivery }: { delivery: DeliveryDetail }): ReactNode {
   if (status === 'failed')
     return `No attempt was answered with a 2xx status: ${toAttempts(attemptCount)} so far, and none is left.`;
   if (status === 'cancelled')
-    return 'Not sent any more: the webhook was deactivated or deleted, or the app may no longer have this event.';
+    return 'Not sent any more: the webhook was paused, deactivated or deleted, or the app may no longer have this event.';
   const made = attemptCount === 0 ? 'Not tried yet' : `${toAttempts(attemptCount)} so far`;
   if (nextAttemptAt === null) return `${made}; one is under way.`;
   if (new Date(nextAttemptAt).getTime() <= Date.now()) return `${made}; the next is due now.`;

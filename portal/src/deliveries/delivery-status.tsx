@@ -23,8 +23,8 @@ const looks = {
 export function DeliveryStatus({ status }: { status: Status }) {
   const { Icon, color } = looks[status];
   return (
-    <Group component="span" gap={6} wrap="nowrap" display="inline-flex">
-      <Icon size={16} color={color} aria-hidden style={{ flexShrink: 0 }} />
+    <Group component="span" gap={6} wrap="nowrap" align="baseline" display="inline-flex">
+      <Icon size={16} color={color} aria-hidden style={{ flexShrink: 0, alignSelf: 'center' }} />
       <Text span inherit fw={500} style={{ whiteSpace: 'nowrap' }}>
         {statusWords[status]}
       </Text>

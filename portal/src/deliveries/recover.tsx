@@ -69,9 +69,9 @@ function RecoverForm({ id, active, close }: { id: WebhookId; active: boolean; cl
     >
       <Stack>
         <Text size="sm">
-          Every delivery that failed for good, or was cancelled when the webhook was deactivated, is
-          sent again, oldest first: the same id and the same body, with up to six new attempts.
-          Tests stay as they are.
+          Every delivery that failed for good, or was cancelled when the webhook was paused or
+          deactivated, is sent again, oldest first: the same id and the same body, with up to six
+          new attempts. Tests stay as they are.
         </Text>
         <NativeSelect
           label="Which ended in"
@@ -93,9 +93,9 @@ function RecoverForm({ id, active, close }: { id: WebhookId; active: boolean; cl
           />
         )}
         {!active && (
-          <Alert color="orange" variant="outline" title="This webhook is deactivated">
+          <Alert color="orange" variant="outline" title="This webhook is off">
             <Text size="sm">
-              Activate it first, on its own page: until then it is sent nothing.
+              Resume or reactivate it first, on its own page: until then it is sent nothing.
             </Text>
           </Alert>
         )}

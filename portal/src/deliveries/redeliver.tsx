@@ -66,9 +66,9 @@ function refusalOf(
   if (webhook && !webhook.active)
     return (
       <>
-        The webhook is deactivated.{' '}
+        The webhook is off.{' '}
         <Anchor component={Link} to={root} inherit>
-          Activate it first
+          Resume or reactivate it first
         </Anchor>
       </>
     );

@@ -74,7 +74,7 @@ export function CreateKey({
           {hasOtherError && <Problem error={write.error} />}
           <Group>
             <Button type="submit" loading={write.isPending}>
-              Make key
+              Create key
             </Button>
             <Button variant="default" onClick={cancel}>
               Cancel

@@ -1,4 +1,4 @@
-import { Anchor, Button } from '@mantine/core';
+import { Anchor, Button, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Plus } from 'lucide-react';
 import { useRef, useState } from 'react';
@@ -14,6 +14,8 @@ import { KeyList } from './key-list.tsx';
 import { NewKey, type MadeKey } from './new-key.tsx';
 
 const perPage = 20;
+/** The service's own bound for an app. */
+const validKeysMax = 20;
 
 /** The keys of an app. Above them the form for a new one, or the one that was just made. */
 export function KeysPage() {
@@ -48,8 +50,14 @@ export function KeysPage() {
         </Button>
       }
     >
-      {() => (
+      {({ keyCount }) => (
         <>
+          {keyCount >= validKeysMax && !made && (
+            <Text size="sm">
+              This app has {validKeysMax} valid keys, the most that an app may have. Revoke one to
+              make room for another.
+            </Text>
+          )}
           {isMaking && <CreateKey appId={appId} done={show} cancel={cancel} />}
           {made && <NewKey key={made.id} made={made} done={putAway} />}
           <Keys appId={appId} made={show} isMaking={isMaking} make={() => setMaking(true)} />
@@ -97,7 +105,7 @@ function NoKeys({ make }: { make: () => void }) {
   return (
     <Empty
       title="This app has no keys yet"
-      action={<Button onClick={make}>Make the first key</Button>}
+      action={<Button onClick={make}>Create the first key</Button>}
     >
       Make one for each place that calls the API, such as “On the server”: then each can be revoked
       alone. A key can do no more than you choose.

@@ -30,7 +30,7 @@ export function TryKey({ apiKey, scopes }: { apiKey: string; scopes: Scope[] }) 
       <Text size="sm" role="status">
         {outcome?.kind === 'answered' && `It works: ${outcome.words}.`}
         {outcome?.kind === 'ended' &&
-          'The service refuses this key: it was revoked, or it has expired.'}
+          'The service refuses this key: it was revoked, or it has ended.'}
       </Text>
       {outcome?.kind === 'answered' && (
         <CodeBlock label="Answer" text={firstOf(outcome.answer)} wrap />

@@ -7,7 +7,7 @@ import { Attention } from './attention.tsx';
 export function ExpiringKeys({ keys }: { keys: ExpiringKey[] }) {
   return (
     <Attention
-      title="Keys that expire soon"
+      title="Keys that end soon"
       nothing="No key ends within 14 days."
       entries={keys.map(({ keyId, appId, appName, name, last4, expiresAt }) => (
         <li key={keyId}>

@@ -18,7 +18,7 @@ export function NextSteps() {
           </Anchor>
           : keys and webhooks belong to it.
         </List.Item>
-        <List.Item>Make a key for it, to read the directory over the API.</List.Item>
+        <List.Item>Create a key for it, to read the directory over the API.</List.Item>
         <List.Item>
           Add a webhook and send it a test.{' '}
           <Anchor component={Link} to="/events">

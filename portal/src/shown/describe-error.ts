@@ -1,6 +1,11 @@
 /** What went wrong, in words for somebody who can do something about it. */
 import { ApiError, NetworkError, TimeoutError, UnexpectedAnswerError } from '@orgdir/client';
 
+/** What the service says of these is for programs. */
+const messages: Record<string, string> = {
+  not_found: 'It was deleted, or it is not yours.',
+};
+
 export type Described = {
   title: string;
   message: string;
@@ -48,7 +53,9 @@ function describeRefusal({ code, message, details, requestId, retryAfter }: ApiE
   );
   const wait = retryAfter === null ? '' : ` Try again in ${retryAfter} s.`;
   const said =
-    Object.keys(fields).length > 0 ? issuesOf(details).map(describeIssue).join('; ') : message;
+    Object.keys(fields).length > 0
+      ? issuesOf(details).map(describeIssue).join('; ')
+      : (messages[code] ?? message);
   return {
     title: titles[code] ?? 'This did not work',
     message: `${said}${wait}`,

@@ -1,9 +1,19 @@
 import { Alert, Button, Code, Stack, Text } from '@mantine/core';
+import { useLayoutEffect, useRef } from 'react';
 import { describeError } from './describe-error.ts';
 
 /** What went wrong, announced, with the request's id. */
 export function Problem({ error, retry }: { error: unknown; retry?: () => void }) {
   const { title, message, requestId } = describeError(error);
+  const button = useRef<HTMLButtonElement>(null);
+  useLayoutEffect(() => {
+    const retryButton = button.current;
+    return () => {
+      // It worked, and the button goes away: the focus stays on the page.
+      if (retryButton && retryButton === document.activeElement)
+        document.querySelector('h1')?.focus();
+    };
+  }, []);
   return (
     <Alert color="red" variant="outline" title={title} role="alert">
       <Stack gap="xs" align="flex-start">
@@ -14,7 +24,7 @@ export function Problem({ error, retry }: { error: unknown; retry?: () => void }
           </Text>
         )}
         {retry && (
-          <Button size="xs" variant="default" onClick={retry}>
+          <Button ref={button} size="xs" variant="default" onClick={retry}>
             Try again
           </Button>
         )}

@@ -43,7 +43,7 @@ export function AccountForm({ make }: { make: (account: Account) => Promise<unkn
         <NewPasswordField label="Password" {...form.getInputProps('password')} />
         {making.isError && <Problem error={making.error} />}
         <Button type="submit" loading={making.isPending}>
-          Make the account
+          Create the account
         </Button>
       </Stack>
     </form>

@@ -23,11 +23,11 @@ export function DeleteWebhook({ webhook }: { webhook: Webhook }) {
 
   return (
     <Section
-      title="Delete"
+      title="Delete this webhook"
       lead="Deliveries that wait for an attempt end, and its record of deliveries can be read no longer. To stop deliveries for a while, pause it instead."
     >
       <Group>
-        <Button color="red.9" onClick={() => setIsAsking(true)}>
+        <Button variant="outline" color="red" onClick={() => setIsAsking(true)}>
           Delete webhook
         </Button>
       </Group>
