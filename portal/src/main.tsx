@@ -7,9 +7,10 @@ import { createRoot } from 'react-dom/client';
 import { App } from './app.tsx';
 import { styleNonce } from './page-data.ts';
 import { keepFocus } from './shown/keep-focus.ts';
+import { showFailure } from './shown/show-failure.ts';
 
 // What keeps the page from scrolling behind a dialogue adds its styles by this.
 setNonce(styleNonce);
 keepFocus();
 const root = document.querySelector('#root');
-if (root) createRoot(root).render(<App />);
+if (root) createRoot(root, { onUncaughtError: showFailure }).render(<App />);

@@ -2,7 +2,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { noBrowser } from '../../test/support/browser.ts';
 import { create } from './support/create.ts';
-import { comeBack, openPortal, signUp, switchCookies } from './support/portal-browser.ts';
+import {
+  comeBack,
+  openPortal,
+  portalUrl,
+  signUp,
+  switchCookies,
+} from './support/portal-browser.ts';
 
 const options = { skip: noBrowser };
 const portal = noBrowser ? null! : await openPortal();
@@ -46,4 +52,33 @@ test('what is on the screen stays while nobody can say who is signed in', option
     'new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))',
   );
   assert.equal(await name.inputValue(), 'On the server');
+});
+
+test('a page that fails says so, and is not blank', options, async () => {
+  const dan = await signUp(portal.service, 'dan@example.org');
+  const known = await portal.open({ as: dan });
+  // A window that may complain.
+  const context = await known.context().browser()!.newContext();
+  await context.addCookies(await known.context().cookies());
+  const page = await context.newPage();
+  const json = { success: true, data: null };
+  await page.route('**/portal/api/apps', (route) => route.fulfill({ json }));
+  await page.goto(`${portalUrl}/apps`);
+  await page.getByRole('alert').getByText('This page failed').waitFor();
+});
+
+test('a time beyond all clocks in an address is as if it were not there', options, async () => {
+  const eve = await signUp(portal.service, 'eve@example.org');
+  const { id } = await create(eve, '/apps', { name: 'Announcer' });
+  const { id: webhookId } = await create(eve, `/apps/${id}/webhooks`, {
+    url: 'https://example.org/',
+  });
+  const page = await portal.open({
+    as: eve,
+    path: `/apps/${id}/webhooks/${webhookId}/deliveries?time=own&since=%2B275760-09-13T00:00:00.000Z`,
+    timezoneId: 'Asia/Tokyo',
+  });
+  const from = page.getByLabel('From', { exact: true });
+  await from.waitFor();
+  assert.equal(await from.inputValue(), '');
 });

@@ -86,7 +86,8 @@ function oneOf<Key extends string>(words: Record<Key, string>, text: string | nu
   return text !== null && Object.hasOwn(words, text) ? (text as Key) : null;
 }
 
+/** Of years with four digits, as inputs of browsers and the service have them: at the end of all times no clock goes on. */
 function readTime(text: string | null): string | null {
-  const time = new Date(text ?? '');
+  const time = new Date(/^\d{4}-/.test(text ?? '') ? (text ?? '') : '');
   return Number.isNaN(time.getTime()) ? null : time.toISOString();
 }

@@ -79,7 +79,7 @@ export function createAuth(dependencies: AuthDependencies) {
     telemetry: { enabled: false },
     logger: {
       level: 'error',
-      // Its words may hold addresses; what went wrong with a database stands in the database's own log.
+      // What comes after its words is left out: errors of a database, which hold what was to be kept.
       log: (level, message) => log.warn({ level, reason: message.slice(0, 200) }, 'sign-in.failed'),
     },
   });
