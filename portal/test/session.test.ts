@@ -37,7 +37,7 @@ test('what is on the screen stays while nobody can say who is signed in', option
   const cleo = await signUp(portal.service, 'cleo@example.org');
   const { id } = await create(cleo, '/apps', { name: 'Announcer' });
   const page = await portal.open({ as: cleo, path: `/apps/${id}/keys` });
-  await page.getByRole('button', { name: 'Make the first key' }).click();
+  await page.getByRole('button', { name: 'Create the first key' }).click();
   const name = page.getByRole('textbox', { name: 'Name' });
   await name.fill('On the server');
   const json = {
