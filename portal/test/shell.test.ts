@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { sql } from '../../service/src/database/database.ts';
 import { noBrowser } from '../../test/support/browser.ts';
 import { assertAccessible } from './support/accessibility.ts';
-import { openPortal, portalUrl, signUp } from './support/portal-browser.ts';
+import { openPortal, password, portalUrl, signUp } from './support/portal-browser.ts';
 
 const options = { skip: noBrowser };
 const portal = noBrowser ? null! : await openPortal();
@@ -42,3 +43,24 @@ test(
     await assertAccessible(page, 'the shell');
   },
 );
+
+test('a session that ends elsewhere is told, and one goes on where one was', options, async () => {
+  const grace = await signUp(portal.service, 'grace@example.org');
+  const page = await portal.open({ as: grace, path: '/apps' });
+  await page.getByRole('heading', { name: 'Apps', level: 1 }).waitFor();
+  const { database } = portal.service;
+  await sql`delete from sessions where user_id = (select id from users where email = ${grace.email})`.execute(
+    database,
+  );
+  await page.getByRole('link', { name: 'Audit log' }).click();
+  await page.getByText('Your session has ended').waitFor();
+  await assertAccessible(page, 'a session that has ended');
+  await page.getByLabel('Email address').fill(grace.email);
+  await page.getByLabel('Password', { exact: true }).fill(password);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('heading', { name: 'Audit log', level: 1 }).waitFor();
+  await page.getByRole('button', { name: 'Your account' }).click();
+  await page.getByRole('menuitem', { name: 'Sign out' }).click();
+  await page.waitForURL(`${portalUrl}/sign-in`);
+  assert.equal(await page.getByText('Your session has ended').count(), 0);
+});

@@ -1,13 +1,18 @@
 import { Center, Loader } from '@mantine/core';
-import { Fragment, type ReactNode } from 'react';
+import { Fragment, useRef, type ReactNode } from 'react';
 import { Navigate, useLocation } from 'react-router';
 import { Problem } from '../shown/problem.tsx';
 import { useSession } from './use-session.ts';
+
+/** What the page to sign in is told: whether somebody was signed in until a moment ago. */
+export type CameFrom = { hasEnded: boolean };
 
 /** What only somebody who is signed in may see. Others sign in first, and come back to where they wanted to go. */
 export function SignedIn({ children }: { children: ReactNode }) {
   const session = useSession();
   const { pathname, search } = useLocation();
+  const wasSignedIn = useRef(false);
+  if (session.data) wasSignedIn.current = true;
   // Another person's screen is another one. What is on it stays while nobody can say whose it is.
   if (session.data) return <Fragment key={session.data.user.id}>{children}</Fragment>;
   if (session.isPending)
@@ -26,6 +31,7 @@ export function SignedIn({ children }: { children: ReactNode }) {
   return (
     <Navigate
       to={next === '/' ? '/sign-in' : `/sign-in?next=${encodeURIComponent(next)}`}
+      state={{ hasEnded: wasSignedIn.current } satisfies CameFrom}
       replace
     />
   );

@@ -1,7 +1,8 @@
 import { Alert, Anchor, Divider, Stack, Text } from '@mantine/core';
-import { Link, Navigate, useSearchParams } from 'react-router';
+import { Link, Navigate, useLocation, useSearchParams } from 'react-router';
 import { Bare } from '../layout/bare.tsx';
 import { pageData } from '../page-data.ts';
+import type { CameFrom } from '../session/signed-in.tsx';
 import { useSession } from '../session/use-session.ts';
 import { nextPage, pageBefore } from './next-page.ts';
 import { PasswordForm } from './password-form.tsx';
@@ -42,6 +43,7 @@ export function SignInPage() {
 
 /** What led here: a link, a provider, a new password. */
 function Notice({ query }: { query: URLSearchParams }) {
+  const from = useLocation().state as CameFrom | null;
   const error = query.get('error');
   if (error !== null)
     return (
@@ -61,6 +63,12 @@ function Notice({ query }: { query: URLSearchParams }) {
       <Done title="Your new password is set">
         Sign in with it. You were signed out everywhere else.
       </Done>
+    );
+  if (from?.hasEnded)
+    return (
+      <Alert color="orange" variant="outline" title="Your session has ended" role="status">
+        <Text size="sm">Sign in again to go on where you were.</Text>
+      </Alert>
     );
   return null;
 }
