@@ -202,6 +202,30 @@ test('what gives no status by the deadline is a timeout', async (t) => {
     });
 });
 
+test('attempts that run out of time together do not end in one turn of the event loop', async () => {
+  const receiver = await startByteReceiver(() => {});
+  const sender = createSender({ allowedNetworks: loopback, timeoutMs: shortMs });
+  const count = 200;
+  let ended = 0;
+  let mostPerTurn = 0;
+  const watch = (before: number): void => {
+    mostPerTurn = Math.max(mostPerTurn, ended - before);
+    if (ended < count) setImmediate(watch, ended);
+  };
+  setImmediate(watch, 0);
+  const outcomes = await Promise.all(
+    Array.from({ length: count }, async () => {
+      const outcome = await sender.attempt({ ...post, url: receiver.url });
+      ended += 1;
+      return outcome.error;
+    }),
+  );
+  assert.deepEqual(new Set(outcomes), new Set(['timeout']));
+  assert.ok(mostPerTurn <= 4, `${mostPerTurn} in one turn`);
+  await sender.close();
+  await receiver.allClosed();
+});
+
 test('what breaks off or is not HTTP before a status is a reset, and ends before the deadline', async (t) => {
   const cases: Record<string, Speak> = {
     'a closed connection': (socket) => socket.end(),

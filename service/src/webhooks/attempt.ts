@@ -50,6 +50,8 @@ const addressWaitMsMin = 10;
 const informationalMax = 32;
 /** Node's own bound for a server; said here so that no option of the process moves it. */
 const headerBytesMax = 16 * 1024;
+/** Ended at their deadline in one turn of the event loop: many that began together must not hold up those that answer. */
+const overduePerTurn = 4;
 /** Addresses of webhooks that are in use, taken apart. */
 const targetsMax = 2_000;
 
@@ -64,11 +66,12 @@ export function createSender(
   // A connection's end must not fall into an attempt, and the last attempt on it may take its whole deadline.
   const connections = createConnections(open, Math.max(1, lifeMs - timeoutMs));
   const targetOf = createTargets();
+  const endSoon = createEndings();
   let closed = false;
   return {
     attempt: (request) =>
       new Promise((resolve) => {
-        const exchange = new Exchange(connections, timeoutMs, resolve);
+        const exchange = new Exchange(connections, { timeoutMs, endSoon }, resolve);
         if (closed) return exchange.end('reset');
         try {
           exchange.send(targetOf(request.url), request);
@@ -82,6 +85,20 @@ export function createSender(
       connector.close();
       await connections.close();
     },
+  };
+}
+
+/** Ends what is overdue, a few a turn. */
+function createEndings(): (exchange: Exchange) => void {
+  const overdue: Exchange[] = [];
+
+  function endSome(): void {
+    for (const exchange of overdue.splice(0, overduePerTurn)) exchange.abandon('timeout');
+    if (overdue.length > 0) setImmediate(endSome);
+  }
+
+  return (exchange) => {
+    if (overdue.push(exchange) === 1) setImmediate(endSome);
   };
 }
 
@@ -141,7 +158,9 @@ class Exchange implements Dispatcher.DispatchHandler {
   readonly #start = performance.now();
   readonly #connections: Connections<Client>;
   readonly #resolve: (outcome: AttemptOutcome) => void;
+  readonly #endSoon: (exchange: Exchange) => void;
   readonly #timer: NodeJS.Timeout;
+  #overdue = false;
   #origin = '';
   #client: Client | null = null;
   #ended = false;
@@ -152,12 +171,13 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   constructor(
     connections: Connections<Client>,
-    timeoutMs: number,
+    { timeoutMs, endSoon }: { timeoutMs: number; endSoon: (exchange: Exchange) => void },
     resolve: (outcome: AttemptOutcome) => void,
   ) {
     this.#connections = connections;
     this.#resolve = resolve;
-    this.#timer = setTimeout(endAtDeadline, timeoutMs, this);
+    this.#endSoon = endSoon;
+    this.#timer = setTimeout(reachDeadline, timeoutMs, this);
   }
 
   /**
@@ -173,6 +193,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   onRequestStart(): void {}
 
   onResponseStart(_: unknown, statusCode: number, headers: AnswerHeaders): void {
+    if (this.#overdue) return;
     if (statusCode >= 200) {
       this.#statusCode = statusCode;
       this.#headers = headers;
@@ -196,6 +217,12 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.abandon(errorKind(error));
   }
 
+  /** From now on no answer counts. */
+  reachDeadline(): void {
+    this.#overdue = true;
+    this.#endSoon(this);
+  }
+
   /** What is left of the answer is not wanted, or not to be had: its connection cannot be used again. */
   abandon(error: AttemptError): void {
     if (this.#ended) return;
@@ -213,7 +240,7 @@ class Exchange implements Dispatcher.DispatchHandler {
       startedAt: this.#startedAt,
       durationMs: Math.round(performance.now() - this.#start),
       statusCode: this.#statusCode,
-      error: came ? null : error,
+      error: came ? null : this.#overdue ? 'timeout' : error,
       retryAfter: headerText(this.#headers['retry-after']) || null,
       responseHeaders: came ? keepHeaders(this.#headers) : null,
       responseBody: came ? this.#body.bytes() : null,
@@ -221,8 +248,8 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 }
 
-function endAtDeadline(exchange: Exchange): void {
-  exchange.abandon('timeout');
+function reachDeadline(exchange: Exchange): void {
+  exchange.reachDeadline();
 }
 
 /** A server may refuse the handshake after the client has ended it: when it wants a certificate, for one. */
