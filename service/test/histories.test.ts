@@ -10,7 +10,7 @@ import { loopbackAllowed, startReceiver } from './support/receiver.ts';
 import { startTestService } from './support/service.ts';
 
 /** So many, in databases of their own at once: while one waits for its answer another is at work. */
-const histories = 2_000;
+const histories = Number(process.env['HISTORIES'] ?? 2_000);
 const lanes = 4;
 /** A failure tells its seed; with it in the environment the same histories take place again. */
 const chosenSeed = process.env['HISTORIES_SEED'];
