@@ -1,5 +1,6 @@
 /** The check itself: it must find each thing that may go wrong, or the scenarios would show nothing. */
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { checkLedger } from './check-ledger.ts';
 import type { Ledger, LedgerAttempt } from './ledger.ts';
@@ -72,7 +73,7 @@ test('an outcome that the attempts do not bear out is found', () => {
 });
 
 test('bytes that differ, a signature that does not verify and another webhook are found', () => {
-  assert.match(wrongWithRequest({ digest: 'other' }), /its bytes differ/);
+  assert.match(wrongWithRequest({ digest: 'other', body: 'other' }), /other was sent for bytes/);
   assert.match(wrongWithRequest({ signed: false }), /a signature does not verify/);
   assert.match(wrongWithRequest({ webhookPath: '/other' }), /another webhook got it/);
   assert.match(
@@ -101,7 +102,8 @@ function interruptedOnce(): Ledger {
   const request = {
     deliveryId: 'd',
     webhookPath: '/w',
-    digest: 'bytes',
+    digest: createHash('sha256').update('bytes').digest('hex'),
+    body: 'bytes',
     signed: true,
     status: 200,
   };
@@ -115,7 +117,7 @@ function interruptedOnce(): Ledger {
       { ...attempt, number: 1, statusCode: null, error: 'interrupted' },
       { ...attempt, startedAt: 3_000, number: 2, statusCode: 200, error: null },
     ],
-    digests: new Map([['d', 'bytes']]),
+    bodies: new Map([['d', 'bytes']]),
     received: [
       { ...request, at: 950 },
       { ...request, at: 3_050 },

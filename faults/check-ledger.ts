@@ -2,6 +2,7 @@
  * Holds what the service recorded against what was published and what the receivers saw. Pure. It says what is
  * wrong, delivery by delivery, and counts.
  */
+import { createHash } from 'node:crypto';
 import type { Counts } from './counts.ts';
 import type { Fault, Ledger, LedgerAttempt, LedgerDelivery } from './ledger.ts';
 import type { Received } from './received.ts';
@@ -16,7 +17,8 @@ type Case = {
   delivery: LedgerDelivery;
   attempts: LedgerAttempt[];
   received: Received[];
-  digest: string | undefined;
+  /** What its receiver must have got. */
+  body: string;
   path: string | undefined;
   faults: Fault[];
 };
@@ -122,8 +124,10 @@ function checkOutcomes({ delivery, attempts }: Case): string | null {
   return null;
 }
 
-function checkBytes({ received, digest, path }: Case): string | null {
-  if (received.some((request) => request.digest !== digest)) return 'its bytes differ';
+function checkBytes({ received, body, path }: Case): string | null {
+  const digest = createHash('sha256').update(body).digest('hex');
+  const other = received.find((request) => request.digest !== digest);
+  if (other) return `its bytes differ: ${other.body} was sent for ${body}`;
   if (received.some(({ signed }) => !signed)) return 'a signature does not verify';
   return received.some(({ webhookPath }) => webhookPath !== path) ? 'another webhook got it' : null;
 }
@@ -173,7 +177,7 @@ function isSuccess({ statusCode, error }: LedgerAttempt): boolean {
 
 // --- bringing together --------------------------------------------------------------------------
 
-function casesOf({ deliveries, attempts, received, webhooks, digests, faults }: Ledger): Case[] {
+function casesOf({ deliveries, attempts, received, webhooks, bodies, faults }: Ledger): Case[] {
   const attemptsOf = Map.groupBy(attempts, ({ deliveryId }) => deliveryId);
   const receivedOf = Map.groupBy(received, ({ deliveryId }) => deliveryId);
   const paths = new Map(webhooks.map(({ id, path }) => [id, path]));
@@ -181,7 +185,7 @@ function casesOf({ deliveries, attempts, received, webhooks, digests, faults }: 
     delivery,
     attempts: attemptsOf.get(delivery.id) ?? [],
     received: receivedOf.get(delivery.id) ?? [],
-    digest: digests.get(delivery.id),
+    body: bodies.get(delivery.id) ?? '',
     path: paths.get(delivery.webhookId),
     faults,
   }));

@@ -1,9 +1,11 @@
 /** A PostgreSQL that can be killed, on files of its own that it flushes to disk: what it has committed must stand. */
+import { readFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { ConnectionSettings } from '../service/src/database/database.ts';
 import type { Place } from '../service/src/database/embedded-place.ts';
 import {
   findServer,
+  logFile,
   startWhereStopped,
   stopServer,
 } from '../service/src/database/embedded-server.ts';
@@ -25,8 +27,12 @@ export type DatabaseProcess = {
   /** Its immediate shutdown: nothing is tidied, so that the next start recovers. */
   abort: () => Promise<void>;
   isRunning: () => Promise<boolean>;
+  /** What its log says of processes of its own that crashed, which no scenario makes happen; with their statements. */
+  crashes: () => string[];
 };
 
+/** Illegal instruction, bus error, arithmetic error, segmentation fault: a fault of PostgreSQL itself. */
+const crash = /^.*was terminated by signal (?:4|7|8|11):.*(?:\n.*DETAIL:.*(?:\n\t.*)*)?/gm;
 const startDeadlineMs = 30_000;
 const endDeadlineMs = 15_000;
 const pollMs = 10;
@@ -55,6 +61,7 @@ export function createDatabaseProcess(place: Place): DatabaseProcess {
     },
     abort: () => abort(place),
     isRunning: async () => (await findServer(place)) !== null,
+    crashes: () => readFileSync(logFile(place), 'utf8').match(crash) ?? [],
   };
 }
 

@@ -1,5 +1,4 @@
 /** Everything that is known after a scenario: what was published, what the service recorded, what the receivers saw. */
-import { createHash } from 'node:crypto';
 import { sql, type Database } from '../service/src/database/database.ts';
 import type { Received } from './received.ts';
 
@@ -28,8 +27,8 @@ export type Ledger = {
   webhooks: { id: string; event: string; path: string }[];
   deliveries: LedgerDelivery[];
   attempts: LedgerAttempt[];
-  /** The SHA-256 that a delivery's body must have, by delivery. */
-  digests: ReadonlyMap<string, string>;
+  /** What a delivery's body must be, by delivery. */
+  bodies: ReadonlyMap<string, string>;
   received: Received[];
   faults: Fault[];
 };
@@ -37,7 +36,7 @@ export type Ledger = {
 /** What the database holds of it. */
 export async function readRecords(
   database: Database,
-): Promise<Pick<Ledger, 'events' | 'webhooks' | 'deliveries' | 'attempts' | 'digests'>> {
+): Promise<Pick<Ledger, 'events' | 'webhooks' | 'deliveries' | 'attempts' | 'bodies'>> {
   const events = await sql<{ id: string; name: string }>`select id, name from events`.execute(
     database,
   );
@@ -65,10 +64,6 @@ export async function readRecords(
     webhooks: webhooks.rows,
     deliveries: deliveries.rows,
     attempts: attempts.rows,
-    digests: new Map(deliveries.rows.map(({ id, body }) => [id, digestOf(body)])),
+    bodies: new Map(deliveries.rows.map(({ id, body }) => [id, body])),
   };
-}
-
-function digestOf(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
 }

@@ -5,6 +5,8 @@ export type Received = {
   at: number;
   /** SHA-256 of the body, in hex. */
   digest: string;
+  /** The body, for whoever has to find out what went wrong. */
+  body: string;
   /** Whether both signatures verify. */
   signed: boolean;
   /** The status that was answered; null where none was. */

@@ -86,6 +86,7 @@ function note({ headers, url = '' }: IncomingMessage, body: Buffer): Received {
     webhookPath,
     at: Date.now(),
     digest: createHash('sha256').update(body).digest('hex'),
+    body: body.toString(),
     signed: isSigned(secrets[webhookPath] ?? '', body),
     status: null,
   };

@@ -25,7 +25,7 @@ export type ScenarioOptions = {
 
 const eventsBefore = 160;
 const eventsMeanwhile = 40;
-const scenarioDeadlineMs = 120_000;
+const scenarioDeadlineMs = 240_000;
 /** An attempt's deadline, and ten seconds in which a batch is tried again. */
 const stopDeadlineMs = 15_000;
 const linesPerSecondMax = 50;
@@ -41,7 +41,11 @@ export function scenario(
   test(name, { timeout: scenarioDeadlineMs, skip }, async (t) => {
     const began = Date.now();
     const world = await openWorld(name.replaceAll(/[^a-z]+/g, '-').slice(0, 30), options.mount);
-    t.after(() => world.close());
+    t.after(async () => {
+      // Where the database itself fails, whatever else fails says little.
+      for (const crash of world.store.crashes()) t.diagnostic(crash);
+      await world.close();
+    });
     await world.publisher.publish(eventsBefore);
     const publishing = world.publisher.publishSlowly(eventsMeanwhile, options.publishEveryMs ?? 50);
     await act(world);
@@ -54,7 +58,7 @@ export function scenario(
     const { counts, wrong } = checkLedger(await world.ledger());
     const seconds = Math.round((Date.now() - began) / 100) / 10;
     addCounts(runFolder(), { scenario: name, ...counts, seconds });
-    const all = [...wrong, ...checkOutputs(world, options)];
+    const all = [...wrong, ...checkOutputs(world, options), ...world.store.crashes()];
     assert.equal(all.length, 0, all.slice(0, wrongShownMax).join('\n'));
     if (options.interrupts)
       assert.ok(counts.interrupted >= counts.faults, 'faults that meet nothing show nothing');

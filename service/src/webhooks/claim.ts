@@ -80,15 +80,14 @@ export async function claim(database: Database, options: ClaimOptions): Promise<
         for update skip locked
       ) p
     ),
-    -- Once for each event and each webhook, however many of its deliveries are here. A limit in each look-up keeps it
-    -- one: a plan that was made while the queue was empty would else read the table whole.
+    -- Once for each event and each webhook, however many of its deliveries are here. An array, and no join, which
+    -- would choose partitions as it runs: where rows are locked, PostgreSQL 18 may read freed memory (decision 19).
     subjects as materialized (
-      select l.event_id, e.* from (select distinct event_id from locked) l
-      left join lateral (
-        select e.audience, e.org_id, e.alliance_id, e.created_at, e.data, (select listed from orgs o where o.id = e.org_id) as org_listed
-        from events e where e.id = l.event_id limit 1
-      ) e on true
+      select e.id as event_id, e.audience, e.org_id, e.alliance_id, e.created_at, e.data,
+        (select listed from orgs o where o.id = e.org_id) as org_listed
+      from events e where e.id = any(array(select distinct event_id from locked))
     ),
+    -- A limit in each look-up keeps it one: a plan that was made while the queue was empty would else read the table whole.
     receivers as materialized (
       select l.webhook_id, w.* from (select distinct webhook_id from locked) l
       left join lateral (
@@ -103,7 +102,7 @@ export async function claim(database: Database, options: ClaimOptions): Promise<
         coalesce(w.active and may_receive(e.audience, e.org_id, e.alliance_id, e.created_at, e.org_listed,
           w.bound_org, w.bound_alliance, w.bound_at), false) as allowed,
         case when w.active is null then 'deletion' when w.active then 'permission' else 'deactivation' end as cancelled_by
-      -- Each has its event and its webhook here, so that full joins are inner ones, and none that compares all with all.
+      -- Full joins, which never compare all with all; of an event that is gone nothing is known here, and nothing allowed.
       from locked l full join subjects e using (event_id) full join receivers w using (webhook_id)
     ),
     -- By its place in the table, where the lock holds it: an index would be asked again for each.

@@ -28,11 +28,12 @@ export async function fanOut(database: Database): Promise<{ events: number; deli
       ) as oldest
     ),
     positioned as (
-      update events e set position = waiting.position
-      from waiting
-      -- The holder before this one may have ended between this statement's snapshot and its turn.
-      where e.id = waiting.id and e.position is null
-        and e.id >= (select min(id::text)::uuid from waiting) and e.id <= (select max(id::text)::uuid from waiting)
+      -- By an array, and no join, which would choose partitions as it runs: where rows are changed, PostgreSQL 18 may
+      -- read freed memory (decision 19).
+      update events e set position = (select position from waiting where id = e.id)
+      where e.id = any(array(select id from waiting))
+        -- The holder before this one may have ended between this statement's snapshot and its turn.
+        and e.position is null
       returning e.id, e.position, e.name, e.audience, e.org_id, e.alliance_id, e.created_at
     ),
     subjects as materialized (

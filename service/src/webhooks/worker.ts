@@ -45,7 +45,7 @@ const poolSize = 6;
  * and never to read a table whole or to sort what an index has in order: a plan that was made while the queue was
  * empty, when all ways cost the same, would do so when it is full.
  */
-const queueSettings = {
+export const queueSettings = {
   plan_cache_mode: 'force_generic_plan',
   enable_seqscan: 'off',
   enable_bitmapscan: 'off',

@@ -1,0 +1,190 @@
+/**
+ * PostgreSQL 18 up to 18.4 may read freed memory, and end with all its connections, where a statement that locks or
+ * changes rows meets another's change and prunes partitions as it runs (decision 19). None of ours does both.
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Kysely, PostgresDialect } from 'kysely';
+import pg from 'pg';
+import { openDatabase, sql, type Database } from '../src/database/database.ts';
+import { createPool } from '../src/database/pool.ts';
+import { claim, roundStart, type Claim } from '../src/webhooks/claim.ts';
+import type { Deliverable } from '../src/webhooks/deliver.ts';
+import { fanOut } from '../src/webhooks/fan-out.ts';
+import { recordAttempts, type RecordedAttempt } from '../src/webhooks/record.ts';
+import { recover } from '../src/webhooks/recover.ts';
+import { recoverLeases } from '../src/webhooks/recover-leases.ts';
+import { redeliver } from '../src/webhooks/redeliver.ts';
+import { turnPartitions } from '../src/webhooks/turn-partitions.ts';
+import { queueSettings } from '../src/webhooks/worker.ts';
+import { testActor } from './support/actor.ts';
+import { announce, put } from './support/directory.ts';
+import { eventually } from './support/eventually.ts';
+import { startTestService } from './support/service.ts';
+
+const service = await startTestService();
+const { database } = service;
+await put(database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
+
+async function clear(): Promise<void> {
+  await sql`delete from pending_deliveries`.execute(database);
+  await sql`delete from webhooks`.execute(database);
+}
+
+type Plan = { changes: boolean; prunes: boolean; text: string };
+
+/** A pool with these settings, and every plan that its statements run by. */
+function openWatched(settings: Record<string, string>): { watched: Database; plans: Plan[] } {
+  const plans: Plan[] = [];
+  const options = Object.entries({
+    search_path: 'orgdir,public',
+    debug_print_plan: 'on',
+    client_min_messages: 'log',
+    ...settings,
+  }).map(([name, value]) => `-c ${name}=${value}`);
+  const pool = new pg.Pool({ ...service.connection, options: options.join(' '), max: 4 });
+  pool.on('connect', (client) =>
+    client.on('notice', ({ detail: text = '' }) => {
+      if (!text.includes('{PLANNEDSTMT')) return;
+      const changes = /\{(LOCKROWS|MODIFYTABLE)\b/.test(text);
+      plans.push({ changes, prunes: /:exec_pruning_steps \(/.test(text), text });
+    }),
+  );
+  return {
+    watched: new Kysely({ dialect: new PostgresDialect({ pool: createPool(pool) }) }),
+    plans,
+  };
+}
+
+const claimFrom = (from: Database, cursor: string | null = null): Promise<Claim> =>
+  claim(from, {
+    room: { total: 1_000, failing: 1_000, perWebhook: 8 },
+    inFlight: new Map(),
+    cursor,
+    phase: 0,
+    leaseMs: 60_000,
+  });
+
+function failed(delivery: Deliverable, kind: 'retry' | 'failed'): RecordedAttempt {
+  return {
+    ...delivery,
+    deliveryId: delivery.id,
+    verdict: kind === 'retry' ? { kind, waitMs: 0 } : { kind },
+    startedAt: new Date(),
+    durationMs: 1,
+    statusCode: null,
+    error: 'timeout',
+    responseHeaders: null,
+    responseBody: null,
+  };
+}
+
+for (const [name, settings] of [
+  ["a worker's settings", queueSettings],
+  ['none of its settings', {}],
+] as const)
+  test(`what locks or changes rows prunes no partitions as it runs, with ${name}`, async (t) => {
+    const { watched, plans } = openWatched(settings);
+    t.after(() => watched.destroy());
+    await clear();
+    const { body } = await service.call('/webhooks', {
+      method: 'POST',
+      json: { url: 'https://example.org/' },
+    });
+    const webhookId: string = body.data.id;
+    const noLease = { deactivateAfter: 1_000, endedLeases: [] };
+    for (let count = 0; count < 3; count += 1) await announce(watched);
+    await fanOut(watched);
+
+    const first = await claimFrom(watched);
+    assert.equal(first.deliveries.length, 3);
+    await recordAttempts(
+      watched,
+      first.deliveries.map((one) => failed(one, 'retry')),
+      noLease,
+    );
+    const second = await claimFrom(watched, roundStart);
+    assert.equal(second.deliveries.length, 3);
+    await recordAttempts(
+      watched,
+      second.deliveries.map((one) => failed(one, 'failed')),
+      noLease,
+    );
+
+    const [delivery] = second.deliveries;
+    const since = new Date(Date.now() - 60_000);
+    await watched
+      .transaction()
+      .execute((tx) => redeliver(tx, service.appId, webhookId, String(delivery?.id)));
+    await watched
+      .transaction()
+      .execute((tx) => recover(tx, testActor, service.appId, webhookId, since));
+    const third = await claimFrom(watched);
+    assert.equal(third.deliveries.length, 3);
+    await sql`update leases set leased_until = queue_now() - interval '1 second'`.execute(watched);
+    await recoverLeases(watched, { baseMs: 1, factor: 1 }, 1_000);
+    const fourth = await claimFrom(watched);
+    await recordAttempts(
+      watched,
+      fourth.deliveries.map((one) => failed(one, 'failed')),
+      {
+        ...noLease,
+        deactivateAfter: 1,
+      },
+    );
+    await turnPartitions(watched, 30);
+
+    assert.ok(
+      plans.some(({ prunes }) => prunes),
+      'the plans of plain reads show that it is seen',
+    );
+    assert.ok(plans.filter(({ changes }) => changes).length >= 10);
+    const both = plans.filter(({ changes, prunes }) => changes && prunes);
+    assert.deepEqual(
+      both.map(({ text }) => text.slice(0, 200)),
+      [],
+    );
+  });
+
+test('a delivery that another put back while it was chosen is left to the next claim, and the rest is claimed', async (t) => {
+  const worker = openDatabase(service.connection, {
+    applicationName: 'test',
+    settings: queueSettings,
+  });
+  t.after(() => worker.destroy());
+  await clear();
+  await service.call('/webhooks', { method: 'POST', json: { url: 'https://example.org/' } });
+  for (let count = 0; count < 6; count += 1) await announce(database);
+  await fanOut(database);
+  const { rows } = await sql<{ id: string }>`
+    select id from pending_deliveries order by id
+  `.execute(database);
+  const ids = rows.map(({ id }) => id);
+  // The claim stops at its look at the clock: what it will choose from is settled, and nothing is locked.
+  await sql`create or replace function queue_now() returns timestamptz language plpgsql volatile as $$
+    begin perform pg_advisory_xact_lock_shared(4711); return clock_timestamp(); end $$`.execute(
+    database,
+  );
+  const claimed = await database.connection().execute(async (other) => {
+    await sql`select pg_advisory_lock(4711)`.execute(other);
+    const claiming = claimFrom(worker);
+    await eventually(async () => {
+      const waiting = await sql`
+        select from pg_stat_activity where wait_event = 'advisory' and datname = current_database()
+      `.execute(other);
+      return waiting.rows.length === 1;
+    });
+    await sql`
+      update pending_deliveries set due_at = due_at - interval '1 second'
+      where id = any(${ids.slice(2, 4)}::uuid[])
+    `.execute(other);
+    await sql`select pg_advisory_unlock(4711)`.execute(other);
+    return claiming;
+  });
+  const next = await claimFrom(worker);
+  const sortedIds = ({ deliveries }: Claim) => deliveries.map(({ id }) => id).sort();
+  assert.deepEqual(
+    [sortedIds(claimed), sortedIds(next), claimed.cancelled + next.cancelled],
+    [[...ids.slice(0, 2), ...ids.slice(4)], ids.slice(2, 4), 0],
+  );
+});
