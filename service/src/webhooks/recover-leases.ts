@@ -22,7 +22,7 @@ type RecoveryFailure = { leaseToken: string; code: string | null; reason: string
  * For so long a lease is the caller's that found it: no other counts its attempts, and one that cannot be recorded
  * keeps no other waiting. Longer than two statements may take.
  */
-const takenForMs = 30_000;
+export const takenForMs = 30_000;
 /** In one call; the rest has its turn in the next. */
 const leasesMax = 1_000;
 
