@@ -170,7 +170,9 @@ test('a start without any account prints a link that makes the first one', optio
   const dataDir = await freshDataDir();
   const first = serve(dataDir, '--no-demo');
   const [, url = ''] = await first.waitFor(/^Serving at (\S+)/m);
+  const [, portal = ''] = await first.waitFor(/^Portal: +(\S+)$/m);
   const [, link = ''] = await first.waitFor(/^First account \(.+\): (\S+)$/m);
+  assert.ok(link.startsWith(`${portal}/`), `${link} is a page of ${portal}`);
   const { origin, pathname, hash } = new URL(link);
   const page = await fetch(`${url}${pathname}`);
   assert.equal(page.status, 200);

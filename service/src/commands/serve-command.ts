@@ -40,7 +40,7 @@ async function serve(demo: boolean): Promise<void> {
       process.exit(1);
     },
   });
-  welcome(service);
+  welcome(service, config.publicUrl);
   await signals.first;
   await service.stop();
   // A statement of a request that was cut may still wait for its answer.
@@ -62,10 +62,18 @@ function catchSignals(): { first: Promise<void> } {
   return { first };
 }
 
-function welcome({ address, internalAddress, demoKey, firstAccountLink }: Service): void {
+function welcome(
+  { address, internalAddress, demoKey, firstAccountLink }: Service,
+  publicUrl: string,
+): void {
   const metrics = `Metrics:   ${internalAddress}/metrics`;
   if (address === null) return console.log(metrics);
-  const lines = [`Serving at ${address}  (API reference: ${address}/docs)`, metrics];
+  const lines = [
+    `Serving at ${address}  (API reference: ${address}/docs)`,
+    // At its public address alone: who signs in is sent back there, and cookies are for it.
+    `Portal:    ${publicUrl}/profile/developer`,
+    metrics,
+  ];
   if (demoKey) {
     lines.push(
       `Demo key:  ${demoKey}`,

@@ -2,7 +2,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Config } from '../config.ts';
 import type { Database } from '../database/database.ts';
-import { letYoungGenerationGrow } from './young-generation.ts';
+import { sizeHeapForLoad } from './heap-under-load.ts';
 import { claim, claimMax, failingEvery, roundStart, type Claim } from './claim.ts';
 import { deliver, putBack, type Deliverable, type DeliverDependencies } from './deliver.ts';
 import { inFlightPerWebhookMax, type InFlight, type Place } from './in-flight.ts';
@@ -91,7 +91,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     const [first] = deliveries;
     if (first) {
       recorder.expect(first.leaseToken, deliveries.length);
-      if (deliveries.length >= busyFrom) letYoungGenerationGrow();
+      if (deliveries.length >= busyFrom) sizeHeapForLoad();
       metrics.claimed(deliveries.length);
       for (const delivery of deliveries) hold(delivery);
       beginning ??= beginAll();

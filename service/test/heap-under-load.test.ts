@@ -1,4 +1,4 @@
-/** The young generation of a process of its own: what keeps it small, and what lets it grow. */
+/** The heap of a process of its own: what keeps it small at rest, and how it grows under load. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 const orgdir = fileURLToPath(new URL('../bin/orgdir.js', import.meta.url));
-const youngGeneration = new URL('../src/webhooks/young-generation.ts', import.meta.url).href;
+const heapUnderLoad = new URL('../src/webhooks/heap-under-load.ts', import.meta.url).href;
 const mib = 1024 * 1024;
 
 /** Makes objects of which many live on for a while, and tells how large the young generation is then, with both its halves. */
@@ -36,14 +36,14 @@ test('a command keeps the young generation that it began with, whatever it does'
   assert.ok(filled < most * mib, `${filled} with ${firstLine}`);
 });
 
-test('it grows once it is let', async () => {
+test('the young generation grows under load', async () => {
   const script = `
     import v8 from 'node:v8';
     import { fill } from ${fillUrl};
-    import { letYoungGenerationGrow } from '${youngGeneration}';
+    import { sizeHeapForLoad } from '${heapUnderLoad}';
     v8.setFlagsFromString('--semi-space-growth-factor=1');
     const before = fill();
-    letYoungGenerationGrow();
+    sizeHeapForLoad();
     console.log(JSON.stringify([before, fill()]));`;
   const { stdout } = await run(process.execPath, [
     '--min-semi-space-size=2',
@@ -54,4 +54,36 @@ test('it grows once it is let', async () => {
   ]);
   const [before = 0, after = 0] = JSON.parse(stdout) as number[];
   assert.ok(before < 16 * mib && after >= 16 * mib, `${before}, then ${after}`);
+});
+
+test('the old generation is collected sooner under load', async () => {
+  const script = `
+    import v8 from 'node:v8';
+    import { sizeHeapForLoad } from '${heapUnderLoad}';
+    const live = Array.from({ length: 200_000 }, (_, index) => ({ index, pair: [index, index] }));
+    const usedMib = () => v8.getHeapSpaceStatistics().find(({ space_name }) => space_name === 'old_space').space_used_size / ${mib};
+    /** The most that is used while objects live on for a while, and are then garbage. */
+    function most() {
+      const kept = [];
+      let most = 0;
+      for (let index = 0; index < 6_000_000; index += 1) {
+        kept[index % 100_000] = { index, pair: [index, index] };
+        if (index % 50_000 === 0) most = Math.max(most, usedMib());
+      }
+      return most;
+    }
+    const before = most();
+    sizeHeapForLoad();
+    // The bound that was set before it is reached once more.
+    most();
+    console.log(JSON.stringify([before, most(), live.length]));`;
+  const { stdout } = await run(process.execPath, [
+    '--min-semi-space-size=2',
+    '--max-semi-space-size=2',
+    '--input-type=module',
+    '--eval',
+    script,
+  ]);
+  const [before = 0, after = 0] = JSON.parse(stdout) as number[];
+  assert.ok(after < 0.7 * before, `${before}, then ${after} MiB`);
 });
