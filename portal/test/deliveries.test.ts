@@ -250,6 +250,23 @@ test('what failed while a receiver was down is recovered at once', options, asyn
   await page.context().close();
 });
 
+test('a recovery that is refused says why, whichever time was chosen', options, async () => {
+  const webhook = await makeWebhook(ada, (await startReceiver()).url);
+  const page = await portal.open({ as: ada, path: `${webhook.path}/deliveries` });
+  // The clock is slow, so that 14 days ago are more to the service.
+  await page.clock.setFixedTime(Date.now() - 10 * 60_000);
+  await page.getByRole('button', { name: 'Recover failed…' }).click();
+  const dialogue = page.getByRole('dialog');
+  await dialogue.getByLabel('Which ended in').selectOption('The last 14 days');
+  await dialogue.getByRole('button', { name: 'Send again' }).click();
+  await dialogue.getByRole('alert').filter({ hasText: 'This did not work' }).waitFor();
+  // It is right again, and 14 days are counted from now.
+  await page.clock.setFixedTime(Date.now());
+  await dialogue.getByRole('button', { name: 'Send again' }).click();
+  await dialogue.getByText('Nothing failed in that time').waitFor();
+  await page.context().close();
+});
+
 test('what the app may no longer have is not shown, and it is said why', options, async () => {
   const receiver = await startReceiver();
   const webhook = await makeWebhook(ada, receiver.url);

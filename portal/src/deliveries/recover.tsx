@@ -2,11 +2,11 @@ import { Alert, Button, Group, Modal, NativeSelect, Stack, Text, TextInput } fro
 import { useDisclosure } from '@mantine/hooks';
 import { RotateCw } from 'lucide-react';
 import { useEffect, useRef, useState } from 'react';
-import { path } from '../api/call.ts';
 import { recover, type WebhookId } from '../api/operations.ts';
 import { useWrite } from '../api/use-write.ts';
 import { describeError } from '../shown/describe-error.ts';
 import { Problem } from '../shown/problem.tsx';
+import { webhookChanges } from '../webhooks/use-webhook-id.ts';
 import { fromLocalInput, toLocalInput } from './local-time.ts';
 
 const hourMs = 3_600_000;
@@ -52,18 +52,19 @@ function RecoverForm({ id, active, close }: { id: WebhookId; active: boolean; cl
   const [own, setOwn] = useState(() =>
     toLocalInput(new Date(Date.now() - 24 * hourMs).toISOString()),
   );
-  const write = useWrite(
-    (since: string) => recover(id, since),
-    [path('apps', id.appId, 'webhooks', id.webhookId)],
-  );
-  const since =
+  const write = useWrite((since: string) => recover(id, since), webhookChanges);
+  // Counted from when it is sent: the dialogue may have been open for long.
+  const sinceOf = () =>
     span === 'own' ? fromLocalInput(own) : new Date(Date.now() - Number(span)).toISOString();
-  const fault = write.isError ? (describeError(write.error).fields['since'] ?? null) : null;
+  // It stands at the field where there is one.
+  const fault =
+    write.isError && span === 'own' ? (describeError(write.error).fields['since'] ?? null) : null;
   if (write.isSuccess) return <Recovered count={write.data.count} close={close} />;
   return (
     <form
       onSubmit={(event) => {
         event.preventDefault();
+        const since = sinceOf();
         if (active && since !== null) write.mutate(since);
       }}
     >
@@ -104,7 +105,7 @@ function RecoverForm({ id, active, close }: { id: WebhookId; active: boolean; cl
           <Button variant="default" onClick={close}>
             Cancel
           </Button>
-          <Button type="submit" loading={write.isPending} disabled={!active || since === null}>
+          <Button type="submit" loading={write.isPending} disabled={!active || sinceOf() === null}>
             Send again
           </Button>
         </Group>
