@@ -160,6 +160,16 @@ test('an attempt that fails is made again with the same bytes, six times at most
     assert.equal(JSON.parse(row.headers)['x-reason'], 'broken');
     assert.ok(row.response_body.includes(0), 'a NUL in an answer is kept');
   }
+  // As if it had been sent again many times.
+  await sql`
+    insert into attempts (delivery_id, number, trigger, started_at, duration_ms, status_code)
+    select ${ended.id}, n, 'redelivery', now(), 1, 200 from generate_series(7, 150) as n
+  `.execute(database);
+  const detail = await service.call(`/webhooks/${webhook.id}/deliveries/${ended.id}`);
+  assert.deepEqual(
+    detail.body.data.attempts.map(({ number }: { number: number }) => number),
+    Array.from({ length: 100 }, (_, index) => 51 + index),
+  );
   await unregister(webhook.id);
 });
 

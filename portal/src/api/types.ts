@@ -176,7 +176,11 @@ export interface DeliveryDetail {
   completedAt: string | null;
   /** The exact bytes that are sent, as text. Null once the app may no longer have the event. */
   body: string | null;
-  /** What was tried, oldest first. */
+  /**
+   * What was tried, oldest first: the last 100 where it was sent again more often.
+   *
+   * @maxItems 100
+   */
   attempts: Attempt[];
 }
 

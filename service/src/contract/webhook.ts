@@ -1,6 +1,9 @@
 import { Type, type Static } from 'typebox';
 import { nullable, strictObject, time, uuid } from './shapes.ts';
 
+/** A delivery may be sent again without end, and each answer takes up to 12 KiB. */
+export const attemptsShownMax = 100;
+
 const eventNames = Type.Array(Type.String({ examples: ['org.created'] }));
 
 const fields = {
@@ -118,7 +121,10 @@ export const DeliveryDetail = strictObject(
           'The exact bytes that are sent, as text. Null once the app may no longer have the event.',
       }),
     ),
-    attempts: Type.Array(Attempt, { description: 'What was tried, oldest first.' }),
+    attempts: Type.Array(Attempt, {
+      description: `What was tried, oldest first: the last ${attemptsShownMax} where it was sent again more often.`,
+      maxItems: attemptsShownMax,
+    }),
   },
   { title: 'DeliveryDetail', description: 'A delivery with its body and its attempts.' },
 );

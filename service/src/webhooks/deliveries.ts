@@ -1,5 +1,10 @@
 /** Deliveries and their attempts, pending or ended, as their owner reads them. */
-import type { Attempt, Delivery, DeliveryDetail } from '../contract/webhook.ts';
+import {
+  attemptsShownMax,
+  type Attempt,
+  type Delivery,
+  type DeliveryDetail,
+} from '../contract/webhook.ts';
 import { sql, type Executor } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
 import { renderBody } from './sign.ts';
@@ -136,7 +141,7 @@ export function conditions(
   return sql.join(all, sql` and `);
 }
 
-/** One delivery of a webhook with its attempts, and its body while the app may have the event. Throws `not_found`. The caller has checked whose webhook it is. */
+/** One delivery of a webhook with its last attempts, and its body while the app may have the event. Throws `not_found`. The caller has checked whose webhook it is. */
 export async function readDelivery(
   executor: Executor,
   appId: string,
@@ -159,8 +164,10 @@ export async function readDelivery(
   const [row] = rows;
   if (!row) throw new ServiceError('not_found');
   const { rows: attempts } = await sql<AttemptRow>`
-    select number, trigger, started_at, duration_ms, status_code, error, response_headers, response_body
-    from attempts where delivery_id = ${id} order by number
+    select * from (
+      select number, trigger, started_at, duration_ms, status_code, error, response_headers, response_body
+      from attempts where delivery_id = ${id} order by number desc limit ${attemptsShownMax}
+    ) last order by number
   `.execute(executor);
   return {
     ...toRecord(row),
