@@ -62,8 +62,8 @@ export type QueueState = {
 
 /** From a receiver next door to the longest deadline that can be configured. */
 const durationBucketsSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30];
-/** Up to what one transaction holds: a claim takes at most 128 deliveries, and 256 attempts are recorded together. */
-const batchBuckets = [1, 2, 5, 10, 20, 50, 100, 128, 200, 256];
+/** Up to what one transaction holds: a claim takes at most 256 deliveries, and 512 attempts are recorded together. */
+const batchBuckets = [1, 2, 5, 10, 20, 50, 100, 128, 200, 256, 512];
 
 export function createMetrics(): Metrics {
   const registry = new Registry();

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { deleteApp } from '../src/access/apps.ts';
 import { listAudit } from '../src/access/audit-log.ts';
 import { addManager } from '../src/access/managers.ts';
+import { sql } from '../src/database/database.ts';
 import { findOrg } from '../src/directory/orgs.ts';
+import { recordOperationalEvents } from '../src/webhooks/operational-events.ts';
 import { testActor } from './support/actor.ts';
 import { toUrl } from './support/database.ts';
 import { put } from './support/directory.ts';
@@ -55,6 +58,46 @@ test('an app is renamed, bound, unbound and deleted by commands, and the log tel
     'key.rotated',
     'app.deleted',
   ]);
+});
+
+test('an app is deleted while a worker tells its owner what became of a webhook', async () => {
+  const { appId, key } = await makeKey(service);
+  const created = await service.call('/webhooks', {
+    method: 'POST',
+    key,
+    json: { url: 'https://example.org/' },
+  });
+  const webhookId: string = created.body.data.id;
+  const { deleting } = await database.transaction().execute(async (worker) => {
+    // As a worker does that records attempts.
+    await sql`select from webhooks where id = ${webhookId} for update`.execute(worker);
+    const asked = database.transaction().execute((tx) => deleteApp(tx, testActor, appId));
+    asked.catch(() => {});
+    await eventually(async () => {
+      const { rows } = await sql`
+        select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()
+      `.execute(database);
+      return rows.length > 0;
+    });
+    await recordOperationalEvents(worker, [
+      {
+        appId,
+        webhookId,
+        kind: 'webhook.deactivated',
+        reason: 'gone',
+        statusCode: 410,
+        error: null,
+        exhaustedInARow: 0,
+        cancelled: 0,
+        host: 'example.org',
+        lastSuccessAt: null,
+      },
+    ]);
+    return { deleting: asked };
+  });
+  await deleting;
+  const { rows } = await sql`select from apps where id = ${appId}`.execute(database);
+  assert.equal(rows.length, 0);
 });
 
 test('what is not there is said to be missing', async () => {

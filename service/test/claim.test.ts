@@ -311,6 +311,36 @@ test('a late attempt and the one that took its place are told apart in one batch
   ]);
 });
 
+test('a lease that still holds something stays, whatever late attempts of it come in the same batch', async () => {
+  await clear();
+  await register();
+  await publish();
+  await fanOut(database);
+  const [late] = (await claimAll({ leaseMs: 0 })).deliveries;
+  await recoverLeases(database, backoff, deactivateAfter);
+  await sql`update pending_deliveries set due_at = now()`.execute(database);
+  const [fresh] = (await claimAll()).deliveries;
+  assert.ok(late && fresh);
+  await recordAttempts(database, [outcome(late, 500, { kind: 'retry', waitMs: 1 })], {
+    deactivateAfter,
+    endedLeases: [late.leaseToken, fresh.leaseToken],
+  });
+  const { rows } = await sql<{ token: string }>`
+    select token from leases where token in (${late.leaseToken}, ${fresh.leaseToken})
+  `.execute(database);
+  assert.deepEqual(rows, [{ token: fresh.leaseToken }]);
+});
+
+test('a delivery whose event is gone is cancelled', async () => {
+  await clear();
+  await register();
+  const event = await publish();
+  await fanOut(database);
+  await sql`delete from events where id = ${event}`.execute(database);
+  const { deliveries, cancelled } = await claimAll();
+  assert.deepEqual([deliveries, cancelled], [[], 1]);
+});
+
 for (const [name, codes, after, expected] of [
   ['a final 410 deactivates', [410, 200], 5, 'gone'],
   ['enough exhausted deliveries in a row deactivate', [500, 500, 200], 2, 'failing'],
@@ -397,7 +427,8 @@ test('days past keeping are dropped whole, unless a pending delivery needs one',
       select id, 'org.created', 'global', '{}', now() - interval '40 days', nextval('event_positions') from old returning id)
     update pending_deliveries set event_id = event.id from event
   `.execute(database);
-  const kept = await turnPartitions(database, 30);
+  const held: string[] = [];
+  const kept = await turnPartitions(database, 30, (each) => held.push(each));
   const day = (
     await sql<{
       day: string;
@@ -406,6 +437,7 @@ test('days past keeping are dropped whole, unless a pending delivery needs one',
     )
   ).rows[0]?.day;
   assert.ok(!kept.includes(`events_${day}`), 'the event of a pending delivery stays');
+  assert.equal(held.length, 1);
   assert.ok(kept.length > 0);
   await sql`delete from pending_deliveries`.execute(database);
   assert.ok((await turnPartitions(database, 30)).includes(`events_${day}`));

@@ -76,9 +76,11 @@ export async function renameApp(
   return true;
 }
 
-/** Deletes an app with its keys, its webhooks and its binding; what waits for delivery is cancelled. Throws `not_found`. */
+/** Deletes an app with its keys, its webhooks and its binding; what waits for delivery is cancelled as it falls due. Throws `not_found`. */
 export async function deleteApp(tx: Transaction, actor: Actor, id: string): Promise<void> {
   await nameActor(tx, actor);
+  // In the order in which workers lock them, and before the app, which what they tell its owner refers to.
+  await sql`select from webhooks where app_id::text = ${id} order by id for update`.execute(tx);
   const { rows } = await sql<{ id: string; name: string; owner: string }>`
     delete from apps where id::text = ${id} returning id, name, owner_email as owner
   `.execute(tx);

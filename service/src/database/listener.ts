@@ -1,10 +1,13 @@
 /** One connection that listens for notifications and comes back when it breaks. It is a hint, never the truth. */
+import { setTimeout as wait } from 'node:timers/promises';
 import type pg from 'pg';
 import { openClient, type ConnectionSettings } from './database.ts';
 
 export type Listener = { start(): void; stop(): Promise<void> };
 
 const reconnectMs = 500;
+/** A server that has fallen silent does not close its side either. */
+const endsWithinMs = 500;
 
 /** Calls `onNotice(channel, payload)` for each notification, and `onNotice(null, '')` after every (re)connection, when some may have been missed. */
 export function createListener(
@@ -48,7 +51,11 @@ export function createListener(
     async stop() {
       stopped = true;
       clearTimeout(timer);
-      await client?.end().catch(() => {});
+      if (!client) return;
+      const ended = client.end().catch(() => {});
+      await Promise.race([ended, wait(endsWithinMs, undefined, { ref: false })]);
+      // Public, though its types do not know it: what is left of the connection keeps no process.
+      (client as unknown as { unref(): void }).unref();
     },
   };
 }

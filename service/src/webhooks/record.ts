@@ -99,7 +99,8 @@ async function store(
       -- A lease that still holds something stays, whatever its worker believes: it must be found when it has run out.
       delete from leases l where l.token = any(${arrayLiteral(endedLeases)}::uuid[]) and not exists (
         select from pending_deliveries p
-        where p.id = any(l.delivery_ids) and p.lease_token = l.token and p.id not in (select id from given)
+        where p.id = any(l.delivery_ids) and p.lease_token = l.token
+          and (p.id, p.lease_token) not in (select id, token from given)
       )
     ),
     -- By token as well: a late attempt and the one that took its place may come in one batch.

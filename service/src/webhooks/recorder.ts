@@ -39,6 +39,8 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
   let waiting: Waiting[] = [];
   let writing: Promise<void> | null = null;
   let stopping = false;
+  /** Since when nothing could be written; null while it can be. One batch's wait is every batch's. */
+  let awaySince: number | null = null;
 
   function begin(): void {
     writing ??= writeAll().finally(() => {
@@ -70,18 +72,19 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
   }
 
   async function write(attempts: RecordedAttempt[], endedLeases: string[]): Promise<void> {
-    const startedAt = performance.now();
     for (let tries = 1; ; tries += 1) {
       try {
         const options = { deactivateAfter, endedLeases };
         const { deactivated } = await recordAttempts(database, attempts, options);
+        awaySince = null;
         metrics.recorded(attempts.length);
         tellDeactivated(dependencies, deactivated);
         return;
       } catch (error) {
         if (isRefusal(error)) return writeSingly(attempts, endedLeases, error);
         const told = { attempts: attempts.length, reason: (error as Error).message };
-        if (performance.now() - startedAt > (stopping ? patienceWhileStoppingMs : patienceMs)) {
+        awaySince ??= performance.now();
+        if (performance.now() - awaySince > (stopping ? patienceWhileStoppingMs : patienceMs)) {
           log.error(told, 'attempts.lost');
           return;
         }

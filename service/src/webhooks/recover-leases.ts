@@ -20,7 +20,7 @@ type RecoveryFailure = { leaseToken: string; code: string | null; reason: string
 
 /**
  * For so long a lease is the caller's that found it: no other counts its attempts, and one that cannot be recorded
- * keeps no other waiting. Longer than two statements may take.
+ * keeps no other waiting. Its token alone decides what is recorded, however long that takes.
  */
 export const takenForMs = 30_000;
 /** In one call; the rest has its turn in the next. */

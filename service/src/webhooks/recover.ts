@@ -7,7 +7,7 @@ import { queueAgain, recoverable, requireActive } from './queue-again.ts';
 /** SPEC 4. */
 const recoveredMax = 10_000;
 
-/** At most 10,000, oldest first, by when they ended. Returns how many. Throws `not_found`, `conflict`. */
+/** At most 10,000 of those that ended since then, the oldest first. Returns how many. Throws `not_found`, `conflict`. */
 export async function recover(
   tx: Transaction,
   actor: Actor,

@@ -16,13 +16,22 @@ const lockTimeoutMs = 100;
 /** Of one day: its deliveries and attempts, and the events of the day before. */
 type Day = { day: string; partitions: string[] };
 
-/** Returns the names of the partitions dropped: of whole days older than `retentionDays` that nothing still to be done needs. */
-export async function turnPartitions(database: Database, retentionDays: number): Promise<string[]> {
+/**
+ * Returns the names of the partitions dropped: of whole days older than `retentionDays` that nothing still to be done needs.
+ * Tells the first day that has to stay, as `YYYYMMDD`: none behind it is dropped either.
+ */
+export async function turnPartitions(
+  database: Database,
+  retentionDays: number,
+  tellKept: (day: string) => void = () => {},
+): Promise<string[]> {
   await ensurePartitions(database);
   const dropped: string[] = [];
   for (const day of await listPast(database, retentionDays)) {
     // In order, and no further than a day that stays: whatever is still listed has its event.
-    if (!(await dropDay(database, day))) break;
+    const outcome = await dropDay(database, day);
+    if (outcome === 'needed') tellKept(day.day);
+    if (outcome !== 'dropped') break;
     dropped.push(...day.partitions);
   }
   return dropped;
@@ -45,27 +54,31 @@ async function listPast(database: Database, retentionDays: number): Promise<Day[
   return rows;
 }
 
-async function dropDay(database: Database, { day, partitions }: Day): Promise<boolean> {
+/** `later`: another has the turn, or a lock is not to be had. */
+async function dropDay(
+  database: Database,
+  { day, partitions }: Day,
+): Promise<'dropped' | 'needed' | 'later'> {
   return database
     .transaction()
     .execute(async (tx) => {
-      if (!(await lockTurn(tx))) return false;
+      if (!(await lockTurn(tx))) return 'later';
       // Whoever had the turn before may have dropped it since it was listed.
-      if (await isGone(tx, partitions)) return false;
-      if (await isNeeded(tx, day)) return false;
+      if (await isGone(tx, partitions)) return 'later';
+      if (await isNeeded(tx, day)) return 'needed';
       await sql`set local lock_timeout = ${sql.lit(lockTimeoutMs)}`.execute(tx);
       // The parents, as dropping a partition locks them anyway, and always in this order. From here on nothing is
       // moved back to the queue; what was moved since the look above is seen by the next one.
       await sql`lock table only events, only deliveries, only attempts in access exclusive mode`.execute(
         tx,
       );
-      if (await isQueued(tx, day)) return false;
+      if (await isQueued(tx, day)) return 'needed';
       await sql`drop table ${sql.join(partitions.map((name) => sql.table(name)))}`.execute(tx);
-      return true;
+      return 'dropped' as const;
     })
     .catch((error: { code?: string }) => {
       // lock_not_available
-      if (error.code === '55P03') return false;
+      if (error.code === '55P03') return 'later' as const;
       throw error;
     });
 }

@@ -113,7 +113,9 @@ export function createWorker(dependencies: WorkerDependencies): Worker {
     log,
     async turn() {
       const { retentionDays } = dependencies;
-      const dropped = await turnPartitions(opened(), retentionDays);
+      const dropped = await turnPartitions(opened(), retentionDays, (day) =>
+        log.warn({ day }, 'partitions.kept'),
+      );
       if (dropped.length > 0) log.info({ partitions: dropped }, 'partitions.dropped');
       await dropOldOperationalEvents(opened(), retentionDays);
       await dropOldRejected(opened(), retentionDays);
