@@ -202,6 +202,35 @@ test('a failure is explained, sent again and followed until it has arrived', opt
 });
 
 test(
+  'what was just sent again counts as pending, also where it cannot be read',
+  options,
+  async () => {
+    const receiver = await startReceiver((response) => response.writeHead(500).end());
+    const webhook = await makeWebhook(ada, receiver.url);
+    await announce(portal.service.database);
+    const id = await ended(webhook, 1);
+    const page = await portal.open({ as: ada, path: `${webhook.path}/deliveries/${id}` });
+    const button = page.getByRole('button', { name: 'Redeliver' });
+    await button.waitFor();
+    const json = {
+      success: false,
+      error: { code: 'rate_limited', message: 'Too many.', details: {} },
+    };
+    const reads = `**/deliveries/${id}`;
+    await page.route(reads, (route) => route.fulfill({ status: 429, json }));
+    receiver.respond = (response) => response.writeHead(204).end();
+    await button.press('Enter');
+    await page.getByRole('status').filter({ hasText: 'Sent again' }).waitFor();
+    // It cannot be pressed, and whoever pressed it is still there.
+    await button.and(page.locator(':focus')).waitFor();
+    assert.ok(await button.isDisabled());
+    await page.unroute(reads);
+    await page.getByRole('status').filter({ hasText: 'It has arrived' }).waitFor();
+    await page.context().close();
+  },
+);
+
+test(
   'the shown command repeats the request exactly, and a receiver that verifies accepts it',
   options,
   async () => {

@@ -95,7 +95,7 @@ export const deliveries = (id: WebhookId, query: ListDeliveriesQuery = {}) =>
   readPage<Delivery>(`${webhookPath(id)}/deliveries`, { ...query });
 export const delivery = (id: DeliveryId) => read<DeliveryDetail>(deliveryPath(id));
 export const redeliver = (id: DeliveryId) =>
-  write<Delivery>({ method: 'POST', path: `${deliveryPath(id)}/redeliver` });
+  write<DeliveryDetail>({ method: 'POST', path: `${deliveryPath(id)}/redeliver` });
 /** `since`: RFC 3339. */
 export const recover = (id: WebhookId, since: string) =>
   write<Recovered>({ method: 'POST', path: `${webhookPath(id)}/recover`, body: { since } });

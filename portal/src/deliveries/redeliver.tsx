@@ -1,13 +1,14 @@
 import { Anchor, Button, Group, Stack, Text } from '@mantine/core';
+import { useQueryClient } from '@tanstack/react-query';
 import { RotateCw } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { Link } from 'react-router';
-import { path } from '../api/call.ts';
-import { redeliver, type DeliveryId } from '../api/operations.ts';
+import { delivery as deliveryOperation, redeliver, type DeliveryId } from '../api/operations.ts';
 import { useWrite } from '../api/use-write.ts';
 import type { DeliveryDetail, Webhook } from '../api/types.ts';
 import { describeAttempt } from '../shown/attempt-words.ts';
 import { Problem } from '../shown/problem.tsx';
+import { webhookChanges } from '../webhooks/use-webhook-id.ts';
 
 /** Sends it again, and says what came of it. While it is pending, the page around follows it. */
 export function Redeliver({
@@ -20,7 +21,11 @@ export function Redeliver({
   webhook: Webhook | undefined;
 }) {
   const root = `/apps/${id.appId}/webhooks/${id.webhookId}`;
-  const write = useWrite(() => redeliver(id), [path('apps', id.appId, 'webhooks', id.webhookId)]);
+  const client = useQueryClient();
+  const write = useWrite(async () => {
+    // Known at once, and pending: it is followed from here, also where reading it again fails.
+    client.setQueryData(deliveryOperation(id).queryKey, await redeliver(id));
+  }, webhookChanges);
   const refusal = refusalOf(delivery, webhook, root);
   return (
     <Stack gap="xs" align="flex-start">
@@ -28,8 +33,12 @@ export function Redeliver({
         <Button
           leftSection={<RotateCw size={16} aria-hidden />}
           loading={write.isPending}
-          disabled={refusal !== null}
-          onClick={() => write.mutate(undefined)}
+          // It keeps the focus, and with it its reason: after a press, too.
+          aria-disabled={refusal !== null}
+          data-disabled={refusal !== null}
+          onClick={() => {
+            if (refusal === null) write.mutate();
+          }}
           aria-describedby="redeliver-said"
         >
           Redeliver
