@@ -65,7 +65,7 @@ async function makeKey(page: Page, name: string, scopes: string[]): Promise<stri
   for (const scope of scopes) await page.getByRole('checkbox', { name: scope }).check();
   await button(page, 'Create key').click();
   await page.locator('h2:focus', { hasText: `Your new key: ${name}` }).waitFor();
-  return page.getByTestId('secret').innerText();
+  return page.getByTestId('secret').first().innerText();
 }
 
 test(
@@ -137,6 +137,28 @@ test('what is shown to try suits the scopes that a key has', options, async () =
   }
 });
 
+test(
+  'a key that is shown stays until it is put away, beside those made after it',
+  options,
+  async () => {
+    const { id } = await create(ada, '/apps', { name: 'Beside' });
+    const page = await openKeys(ada, id);
+    const shown = (name: string) => page.getByRole('region', { name: `Your new key: ${name}` });
+    const first = await makeKey(page, 'First', ['Read the directory']);
+    const second = await makeKey(page, 'Second', ['Read the directory']);
+    assert.notEqual(first, second);
+    await shown('First').getByText(first, { exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Rotate Second' }).click();
+    await button(page, 'Rotate key').click();
+    await shown('Second').nth(1).waitFor();
+    assert.equal(await page.getByTestId('secret').count(), 3);
+    await assertAccessible(page, 'three keys that are shown once');
+    await button(page, 'I have kept it').first().click();
+    await button(page, 'New key').and(page.locator(':focus')).waitFor();
+    assert.deepEqual(await page.getByTestId('secret').allInnerTexts(), [second, first]);
+  },
+);
+
 test('a key that is revoked opens nothing, and the screen says so', options, async () => {
   const { id } = await create(ada, '/apps', { name: 'Revoked' });
   const page = await openKeys(ada, id);
@@ -191,6 +213,7 @@ test(
     assert.notEqual(second, first);
     assert.deepEqual([(await run(first)).status, (await run(second)).status], [200, 200]);
     await entryOf(page, 'Ends soon').waitFor();
+    await button(page, 'I have kept it').click();
 
     // The new key is there before the list is: by then the old one may have no place in it.
     const held = Promise.withResolvers<void>();

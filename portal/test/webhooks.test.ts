@@ -92,9 +92,17 @@ test(
 
     await page.getByLabel('URL').fill(receiver.url);
     await page.getByLabel('Description').fill('Announces things');
+    // The secret waits for nothing that is read again.
+    const read = Promise.withResolvers<void>();
+    const app = `**/portal/api/apps/${appId}`;
+    await page.route(app, async (route) => {
+      await read.promise;
+      await route.continue();
+    });
     await button(page, 'Create webhook').click();
     const shown = page.getByRole('heading', { name: 'The secret of your webhook' });
     await assertFocused(shown);
+    read.resolve();
     const secret = (await page.getByTestId('secret').textContent()) ?? '';
     assert.match(secret, /^whsec_.{44}$/);
     await assertAccessible(page, 'a secret');
@@ -255,6 +263,12 @@ test(
     await assertFocused(page.getByRole('heading', { name: 'The new secret' }));
     goOn();
     const secret = (await page.getByTestId('secret').textContent()) ?? '';
+    await page.unroute(others);
+    // Asking again takes nothing away; what is shown goes when another takes its place.
+    await button(secrets, 'Replace the secret').press('Enter');
+    await button(dialogue, 'Cancel').click();
+    await assertFocused(button(secrets, 'Replace the secret'));
+    assert.equal(await page.getByTestId('secret').textContent(), secret);
     await secrets.getByText(/ends in (59 minutes|1 hour)/).waitFor();
     await button(secrets, 'I have kept it').click();
     await assertFocused(button(secrets, 'Replace the secret'));
@@ -264,6 +278,14 @@ test(
     const { headers, body } = receiver.received.at(-1)!;
     assert.equal(headers['webhook-signature']?.split(' ').length, 2);
     await verifyWebhook({ headers, body, secret });
+    await button(secrets, 'Replace the secret').click();
+    await button(dialogue, 'Replace the secret').click();
+    await assertFocused(page.getByRole('heading', { name: 'The new secret' }));
+    const another = (await page.getByTestId('secret').textContent()) ?? '';
+    await button(secrets, 'Replace the secret').click();
+    await button(dialogue, 'Replace the secret').click();
+    await secrets.getByText(another).waitFor({ state: 'detached' });
+    await assertFocused(page.getByRole('heading', { name: 'The new secret' }));
 
     await refuseTwice(page, /signature-snippets/);
     await secrets.getByText('Receivers that check signatures').click();

@@ -17,22 +17,22 @@ const perPage = 20;
 /** The service's own bound for an app. */
 const validKeysMax = 20;
 
-/** The keys of an app. Above them the form for a new one, or the one that was just made. */
+/** The keys of an app. Above them the form for a new one, and those that were just made: each until it is put away. */
 export function KeysPage() {
   const { appId = '' } = useParams();
   const [isMaking, setMaking] = useState(false);
-  const [made, setMade] = useState<MadeKey | null>(null);
+  const [made, setMade] = useState<MadeKey[]>([]);
   const newKey = useRef<HTMLButtonElement>(null);
   const show = (key: MadeKey) => {
     setMaking(false);
-    setMade(key);
+    setMade((others) => [key, ...others]);
   };
   const cancel = () => {
     setMaking(false);
     newKey.current?.focus();
   };
-  const putAway = () => {
-    setMade(null);
+  const putAway = (id: string) => {
+    setMade((all) => all.filter((key) => key.id !== id));
     newKey.current?.focus();
   };
   return (
@@ -52,14 +52,16 @@ export function KeysPage() {
     >
       {({ keyCount }) => (
         <>
-          {keyCount >= validKeysMax && !made && (
+          {keyCount >= validKeysMax && made.length === 0 && (
             <Text size="sm">
               This app has {validKeysMax} valid keys, the most that an app may have. Revoke one to
               make room for another.
             </Text>
           )}
           {isMaking && <CreateKey appId={appId} done={show} cancel={cancel} />}
-          {made && <NewKey key={made.id} made={made} done={putAway} />}
+          {made.map((key) => (
+            <NewKey key={key.id} made={key} done={() => putAway(key.id)} />
+          ))}
           <Keys appId={appId} made={show} isMaking={isMaking} make={() => setMaking(true)} />
         </>
       )}

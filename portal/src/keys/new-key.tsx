@@ -3,6 +3,7 @@ import type { CreatedKey, RotatedKey } from '../api/types.ts';
 import { CodeBlock } from '../shown/code-block.tsx';
 import { SecretOnce } from '../shown/secret-once.tsx';
 import { Time } from '../shown/time.tsx';
+import { nameOfKey } from './name-of-key.ts';
 import { curlOf } from './sample-call.ts';
 import { TryKey } from './try-key.tsx';
 
@@ -11,9 +12,13 @@ export type MadeKey = CreatedKey | RotatedKey;
 /** A key that was just made, this once, with a request to try it with. */
 export function NewKey({ made, done }: { made: MadeKey; done: () => void }) {
   return (
-    <SecretOnce title={`Your new key: ${made.name}`} secret={made.key} done={done}>
+    <SecretOnce title={`Your new key: ${nameOfKey(made)}`} secret={made.key} done={done}>
       {'previous' in made && <Previous endsAt={made.previous.endsAt} />}
-      <CodeBlock label="Call the API with it" text={curlOf(made.key, made.scopes)} wrap />
+      <CodeBlock
+        label={`Call the API with it (…${made.last4})`}
+        text={curlOf(made.key, made.scopes)}
+        wrap
+      />
       <TryKey apiKey={made.key} scopes={made.scopes} />
     </SecretOnce>
   );

@@ -1,5 +1,6 @@
 import { Button, Paper, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
 import { Link, useNavigate, useParams } from 'react-router';
 import { app as appOperation, createWebhook } from '../api/operations.ts';
 import type { CreatedWebhook, NewWebhook } from '../api/types.ts';
@@ -16,16 +17,21 @@ export function NewWebhookPage() {
   const { appId = '' } = useParams();
   const app = useQuery(appOperation(appId));
   const list = `/apps/${appId}/webhooks`;
-  const create = useWrite((body: NewWebhook) => createWebhook(appId, body), webhookChanges);
+  const [created, setCreated] = useState<CreatedWebhook | null>(null);
+  const create = useWrite(
+    // Shown at once, however long it takes to read the lists again.
+    async (body: NewWebhook) => setCreated(await createWebhook(appId, body)),
+    webhookChanges,
+  );
   return (
     <Page
-      title={create.data ? 'Your new webhook' : 'New webhook'}
+      title={created ? 'Your new webhook' : 'New webhook'}
       crumbs={[...crumbsOf(app.data, appId), { title: 'Webhooks', to: list }]}
     >
       <Loaded query={app}>
         {() =>
-          create.data ? (
-            <Created webhook={create.data} />
+          created ? (
+            <Created webhook={created} />
           ) : (
             <Paper withBorder p={{ base: 'sm', sm: 'lg' }}>
               <WebhookForm

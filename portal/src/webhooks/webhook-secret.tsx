@@ -35,7 +35,6 @@ export function WebhookSecret({ webhook }: { webhook: Webhook }) {
           variant="default"
           onClick={() => {
             rotate.reset();
-            setSecret(null);
             setIsOpen(true);
           }}
         >
@@ -46,6 +45,8 @@ export function WebhookSecret({ webhook }: { webhook: Webhook }) {
       <Stack>
         {secret !== null && (
           <SecretOnce
+            // The heading takes the focus for each.
+            key={secret}
             title="The new secret"
             secret={secret}
             done={() => {
@@ -69,7 +70,7 @@ export function WebhookSecret({ webhook }: { webhook: Webhook }) {
         busy={rotate.isPending}
         error={rotate.error}
         // What was just shown keeps the focus.
-        returnFocus={secret === null}
+        returnFocus={!rotate.isPending}
         rotate={(overlapSeconds) => rotate.mutate(overlapSeconds)}
         close={() => setIsOpen(false)}
       />
