@@ -38,6 +38,12 @@ async function fill(page: Page, fields: Record<string, string>): Promise<void> {
     await page.getByLabel(label, { exact: true }).fill(value);
 }
 
+const session = '**/portal/api/session';
+/** As where the connection goes: what was done is done, and nobody can say who is signed in. */
+async function refuseSession(page: Page): Promise<void> {
+  await page.route(session, (route) => route.abort());
+}
+
 /** Below `/profile/developer`. */
 const placeOf = (page: Page) => page.url().replace(portalUrl, '') || '/';
 const printed = (email: string) =>
@@ -103,6 +109,7 @@ test('an account is made, confirmed by its link, signed in and out with', option
   await heading(page, 'Apps').waitFor();
   assert.equal(placeOf(page), '/apps?page=2');
   await button(page, 'Your account').click();
+  await refuseSession(page);
   await page.getByRole('menuitem', { name: 'Sign out' }).click();
   await heading(page, 'Sign in').waitFor();
   await page.goto(`${portalUrl}/apps`);
@@ -145,8 +152,10 @@ test('a password that was forgotten is replaced by a link, once', options, async
   await button(page, 'Set the password').click();
   await page.getByText('Choose at least 10 characters').waitFor();
   await fill(page, { 'New password': 'another horse entirely' });
+  await refuseSession(page);
   await button(page, 'Set the password').click();
   await page.getByText('Your new password is set').waitFor();
+  await page.unroute(session);
   await fill(page, { 'Email address': email, Password: 'another horse entirely' });
   await button(page, 'Sign in').click();
   await heading(page, 'Overview').waitFor();
@@ -253,6 +262,25 @@ test('during maintenance the sign-in page says so, and lets people in', options,
   await heading(page, 'Overview').waitFor();
   await disableMaintenance(database, testActor);
 });
+
+test(
+  'an account that is made and not signed in is signed in to, not made again',
+  options,
+  async () => {
+    const { open, service } = await openPortal();
+    const link = (await service.signIn.offerFirstAccount()) ?? '';
+    const page = await open({ path: link.replace(portalUrl, '') });
+    const account = { 'Email address': 'root@example.org', Password: password };
+    await fill(page, { Name: 'Root', ...account });
+    await page.route('**/portal/api/auth/sign-in/email', (route) => route.abort(), { times: 1 });
+    await button(page, 'Create the account').click();
+    await page.getByText('Your account is made').waitFor();
+    assert.equal(placeOf(page), '/sign-in?made=true');
+    await fill(page, account);
+    await button(page, 'Sign in').click();
+    await heading(page, 'Overview').waitFor();
+  },
+);
 
 test('where no mail is sent, the pages offer what is left', options, async () => {
   const open = await openPortal({ HOST: '0.0.0.0' });

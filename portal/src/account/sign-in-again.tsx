@@ -2,7 +2,7 @@ import { Alert, Button, Stack, Text } from '@mantine/core';
 import { ApiError } from '@orgdir/client';
 import { useMutation } from '@tanstack/react-query';
 import { useNavigate } from 'react-router';
-import { useChangeSession } from '../session/use-session.ts';
+import { useEndSession } from '../session/use-session.ts';
 import { Problem } from '../shown/problem.tsx';
 import { signOut } from '../sign-in/authenticate.ts';
 import { pageBefore } from '../sign-in/next-page.ts';
@@ -10,12 +10,12 @@ import { wordsOf } from '../sign-in/words.ts';
 
 /** Some things are asked only of somebody who has shown lately who they are. */
 export function SignInAgain() {
-  const changeSession = useChangeSession();
+  const endSession = useEndSession();
   const navigate = useNavigate();
   const leaving = useMutation({
     mutationFn: async () => {
       await signOut();
-      await changeSession();
+      endSession();
       await navigate(pageBefore('/account', '/sign-in'));
     },
   });

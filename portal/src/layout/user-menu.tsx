@@ -2,18 +2,18 @@ import { ActionIcon, Menu } from '@mantine/core';
 import { CircleUser } from 'lucide-react';
 import { Link, useNavigate } from 'react-router';
 import { signOut } from '../sign-in/authenticate.ts';
-import { useChangeSession, useSession } from '../session/use-session.ts';
+import { useEndSession, useSession } from '../session/use-session.ts';
 import { sayFailed } from '../shown/say.ts';
 
 export function UserMenu() {
   const { data: session } = useSession();
-  const changeSession = useChangeSession();
+  const endSession = useEndSession();
   const navigate = useNavigate();
 
   async function leave(): Promise<void> {
     try {
       await signOut();
-      await changeSession();
+      endSession();
       await navigate('/sign-in');
     } catch (error) {
       sayFailed(error);

@@ -23,13 +23,22 @@ export function useSession() {
   });
 }
 
-/** After somebody has signed in or out: nothing that the one before saw stays. */
+/** After somebody has signed in: nothing that the one before saw stays. */
 export function useChangeSession(): () => Promise<void> {
   const client = useQueryClient();
   return async () => {
     const session = await readSession();
     client.clear();
     client.setQueryData(sessionKey, session);
+  };
+}
+
+/** After a session is known to have ended, so that nobody has to be asked, who might not answer. */
+export function useEndSession(): () => void {
+  const client = useQueryClient();
+  return () => {
+    client.clear();
+    client.setQueryData(sessionKey, null);
   };
 }
 

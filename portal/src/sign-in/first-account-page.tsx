@@ -6,6 +6,7 @@ import { Bare } from '../layout/bare.tsx';
 import { useChangeSession } from '../session/use-session.ts';
 import { AccountForm, type Account } from './account-form.tsx';
 import { signIn } from './authenticate.ts';
+import { pageBefore } from './next-page.ts';
 import { takeSecret } from './take-secret.ts';
 
 /** Behind `#`, which no server and no log on the way sees. */
@@ -18,9 +19,14 @@ export function FirstAccountPage() {
 
   async function make(account: Account): Promise<void> {
     await createFirstAccount({ ...account, token: token ?? '' });
-    await signIn(account.email, account.password);
-    await changeSession();
-    await navigate('/', { replace: true });
+    try {
+      await signIn(account.email, account.password);
+      await changeSession();
+      await navigate('/', { replace: true });
+    } catch {
+      // The account is there, and the link is used up: what is left is done by signing in.
+      await navigate(pageBefore('/', '/sign-in', { made: 'true' }), { replace: true });
+    }
   }
 
   return (

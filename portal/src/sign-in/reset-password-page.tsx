@@ -4,7 +4,7 @@ import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link, useNavigate } from 'react-router';
 import { Bare } from '../layout/bare.tsx';
-import { useChangeSession } from '../session/use-session.ts';
+import { useEndSession } from '../session/use-session.ts';
 import { focusFirstError } from '../shown/focus-first-error.ts';
 import { Problem } from '../shown/problem.tsx';
 import { resetPassword } from './authenticate.ts';
@@ -34,7 +34,7 @@ export function ResetPasswordPage() {
 }
 
 function Choose({ token }: { token: string }) {
-  const changeSession = useChangeSession();
+  const endSession = useEndSession();
   const navigate = useNavigate();
   const form = useForm({
     initialValues: { password: '' },
@@ -44,7 +44,7 @@ function Choose({ token }: { token: string }) {
     mutationFn: async (password: string) => {
       await resetPassword(token, password);
       // All sessions have ended, this browser's too.
-      await changeSession();
+      endSession();
       await navigate(pageBefore('/', '/sign-in', { reset: 'true' }), { replace: true });
     },
   });

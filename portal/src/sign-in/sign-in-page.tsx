@@ -58,6 +58,7 @@ function Notice({ query }: { query: URLSearchParams }) {
     );
   if (query.has('confirmed'))
     return <Done title="Your address is confirmed">Sign in with it now.</Done>;
+  if (query.has('made')) return <Done title="Your account is made">Sign in with it now.</Done>;
   if (query.has('reset'))
     return (
       <Done title="Your new password is set">
