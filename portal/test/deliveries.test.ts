@@ -10,7 +10,7 @@ import { eventually } from '../../service/test/support/eventually.ts';
 import { startReceiver } from '../../service/test/support/receiver.ts';
 import { noBrowser } from '../../test/support/browser.ts';
 import { assertAccessible } from './support/accessibility.ts';
-import { openPortal, portalUrl, signUp } from './support/portal-browser.ts';
+import { comeBack, openPortal, portalUrl, signUp } from './support/portal-browser.ts';
 import { makeWebhook, type OwnWebhook } from './support/webhook.ts';
 
 const options = { skip: noBrowser };
@@ -39,6 +39,19 @@ function rowsOf(page: Page) {
     .getByRole('table')
     .getByRole('row')
     .filter({ hasNot: page.getByRole('columnheader') });
+}
+
+function isListOf({ webhookId }: OwnWebhook) {
+  return (request: { url: () => string }) =>
+    new URL(request.url()).pathname.endsWith(`/${webhookId}/deliveries`) &&
+    request.url().includes('/portal/api/');
+}
+
+/** Whatever has arrived is on the screen. */
+async function drawn(page: Page): Promise<void> {
+  await page.evaluate(
+    'new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))',
+  );
 }
 
 function contentOf(page: Page, label: string): Promise<string | null> {
@@ -74,35 +87,69 @@ test(
 );
 
 test(
-  'new deliveries wait while somebody is in the list, and while it is paused',
+  'new deliveries wait while somebody is in the list, whichever minute it is',
   options,
   async () => {
     const receiver = await startReceiver();
     const webhook = await makeWebhook(ada, receiver.url);
     await announce(portal.service.database);
     await ended(webhook, 1);
-    const page = await portal.open({ as: ada, path: `${webhook.path}/deliveries` });
+    const page = await portal.open({ as: ada });
+    await page.clock.install();
+    const first = page.waitForRequest(isListOf(webhook));
+    await page.goto(`${portalUrl}${webhook.path}/deliveries?time=hour`);
     const link = rowsOf(page).getByRole('link').first();
     await link.focus();
     const before = await link.boundingBox();
     await announce(portal.service.database);
     const show = page.getByRole('button', { name: 'Show 1 new' });
     await show.waitFor();
+    const asked = (await first).url();
+    const next = page.waitForResponse(
+      (response) => isListOf(webhook)(response) && response.url() !== asked,
+    );
+    await page.clock.fastForward(60_000);
+    await (await next).finished();
+    await drawn(page);
     assert.equal(await rowsOf(page).count(), 1);
     assert.deepEqual(await link.boundingBox(), before, 'nothing has moved');
     assert.ok(await link.evaluate((element) => element === element.ownerDocument.activeElement));
     await show.click();
     await rowsOf(page).nth(1).waitFor();
-
-    await page.getByRole('button', { name: 'Pause updates' }).click();
-    await announce(portal.service.database);
-    await ended(webhook, 3);
-    assert.equal(await rowsOf(page).count(), 2);
-    await page.getByRole('button', { name: 'Resume updates' }).click();
-    await page.getByText('3 deliveries', { exact: true }).waitFor();
     await page.context().close();
   },
 );
+
+test('while it is paused, nothing asks for the list', options, async () => {
+  const receiver = await startReceiver();
+  const webhook = await makeWebhook(ada, receiver.url);
+  await announce(portal.service.database);
+  await ended(webhook, 1);
+  const page = await portal.open({ as: ada });
+  await page.clock.install();
+  await page.goto(`${portalUrl}${webhook.path}/deliveries?time=hour`);
+  await rowsOf(page).first().waitFor();
+  await page.getByRole('button', { name: 'Pause updates' }).click();
+  const asked: string[] = [];
+  page.on('request', (request) => {
+    if (isListOf(webhook)(request)) asked.push(request.url());
+  });
+  await announce(portal.service.database);
+  await ended(webhook, 2);
+  // The minute is over, and what is shown is old; everything else is asked for on the way back.
+  await page.clock.fastForward(60_000);
+  const others = ['/portal/api/session', `/portal/api/apps/${webhook.appId}`].map((path) =>
+    page.waitForResponse((response) => new URL(response.url()).pathname === path),
+  );
+  await comeBack(page);
+  for (const other of others) await (await other).finished();
+  await drawn(page);
+  assert.deepEqual(asked, []);
+  assert.equal(await rowsOf(page).count(), 1);
+  await page.getByRole('button', { name: 'Resume updates' }).click();
+  await page.getByText('2 deliveries', { exact: true }).waitFor();
+  await page.context().close();
+});
 
 test(
   'a view is in its address: it can be shared, and the way back leads through it',

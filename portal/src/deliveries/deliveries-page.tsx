@@ -22,11 +22,10 @@ export function DeliveriesPage() {
   const id = { appId, webhookId };
   const [query, setQuery] = useSearchParams();
   const filters = readFilters(query);
-  const [isPaused, setPaused] = useState(false);
+  const [pausedAt, setPausedAt] = useState<number | null>(null);
   const app = useQuery(appOperation(appId)).data;
   const receiver = useQuery(webhook(id)).data;
-  const isLive = !isPaused && filters.page === 1;
-  const list = useDeliveries(id, filters, isLive);
+  const [list, nowMs] = useDeliveries(id, filters, pausedAt);
   const change = (to: Filters) => setQuery(writeFilters(to));
   return (
     <Page
@@ -52,7 +51,8 @@ export function DeliveriesPage() {
             isStale={list.isPlaceholderData}
             filters={filters}
             change={change}
-            live={{ isLive, isPaused, setPaused }}
+            isPaused={pausedAt !== null}
+            setPaused={(isPaused) => setPausedAt(isPaused ? nowMs : null)}
           />
         )}
       </Loaded>
@@ -60,13 +60,20 @@ export function DeliveriesPage() {
   );
 }
 
-/** A hidden tab asks for nothing; it does as soon as it is seen again. */
-function useDeliveries(id: WebhookId, filters: Filters, isLive: boolean) {
-  return useQuery({
-    ...deliveries(id, { ...toQuery(filters, Date.now()), limit: perPage }),
+/**
+ * A hidden tab asks for nothing; it does as soon as it is seen again. Paused, what it asks for is that of the moment of
+ * pausing, and nothing asks for it again.
+ */
+function useDeliveries(id: WebhookId, filters: Filters, pausedAt: number | null) {
+  const isPaused = pausedAt !== null;
+  const nowMs = pausedAt ?? Date.now();
+  const list = useQuery({
+    ...deliveries(id, { ...toQuery(filters, nowMs), limit: perPage }),
+    refetchOnWindowFocus: !isPaused,
     refetchInterval: ({ state }) => {
-      if (!isLive) return false;
+      if (isPaused || filters.page > 1) return false;
       return state.status === 'error' ? troubledEveryMs : liveEveryMs;
     },
   });
+  return [list, nowMs] as const;
 }

@@ -1,6 +1,6 @@
 import { Button, Group, Stack, Text } from '@mantine/core';
 import { Pause, Play } from 'lucide-react';
-import { useRef } from 'react';
+import { useRef, useState } from 'react';
 import type { WebhookId } from '../api/operations.ts';
 import type { Page } from '../api/read.ts';
 import type { Delivery } from '../api/types.ts';
@@ -12,7 +12,7 @@ import { NewDeliveries } from './new-deliveries.tsx';
 import { NoDeliveries } from './no-deliveries.tsx';
 import { useSteadyRows } from './use-steady-rows.ts';
 
-type Live = { isLive: boolean; isPaused: boolean; setPaused: (isPaused: boolean) => void };
+type Live = { isPaused: boolean; setPaused: (isPaused: boolean) => void };
 
 export function DeliveryList({
   id,
@@ -21,7 +21,7 @@ export function DeliveryList({
   isStale,
   filters,
   change,
-  live,
+  ...live
 }: {
   id: WebhookId;
   page: Page<Delivery>;
@@ -30,11 +30,12 @@ export function DeliveryList({
   isStale: boolean;
   filters: Filters;
   change: (filters: Filters) => void;
-  live: Live;
-}) {
+} & Live) {
   const list = useRef<HTMLElement>(null);
   const search = writeFilters(filters).toString();
-  const scope = isStale ? '' : search;
+  // What they answer: with each minute a span asks anew for the same, and that is no other question.
+  const [scope, setScope] = useState(search);
+  if (!isStale && scope !== search) setScope(search);
   const { rows, waiting, show } = useSteadyRows({
     fresh: entries,
     readAt,
