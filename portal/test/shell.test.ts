@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { sql } from '../../service/src/database/database.ts';
 import { noBrowser } from '../../test/support/browser.ts';
 import { assertAccessible } from './support/accessibility.ts';
+import { pressOn, tabTo } from './support/keyboard.ts';
 import { openPortal, password, portalUrl, signUp } from './support/portal-browser.ts';
 
 const options = { skip: noBrowser };
@@ -63,4 +64,19 @@ test('a session that ends elsewhere is told, and one goes on where one was', opt
   await page.getByRole('menuitem', { name: 'Sign out' }).click();
   await page.waitForURL(`${portalUrl}/sign-in`);
   assert.equal(await page.getByText('Your session has ended').count(), 0);
+});
+
+test('on a narrow screen Tab passes by the menu until it is open', options, async () => {
+  const page = await portal.open({ as: ada, viewport: { width: 320, height: 800 } });
+  const burger = page.getByRole('button', { name: 'Open the menu' });
+  await tabTo(page, burger);
+  const link = page.locator('#navigation').getByRole('link', { name: 'Apps' });
+  await burger.press('Tab');
+  await page.keyboard.press('Tab');
+  await page.keyboard.press('Tab');
+  await page.locator('#content :focus').waitFor();
+  await burger.press('Enter');
+  await pressOn(page, link);
+  await page.getByRole('heading', { name: 'Apps', level: 1 }).and(page.locator(':focus')).waitFor();
+  await link.waitFor({ state: 'hidden' });
 });
