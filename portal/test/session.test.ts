@@ -46,7 +46,7 @@ test('what is on the screen stays while nobody can say who is signed in', option
   };
   await page.route('**/portal/api/session', (route) => route.fulfill({ status: 429, json }));
   const refused = page.waitForResponse('**/portal/api/session');
-  await comeBack(page);
+  await comeBack(page, 'before');
   await (await refused).finished();
   await page.evaluate(
     'new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))',

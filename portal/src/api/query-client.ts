@@ -1,7 +1,14 @@
 /** How reads are kept, repeated and made anew. */
 import { ApiError } from '@orgdir/client';
-import { QueryCache, QueryClient } from '@tanstack/react-query';
+import { focusManager, QueryCache, QueryClient } from '@tanstack/react-query';
 import { sessionKey } from './read.ts';
+
+// Of two windows side by side both can be seen all the time: coming back is taking the focus, too.
+focusManager.setEventListener((comeBack) => {
+  for (const event of ['visibilitychange', 'focus'])
+    window.addEventListener(event, () => comeBack());
+  return undefined;
+});
 
 /** A change elsewhere shows when a screen is opened again, or after this. */
 const staleMs = 5_000;

@@ -67,9 +67,10 @@ export async function switchCookies(page: Page, to: Person): Promise<void> {
   await page.context().addCookies(cookiesOf(to));
 }
 
-/** Somebody comes back to the window from another. */
-export async function comeBack(page: Page): Promise<void> {
-  await page.evaluate("window.dispatchEvent(new Event('visibilitychange'))");
+/** Somebody comes back to the window from another, which lay before it or beside it. */
+export async function comeBack(page: Page, from: 'before' | 'beside' = 'beside'): Promise<void> {
+  const event = from === 'before' ? 'visibilitychange' : 'focus';
+  await page.evaluate(`window.dispatchEvent(new Event('${event}'))`);
 }
 
 function cookiesOf({ credentials }: Person) {
