@@ -5,13 +5,10 @@
  * measures beside millions of finished deliveries instead.
  */
 import { spawnSync } from 'node:child_process';
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readOrCreateSecret } from '../service/src/database/secret-file.ts';
-import { openConfiguredDatabase } from '../service/src/open-database.ts';
 import { createSecretBox } from '../service/src/webhooks/secrets.ts';
-import { isReached, printFigures, type Figure } from './figure.ts';
+import type { Figure } from './figure.ts';
 import { measureFanOut } from './measure-fan-out.ts';
 import { measureGrowth } from './measure-growth.ts';
 import { measureIsolation } from './measure-isolation.ts';
@@ -20,6 +17,7 @@ import { measureMemory } from './measure-memory.ts';
 import { measureThroughput } from './measure-throughput.ts';
 import type { World } from './delivery-world.ts';
 import { startProcess } from './start-process.ts';
+import { makeWorkFolder, openWorkDatabase, runIn } from './work-folder.ts';
 
 const root = join(import.meta.dirname, '..');
 const origins = 100;
@@ -35,9 +33,7 @@ const steps: Record<string, (world: World) => Promise<Figure | Figure[]>> = {
 /** `npm run bench:deliver -- latency`: that step alone. */
 const only = process.argv.slice(2).filter((argument) => !argument.startsWith('--'));
 
-const folder = await mkdtemp(join(tmpdir(), 'orgdir-bench-'));
-// As root the database runs as another user, who must be able to pass.
-await chmod(folder, 0o711);
+const folder = await makeWorkFolder();
 const env = {
   DATA_DIR: join(folder, 'data'),
   PORT: '0',
@@ -45,20 +41,11 @@ const env = {
   WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
   WEBHOOK_ALLOW_HTTP: 'true',
 };
-try {
-  const figures = await run();
-  printFigures(figures);
-  if (!figures.every(isReached)) process.exitCode = 1;
-} finally {
-  await rm(folder, { recursive: true, force: true });
-}
+await runIn(folder, run);
 
 async function run(): Promise<Figure[]> {
   importOrgs();
-  const opened = await openConfiguredDatabase(
-    { databaseUrl: null, dataDir: env.DATA_DIR },
-    { purpose: 'tool', applicationName: 'orgdir bench' },
-  );
+  const opened = await openWorkDatabase(env.DATA_DIR);
   const secretKey = await readOrCreateSecret(join(env.DATA_DIR, 'secret-key'));
   const secretBox = createSecretBox([Buffer.from(secretKey, 'base64')]);
   const receiver = await startProcess(join(import.meta.dirname, 'receiver.ts'), {

@@ -3,16 +3,14 @@
  * of one webhook over several days, among as many of others. It makes its database in a temporary folder, runs the service
  * itself, and takes it all away again. Ends with 1 where a figure is missed.
  */
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createApp } from '../service/src/access/apps.ts';
 import { createKey } from '../service/src/access/keys.ts';
 import { sql, type Database } from '../service/src/database/database.ts';
-import { openConfiguredDatabase } from '../service/src/open-database.ts';
-import { isReached, printFigures, quantile, type Figure } from './figure.ts';
+import { quantile, type Figure } from './figure.ts';
 import { createClient, type Client } from './http-client.ts';
 import { loadCore, moveTo, serverCore, startProcess } from './start-process.ts';
+import { makeWorkFolder, openWorkDatabase, runIn } from './work-folder.ts';
 
 const deliveries = 100_000;
 const days = 5;
@@ -30,9 +28,7 @@ const views = [
   { name: 'both', query: '&status=succeeded&event=org.created', share: 0.45 },
 ];
 
-const folder = await mkdtemp(join(tmpdir(), 'orgdir-bench-'));
-// As root the database runs as another user, who must be able to pass.
-await chmod(folder, 0o711);
+const folder = await makeWorkFolder();
 const env = {
   DATA_DIR: join(folder, 'data'),
   PORT: '0',
@@ -40,20 +36,11 @@ const env = {
   LOG_LEVEL: 'warn',
   RATE_LIMIT_PER_MINUTE: '1000000000',
 };
-try {
-  const figures = await measure();
-  printFigures(figures);
-  if (!figures.every(isReached)) process.exitCode = 1;
-} finally {
-  await rm(folder, { recursive: true, force: true });
-}
+await runIn(folder, measure);
 
 async function measure(): Promise<Figure[]> {
   moveTo(loadCore);
-  const opened = await openConfiguredDatabase(
-    { databaseUrl: null, dataDir: env.DATA_DIR },
-    { purpose: 'tool', applicationName: 'orgdir bench' },
-  );
+  const opened = await openWorkDatabase(env.DATA_DIR);
   try {
     console.error('… seeding');
     const { key, webhookId } = await seed(opened.database);

@@ -4,30 +4,27 @@
  * again. Ends with 1 where a figure is missed. What the figures led to: docs/decisions/0003-reads.md.
  */
 import { spawnSync } from 'node:child_process';
-import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { createApp } from '../service/src/access/apps.ts';
 import { createKey } from '../service/src/access/keys.ts';
 import type { Database } from '../service/src/database/database.ts';
-import { openConfiguredDatabase } from '../service/src/open-database.ts';
 import { makeDirectory, type DirectoryFiles } from './directory-data.ts';
-import { isReached, printFigures, type Figure } from './figure.ts';
+import type { Figure } from './figure.ts';
 import { createClient } from './http-client.ts';
 import { measureCold } from './measure-cold.ts';
 import { measureWarm } from './measure-warm.ts';
 import { createRandom } from './random.ts';
 import { loadCore, moveTo, serverCore, startProcess } from './start-process.ts';
+import { makeWorkFolder, openWorkDatabase, runIn } from './work-folder.ts';
 
 const size = { orgs: 100_000, firstOrgs: 30_000, blueprints: 100_000 };
 const root = join(import.meta.dirname, '..');
 /** After a start the service has settled by then: two polls and two collections of garbage have passed. */
 const idleMs = 10_000;
 
-const folder = await mkdtemp(join(tmpdir(), 'orgdir-bench-'));
-// As root the database runs as another user, who must be able to pass.
-await chmod(folder, 0o711);
+const folder = await makeWorkFolder();
 const env = {
   DATA_DIR: join(folder, 'data'),
   PORT: '0',
@@ -35,23 +32,14 @@ const env = {
   // High enough to refuse nothing; every request is counted all the same.
   RATE_LIMIT_PER_MINUTE: '1000000000',
 };
-try {
-  const figures = await measure();
-  printFigures(figures);
-  if (!figures.every(isReached)) process.exitCode = 1;
-} finally {
-  await rm(folder, { recursive: true, force: true });
-}
+await runIn(folder, measure);
 
 async function measure(): Promise<Figure[]> {
   say('making names');
   const files = await makeDirectory(folder, size);
   const imported = importAll(files);
   moveTo(loadCore);
-  const opened = await openConfiguredDatabase(
-    { databaseUrl: null, dataDir: env.DATA_DIR },
-    { purpose: 'tool', applicationName: 'orgdir bench' },
-  );
+  const opened = await openWorkDatabase(env.DATA_DIR);
   try {
     const key = await makeKey(opened.database);
     return [...(await cold(files, key)), ...(await warm(key)), imported];

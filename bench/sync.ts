@@ -5,15 +5,14 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { openConfiguredDatabase } from '../service/src/open-database.ts';
 import { makeDirectory } from './directory-data.ts';
-import { isReached, printFigures, type Figure } from './figure.ts';
+import type { Figure } from './figure.ts';
+import { makeWorkFolder, openWorkDatabase, runIn } from './work-folder.ts';
 
 const blueprints = 100_000;
 const command = join(import.meta.dirname, '../service/bin/orgdir.js');
@@ -21,17 +20,9 @@ const memoryLookMs = 50;
 
 type Run = { seconds: number; memoryMiB: number; counts: Record<string, number> };
 
-const folder = await mkdtemp(join(tmpdir(), 'orgdir-bench-'));
-// As root the database runs as another user, who must be able to pass.
-await chmod(folder, 0o711);
+const folder = await makeWorkFolder();
 const env = { DATA_DIR: join(folder, 'data') };
-try {
-  const figures = await measure();
-  printFigures(figures);
-  if (!figures.every(isReached)) process.exitCode = 1;
-} finally {
-  await rm(folder, { recursive: true, force: true });
-}
+await runIn(folder, measure);
 
 async function measure(): Promise<Figure[]> {
   const { blueprints: file } = await makeDirectory(folder, { orgs: 1, firstOrgs: 1, blueprints });
@@ -42,10 +33,7 @@ async function measure(): Promise<Figure[]> {
     if (request.headers['if-none-match'] === '"1"') return response.writeHead(304).end();
     return response.writeHead(200, request.url === '/tagged' ? { etag: '"1"' } : {}).end(lines);
   });
-  const opened = await openConfiguredDatabase(
-    { databaseUrl: null, dataDir: env.DATA_DIR },
-    { purpose: 'tool', applicationName: 'orgdir bench' },
-  );
+  const opened = await openWorkDatabase(env.DATA_DIR);
   try {
     const first = await sync(`${server.url}/lines`, 'created');
     const second = await sync(`${server.url}/lines`, 'unchanged');

@@ -290,7 +290,8 @@ test('a lease that ran out is an interrupted attempt; the worker that wakes too 
   assert.equal(rows[0]?.count, 1, 'the delivery goes on');
 });
 
-test('a late attempt and the one that took its place are told apart in one batch', async () => {
+/** One delivery, claimed by a worker that froze, and again once its lease had run out. */
+async function claimTwice(): Promise<{ late: Deliverable; fresh: Deliverable }> {
   await clear();
   await register();
   await publish();
@@ -300,6 +301,11 @@ test('a late attempt and the one that took its place are told apart in one batch
   await sql`update pending_deliveries set due_at = now()`.execute(database);
   const [fresh] = (await claimAll()).deliveries;
   assert.ok(late && fresh);
+  return { late, fresh };
+}
+
+test('a late attempt and the one that took its place are told apart in one batch', async () => {
+  const { late, fresh } = await claimTwice();
   await recordAttempts(
     database,
     [outcome(late, 500, { kind: 'retry', waitMs: 1 }), outcome(fresh, 200, { kind: 'succeeded' })],
@@ -312,15 +318,7 @@ test('a late attempt and the one that took its place are told apart in one batch
 });
 
 test('a lease that still holds something stays, whatever late attempts of it come in the same batch', async () => {
-  await clear();
-  await register();
-  await publish();
-  await fanOut(database);
-  const [late] = (await claimAll({ leaseMs: 0 })).deliveries;
-  await recoverLeases(database, backoff, deactivateAfter);
-  await sql`update pending_deliveries set due_at = now()`.execute(database);
-  const [fresh] = (await claimAll()).deliveries;
-  assert.ok(late && fresh);
+  const { late, fresh } = await claimTwice();
   await recordAttempts(database, [outcome(late, 500, { kind: 'retry', waitMs: 1 })], {
     deactivateAfter,
     endedLeases: [late.leaseToken, fresh.leaseToken],
