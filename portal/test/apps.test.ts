@@ -168,11 +168,32 @@ test('what is lost with an app is said, and its name has to be typed', options, 
   const confirm = dialogue.getByRole('button', { name: 'Delete app' });
   assert.ok(await confirm.isDisabled());
   await assertAccessible(page, 'the question before deleting an app');
+  await typed.fill('Doomed');
   await page.keyboard.press('Escape');
   await open.and(page.locator(':focus')).waitFor();
+  await dialogue.waitFor({ state: 'detached' });
   await open.press('Enter');
+  await typed.and(page.locator(':focus')).waitFor();
+  assert.ok(await confirm.isDisabled(), 'what was typed before confirms nothing');
+
+  // What is on its way is not called back, so its end is told.
+  const answered = Promise.withResolvers<void>();
+  const json = { error: { code: 'maintenance', message: 'A new disk.', details: {} } };
+  const path = `**/portal/api/apps/${id}`;
+  await page.route(path, async (route) => {
+    await answered.promise;
+    await route.fulfill({ status: 503, json });
+  });
   await typed.fill('Doomed');
+  const asked = page.waitForRequest((request) => request.method() === 'DELETE');
   await page.keyboard.press('Enter');
+  await asked;
+  await page.keyboard.press('Escape');
+  await dialogue.getByRole('button', { name: 'Cancel' }).click();
+  answered.resolve();
+  await dialogue.getByRole('alert').getByText('A new disk.').waitFor();
+  await page.unroute(path);
+  await typed.press('Enter');
   await focusedHeading(page, 'Apps');
   await page.getByText('The app Doomed is deleted.').waitFor();
   assert.equal(await page.getByRole('link', { name: 'Doomed' }).count(), 0);

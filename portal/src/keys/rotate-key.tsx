@@ -35,6 +35,10 @@ export function RotateKey({
     },
     ['/apps', '/overview', '/audit'],
   );
+  // What is on its way cannot be called back, and what came of it is told here.
+  const closeUnlessBusy = () => {
+    if (!write.isPending) close();
+  };
   return (
     <>
       <Button
@@ -50,7 +54,7 @@ export function RotateKey({
       </Button>
       <Modal
         opened={opened}
-        onClose={close}
+        onClose={closeUnlessBusy}
         title={`Rotate ${name}`}
         closeButtonProps={{ 'aria-label': 'Close' }}
         // The focus goes to the new key then.
@@ -85,7 +89,7 @@ export function RotateKey({
             </Radio.Group>
             {write.error && <Problem error={write.error} />}
             <Group justify="flex-end">
-              <Button variant="default" onClick={close}>
+              <Button variant="default" onClick={closeUnlessBusy}>
                 Cancel
               </Button>
               <Button type="submit" loading={write.isPending}>

@@ -6,16 +6,27 @@ import { Problem } from './problem.tsx';
 export function Confirm({
   opened,
   title,
-  children,
-  action,
-  typed,
-  busy,
-  error,
-  confirm,
   close,
-}: {
-  opened: boolean;
-  title: string;
+  ...question
+}: Question & { opened: boolean; title: string; close: () => void }) {
+  // What is on its way cannot be called back: it stays until it is known what came of it.
+  const closeUnlessBusy = () => {
+    if (!question.busy) close();
+  };
+  return (
+    <Modal
+      opened={opened}
+      onClose={closeUnlessBusy}
+      title={title}
+      closeButtonProps={{ 'aria-label': 'Close' }}
+      centered
+    >
+      <Answer {...question} cancel={closeUnlessBusy} />
+    </Modal>
+  );
+}
+
+type Question = {
   children: ReactNode;
   /** The words of the button, such as `Delete app`. */
   action: string;
@@ -23,50 +34,52 @@ export function Confirm({
   busy: boolean;
   error: unknown;
   confirm: () => void;
-  close: () => void;
-}) {
+};
+
+/** A part of its own, which is new with each opening: what was typed before confirms nothing. */
+function Answer({
+  children,
+  action,
+  typed,
+  busy,
+  error,
+  confirm,
+  cancel,
+}: Question & { cancel: () => void }) {
   const [text, setText] = useState('');
   const mayConfirm = typed === undefined || text.trim() === typed.trim();
   return (
-    <Modal
-      opened={opened}
-      onClose={close}
-      title={title}
-      closeButtonProps={{ 'aria-label': 'Close' }}
-      centered
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (mayConfirm && !busy) confirm();
+      }}
     >
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (mayConfirm) confirm();
-        }}
-      >
-        <Stack>
-          {children}
-          {typed !== undefined && (
-            <TextInput
-              label={`Type “${typed}” to confirm`}
-              value={text}
-              onChange={(event) => setText(event.currentTarget.value)}
-              autoComplete="off"
-              data-autofocus
-            />
-          )}
-          {error !== null && error !== undefined && <Problem error={error} />}
-          <Group justify="flex-end">
-            <Button
-              variant="default"
-              onClick={close}
-              {...(typed === undefined && { 'data-autofocus': true })}
-            >
-              Cancel
-            </Button>
-            <Button type="submit" color="red.9" loading={busy} disabled={!mayConfirm}>
-              {action}
-            </Button>
-          </Group>
-        </Stack>
-      </form>
-    </Modal>
+      <Stack>
+        {children}
+        {typed !== undefined && (
+          <TextInput
+            label={`Type “${typed}” to confirm`}
+            value={text}
+            onChange={(event) => setText(event.currentTarget.value)}
+            autoComplete="off"
+            data-autofocus
+          />
+        )}
+        {error !== null && error !== undefined && <Problem error={error} />}
+        <Group justify="flex-end">
+          <Button
+            variant="default"
+            onClick={cancel}
+            {...(typed === undefined && { 'data-autofocus': true })}
+          >
+            Cancel
+          </Button>
+          <Button type="submit" color="red.9" loading={busy} disabled={!mayConfirm}>
+            {action}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
   );
 }

@@ -34,10 +34,14 @@ export function RotateSecretDialogue({
   close: () => void;
 }) {
   const [seconds, setSeconds] = useState(defaultSeconds);
+  // What is on its way cannot be called back, and what came of it is told here.
+  const closeUnlessBusy = () => {
+    if (!busy) close();
+  };
   return (
     <Modal
       opened={opened}
-      onClose={close}
+      onClose={closeUnlessBusy}
       title="Replace the secret"
       closeButtonProps={{ 'aria-label': 'Close' }}
       returnFocus={returnFocus}
@@ -76,7 +80,7 @@ export function RotateSecretDialogue({
           )}
           {error !== null && error !== undefined && <Problem error={error} />}
           <Group justify="flex-end">
-            <Button variant="default" onClick={close}>
+            <Button variant="default" onClick={closeUnlessBusy}>
               Cancel
             </Button>
             <Button type="submit" loading={busy}>
