@@ -19,7 +19,7 @@ export type ScenarioOptions = {
   publishEveryMs?: number;
   /** What a process of the service may say on standard error. */
   expectedStderr?: RegExp;
-  /** Whether its faults must meet attempts in flight, each of them at least one. */
+  /** Whether its faults must meet attempts in flight: in all as many as there are faults. */
   interrupts?: boolean;
 };
 
