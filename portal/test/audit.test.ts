@@ -126,8 +126,11 @@ test('a long log is read page by page, and the page stands in the address', opti
   await page.getByRole('button', { name: 'Page 1' }).click();
   await page.getByText('renamed the app from “Busy 29” to “Busy 30”').waitFor();
   assert.equal(page.url(), `${portalUrl}/audit?app=${id}`);
+  const focus = page.locator(':focus');
+  await page.getByRole('region', { name: 'Audit log, page 1' }).and(focus).waitFor();
   await page.goto(`${portalUrl}/audit?page=9`);
   await page.getByText('There is nothing on this page').waitFor();
   await page.getByRole('link', { name: 'Go to the first page' }).click();
   await page.getByText('1–25 of 31').waitFor();
+  await page.getByRole('heading', { name: 'Audit log', level: 1 }).and(focus).waitFor();
 });

@@ -16,6 +16,8 @@ import { makeWebhook, type OwnWebhook } from './support/webhook.ts';
 const options = { skip: noBrowser };
 const portal = noBrowser ? null! : await openPortal();
 const ada = noBrowser ? null! : await signUp(portal.service, 'ada@example.org');
+/** Nobody may have more than ten apps. */
+const bob = noBrowser ? null! : await signUp(portal.service, 'bob@example.org');
 
 /** Whatever a shell, a page or a parser could take for something else. */
 const hostile = 'It\'s "quoted" \\ $HOME $(id) `id` !! \u2028 <b>🎉</b> %s \\n';
@@ -54,6 +56,10 @@ async function drawn(page: Page): Promise<void> {
   );
 }
 
+async function focused(page: Page, list: string): Promise<void> {
+  await page.getByRole('region', { name: list }).and(page.locator(':focus')).waitFor();
+}
+
 function contentOf(page: Page, label: string): Promise<string | null> {
   return page.getByRole('region', { name: label, exact: true }).locator('pre').textContent();
 }
@@ -78,10 +84,15 @@ test(
       .filter({ hasText: 'Succeeded' })
       .waitFor();
     await page.getByText('2 deliveries', { exact: true }).waitFor();
+    await focused(page, 'Deliveries, page 1');
     await page
       .getByRole('status')
       .filter({ hasText: '1 new delivery' })
       .waitFor({ state: 'attached' });
+    await page.goto(`${portalUrl}${webhook.path}/deliveries?page=2`);
+    await page.getByRole('button', { name: 'To the first page' }).click();
+    await rowsOf(page).first().waitFor();
+    await focused(page, 'Deliveries, page 1');
     await page.context().close();
   },
 );
@@ -116,16 +127,17 @@ test(
     assert.ok(await link.evaluate((element) => element === element.ownerDocument.activeElement));
     await show.click();
     await rowsOf(page).nth(1).waitFor();
+    await focused(page, 'Deliveries, page 1');
     await page.context().close();
   },
 );
 
 test('while it is paused, nothing asks for the list', options, async () => {
   const receiver = await startReceiver();
-  const webhook = await makeWebhook(ada, receiver.url);
+  const webhook = await makeWebhook(bob, receiver.url);
   await announce(portal.service.database);
   await ended(webhook, 1);
-  const page = await portal.open({ as: ada });
+  const page = await portal.open({ as: bob });
   await page.clock.install();
   await page.goto(`${portalUrl}${webhook.path}/deliveries?time=hour`);
   await rowsOf(page).first().waitFor();
@@ -174,6 +186,7 @@ test(
     assert.equal(await other.getByLabel('Time').inputValue(), 'hour');
     await other.getByRole('button', { name: 'Clear filters' }).first().click();
     await rowsOf(other).filter({ hasText: 'Failed' }).waitFor();
+    await focused(other, 'Deliveries, page 1');
     await other.context().close();
     for (const _ of ['time', 'event', 'status']) await page.goBack();
     await rowsOf(page).filter({ hasText: 'Failed' }).waitFor();
@@ -183,7 +196,11 @@ test(
     await page.getByLabel('To', { exact: true }).fill('2020-01-02T00:00');
     await page.getByRole('button', { name: 'Apply' }).click();
     await page.getByRole('heading', { name: 'Nothing matches these filters' }).waitFor();
+    await focused(page, 'Deliveries, page 1');
     assert.match(page.url(), /since=2020-01-01T00%3A00%3A00\.000Z/);
+    await page.getByRole('search').getByRole('button', { name: 'Clear filters' }).click();
+    await rowsOf(page).first().waitFor();
+    await focused(page, 'Deliveries, page 1');
     await page.context().close();
   },
 );
@@ -253,10 +270,10 @@ test(
   options,
   async () => {
     const receiver = await startReceiver((response) => response.writeHead(500).end());
-    const webhook = await makeWebhook(ada, receiver.url);
+    const webhook = await makeWebhook(bob, receiver.url);
     await announce(portal.service.database);
     const id = await ended(webhook, 1);
-    const page = await portal.open({ as: ada, path: `${webhook.path}/deliveries/${id}` });
+    const page = await portal.open({ as: bob, path: `${webhook.path}/deliveries/${id}` });
     const button = page.getByRole('button', { name: 'Redeliver' });
     await button.waitFor();
     const json = {
@@ -327,8 +344,8 @@ test('what failed while a receiver was down is recovered at once', options, asyn
 });
 
 test('a recovery that is refused says why, whichever time was chosen', options, async () => {
-  const webhook = await makeWebhook(ada, (await startReceiver()).url);
-  const page = await portal.open({ as: ada, path: `${webhook.path}/deliveries` });
+  const webhook = await makeWebhook(bob, (await startReceiver()).url);
+  const page = await portal.open({ as: bob, path: `${webhook.path}/deliveries` });
   // The clock is slow, so that 14 days ago are more to the service.
   await page.clock.setFixedTime(Date.now() - 10 * 60_000);
   await page.getByRole('button', { name: 'Recover failed…' }).click();

@@ -256,6 +256,7 @@ test('the list says when a key was used and how it ended, page by page', options
   await button(page, 'Page 2').click();
   await entryOf(page, 'Key 2').first().waitFor();
   assert.match(page.url(), /\/keys\?page=2$/);
+  await page.getByRole('region', { name: 'Keys, page 2' }).and(page.locator(':focus')).waitFor();
   await page.goBack();
   await entryOf(page, 'Key 22').waitFor();
 });

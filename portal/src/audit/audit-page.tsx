@@ -6,7 +6,8 @@ import type { PortalApp } from '../api/types.ts';
 import { Page } from '../layout/page.tsx';
 import { Empty } from '../shown/empty.tsx';
 import { Loaded } from '../shown/loaded.tsx';
-import { Pager } from '../shown/pager.tsx';
+import { focusHeading } from '../shown/focus-heading.ts';
+import { Paged } from '../shown/paged.tsx';
 import { usePage } from '../shown/use-page.ts';
 import { AuditEntry } from './audit-entry.tsx';
 import classes from './audit.module.css';
@@ -31,7 +32,7 @@ export function AuditPage() {
           entries.length === 0 ? (
             <Nothing page={page} isFiltered={app !== ''} />
           ) : (
-            <>
+            <Paged name="Audit log" page={page} pagination={pagination} go={go}>
               <ul className={classes['list']} aria-label="What was done">
                 {entries.map((entry) => (
                   <AuditEntry
@@ -41,8 +42,7 @@ export function AuditPage() {
                   />
                 ))}
               </ul>
-              <Pager pagination={pagination} go={go} />
-            </>
+            </Paged>
           )
         }
       </Loaded>
@@ -81,7 +81,7 @@ function Nothing({ page, isFiltered }: { page: number; isFiltered: boolean }) {
       <Empty
         title="There is nothing on this page"
         action={
-          <Anchor component={Link} to="/audit">
+          <Anchor component={Link} to="/audit" onClick={focusHeading}>
             Go to the first page
           </Anchor>
         }

@@ -1,10 +1,11 @@
 import { Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useRef, useState } from 'react';
 import { useParams, useSearchParams } from 'react-router';
 import { app as appOperation, deliveries, webhook, type WebhookId } from '../api/operations.ts';
 import { crumbsOf } from '../apps/app-frame.tsx';
 import { Page } from '../layout/page.tsx';
+import { focusHeading } from '../shown/focus-heading.ts';
 import { Loaded } from '../shown/loaded.tsx';
 import { DeliveryFilters } from './delivery-filters.tsx';
 import { DeliveryList } from './delivery-list.tsx';
@@ -26,7 +27,13 @@ export function DeliveriesPage() {
   const app = useQuery(appOperation(appId)).data;
   const receiver = useQuery(webhook(id)).data;
   const [list, nowMs] = useDeliveries(id, filters, pausedAt);
+  const listElement = useRef<HTMLElement>(null);
+  const focusList = () => (listElement.current ? listElement.current.focus() : focusHeading());
   const change = (to: Filters) => setQuery(writeFilters(to));
+  const changeAndSee = (to: Filters) => {
+    change(to);
+    focusList();
+  };
   return (
     <Page
       title="Deliveries"
@@ -41,7 +48,7 @@ export function DeliveriesPage() {
       ]}
       actions={<Recover id={id} active={receiver?.active ?? true} />}
     >
-      <DeliveryFilters filters={filters} change={change} />
+      <DeliveryFilters filters={filters} change={change} changeAndSee={changeAndSee} />
       <Loaded query={list}>
         {(page) => (
           <DeliveryList
@@ -50,7 +57,9 @@ export function DeliveriesPage() {
             readAt={list.dataUpdatedAt}
             isStale={list.isPlaceholderData}
             filters={filters}
-            change={change}
+            changeAndSee={changeAndSee}
+            element={listElement}
+            focus={focusList}
             isPaused={pausedAt !== null}
             setPaused={(isPaused) => setPausedAt(isPaused ? nowMs : null)}
           />

@@ -13,13 +13,20 @@ import { fromLocalInput, toLocalInput } from './local-time.ts';
 export function DeliveryFilters({
   filters,
   change,
+  changeAndSee,
 }: {
   filters: Filters;
   change: (filters: Filters) => void;
+  /** For what goes away by being pressed: the focus is on the list then. */
+  changeAndSee: (filters: Filters) => void;
 }) {
   const events = useEventNames(filters.event);
-  const choose = (some: Partial<Filters>) =>
-    change({ ...readFilters(new URLSearchParams(location.search)), ...some, page: 1 });
+  const choiceOf = (some: Partial<Filters>): Filters => ({
+    ...readFilters(new URLSearchParams(location.search)),
+    ...some,
+    page: 1,
+  });
+  const choose = (some: Partial<Filters>) => change(choiceOf(some));
   return (
     <Group role="search" aria-label="Filters" align="flex-end" gap="sm">
       <NativeSelect
@@ -53,11 +60,11 @@ export function DeliveryFilters({
           key={`${filters.since} ${filters.until}`}
           since={filters.since}
           until={filters.until}
-          choose={choose}
+          choose={(span) => changeAndSee(choiceOf(span))}
         />
       )}
       {isFiltered(filters) && (
-        <Button variant="subtle" onClick={() => change(noFilters)}>
+        <Button variant="subtle" onClick={() => changeAndSee(noFilters)}>
           Clear filters
         </Button>
       )}

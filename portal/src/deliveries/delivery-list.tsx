@@ -1,6 +1,6 @@
 import { Button, Group, Stack, Text } from '@mantine/core';
 import { Pause, Play } from 'lucide-react';
-import { useRef, useState } from 'react';
+import { useState, type RefObject } from 'react';
 import type { WebhookId } from '../api/operations.ts';
 import type { Page } from '../api/read.ts';
 import type { Delivery } from '../api/types.ts';
@@ -20,7 +20,9 @@ export function DeliveryList({
   readAt,
   isStale,
   filters,
-  change,
+  changeAndSee,
+  element,
+  focus,
   ...live
 }: {
   id: WebhookId;
@@ -29,9 +31,11 @@ export function DeliveryList({
   /** These are of the question before; what is asked for now is on its way. */
   isStale: boolean;
   filters: Filters;
-  change: (filters: Filters) => void;
+  changeAndSee: (filters: Filters) => void;
+  element: RefObject<HTMLElement | null>;
+  /** Of the list. */
+  focus: () => void;
 } & Live) {
-  const list = useRef<HTMLElement>(null);
   const search = writeFilters(filters).toString();
   // What they answer: with each minute a span asks anew for the same, and that is no other question.
   const [scope, setScope] = useState(search);
@@ -40,12 +44,8 @@ export function DeliveryList({
     fresh: entries,
     readAt,
     scope,
-    mayMove: () => list.current === null || !isInTheMiddle(list.current),
+    mayMove: () => element.current === null || !isInTheMiddle(element.current),
   });
-  const go = (page: number) => {
-    change({ ...filters, page });
-    list.current?.focus();
-  };
   return (
     <Stack gap="sm" aria-busy={isStale}>
       <Group justify="space-between" gap="xs" wrap="nowrap" mih={30}>
@@ -54,7 +54,14 @@ export function DeliveryList({
             {toCount(pagination.total)}
           </Text>
           {waiting > 0 && (
-            <Button size="compact-xs" variant="default" onClick={show}>
+            <Button
+              size="compact-xs"
+              variant="default"
+              onClick={() => {
+                show();
+                focus();
+              }}
+            >
               Show {waiting.toLocaleString()} new
             </Button>
           )}
@@ -62,14 +69,20 @@ export function DeliveryList({
         <LiveButton page={filters.page} {...live} />
       </Group>
       <NewDeliveries fresh={entries} readAt={readAt} scope={scope} />
-      <section ref={list} tabIndex={-1} aria-label={`Deliveries, page ${filters.page}`}>
+      <section ref={element} tabIndex={-1} aria-label={`Deliveries, page ${filters.page}`}>
         {rows.length > 0 ? (
           <DeliveryTable id={id} rows={rows} search={search} />
         ) : (
-          <Nothing id={id} total={pagination.total} filters={filters} change={change} />
+          <Nothing
+            id={id}
+            total={pagination.total}
+            filters={filters}
+            changeAndSee={changeAndSee}
+            focus={focus}
+          />
         )}
       </section>
-      <Pager pagination={pagination} go={go} />
+      <Pager pagination={pagination} go={(page) => changeAndSee({ ...filters, page })} />
     </Stack>
   );
 }
@@ -109,18 +122,22 @@ function Nothing({
   id,
   total,
   filters,
-  change,
+  changeAndSee,
+  focus,
 }: {
   id: WebhookId;
   total: number;
   filters: Filters;
-  change: (filters: Filters) => void;
+  changeAndSee: (filters: Filters) => void;
+  focus: () => void;
 }) {
   if (total > 0)
     return (
       <Empty
         title="Nothing is so far back"
-        action={<Button onClick={() => change({ ...filters, page: 1 })}>To the first page</Button>}
+        action={
+          <Button onClick={() => changeAndSee({ ...filters, page: 1 })}>To the first page</Button>
+        }
       >
         The list has fewer pages than this one’s number.
       </Empty>
@@ -129,12 +146,12 @@ function Nothing({
     return (
       <Empty
         title="Nothing matches these filters"
-        action={<Button onClick={() => change(noFilters)}>Clear filters</Button>}
+        action={<Button onClick={() => changeAndSee(noFilters)}>Clear filters</Button>}
       >
         There are no deliveries in this state, of this event, or from this time.
       </Empty>
     );
-  return <NoDeliveries id={id} />;
+  return <NoDeliveries id={id} sent={focus} />;
 }
 
 function toCount(total: number): string {

@@ -1,24 +1,27 @@
 import { Anchor, Button, Stack } from '@mantine/core';
 import { Link } from 'react-router';
-import { path } from '../api/call.ts';
 import { testWebhook, type WebhookId } from '../api/operations.ts';
 import { useWrite } from '../api/use-write.ts';
 import { Empty } from '../shown/empty.tsx';
 import { Problem } from '../shown/problem.tsx';
+import { useWebhookId } from '../webhooks/use-webhook-id.ts';
 
 /** How to get a first one. */
-export function NoDeliveries({ id }: { id: WebhookId }) {
-  const test = useWrite(
-    () => testWebhook(id, null),
-    [path('apps', id.appId, 'webhooks', id.webhookId)],
-  );
+export function NoDeliveries({ id, sent }: { id: WebhookId; sent: () => void }) {
+  const { page } = useWebhookId();
+  const test = useWrite(() => testWebhook(id, null), [page], {
+    done: () => {
+      // The button has gone with what it stood in, unless somebody has gone elsewhere meanwhile.
+      if (document.activeElement === document.body) sent();
+    },
+  });
   return (
     <Empty
       title="No deliveries yet"
       action={
         <Stack gap="sm" align="flex-start">
           {test.isError && <Problem error={test.error} />}
-          <Button loading={test.isPending} onClick={() => test.mutate(undefined)}>
+          <Button loading={test.isPending} onClick={() => test.mutate()}>
             Send a test
           </Button>
         </Stack>

@@ -6,8 +6,9 @@ import { Link, useParams } from 'react-router';
 import { keys } from '../api/operations.ts';
 import { AppFrame } from '../apps/app-frame.tsx';
 import { Empty } from '../shown/empty.tsx';
+import { focusHeading } from '../shown/focus-heading.ts';
 import { Loaded } from '../shown/loaded.tsx';
-import { Pager } from '../shown/pager.tsx';
+import { Paged } from '../shown/paged.tsx';
 import { usePage } from '../shown/use-page.ts';
 import { CreateKey } from './create-key.tsx';
 import { KeyList } from './key-list.tsx';
@@ -88,15 +89,14 @@ function Keys({
         if (pagination.total === 0) return isMaking ? null : <NoKeys make={make} />;
         if (entries.length === 0)
           return (
-            <Anchor component={Link} to={`/apps/${appId}/keys`}>
+            <Anchor component={Link} to={`/apps/${appId}/keys`} onClick={focusHeading}>
               There is nothing on this page. Go to the first one
             </Anchor>
           );
         return (
-          <>
+          <Paged name="Keys" page={page} pagination={pagination} go={go}>
             <KeyList appId={appId} keys={entries} made={made} />
-            <Pager pagination={pagination} go={go} />
-          </>
+          </Paged>
         );
       }}
     </Loaded>

@@ -1,6 +1,7 @@
 import { Alert, Button, Code, Stack, Text } from '@mantine/core';
 import { useLayoutEffect, useRef } from 'react';
 import { describeError } from './describe-error.ts';
+import { focusHeading } from './focus-heading.ts';
 
 /** What went wrong, announced, with the request's id. */
 export function Problem({ error, retry }: { error: unknown; retry?: () => void }) {
@@ -10,8 +11,7 @@ export function Problem({ error, retry }: { error: unknown; retry?: () => void }
     const retryButton = button.current;
     return () => {
       // It worked, and the button goes away: the focus stays on the page.
-      if (retryButton && retryButton === document.activeElement)
-        document.querySelector('h1')?.focus();
+      if (retryButton && retryButton === document.activeElement) focusHeading();
     };
   }, []);
   return (
