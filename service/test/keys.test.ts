@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { v7 as uuidv7 } from 'uuid';
 import { generateApiKey, isWellFormedApiKey } from '../src/access/api-key.ts';
+import { listAppKeys, readAppKey } from '../src/access/app-keys.ts';
 import { createKeyCache } from '../src/access/key-cache.ts';
 import { listKeys, revokeKey, scopes } from '../src/access/keys.ts';
 import { sql } from '../src/database/database.ts';
@@ -135,6 +137,37 @@ test('a revoked key is refused within a second while the listening connections a
   await eventually(async () => (await statusOf(key)) === 401);
   const tookMs = performance.now() - revokedAt;
   assert.ok(tookMs < 1_000, `refused after ${Math.round(tookMs)} ms`);
+});
+
+test('of the keys of an app no more are read than are shown, however many have ended', async () => {
+  const { appId, keyId } = await makeKey(service);
+  const ended = Array.from({ length: 500 }, () => uuidv7());
+  await sql`
+    insert into api_keys (id, app_id, name, hash, last4, scopes, revoked_at)
+    select id, ${appId}, 'Ended', sha256(id::text::bytea), 'last', '{read:events}', now()
+    from unnest(${ended}::uuid[]) id
+  `.execute(database);
+  let rowsRead = 0;
+  const counting = database.withPlugin({
+    transformQuery: ({ node }) => node,
+    transformResult: async ({ result }) => {
+      rowsRead += result.rows.length;
+      return result;
+    },
+  });
+  const page = async (number: number) => {
+    const { total, keys } = await listAppKeys(counting, appId, { page: number, limit: 20 });
+    assert.equal(total, 501);
+    return keys.map(({ id }) => id);
+  };
+  const [first, second] = [await page(1), await page(2)];
+  assert.deepEqual([...first, ...second], ended.slice(-40).toReversed());
+  assert.deepEqual(await page(26), [keyId]);
+  assert.equal((await readAppKey(counting, appId, keyId)).name, 'Test key');
+  assert.equal(rowsRead, 20 + 20 + 1 + 1);
+  assert.deepEqual(await page(27), []);
+  const other = await makeKey(service);
+  await assert.rejects(readAppKey(database, other.appId, keyId), { code: 'not_found' });
 });
 
 test('a key is good until it expires, and no longer', async () => {

@@ -2,7 +2,8 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
-import { createKey, listKeys, revokeKey, type ApiKey } from '../../access/keys.ts';
+import { listAppKeys, readAppKey } from '../../access/app-keys.ts';
+import { createKey, revokeKey, type ApiKey } from '../../access/keys.ts';
 import { requireAppKey, requireOwnApp } from '../../access/owned.ts';
 import {
   keyOverlapSecondsDefault,
@@ -15,7 +16,7 @@ import { CreatedKey, name, PortalKey, RotatedKey } from '../../contract/portal.t
 import { nullable, strictObject, time } from '../../contract/shapes.ts';
 import { PageQuery } from '../../directory/list-query.ts';
 import type { Executor } from '../../database/database.ts';
-import { invalid, ServiceError } from '../../errors.ts';
+import { invalid } from '../../errors.ts';
 import { listOf, oneOf } from '../responses.ts';
 import { withEmptyBody } from '../v1/webhook-route.ts';
 import { actorOf, ownerOf } from './authenticate.ts';
@@ -99,15 +100,13 @@ export function registerKeys(portal: FastifyInstance, { database }: PortalRouteD
       },
     },
     async (request, reply) => {
-      const { page, limit } = request.query;
       const { id } = await requireOwnApp(database, ownerOf(request), request.params.appId);
-      const keys = (await listKeys(database, id)).toReversed();
-      const shown = keys.slice((page - 1) * limit, page * limit);
+      const { total, keys } = await listAppKeys(database, id, request.query);
       return reply.send({
         success: true,
-        data: shown.map(toPortalKey),
+        data: keys.map(toPortalKey),
         meta,
-        pagination: pagination(request.query, keys.length),
+        pagination: pagination(request.query, total),
       });
     },
   );
@@ -217,9 +216,7 @@ export function registerKeys(portal: FastifyInstance, { database }: PortalRouteD
 }
 
 async function readKey(executor: Executor, appId: string, id: string): Promise<PortalKey> {
-  const found = (await listKeys(executor, appId)).find((key) => key.id === id);
-  if (!found) throw new ServiceError('not_found');
-  return toPortalKey(found);
+  return toPortalKey(await readAppKey(executor, appId, id));
 }
 
 function requireFuture(text: string | null): Date | null {

@@ -1,0 +1,37 @@
+/** The keys of one app, as its owner sees them: those that have ended too, of which there may be any number. */
+import { sql, type Executor } from '../database/database.ts';
+import { ServiceError } from '../errors.ts';
+import type { ApiKey } from './keys.ts';
+
+const columns = sql`
+  id, app_id as "appId", name, last4, scopes, expires_at as "expiresAt", revoked_at as "revokedAt",
+  last_used_at as "lastUsedAt", created_at as "createdAt"
+`;
+
+/** One page, newest first, and how many there are. The caller has checked whose app it is. */
+export async function listAppKeys(
+  executor: Executor,
+  appId: string,
+  { page, limit }: { page: number; limit: number },
+): Promise<{ total: number; keys: ApiKey[] }> {
+  const { rows } = await sql<ApiKey & { total: number }>`
+    select totals.total, page.* from (select count(*) as total from api_keys where app_id = ${appId}) totals
+    left join lateral (
+      select ${columns} from api_keys where app_id = ${appId}
+      order by id desc limit ${limit} offset ${(page - 1) * limit}
+    ) page on true
+    order by page.id desc
+  `.execute(executor);
+  const [first] = rows;
+  return { total: first?.total ?? 0, keys: rows.filter(({ id }) => id !== null) };
+}
+
+/** One of them. Throws `not_found`. */
+export async function readAppKey(executor: Executor, appId: string, id: string): Promise<ApiKey> {
+  const { rows } = await sql<ApiKey>`
+    select ${columns} from api_keys where id = ${id} and app_id = ${appId}
+  `.execute(executor);
+  const [row] = rows;
+  if (!row) throw new ServiceError('not_found');
+  return row;
+}
