@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { test } from 'node:test';
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { verifyWebhook } from '../../client/src/index.ts';
 import { sql } from '../../service/src/database/database.ts';
 import { announce, put } from '../../service/test/support/directory.ts';
@@ -58,6 +58,13 @@ async function drawn(page: Page): Promise<void> {
 
 async function focused(page: Page, list: string): Promise<void> {
   await page.getByRole('region', { name: list }).and(page.locator(':focus')).waitFor();
+}
+
+/** Of each time whether its text is the exact one. */
+function exactTimes(within: Locator): Promise<boolean[]> {
+  return within
+    .locator('time')
+    .evaluateAll((times) => times.map((time) => time.textContent === time.getAttribute('title')));
 }
 
 function contentOf(page: Page, label: string): Promise<string | null> {
@@ -242,6 +249,7 @@ test('a failure is explained, sent again and followed until it has arrived', opt
   await page.getByText('No attempt was answered with a 2xx status: 6 attempts').waitFor();
   await page.getByRole('heading', { name: 'Attempt 6' }).waitFor();
   assert.equal(await contentOf(page, 'Response body'), '<h1>Broken</h1>', 'as text');
+  assert.deepEqual(await exactTimes(page.locator('dl').first()), [true, false, true, false]);
   await assertAccessible(page, 'a delivery that failed');
 
   await page.getByText('Raw', { exact: true }).click();

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { sql } from '../../service/src/database/database.ts';
 import { noBrowser } from '../../test/support/browser.ts';
 import { assertAccessible } from './support/accessibility.ts';
+import { create } from './support/create.ts';
 import { pressOn, tabTo } from './support/keyboard.ts';
 import { openPortal, password, portalUrl, signUp } from './support/portal-browser.ts';
 
@@ -79,4 +80,17 @@ test('on a narrow screen Tab passes by the menu until it is open', options, asyn
   await pressOn(page, link);
   await page.getByRole('heading', { name: 'Apps', level: 1 }).and(page.locator(':focus')).waitFor();
   await link.waitFor({ state: 'hidden' });
+});
+
+test('a page that stays open goes on saying how long ago something was', options, async () => {
+  const bob = await signUp(portal.service, 'bob@example.org');
+  await create(bob, '/apps', { name: 'Announcer' });
+  const page = await portal.open({ as: bob });
+  await page.clock.install();
+  await page.goto(`${portalUrl}/apps`);
+  await page.getByText(/(now|\d+ seconds? ago)$/).waitFor();
+  await page.clock.fastForward('20:00');
+  await page.getByText('20 minutes ago').waitFor();
+  await page.clock.fastForward('30:00:00');
+  await page.getByText('1 day ago').waitFor();
 });

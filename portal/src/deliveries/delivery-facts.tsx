@@ -19,11 +19,11 @@ export function DeliveryFacts({ delivery }: { delivery: DeliveryDetail }) {
         {event}
       </Anchor>,
     ],
-    ['Queued', <Time key="queued" at={createdAt} />],
+    ['Queued', <When key="queued" at={createdAt} />],
     ['Delivery', <Copied key="delivery" value={id} label="Copy delivery id" />],
     ['Of event', <Copied key="of" value={eventId} label="Copy event id" />],
   ];
-  if (completedAt) entries.splice(3, 0, ['Ended', <Time key="ended" at={completedAt} />]);
+  if (completedAt) entries.splice(3, 0, ['Ended', <When key="ended" at={completedAt} />]);
   return <Terms entries={entries} layout="grid" />;
 }
 
@@ -37,6 +37,14 @@ function Status({ delivery }: { delivery: DeliveryDetail }) {
         <Story delivery={delivery} />
       </Text>
     </Stack>
+  );
+}
+
+function When({ at }: { at: string }) {
+  return (
+    <>
+      <Time at={at} exact /> (<Time at={at} />)
+    </>
   );
 }
 
@@ -58,10 +66,9 @@ function Story({ delivery }: { delivery: DeliveryDetail }): ReactNode {
     return 'Not sent any more: the webhook was paused, deactivated or deleted, or the app may no longer have this event.';
   const made = attemptCount === 0 ? 'Not tried yet' : `${toAttempts(attemptCount)} so far`;
   if (nextAttemptAt === null) return `${made}; one is under way.`;
-  if (new Date(nextAttemptAt).getTime() <= Date.now()) return `${made}; the next is due now.`;
   return (
     <>
-      {made}; the next is due <Time at={nextAttemptAt} />.
+      {made}; the next is due <Time at={nextAttemptAt} past="now" />.
     </>
   );
 }

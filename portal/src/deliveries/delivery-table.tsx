@@ -83,7 +83,7 @@ export function DeliveryTable({
 
 function nextOf({ nextAttemptAt }: Delivery): ReactNode {
   if (nextAttemptAt === null) return 'under way';
-  return new Date(nextAttemptAt).getTime() <= Date.now() ? 'now' : <Time at={nextAttemptAt} />;
+  return <Time at={nextAttemptAt} past="now" />;
 }
 
 export function toAttempts(count: number): string {

@@ -20,11 +20,11 @@ export function MaintenanceBanner() {
     >
       <Text size="sm">
         {message && <>{message} </>}
-        It began <Time at={since} />
+        It began <Time at={since} exact />
         {expectedEnd && (
           <>
             {' '}
-            and is expected to end <Time at={expectedEnd} />
+            and is expected to end <Time at={expectedEnd} exact />
           </>
         )}
         . Deliveries go on; the API answers again afterwards.

@@ -18,7 +18,7 @@ export function AttemptDetail({ attempt }: { attempt: Attempt }) {
           {title}
         </Text>
         <Text size="sm" c="dimmed">
-          <Time at={attempt.startedAt} />, took {formatDuration(attempt.durationMs)}
+          <Time at={attempt.startedAt} exact />, took {formatDuration(attempt.durationMs)}
         </Text>
       </Group>
       {advice && (

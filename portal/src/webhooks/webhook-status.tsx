@@ -146,7 +146,7 @@ function Off({ webhook: { deactivatedAt, deactivatedReason } }: { webhook: Webho
 function Since({ at, word }: { at: string; word: string }) {
   return (
     <>
-      {word} <Time at={at} />.
+      {word} <Time at={at} exact />.
     </>
   );
 }
