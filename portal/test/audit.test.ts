@@ -115,6 +115,29 @@ test(
   },
 );
 
+test('an app is not called foreign while nobody knows, and why is said', options, async () => {
+  const dan = await signUp(portal.service, 'dan@example.org');
+  const { id } = await create(dan, '/apps', { name: 'Announcer' });
+  const page = await portal.open({ as: dan });
+  const held = Promise.withResolvers<void>();
+  const apps = '**/portal/api/apps';
+  await page.route(apps, async (route) => {
+    await held.promise;
+    const error = { code: 'rate_limited', message: 'Too many.', details: {} };
+    await route.fulfill({ status: 429, json: { success: false, error } });
+  });
+  await page.goto(`${portalUrl}/audit?app=${id}`);
+  await page.getByText('You created the app “Announcer”').waitFor();
+  const filter = page.getByRole('combobox', { name: 'App' });
+  assert.equal(await filter.locator('option:checked').textContent(), 'Loading');
+  held.resolve();
+  await page.getByRole('alert').filter({ hasText: 'Too many requests' }).waitFor();
+  await page.unroute(apps);
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await filter.waitFor();
+  assert.equal(await filter.locator('option:checked').textContent(), 'Announcer');
+});
+
 test('a long log is read page by page, and the page stands in the address', options, async () => {
   const carol = await signUp(portal.service, 'carol@example.org');
   const { id } = await create(carol, '/apps', { name: 'Busy 0' });

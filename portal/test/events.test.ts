@@ -68,5 +68,13 @@ test('a link leads to one event, and the chosen app stays in the address', optio
   assert.equal(await page.getByLabel('For the app').inputValue(), id);
   await page.getByText('Not for this app: resource.offer.created').waitFor();
   await assertAccessible(page, 'the events of an app');
+
+  const other = await ada.call('/apps', { method: 'POST', json: { name: 'Not bound' } });
+  await page.reload();
+  await page.getByText('This app may have it.').first().waitFor();
+  // What the other may have is not known yet, and that of the first is not said of it.
+  await page.route(`**/apps/${other.body.data.id}/events`, () => {});
+  await page.getByLabel('For the app').selectOption('Not bound');
+  await page.getByText('This app may have it.').first().waitFor({ state: 'detached' });
   await page.context().close();
 });

@@ -1,13 +1,15 @@
 import { Anchor, NativeSelect } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
+import { useQuery, type UseQueryResult } from '@tanstack/react-query';
 import { Link, useSearchParams } from 'react-router';
 import { apps, audit } from '../api/operations.ts';
+import type { Page as Listed } from '../api/read.ts';
 import type { PortalApp } from '../api/types.ts';
 import { Page } from '../layout/page.tsx';
 import { Empty } from '../shown/empty.tsx';
 import { Loaded } from '../shown/loaded.tsx';
 import { focusHeading } from '../shown/focus-heading.ts';
 import { Paged } from '../shown/paged.tsx';
+import { Problem } from '../shown/problem.tsx';
 import { usePage } from '../shown/use-page.ts';
 import { AuditEntry } from './audit-entry.tsx';
 import classes from './audit.module.css';
@@ -19,7 +21,7 @@ export function AuditPage() {
   const [query, setQuery] = useSearchParams();
   const [page, go] = usePage();
   const app = query.get('app') ?? '';
-  const own = useQuery(apps()).data?.entries ?? [];
+  const own = useQuery(apps());
   const log = useQuery(audit({ page, limit: perPage, ...(app !== '' && { app }) }));
   return (
     <Page
@@ -38,7 +40,9 @@ export function AuditPage() {
                   <AuditEntry
                     key={entry.id}
                     entry={entry}
-                    appName={own.find(({ id }) => id === entry.appId)?.name ?? 'your app'}
+                    appName={
+                      own.data?.entries.find(({ id }) => id === entry.appId)?.name ?? 'your app'
+                    }
                   />
                 ))}
               </ul>
@@ -51,14 +55,16 @@ export function AuditPage() {
 }
 
 function AppFilter({
-  apps: all,
+  apps: { data, error, refetch },
   app,
   choose,
 }: {
-  apps: PortalApp[];
+  apps: UseQueryResult<Listed<PortalApp>>;
   app: string;
   choose: (id: string) => void;
 }) {
+  if (!data && error) return <Problem error={error} retry={() => void refetch()} />;
+  const all = data?.entries ?? [];
   const isUnknown = app !== '' && !all.some(({ id }) => id === app);
   return (
     <NativeSelect
@@ -69,7 +75,7 @@ function AppFilter({
       data={[
         { value: '', label: 'All your apps' },
         ...all.map(({ id, name }) => ({ value: id, label: name })),
-        ...(isUnknown ? [{ value: app, label: 'None of your apps' }] : []),
+        ...(isUnknown ? [{ value: app, label: data ? 'None of your apps' : 'Loading' }] : []),
       ]}
     />
   );

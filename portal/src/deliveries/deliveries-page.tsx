@@ -1,12 +1,14 @@
 import { Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useRef, useState } from 'react';
-import { useParams, useSearchParams } from 'react-router';
+import { useSearchParams } from 'react-router';
 import { app as appOperation, deliveries, webhook, type WebhookId } from '../api/operations.ts';
 import { crumbsOf } from '../apps/app-frame.tsx';
 import { Page } from '../layout/page.tsx';
 import { focusHeading } from '../shown/focus-heading.ts';
 import { Loaded } from '../shown/loaded.tsx';
+import { useWebhookId } from '../webhooks/use-webhook-id.ts';
+import { hostOf } from '../webhooks/webhook-words.ts';
 import { DeliveryFilters } from './delivery-filters.tsx';
 import { DeliveryList } from './delivery-list.tsx';
 import { readFilters, toQuery, writeFilters, type Filters } from './filters.ts';
@@ -19,7 +21,7 @@ const troubledEveryMs = 10_000;
 
 /** What was sent to a webhook, and what is to be: the newest first, and live. */
 export function DeliveriesPage() {
-  const { appId = '', webhookId = '' } = useParams();
+  const { appId, webhookId, list: webhooksPath, page: webhookPath } = useWebhookId();
   const id = { appId, webhookId };
   const [query, setQuery] = useSearchParams();
   const filters = readFilters(query);
@@ -40,11 +42,8 @@ export function DeliveriesPage() {
       lead={receiver && <Text span inherit>{`To ${receiver.url}`}</Text>}
       crumbs={[
         ...crumbsOf(app, appId),
-        { title: 'Webhooks', to: `/apps/${appId}/webhooks` },
-        {
-          title: receiver ? new URL(receiver.url).host : 'Webhook',
-          to: `/apps/${appId}/webhooks/${webhookId}`,
-        },
+        { title: 'Webhooks', to: webhooksPath },
+        { title: receiver ? hostOf(receiver) : 'Webhook', to: webhookPath },
       ]}
       actions={<Recover id={id} active={receiver?.active ?? true} />}
     >

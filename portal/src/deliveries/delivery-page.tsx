@@ -11,6 +11,8 @@ import type { DeliveryDetail, Webhook } from '../api/types.ts';
 import { crumbsOf } from '../apps/app-frame.tsx';
 import { Page } from '../layout/page.tsx';
 import { Loaded } from '../shown/loaded.tsx';
+import { useWebhookId } from '../webhooks/use-webhook-id.ts';
+import { hostOf } from '../webhooks/webhook-words.ts';
 import { Attempts } from './attempts.tsx';
 import { DeliveryFacts } from './delivery-facts.tsx';
 import type { FromList } from './delivery-table.tsx';
@@ -27,7 +29,7 @@ export function DeliveryPage() {
 }
 
 function OneDelivery({ id }: { id: DeliveryId }) {
-  const { appId, webhookId, deliveryId } = id;
+  const { appId, deliveryId } = id;
   const from = useLocation().state as FromList | null;
   const app = useQuery(appOperation(appId)).data;
   const receiver = useQuery(webhookOperation(id)).data;
@@ -35,13 +37,13 @@ function OneDelivery({ id }: { id: DeliveryId }) {
     ...deliveryOperation(id),
     refetchInterval: ({ state }) => (state.data?.status === 'pending' ? pendingEveryMs : false),
   });
-  const root = `/apps/${appId}/webhooks/${webhookId}`;
+  const { page: root } = useWebhookId();
   return (
     <Page
       title={query.data ? `Delivery of ${query.data.event}` : 'Delivery'}
       crumbs={[
         ...crumbsOf(app, appId),
-        { title: receiver ? new URL(receiver.url).host : 'Webhook', to: root },
+        { title: receiver ? hostOf(receiver) : 'Webhook', to: root },
         { title: 'Deliveries', to: `${root}/deliveries${from?.search ? `?${from.search}` : ''}` },
       ]}
       actions={<Neighbours root={root} deliveryId={deliveryId} from={from} />}

@@ -8,7 +8,7 @@ import { useWrite } from '../api/use-write.ts';
 import type { DeliveryDetail, Webhook } from '../api/types.ts';
 import { describeAttempt } from '../shown/attempt-words.ts';
 import { Problem } from '../shown/problem.tsx';
-import { webhookChanges } from '../webhooks/use-webhook-id.ts';
+import { useWebhookId, webhookChanges } from '../webhooks/use-webhook-id.ts';
 
 /** Sends it again, and says what came of it. While it is pending, the page around follows it. */
 export function Redeliver({
@@ -20,7 +20,7 @@ export function Redeliver({
   delivery: DeliveryDetail;
   webhook: Webhook | undefined;
 }) {
-  const root = `/apps/${id.appId}/webhooks/${id.webhookId}`;
+  const { page: root } = useWebhookId();
   const client = useQueryClient();
   const write = useWrite(async () => {
     // Known at once, and pending: it is followed from here, also where reading it again fails.

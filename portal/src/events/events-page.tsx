@@ -32,6 +32,8 @@ export function EventsPage() {
   const [query, setQuery] = useSearchParams();
   const appId = query.get('app');
   const permissions = useQuery({ ...eventsOperation(appId ?? ''), enabled: appId !== null });
+  // Those of the app before say nothing of this one.
+  const isKnown = appId !== null && !permissions.isPlaceholderData;
   const list = useQuery(catalogue());
   return (
     <Page
@@ -44,7 +46,7 @@ export function EventsPage() {
         {({ entries }) => (
           <Catalogue
             entries={entries}
-            permissions={appId === null ? [] : (permissions.data?.entries ?? [])}
+            permissions={isKnown ? (permissions.data?.entries ?? []) : []}
           />
         )}
       </Loaded>
