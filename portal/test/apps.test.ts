@@ -240,7 +240,7 @@ test('during maintenance a write says so, and what was typed stays', options, as
   await eventually(async () => (await bob.call('/overview')).body.data.maintenance);
   await page.getByRole('textbox', { name: 'Name' }).fill('Changed');
   await page.getByRole('button', { name: 'Save name' }).click();
-  await page.getByRole('alert').getByText('Maintenance: nothing can be changed').waitFor();
+  await page.getByRole('alert').getByText('Maintenance: your apps cannot be changed').waitFor();
   assert.equal(await page.getByRole('textbox', { name: 'Name' }).inputValue(), 'Changed');
   await disableMaintenance(database, testActor);
 });

@@ -71,7 +71,7 @@ test('maintenance is told on every page', options, async () => {
   await enableMaintenance(service.database, testActor, { message: 'Moving house.', expectedEnd });
   await service.settled();
   const page = await portal.open({ as: person, path: '/apps' });
-  await page.getByText('Maintenance: nothing can be changed right now').waitFor();
+  await page.getByText('Maintenance: your apps cannot be changed right now').waitFor();
   await page.getByText('Moving house.').waitFor();
   await assertAccessible(page, 'the maintenance banner');
   await disableMaintenance(service.database, testActor);

@@ -8,7 +8,7 @@ import { disableMaintenance, enableMaintenance } from '../src/system/maintenance
 import { testActor } from './support/actor.ts';
 import { put } from './support/directory.ts';
 import { endedDelivery, eventually } from './support/eventually.ts';
-import { callPortal, signUp } from './support/portal.ts';
+import { callAuth, callPortal, signUp } from './support/portal.ts';
 import { loopbackAllowed, startReceiver } from './support/receiver.ts';
 import { makeKey, startTestService } from './support/service.ts';
 
@@ -265,7 +265,7 @@ test('a key opens nothing here, and a session nothing of the public API', async 
   assert.equal(bySession.status, 401);
 });
 
-test('during maintenance it can be read and signed in to, and nothing can be changed', async () => {
+test("during maintenance apps can be read and not changed, and signing in and one's account go on", async () => {
   await enableMaintenance(database, testActor, { message: 'Moving.', expectedEnd: null });
   const banner = await eventually(
     async () => (await owner.call('/overview')).body.data.maintenance,
@@ -275,6 +275,9 @@ test('during maintenance it can be read and signed in to, and nothing can be cha
   const refused = await owner.call('/apps', { method: 'POST', json: { name: 'Late' } });
   assert.deepEqual([refused.status, refused.body.error.code], [503, 'maintenance']);
   assert.ok(Number(refused.headers.get('retry-after')) > 0);
-  await signUp(service, 'meanwhile@example.org');
+  const meanwhile = await signUp(service, 'meanwhile@example.org');
+  const cookie = meanwhile.credentials['cookie'] ?? '';
+  const renamed = await callAuth(service, '/update-user', { json: { name: 'Renamed' }, cookie });
+  assert.equal(renamed.status, 200);
   await disableMaintenance(database, testActor);
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createHashQueue } from '../src/sign-in/hash-queue.ts';
-import { callAuth, callPortal, password, signUp } from './support/portal.ts';
+import { callAuth, callPortal, password, signUp, type Person } from './support/portal.ts';
 import { startSmtpServer } from './support/smtp-server.ts';
 import { startTestService } from './support/service.ts';
 
@@ -40,6 +40,25 @@ test('guesses at one account come to an end, wherever they come from, and other 
   const other = { email: 'other@example.org', password };
   const answer = await callAuth(service, '/sign-in/email', { json: other, headers: elsewhere() });
   assert.equal(answer.status, 401);
+});
+
+test('whoever has a session has no more guesses at its password than others', async () => {
+  const stolen = await signUp(service, 'stolen@example.org');
+  // Each counts, whatever it lacks, and whoever it names.
+  const change = ({ credentials: { cookie = '' } }: Person) =>
+    callAuth(service, '/change-password', {
+      json: { email: `${next}@example.org` },
+      cookie,
+      headers: elsewhere(),
+    });
+  const answers = await statuses(20, () => change(stolen));
+  // Signing in counted, too.
+  assert.deepEqual([...new Set(answers.slice(0, 19))], [400]);
+  assert.equal(answers[19], 429);
+  const signingIn = { json: { email: stolen.email, password }, headers: elsewhere() };
+  assert.equal((await callAuth(service, '/sign-in/email', signingIn)).status, 429);
+  const other = await signUp(service, 'unharmed@example.org');
+  assert.equal((await change(other)).status, 400);
 });
 
 test('guesses from one address come to an end, whatever they are for', async () => {

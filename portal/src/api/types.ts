@@ -300,7 +300,7 @@ export interface Overview {
   };
 }
 
-/** A maintenance that is on; nothing can be changed. */
+/** A maintenance that is on; apps and what is theirs cannot be changed. */
 export interface PortalMaintenance {
   /** What the operator says of it. */
   message: string | null;

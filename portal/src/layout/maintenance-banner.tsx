@@ -4,7 +4,7 @@ import { Wrench } from 'lucide-react';
 import { status } from '../api/public-api.ts';
 import { Time } from '../shown/time.tsx';
 
-/** Says, on every page, that nothing can be changed right now, and until when. */
+/** Says, on every page, that no app can be changed right now, and until when. One's own account can. */
 export function MaintenanceBanner() {
   const maintenance = useQuery(status()).data?.maintenance;
   if (!maintenance) return null;
@@ -14,7 +14,7 @@ export function MaintenanceBanner() {
       color="yellow"
       variant="outline"
       icon={<Wrench size={18} aria-hidden />}
-      title="Maintenance: nothing can be changed right now"
+      title="Maintenance: your apps cannot be changed right now"
       mb="lg"
       role="status"
     >

@@ -17,7 +17,7 @@ export type Described = {
 
 const titles: Record<string, string> = {
   INVALID_EMAIL_OR_PASSWORD: 'You are not signed in',
-  maintenance: 'Maintenance: nothing can be changed right now',
+  maintenance: 'Maintenance: your apps cannot be changed right now',
   rate_limited: 'Too many requests',
   forbidden: 'This is not allowed',
   not_found: 'Not found',

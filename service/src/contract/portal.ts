@@ -193,7 +193,7 @@ export const Overview = strictObject(
         },
         {
           title: 'PortalMaintenance',
-          description: 'A maintenance that is on; nothing can be changed.',
+          description: 'A maintenance that is on; apps and what is theirs cannot be changed.',
         },
       ),
     ),

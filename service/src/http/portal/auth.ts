@@ -7,10 +7,12 @@ import { ServiceError } from '../../errors.ts';
 import type { SignIn } from '../../sign-in/sign-in.ts';
 import { addressBucket } from '../admit.ts';
 import { createRequestCounter, secondsUntil } from '../request-counter.ts';
+import { readSession } from './authenticate.ts';
 import { openConfig } from './route.ts';
 
 type Kind = 'guess' | 'mail' | 'other';
 
+const changePassword = '/change-password';
 /** What can be asked for, how, and whether it is a guess at a secret or makes us send mail. */
 const operations: ['GET' | 'POST', string, Kind][] = [
   ['POST', '/sign-up/email', 'mail'],
@@ -23,7 +25,7 @@ const operations: ['GET' | 'POST', string, Kind][] = [
   ['POST', '/request-password-reset', 'mail'],
   ['GET', '/reset-password/:token', 'guess'],
   ['POST', '/reset-password', 'guess'],
-  ['POST', '/change-password', 'guess'],
+  ['POST', changePassword, 'guess'],
   ['POST', '/update-user', 'other'],
   ['GET', '/list-accounts', 'other'],
   ['POST', '/link-social', 'other'],
@@ -53,7 +55,12 @@ export function registerAuth(
       config: openConfig,
       schema: { hide: true },
       handler: async (request, reply) => {
-        limit(kind, request);
+        // Whose password is guessed at says the session there, whatever the body says.
+        const account =
+          path === changePassword
+            ? await readAccount(signIn, request, reply)
+            : accountOf(request.body);
+        limit(kind, request, account);
         const answer = await signIn.handle(toRequest(request, publicUrl));
         return sendAnswer(reply, answer);
       },
@@ -62,7 +69,11 @@ export function registerAuth(
 }
 
 /** Throws `rate_limited`. */
-export function createLimits(): (kind: Kind, request: FastifyRequest) => void {
+export function createLimits(): (
+  kind: Kind,
+  request: FastifyRequest,
+  email?: string | null,
+) => void {
   const counters = {
     guess: {
       account: createRequestCounter(guessesPerMinute.account),
@@ -73,10 +84,9 @@ export function createLimits(): (kind: Kind, request: FastifyRequest) => void {
       address: createRequestCounter(mailsPerHour.address, hourMs),
     },
   };
-  return (kind, request) => {
+  return (kind, request, email = accountOf(request.body)) => {
     if (kind === 'other') return;
     const { account, address } = counters[kind];
-    const email = accountOf(request.body);
     // The address first: what it has used up, it takes from nobody's account.
     const usages = [address(addressBucket(request.ip)), ...(email ? [account(email)] : [])];
     const exceeded = usages.find((usage) => usage.exceeded);
@@ -87,9 +97,19 @@ export function createLimits(): (kind: Kind, request: FastifyRequest) => void {
   };
 }
 
+/** Of whom the session is; counted together with guesses at signing in to the same account. */
+async function readAccount(
+  signIn: SignIn,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<string | null> {
+  const signedIn = await readSession(signIn, request, reply);
+  return accountOf(signedIn);
+}
+
 /** 254: longer is no address, and would only fill the memory. */
-function accountOf(body: unknown): string | null {
-  const { email } = (body ?? {}) as { email?: unknown };
+function accountOf(named: unknown): string | null {
+  const { email } = (named ?? {}) as { email?: unknown };
   return typeof email === 'string' ? email.trim().toLowerCase().slice(0, 254) : null;
 }
 

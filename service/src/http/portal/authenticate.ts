@@ -1,6 +1,7 @@
 /**
  * Who may use the portal's server side, in the order of SPEC 2: maintenance, session, rate, origin. During maintenance it
- * can be read, so that a developer sees why nothing goes, and one can sign in to do so; nothing can be changed.
+ * can be read, so that a developer sees why nothing goes, and apps with all that is theirs cannot be changed. Signing in
+ * and one's own account go on: who is to read has to sign in, and a session that was stolen can be ended at any time.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Actor } from '../../access/actor.ts';
@@ -54,7 +55,8 @@ export function registerAuthentication(
   });
 }
 
-async function readSession(
+/** Who is signed in; the answer brings along what prolongs or ends the session. */
+export async function readSession(
   signIn: SignIn,
   request: FastifyRequest,
   reply: FastifyReply,
