@@ -95,12 +95,20 @@ test('sessions are shown and ended, one or all but this', options, async () => {
   const cleo = await signUp(portal.service, 'cleo@example.org');
   await signInElsewhere(cleo, firefox);
   await signInElsewhere(cleo, safari);
+  await sql`
+    update sessions set created_at = created_at - interval '1 hour' where user_agent = ${safari}
+  `.execute(portal.service.database);
   await signInElsewhere(cleo, safari);
   const page = await openAccount(cleo);
   const sessions = section(page, 'Sessions');
   await sessions.getByRole('listitem').nth(3).waitFor();
+  const names = await sessions
+    .getByRole('button', { name: 'Sign out Safari on iOS' })
+    .evaluateAll((buttons) => buttons.map((button) => button.getAttribute('aria-label')));
+  assert.equal(new Set(names).size, 2, names.join());
   await sessions.getByRole('button', { name: 'Sign out Firefox on Linux' }).click();
-  await page.getByRole('dialog', { name: 'Sign out there?' }).waitFor();
+  const dialogue = page.getByRole('dialog', { name: 'Sign out there?' });
+  await dialogue.getByText(/Firefox on Linux, from 127\.0\.0\.1, signed in \S/).waitFor();
   await assertAccessible(page, 'a session that is to end');
   await page.getByRole('button', { name: 'Sign out', exact: true }).click();
   await page.getByText('Signed out there.').waitFor();

@@ -152,6 +152,9 @@ test(
     await button(page, 'Rotate key').click();
     await shown('Second').nth(1).waitFor();
     assert.equal(await page.getByTestId('secret').count(), 3);
+    await page.evaluate('navigator.clipboard.writeText = async () => { throw new Error("no"); }');
+    await shown('First').getByRole('button', { name: 'Copy: Call the API with it' }).click();
+    await page.getByRole('status').filter({ hasText: 'Not copied: select the text' }).waitFor();
     await assertAccessible(page, 'three keys that are shown once');
     await button(page, 'I have kept it').first().click();
     await button(page, 'New key').and(page.locator(':focus')).waitFor();
@@ -214,6 +217,14 @@ test(
     assert.deepEqual([(await run(first)).status, (await run(second)).status], [200, 200]);
     await entryOf(page, 'Ends soon').waitFor();
     await button(page, 'I have kept it').click();
+    // Two are valid now, and nothing about the one can be taken for the other.
+    const [newest, before] = (await page.getByText(/^odk_…/).allInnerTexts()).map((text) =>
+      text.slice(-4),
+    );
+    await page.getByRole('button', { name: `Rotate Server (…${newest})` }).waitFor();
+    await page.getByRole('button', { name: `Revoke Server (…${before})` }).click();
+    await page.getByRole('dialog', { name: `Revoke Server (…${before})` }).waitFor();
+    await button(page, 'Cancel').click();
 
     // The new key is there before the list is: by then the old one may have no place in it.
     const held = Promise.withResolvers<void>();

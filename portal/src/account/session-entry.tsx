@@ -2,6 +2,7 @@ import { Badge, Button, Group, Stack, Text } from '@mantine/core';
 import { Time } from '../shown/time.tsx';
 import type { Session } from './account.ts';
 import { describeBrowser } from './describe-browser.ts';
+import { describeSession } from './describe-session.ts';
 
 /** Without `end` it is this very session, which ends by signing out. */
 export function SessionEntry({ session, end }: { session: Session; end?: () => void }) {
@@ -19,7 +20,12 @@ export function SessionEntry({ session, end }: { session: Session; end?: () => v
         </Text>
       </Stack>
       {end && (
-        <Button size="xs" variant="default" onClick={end} aria-label={`Sign out ${browser}`}>
+        <Button
+          size="xs"
+          variant="default"
+          onClick={end}
+          aria-label={`Sign out ${describeSession(session)}`}
+        >
           Sign out
         </Button>
       )}

@@ -7,7 +7,7 @@ import { Loaded } from '../shown/loaded.tsx';
 import { sayDone } from '../shown/say.ts';
 import { Section } from '../shown/section.tsx';
 import { endOtherSessions, endSession, sessions, sessionsPath, type Session } from './account.ts';
-import { describeBrowser } from './describe-browser.ts';
+import { describeSession } from './describe-session.ts';
 import { SessionEntry } from './session-entry.tsx';
 import { isStale, SignInAgain } from './sign-in-again.tsx';
 
@@ -108,7 +108,7 @@ function End({ asked, close, ended }: { asked: Asked; close: () => void; ended: 
       <Text>
         {asked === 'others' || asked === null
           ? 'Every session but this one ends at once.'
-          : `${describeBrowser(asked.userAgent)} has to sign in again.`}
+          : `It has to sign in again: ${describeSession(asked)}.`}
       </Text>
     </Confirm>
   );

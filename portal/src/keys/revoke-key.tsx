@@ -5,10 +5,11 @@ import type { PortalKey } from '../api/types.ts';
 import { useWrite } from '../api/use-write.ts';
 import { Confirm } from '../shown/confirm.tsx';
 import { sayDone } from '../shown/say.ts';
+import { nameOfKey } from './name-of-key.ts';
 
 export function RevokeKey({
   appId,
-  apiKey: { id, name, last4 },
+  apiKey,
   after,
 }: {
   appId: string;
@@ -16,8 +17,9 @@ export function RevokeKey({
   /** Gives the focus a place: the button is gone then. */
   after: () => void;
 }) {
+  const name = nameOfKey(apiKey);
   const [opened, { open, close }] = useDisclosure(false);
-  const write = useWrite(() => revokeKey(appId, id), ['/apps', '/overview', '/audit'], {
+  const write = useWrite(() => revokeKey(appId, apiKey.id), ['/apps', '/overview', '/audit'], {
     done: () => {
       close();
       sayDone(`The key ${name} is revoked.`);
@@ -42,7 +44,7 @@ export function RevokeKey({
         }}
       >
         <Text size="sm">
-          The key that ends in {last4} opens nothing any more, within a second and for good.
+          The key that ends in {apiKey.last4} opens nothing any more, within a second and for good.
           Programs that use it are refused. To change it without a gap, rotate it instead.
         </Text>
       </Confirm>

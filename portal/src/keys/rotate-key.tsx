@@ -5,6 +5,7 @@ import { rotateKey } from '../api/operations.ts';
 import type { PortalKey } from '../api/types.ts';
 import { useWrite } from '../api/use-write.ts';
 import { Problem } from '../shown/problem.tsx';
+import { nameOfKey } from './name-of-key.ts';
 import type { MadeKey } from './new-key.tsx';
 
 const graces = [
@@ -17,18 +18,19 @@ const graces = [
 /** Puts a new key in the place of one; the old one goes on for as long as is chosen. */
 export function RotateKey({
   appId,
-  apiKey: { id, name },
+  apiKey,
   made,
 }: {
   appId: string;
   apiKey: PortalKey;
   made: (key: MadeKey) => void;
 }) {
+  const name = nameOfKey(apiKey);
   const [opened, { open, close }] = useDisclosure(false);
   const [grace, setGrace] = useState('86400');
   const write = useWrite(
     async (overlapSeconds: number) => {
-      const rotated = await rotateKey(appId, id, overlapSeconds);
+      const rotated = await rotateKey(appId, apiKey.id, overlapSeconds);
       // At once: when the list is read again, the old key may have ended, and nothing of this be on the screen.
       close();
       made(rotated);

@@ -2,18 +2,21 @@ import { Button, VisuallyHidden, type ButtonProps } from '@mantine/core';
 import { useClipboard } from '@mantine/hooks';
 import { Check, Copy } from 'lucide-react';
 
-/** Copies a text, and says so to everybody: the words of the button change, and are announced. */
+/**
+ * Copies a text, and says to everybody whether it could: the words of the button change, its name with them, and they are
+ * announced.
+ */
 export function CopyButton({
   value,
   label,
   ...props
 }: { value: string; label: string } & Omit<ButtonProps, 'value'>) {
   const clipboard = useClipboard({ timeout: 3_000 });
-  const words = clipboard.error
+  const outcome = clipboard.error
     ? 'Not copied: select the text instead'
     : clipboard.copied
       ? 'Copied'
-      : label;
+      : '';
   return (
     <>
       <Button
@@ -24,10 +27,11 @@ export function CopyButton({
         }
         onClick={() => clipboard.copy(value)}
         {...props}
+        {...(outcome !== '' && { 'aria-label': outcome })}
       >
-        {words}
+        {outcome || label}
       </Button>
-      <VisuallyHidden role="status">{clipboard.copied ? 'Copied' : ''}</VisuallyHidden>
+      <VisuallyHidden role="status">{outcome}</VisuallyHidden>
     </>
   );
 }
