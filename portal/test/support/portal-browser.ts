@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import type { BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import {
   callAuth,
   password,
@@ -41,17 +41,21 @@ export async function openPortal(
   given: Record<string, string> = {},
   { providers = [] }: { providers?: string[] } = {},
 ): Promise<PortalBrowser> {
+  let browser: Browser | undefined;
+  // Before the service, which would wait for what the browser has opened and not used yet.
+  after(() => browser?.close());
   const service = await startTestService({ env: { ...env, ...given }, worker: true });
   const { host: address } = new URL(service.url);
-  const browser = await launchBrowser([
+  const launched = await launchBrowser([
     `--host-resolver-rules=MAP ${new URL(testPublicUrl).host} ${address}`,
   ]);
+  browser = launched;
   const complaints: string[] = [];
   after(() => assert.deepEqual(complaints, [], 'what the pages complained of'));
   return {
     service,
     async open({ as, path = '', ...options } = {}) {
-      const context = await browser.newContext({ reducedMotion: 'reduce', ...options });
+      const context = await launched.newContext({ reducedMotion: 'reduce', ...options });
       if (as) await context.addCookies(cookiesOf(as));
       watch(context, providers, complaints);
       const page = await context.newPage();
