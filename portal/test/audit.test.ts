@@ -134,8 +134,8 @@ test('an app is not called foreign while nobody knows, and why is said', options
   await page.getByRole('alert').filter({ hasText: 'Too many requests' }).waitFor();
   await page.unroute(apps);
   await page.getByRole('button', { name: 'Try again' }).click();
-  await filter.waitFor();
-  assert.equal(await filter.locator('option:checked').textContent(), 'Announcer');
+  const chosen = filter.locator('option:checked', { hasText: 'Announcer' });
+  await chosen.waitFor({ state: 'attached' });
 });
 
 test('a long log is read page by page, and the page stands in the address', options, async () => {
