@@ -4,7 +4,7 @@
  */
 import { Pool } from 'undici';
 import { randomUUID } from 'node:crypto';
-import { deliveryHeaders, renderBody, signingKey } from '../service/src/webhooks/sign.ts';
+import { deliveryHeaders, renderBody, signingKey } from '../service/src/webhooks/sending/sign.ts';
 
 export type SendOrder = {
   urls: string[];

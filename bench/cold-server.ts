@@ -9,11 +9,11 @@ import { openConfiguredDatabase } from '../service/src/open-database.ts';
 import { createMetrics } from '../service/src/metrics.ts';
 import { createSignIn } from '../service/src/sign-in/sign-in.ts';
 import { createHealth } from '../service/src/system/health.ts';
-import { createSender } from '../service/src/webhooks/attempt.ts';
-import { systemClock } from '../service/src/webhooks/clock.ts';
-import { createInFlight } from '../service/src/webhooks/in-flight.ts';
-import { createSecretBox } from '../service/src/webhooks/secrets.ts';
-import { createSigningKeys } from '../service/src/webhooks/signing-keys.ts';
+import { createSender } from '../service/src/webhooks/sending/attempt.ts';
+import { systemClock } from '../service/src/webhooks/sending/clock.ts';
+import { createInFlight } from '../service/src/webhooks/queue/in-flight.ts';
+import { createSecretBox } from '../service/src/webhooks/sending/secrets.ts';
+import { createSigningKeys } from '../service/src/webhooks/sending/signing-keys.ts';
 
 const config = loadConfig(process.env);
 const opened = await openConfiguredDatabase(config, {

@@ -2,7 +2,7 @@
  * Deliveries a second, from the commit of their events to the record of the last, as a share of what a bare sender
  * reaches with the same requests: rounds of the one and of the other in turn, so that both see the same machine.
  */
-import { generateSecret } from '../service/src/webhooks/secrets.ts';
+import { generateSecret } from '../service/src/webhooks/sending/secrets.ts';
 import {
   announce,
   announcedData,

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { setTimeout as wait } from 'node:timers/promises';
 import { sql } from '../service/src/database/database.ts';
-import { takenForMs } from '../service/src/webhooks/recover-leases.ts';
+import { takenForMs } from '../service/src/webhooks/queue/recover-leases.ts';
 import { scenario } from './scenario.ts';
 import type { WorkerProcess } from './worker-process.ts';
 import { leaseMs, type World } from './world.ts';

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { openDatabase, sql, type Database } from '../service/src/database/database.ts';
-import { createSecretBox } from '../service/src/webhooks/secrets.ts';
+import { createSecretBox } from '../service/src/webhooks/sending/secrets.ts';
 import type { Random } from '../bench/random.ts';
 import { makeDataDir } from './data-dir.ts';
 import { createDatabaseProcess, type DatabaseProcess } from './database-process.ts';

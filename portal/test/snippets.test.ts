@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { deliveryHeaders, signingKey } from '../../service/src/webhooks/sign.ts';
+import { deliveryHeaders, signingKey } from '../../service/src/webhooks/sending/sign.ts';
 import { eventually } from '../../service/test/support/eventually.ts';
 import { loopbackAllowed, startReceiver } from '../../service/test/support/receiver.ts';
 import { startTestService } from '../../service/test/support/service.ts';

@@ -15,7 +15,7 @@ if (Number(process.versions.node.split('.')[0]) < oldestNode) {
   process.exit(1);
 }
 // The young generation keeps what it grew to in a start for good (docs/decisions/0003-reads.md). So it keeps its first
-// size, until there are so many deliveries that growing pays (src/webhooks/heap-under-load.ts).
+// size, until there are so many deliveries that growing pays (src/webhooks/queue/heap-under-load.ts).
 v8.setFlagsFromString('--semi-space-growth-factor=1');
 // Beside the installed packages, which are its owner's. Where that cannot be written, as in an image, nothing is kept.
 const cache = new URL('../../node_modules/.cache/orgdir', import.meta.url);

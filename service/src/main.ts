@@ -21,15 +21,15 @@ import { createSignIn } from './sign-in/sign-in.ts';
 import { createHealth } from './system/health.ts';
 import { createReadinessCheck } from './system/readiness.ts';
 import { version } from './version.ts';
-import { createSender } from './webhooks/attempt.ts';
-import { createInFlight } from './webhooks/in-flight.ts';
-import type { OwnerMail, OwnerMailDependencies } from './webhooks/mail-owners.ts';
-import { createQueueReader } from './webhooks/queue-state.ts';
-import { createSecretBox } from './webhooks/secrets.ts';
-import { systemClock } from './webhooks/clock.ts';
-import { leaseMs } from './webhooks/dispatcher.ts';
-import { createSigningKeys } from './webhooks/signing-keys.ts';
-import { createWorker } from './webhooks/worker.ts';
+import { createSender } from './webhooks/sending/attempt.ts';
+import { createInFlight } from './webhooks/queue/in-flight.ts';
+import type { OwnerMail, OwnerMailDependencies } from './webhooks/notifications/mail-owners.ts';
+import { createQueueReader } from './webhooks/queue/queue-state.ts';
+import { createSecretBox } from './webhooks/sending/secrets.ts';
+import { systemClock } from './webhooks/sending/clock.ts';
+import { leaseMs } from './webhooks/queue/dispatcher.ts';
+import { createSigningKeys } from './webhooks/sending/signing-keys.ts';
+import { createWorker } from './webhooks/queue/worker.ts';
 
 export type Service = {
   /** Where it listens; null without the role `api`. */
@@ -295,7 +295,7 @@ async function openMailer(settings: MailSettings): Promise<Mailer> {
 }
 
 async function createMail(dependencies: OwnerMailDependencies): Promise<OwnerMail> {
-  const { createOwnerMail } = await import('./webhooks/mail-owners.ts');
+  const { createOwnerMail } = await import('./webhooks/notifications/mail-owners.ts');
   return createOwnerMail(dependencies);
 }
 

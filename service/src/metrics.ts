@@ -51,7 +51,7 @@ export type Metrics = {
 
 type SyncKind = 'blueprints' | 'chat';
 
-/** The queue of all processes together. Counts stop at a bound; see `webhooks/queue-state.ts`. */
+/** The queue of all processes together. Counts stop at a bound; see `webhooks/queue/queue-state.ts`. */
 export type QueueState = {
   due: number;
   oldestDueSeconds: number;

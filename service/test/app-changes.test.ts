@@ -5,7 +5,7 @@ import { listAudit } from '../src/access/audit-log.ts';
 import { addManager } from '../src/access/managers.ts';
 import { sql } from '../src/database/database.ts';
 import { findOrg } from '../src/directory/orgs.ts';
-import { recordOperationalEvents } from '../src/webhooks/operational-events.ts';
+import { recordOperationalEvents } from '../src/webhooks/notifications/operational-events.ts';
 import { testActor } from './support/actor.ts';
 import { toUrl } from './support/database.ts';
 import { put } from './support/directory.ts';

@@ -24,7 +24,7 @@ for (const from of files) {
   }
 }
 
-/** Each part may import what stands below it, and itself. */
+/** Each part may import the parts on the lines below it, and itself. Parts on one line do not know each other. */
 const levels: string[][] = [
   ['commands'],
   ['doctor'],
@@ -32,18 +32,27 @@ const levels: string[][] = [
   ['http'],
   ['sync'],
   ['directory', 'webhooks', 'system', 'sign-in'],
-  ['access', 'events'],
+  ['access', 'events', 'loop.ts'],
   ['database'],
   ['contract'],
   ['config.ts', 'cron.ts', 'errors.ts', 'log.ts', 'mail.ts', 'metrics.ts', 'version.ts'],
 ];
 
+/** The same within `webhooks`. */
+const webhookLevels: string[][] = [['management'], ['queue'], ['sending', 'notifications']];
+
 const part = (file: string) => file.split('/')[0] as string;
-const level = (file: string) => levels.findIndex((names) => names.includes(part(file)));
+const webhookPart = (file: string) => file.split('/')[1] as string;
+const isOfWebhooks = (file: string) => part(file) === 'webhooks';
+const levelOf = (lines: string[][], name: string) =>
+  lines.findIndex((names) => names.includes(name));
 
 test('every file has its place', () => {
-  for (const file of files)
-    assert.notEqual(level(file), -1, `${file} is in no part that the architecture knows`);
+  for (const file of files) {
+    assert.notEqual(levelOf(levels, part(file)), -1, `${file} is in no part that is known`);
+    if (isOfWebhooks(file))
+      assert.notEqual(levelOf(webhookLevels, webhookPart(file)), -1, `${file} is in no folder`);
+  }
 });
 
 test('imports go down only, and parts of one level do not know each other', () => {
@@ -51,9 +60,21 @@ test('imports go down only, and parts of one level do not know each other', () =
   const wrong = own.filter(({ from, to }) => {
     const within =
       part(from) === part(to) || (main.includes(part(from)) && main.includes(part(to)));
-    const bottom = level(from) === levels.length - 1 && level(to) === levels.length - 1;
-    return !within && !bottom && level(to) <= level(from);
+    const [fromLevel, toLevel] = [levelOf(levels, part(from)), levelOf(levels, part(to))];
+    const bottom = fromLevel === levels.length - 1 && toLevel === levels.length - 1;
+    return !within && !bottom && toLevel <= fromLevel;
   });
+  assert.deepEqual(wrong, []);
+});
+
+test('within webhooks, management uses the queue, and the queue uses sending and notifications', () => {
+  const wrong = own.filter(
+    ({ from, to }) =>
+      isOfWebhooks(from) &&
+      isOfWebhooks(to) &&
+      webhookPart(from) !== webhookPart(to) &&
+      levelOf(webhookLevels, webhookPart(to)) <= levelOf(webhookLevels, webhookPart(from)),
+  );
   assert.deepEqual(wrong, []);
 });
 
@@ -62,7 +83,7 @@ const owners: [RegExp, RegExp][] = [
   [/^(fastify|@fastify\/.*|@scalar\/.*)$/, /^http\//],
   [/^pg$/, /^database\//],
   [/^kysely$/, /^(database\/|directory\/list\.ts)/],
-  [/^undici$/, /^(webhooks\/(attempt|guard)|sync\/http-client)\.ts$/],
+  [/^undici$/, /^(webhooks\/sending\/(attempt|guard)|sync\/http-client)\.ts$/],
   [/^croner$/, /^cron\.ts$/],
   [/^(commander|@clack\/prompts|@orgdir\/client)$/, /^commands\//],
   [/^prom-client$/, /^metrics\.ts$/],

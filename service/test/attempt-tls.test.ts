@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import type { TlsOptions } from 'node:tls';
 import ipaddr from 'ipaddr.js';
-import { createSender } from '../src/webhooks/attempt.ts';
+import { createSender } from '../src/webhooks/sending/attempt.ts';
 import { head, okAnswer, startByteReceiver, type Speak } from './support/byte-receiver.ts';
 import { startDnsServer } from './support/dns-server.ts';
 

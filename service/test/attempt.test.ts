@@ -6,8 +6,8 @@ import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import ipaddr from 'ipaddr.js';
-import { createSender } from '../src/webhooks/attempt.ts';
-import { isSuccess } from '../src/webhooks/retry.ts';
+import { createSender } from '../src/webhooks/sending/attempt.ts';
+import { isSuccess } from '../src/webhooks/sending/retry.ts';
 import { dribble, head, okAnswer, pour, startByteReceiver } from './support/byte-receiver.ts';
 import type { Speak } from './support/byte-receiver.ts';
 

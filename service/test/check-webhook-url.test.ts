@@ -3,7 +3,10 @@ import { BlockList, isIP } from 'node:net';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import ipaddr from 'ipaddr.js';
-import { checkWebhookUrl, type GuardOptions } from '../src/webhooks/check-webhook-url.ts';
+import {
+  checkWebhookUrl,
+  type GuardOptions,
+} from '../src/webhooks/management/check-webhook-url.ts';
 
 const strict: GuardOptions = { allowedNetworks: [], allowHttp: false };
 const developer: GuardOptions = {

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from '../src/database/database.ts';
-import { claim, roundStart, type ClaimOptions } from '../src/webhooks/claim.ts';
-import type { Deliverable } from '../src/webhooks/deliver.ts';
-import { fanOut } from '../src/webhooks/fan-out.ts';
-import { recordAttempts, type RecordedAttempt } from '../src/webhooks/record.ts';
-import { recoverLeases } from '../src/webhooks/recover-leases.ts';
-import { turnPartitions } from '../src/webhooks/turn-partitions.ts';
+import { claim, roundStart, type ClaimOptions } from '../src/webhooks/queue/claim.ts';
+import type { Deliverable } from '../src/webhooks/sending/deliverable.ts';
+import { fanOut } from '../src/webhooks/queue/fan-out.ts';
+import { recordAttempts } from '../src/webhooks/queue/record.ts';
+import type { RecordedAttempt } from '../src/webhooks/sending/deliver.ts';
+import { recoverLeases } from '../src/webhooks/queue/recover-leases.ts';
+import { turnPartitions } from '../src/webhooks/queue/turn-partitions.ts';
 import { announce, put } from './support/directory.ts';
 import { makeKey, startTestService } from './support/service.ts';
 

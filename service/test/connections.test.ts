@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { after, test } from 'node:test';
 import ipaddr from 'ipaddr.js';
-import { createSender, type Sender } from '../src/webhooks/attempt.ts';
+import { createSender, type Sender } from '../src/webhooks/sending/attempt.ts';
 import { head, okAnswer, startByteReceiver, type Speak } from './support/byte-receiver.ts';
 
 const allowedNetworks = [ipaddr.parseCIDR('127.0.0.0/8')];

@@ -7,11 +7,12 @@ import { pino } from 'pino';
 import { loadConfig } from '../src/config.ts';
 import { sql } from '../src/database/database.ts';
 import { createMetrics } from '../src/metrics.ts';
-import { createSender } from '../src/webhooks/attempt.ts';
-import { systemClock } from '../src/webhooks/clock.ts';
-import { deliver, type Deliverable } from '../src/webhooks/deliver.ts';
-import { createSecretBox, generateSecret } from '../src/webhooks/secrets.ts';
-import { createSigningKeys } from '../src/webhooks/signing-keys.ts';
+import { createSender } from '../src/webhooks/sending/attempt.ts';
+import { systemClock } from '../src/webhooks/sending/clock.ts';
+import { deliver } from '../src/webhooks/sending/deliver.ts';
+import type { Deliverable } from '../src/webhooks/sending/deliverable.ts';
+import { createSecretBox, generateSecret } from '../src/webhooks/sending/secrets.ts';
+import { createSigningKeys } from '../src/webhooks/sending/signing-keys.ts';
 import { loopbackAllowed, startReceiver } from './support/receiver.ts';
 import { startTestService } from './support/service.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from '../src/database/database.ts';
-import { listDeliveries, type DeliveryFilter } from '../src/webhooks/deliveries.ts';
+import { listDeliveries, type DeliveryFilter } from '../src/webhooks/management/deliveries.ts';
 import { openTestDatabase } from './support/database.ts';
 
 const { database } = await openTestDatabase();

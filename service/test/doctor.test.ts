@@ -14,7 +14,7 @@ import { checkNode } from '../src/doctor/check-node.ts';
 import { checkExtension, faultOf } from '../src/doctor/check-server.ts';
 import { examine } from '../src/doctor/doctor.ts';
 import type { Finding } from '../src/doctor/finding.ts';
-import { createSecretBox } from '../src/webhooks/secrets.ts';
+import { createSecretBox } from '../src/webhooks/sending/secrets.ts';
 import {
   embeddedOnly,
   newDataDir,

@@ -6,7 +6,7 @@ import { sql } from '../src/database/database.ts';
 import { findOrg } from '../src/directory/orgs.ts';
 import { publishEvent } from '../src/directory/publish-event.ts';
 import { recordEvent } from '../src/events/record-event.ts';
-import { fanOut } from '../src/webhooks/fan-out.ts';
+import { fanOut } from '../src/webhooks/queue/fan-out.ts';
 import { testActor } from './support/actor.ts';
 import { put } from './support/directory.ts';
 import { makeKey, startTestService, testPublicUrl } from './support/service.ts';

@@ -9,8 +9,8 @@ import { test, after } from 'node:test';
 import fc from 'fast-check';
 import ipaddr from 'ipaddr.js';
 import type { Network } from '../src/config.ts';
-import { createSender, type SenderOptions } from '../src/webhooks/attempt.ts';
-import { isAllowedAddress } from '../src/webhooks/is-allowed-address.ts';
+import { createSender, type SenderOptions } from '../src/webhooks/sending/attempt.ts';
+import { isAllowedAddress } from '../src/webhooks/sending/is-allowed-address.ts';
 import { okAnswer, startByteReceiver } from './support/byte-receiver.ts';
 import { startDnsServer, type DnsScript } from './support/dns-server.ts';
 

@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 const orgdir = fileURLToPath(new URL('../bin/orgdir.js', import.meta.url));
-const heapUnderLoad = new URL('../src/webhooks/heap-under-load.ts', import.meta.url).href;
+const heapUnderLoad = new URL('../src/webhooks/queue/heap-under-load.ts', import.meta.url).href;
 const mib = 1024 * 1024;
 
 /** Makes objects of which many live on for a while, and tells how large the young generation is then, with both its halves. */

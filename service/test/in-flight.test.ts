@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createInFlight, type Place } from '../src/webhooks/in-flight.ts';
+import { createInFlight, type Place } from '../src/webhooks/queue/in-flight.ts';
 
 test('an attempt that has its answer takes nothing of its webhook’s share, recorded or not', () => {
   const inFlight = createInFlight();

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { test } from 'node:test';
 import { pino } from 'pino';
-import { logAttempt } from '../src/webhooks/attempt-log.ts';
+import { logAttempt } from '../src/webhooks/sending/attempt-log.ts';
 
 const logUrl = new URL('../src/log.ts', import.meta.url).href;
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { pino } from 'pino';
-import { createLoop } from '../src/webhooks/loop.ts';
+import { createLoop } from '../src/loop.ts';
 
 const log = pino({ level: 'silent' });
 const breath = () => new Promise((resolve) => setImmediate(resolve));

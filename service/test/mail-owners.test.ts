@@ -6,13 +6,14 @@ import { createApp } from '../src/access/apps.ts';
 import { sql } from '../src/database/database.ts';
 import { createLogger } from '../src/log.ts';
 import { createMailer, type MailerOptions } from '../src/mail.ts';
-import { createOwnerMail, type OwnerMail } from '../src/webhooks/mail-owners.ts';
-import { claimMails, mailChannel } from '../src/webhooks/mail-queue.ts';
+import { createOwnerMail, type OwnerMail } from '../src/webhooks/notifications/mail-owners.ts';
+import { claimMails } from '../src/webhooks/notifications/mail-queue.ts';
 import {
+  mailChannel,
   recordOperationalEvents,
   type OperationalEvent,
-} from '../src/webhooks/operational-events.ts';
-import { renderMail } from '../src/webhooks/render-mail.ts';
+} from '../src/webhooks/notifications/operational-events.ts';
+import { renderMail } from '../src/webhooks/notifications/render-mail.ts';
 import { testActor } from './support/actor.ts';
 import { startCommand } from './support/command.ts';
 import { openTestDatabase, toUrl } from './support/database.ts';

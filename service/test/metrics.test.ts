@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from '../src/database/database.ts';
 import { createMetrics, outcomeClass } from '../src/metrics.ts';
-import { createQueueReader } from '../src/webhooks/queue-state.ts';
+import { createQueueReader } from '../src/webhooks/queue/queue-state.ts';
 import { openCuttableDatabase } from './support/cuttable-database.ts';
 import { openTestDatabase } from './support/database.ts';
 import { put } from './support/directory.ts';

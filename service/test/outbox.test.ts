@@ -6,7 +6,7 @@ import { findAlliance } from '../src/directory/alliances.ts';
 import { BadLinesError, importLines } from '../src/directory/import.ts';
 import { readNdjson } from '../src/directory/import-source.ts';
 import { disableMaintenance, enableMaintenance } from '../src/system/maintenance.ts';
-import { fanOut } from '../src/webhooks/fan-out.ts';
+import { fanOut } from '../src/webhooks/queue/fan-out.ts';
 import { testActor } from './support/actor.ts';
 import { openTestDatabase } from './support/database.ts';
 import { put } from './support/directory.ts';

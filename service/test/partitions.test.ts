@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openDatabase, sql, type Database, type Transaction } from '../src/database/database.ts';
 import { ensurePartitions, migrate } from '../src/database/migrate.ts';
-import { readDelivery } from '../src/webhooks/deliveries.ts';
-import { turnPartitions } from '../src/webhooks/turn-partitions.ts';
+import { readDelivery } from '../src/webhooks/management/deliveries.ts';
+import { turnPartitions } from '../src/webhooks/queue/turn-partitions.ts';
 import { openTestDatabase } from './support/database.ts';
 import { eventually } from './support/eventually.ts';
 

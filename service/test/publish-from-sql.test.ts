@@ -16,8 +16,8 @@ import {
 } from '../src/events/catalogue.ts';
 import { dropOldRejected, listRejected } from '../src/events/published-events.ts';
 import { createMetrics, type Metrics } from '../src/metrics.ts';
-import { fanOut } from '../src/webhooks/fan-out.ts';
-import { createQueueReader } from '../src/webhooks/queue-state.ts';
+import { fanOut } from '../src/webhooks/queue/fan-out.ts';
+import { createQueueReader } from '../src/webhooks/queue/queue-state.ts';
 import { openTestDatabase, testServer, toUrl } from './support/database.ts';
 import { put } from './support/directory.ts';
 import { eventually } from './support/eventually.ts';

@@ -4,7 +4,7 @@ import { generateApiKey } from '../src/access/api-key.ts';
 import { openTestDatabase } from './support/database.ts';
 import { put } from './support/directory.ts';
 import { randomBytes } from 'node:crypto';
-import { createSecretBox } from '../src/webhooks/secrets.ts';
+import { createSecretBox } from '../src/webhooks/sending/secrets.ts';
 import { makeKey, startTestService, type Answer } from './support/service.ts';
 
 const perMinute = 5;

@@ -4,8 +4,8 @@ import { Writable } from 'node:stream';
 import { test } from 'node:test';
 import { pino } from 'pino';
 import { createMetrics } from '../src/metrics.ts';
-import type { RecordedAttempt } from '../src/webhooks/record.ts';
-import { createRecorder } from '../src/webhooks/recorder.ts';
+import type { RecordedAttempt } from '../src/webhooks/sending/deliver.ts';
+import { createRecorder } from '../src/webhooks/queue/recorder.ts';
 import { openCuttableDatabase } from './support/cuttable-database.ts';
 
 function attempt(): RecordedAttempt {

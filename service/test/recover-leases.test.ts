@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from '../src/database/database.ts';
-import { recoverLeases } from '../src/webhooks/recover-leases.ts';
+import { recoverLeases } from '../src/webhooks/queue/recover-leases.ts';
 import { openTestDatabase } from './support/database.ts';
 
 const { database } = await openTestDatabase();

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql, type Transaction } from '../src/database/database.ts';
-import { recover } from '../src/webhooks/recover.ts';
-import { redeliver } from '../src/webhooks/redeliver.ts';
+import { recover } from '../src/webhooks/management/recover.ts';
+import { redeliver } from '../src/webhooks/management/redeliver.ts';
 import { testActor } from './support/actor.ts';
 import { eventually } from './support/eventually.ts';
 import { makeKey, startTestService } from './support/service.ts';

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { createResolve } from '../src/webhooks/resolve.ts';
+import { createResolve } from '../src/webhooks/sending/resolve.ts';
 import { startDnsServer, type DnsReply, type DnsScript } from './support/dns-server.ts';
 
 const many = Array.from({ length: 1_000 }, (_, index) => `127.1.${index >> 8}.${index & 255}`);

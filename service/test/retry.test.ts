@@ -7,7 +7,7 @@ import {
   isSuccess,
   judge,
   type AttemptResult,
-} from '../src/webhooks/retry.ts';
+} from '../src/webhooks/sending/retry.ts';
 
 const backoff = { baseMs: 10_000, factor: 6 };
 const cycle = (attempt: number) => ({ attempt, attemptsMax });

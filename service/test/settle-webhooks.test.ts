@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from '../src/database/database.ts';
-import { claim } from '../src/webhooks/claim.ts';
-import type { RecordedAttempt } from '../src/webhooks/record.ts';
-import { settleWebhooks } from '../src/webhooks/settle-webhooks.ts';
+import { claim } from '../src/webhooks/queue/claim.ts';
+import type { RecordedAttempt } from '../src/webhooks/sending/deliver.ts';
+import { settleWebhooks } from '../src/webhooks/queue/settle-webhooks.ts';
 import { makeKey, startTestService } from './support/service.ts';
 
 // No worker: what waits stays where it is.

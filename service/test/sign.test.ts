@@ -3,8 +3,13 @@ import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { Webhook as StandardWebhook } from 'standardwebhooks';
-import { createSecretBox, generateSecret } from '../src/webhooks/secrets.ts';
-import { deliveryHeaders, githubSignature, renderBody, signingKey } from '../src/webhooks/sign.ts';
+import { createSecretBox, generateSecret } from '../src/webhooks/sending/secrets.ts';
+import {
+  deliveryHeaders,
+  githubSignature,
+  renderBody,
+  signingKey,
+} from '../src/webhooks/sending/sign.ts';
 
 test("the signature is GitHub's, by its published vector", () => {
   const signature = githubSignature("It's a Secret to Everybody", 'Hello, World!');

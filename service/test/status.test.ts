@@ -5,7 +5,7 @@ import { blueprint, put } from './support/directory.ts';
 import { openCuttableDatabase } from './support/cuttable-database.ts';
 import { eventually } from './support/eventually.ts';
 import { startTestService } from './support/service.ts';
-import { createSecretBox } from '../src/webhooks/secrets.ts';
+import { createSecretBox } from '../src/webhooks/sending/secrets.ts';
 
 test('the status tells version, time, components and counts, without a key', async () => {
   const service = await startTestService();

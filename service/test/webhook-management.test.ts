@@ -6,7 +6,7 @@ import { removeManager } from '../src/access/managers.ts';
 import { sql } from '../src/database/database.ts';
 import { findOrg } from '../src/directory/orgs.ts';
 import { publishEvent } from '../src/directory/publish-event.ts';
-import { githubSignature } from '../src/webhooks/sign.ts';
+import { githubSignature } from '../src/webhooks/sending/sign.ts';
 import { testActor } from './support/actor.ts';
 import { put } from './support/directory.ts';
 import { endedDelivery, eventually } from './support/eventually.ts';

@@ -1,7 +1,11 @@
 import { Option, type Command } from 'commander';
 import { ServiceError } from '../errors.ts';
 import { catalogue } from '../events/catalogue.ts';
-import { isWebhook, listAllDeliveries, type ListedDelivery } from '../webhooks/list-deliveries.ts';
+import {
+  isWebhook,
+  listAllDeliveries,
+  type ListedDelivery,
+} from '../webhooks/management/list-deliveries.ts';
 import { listedMax, sinceDefault, sinceHours } from './event-commands.ts';
 import { identifier, moment, wholeNumber } from './read-option.ts';
 import { print, table, withDatabase } from './with-database.ts';

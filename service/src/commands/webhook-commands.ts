@@ -1,13 +1,13 @@
 import type { Command } from 'commander';
 import { readApp } from '../access/apps.ts';
 import { readSecretKeys } from '../read-secret-keys.ts';
-import { resealSecrets } from '../webhooks/reseal-secrets.ts';
-import { createSecretBox } from '../webhooks/secrets.ts';
+import { resealSecrets } from '../webhooks/management/reseal-secrets.ts';
+import { createSecretBox } from '../webhooks/sending/secrets.ts';
 import {
   listWebhookStates,
   webhookStatesMax,
   type WebhookState,
-} from '../webhooks/webhook-states.ts';
+} from '../webhooks/management/webhook-states.ts';
 import { print, table, withDatabase } from './with-database.ts';
 
 export function addWebhookCommands(program: Command): void {

@@ -1,6 +1,6 @@
 /**
  * Takes in what the platform published by SQL: adds ids and names, holds it against the catalogue, makes it an event.
- * What does not fit is rejected with its reason and holds up nothing. It sends nothing. Next: `webhooks/fan-out.ts`.
+ * What does not fit is rejected with its reason and holds up nothing. It sends nothing. Next: `webhooks/queue/fan-out.ts`.
  */
 import { sql, violatedConstraint, type Database, type Transaction } from '../database/database.ts';
 import type { Issue } from '../errors.ts';

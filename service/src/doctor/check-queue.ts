@@ -1,7 +1,7 @@
 import type { Config } from '../config.ts';
 import { sql, type Database } from '../database/database.ts';
 import { listMissingPartitions } from '../database/migrate.ts';
-import { createQueueReader } from '../webhooks/queue-state.ts';
+import { createQueueReader } from '../webhooks/queue/queue-state.ts';
 import { failed, ok, warning, type Finding } from './finding.ts';
 
 /** As /status has it: later than this is delayed. */

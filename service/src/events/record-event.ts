@@ -1,6 +1,6 @@
 /**
  * Records events in the caller's transaction: they exist when, and only when, what caused them does.
- * It sends nothing; the worker fans out what was committed. Next: `webhooks/fan-out.ts`.
+ * It sends nothing; the worker fans out what was committed. Next: `webhooks/queue/fan-out.ts`.
  */
 import type { Static } from 'typebox';
 import { v7 as uuidv7 } from 'uuid';

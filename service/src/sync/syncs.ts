@@ -10,7 +10,7 @@ import type { ConnectionSettings, Database } from '../database/database.ts';
 import { shareAnswer } from '../database/shared-answer.ts';
 import type { Logger } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
-import { createLoop, type Loop } from '../webhooks/loop.ts';
+import { createLoop, type Loop } from '../loop.ts';
 import type { ChatProvider } from './chat-provider.ts';
 import { createChatProvider } from './create-chat-provider.ts';
 import { dueTime, plan, untilDue } from './due-times.ts';

@@ -18,7 +18,7 @@ const refreshMs = 1_000;
 /** Two refreshes and a half. */
 const staleAfterMs = 2_500;
 const delayedAfterMs = 60_000;
-/** Deliveries under way stand first: as many as ten processes can have (`webhooks/in-flight.ts`), with each second's look still cheap. */
+/** Deliveries under way stand first: as many as ten processes can have (`webhooks/queue/in-flight.ts`), with each second's look still cheap. */
 const leasedMax = 10_000;
 
 type Row = {

@@ -1,8 +1,9 @@
 /** Two workers' claims and what they record, taken by hand, so that everything else can happen in between. */
-import { claim, roundStart } from '../../src/webhooks/claim.ts';
-import { recordAttempts, type RecordedAttempt } from '../../src/webhooks/record.ts';
-import { judge } from '../../src/webhooks/retry.ts';
-import { renderBody } from '../../src/webhooks/sign.ts';
+import { claim, roundStart } from '../../src/webhooks/queue/claim.ts';
+import { recordAttempts } from '../../src/webhooks/queue/record.ts';
+import type { RecordedAttempt } from '../../src/webhooks/sending/deliver.ts';
+import { judge } from '../../src/webhooks/sending/retry.ts';
+import { renderBody } from '../../src/webhooks/sending/sign.ts';
 import type { Answer } from './commands.ts';
 import { leaseMs, perWebhookMax } from './model-claim.ts';
 import { backoff, deactivateAfter } from './model-queue.ts';

@@ -7,14 +7,21 @@ import { BadLinesError } from '../../src/directory/import.ts';
 import { publishEvent } from '../../src/directory/publish-event.ts';
 import { ServiceError } from '../../src/errors.ts';
 import { disableMaintenance, enableMaintenance } from '../../src/system/maintenance.ts';
-import { fanOut } from '../../src/webhooks/fan-out.ts';
-import { pullEvents } from '../../src/webhooks/pull-events.ts';
-import { readDelivery } from '../../src/webhooks/deliveries.ts';
-import { recover } from '../../src/webhooks/recover.ts';
-import { redeliver } from '../../src/webhooks/redeliver.ts';
-import { updateWebhook, type WebhookChanges } from '../../src/webhooks/update-webhook.ts';
-import { recoverLeases } from '../../src/webhooks/recover-leases.ts';
-import { createWebhook, deleteWebhook, requireWebhook } from '../../src/webhooks/webhooks.ts';
+import { fanOut } from '../../src/webhooks/queue/fan-out.ts';
+import { pullEvents } from '../../src/events/pull-events.ts';
+import { readDelivery } from '../../src/webhooks/management/deliveries.ts';
+import { recover } from '../../src/webhooks/management/recover.ts';
+import { redeliver } from '../../src/webhooks/management/redeliver.ts';
+import {
+  updateWebhook,
+  type WebhookChanges,
+} from '../../src/webhooks/management/update-webhook.ts';
+import { recoverLeases } from '../../src/webhooks/queue/recover-leases.ts';
+import {
+  createWebhook,
+  deleteWebhook,
+  requireWebhook,
+} from '../../src/webhooks/management/webhooks.ts';
 import type { Command, Place } from './commands.ts';
 import { subjectAt } from './model-directory.ts';
 import { backoff, deactivateAfter } from './model-queue.ts';

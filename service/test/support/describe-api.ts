@@ -10,11 +10,11 @@ import { createMetrics } from '../../src/metrics.ts';
 import { createSignIn } from '../../src/sign-in/sign-in.ts';
 import { createHealth } from '../../src/system/health.ts';
 import { version } from '../../src/version.ts';
-import { createSender } from '../../src/webhooks/attempt.ts';
-import { systemClock } from '../../src/webhooks/clock.ts';
-import { createInFlight } from '../../src/webhooks/in-flight.ts';
-import { createSecretBox } from '../../src/webhooks/secrets.ts';
-import { createSigningKeys } from '../../src/webhooks/signing-keys.ts';
+import { createSender } from '../../src/webhooks/sending/attempt.ts';
+import { systemClock } from '../../src/webhooks/sending/clock.ts';
+import { createInFlight } from '../../src/webhooks/queue/in-flight.ts';
+import { createSecretBox } from '../../src/webhooks/sending/secrets.ts';
+import { createSigningKeys } from '../../src/webhooks/sending/signing-keys.ts';
 
 export const describeApi = () => describe('/api/v1/openapi.json');
 export const describePortal = () => describe('/portal/api/openapi.json');

@@ -4,7 +4,7 @@
  */
 import { setImmediate as turn } from 'node:timers/promises';
 import ipaddr from 'ipaddr.js';
-import { createSender } from '../../src/webhooks/attempt.ts';
+import { createSender } from '../../src/webhooks/sending/attempt.ts';
 
 export type HostileRun = { urls: string[]; concurrent: number };
 export type HostileReport = {

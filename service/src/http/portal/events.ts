@@ -6,7 +6,7 @@ import { examples } from '../../contract/examples.ts';
 import { meta, pagination } from '../../contract/envelope.ts';
 import { CatalogueEvent, PortalEvent } from '../../contract/portal.ts';
 import { catalogue, subscribableEvents, type EventName } from '../../events/catalogue.ts';
-import { checkEvents } from '../../webhooks/webhooks.ts';
+import { checkEvents } from '../../webhooks/management/webhooks.ts';
 import { listOf } from '../responses.ts';
 import { ownerOf } from './authenticate.ts';
 import {

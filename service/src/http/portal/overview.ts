@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify';
 import { exampleId, exampleLaterTime, exampleTime } from '../../contract/examples.ts';
 import { meta } from '../../contract/envelope.ts';
 import { Overview } from '../../contract/portal.ts';
-import { readOverview } from '../../webhooks/overview.ts';
+import { readOverview } from '../../webhooks/management/overview.ts';
 import { oneOf } from '../responses.ts';
 import { ownerOf } from './authenticate.ts';
 import {

@@ -6,13 +6,13 @@ import { meta, pagination } from '../../contract/envelope.ts';
 import { examples } from '../../contract/examples.ts';
 import { CreatedWebhook, Webhook } from '../../contract/webhook.ts';
 import { PageQuery } from '../../directory/list-query.ts';
-import { updateWebhook } from '../../webhooks/update-webhook.ts';
+import { updateWebhook } from '../../webhooks/management/update-webhook.ts';
 import {
   createWebhook,
   deleteWebhook,
   listWebhooks,
   readWebhook,
-} from '../../webhooks/webhooks.ts';
+} from '../../webhooks/management/webhooks.ts';
 import { listOf, oneOf } from '../responses.ts';
 import { DeletedWebhook, NewWebhook, WebhookChanges } from '../v1/webhooks.ts';
 import { actorOf, ownerOf } from './authenticate.ts';

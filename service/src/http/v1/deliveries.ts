@@ -10,10 +10,10 @@ import { Delivery, DeliveryDetail } from '../../contract/webhook.ts';
 import { PageQuery } from '../../directory/list-query.ts';
 import { invalid } from '../../errors.ts';
 import { subscribableEvents } from '../../events/catalogue.ts';
-import { listDeliveries, readDelivery } from '../../webhooks/deliveries.ts';
-import { recover } from '../../webhooks/recover.ts';
-import { redeliver } from '../../webhooks/redeliver.ts';
-import { requireWebhook } from '../../webhooks/webhooks.ts';
+import { listDeliveries, readDelivery } from '../../webhooks/management/deliveries.ts';
+import { recover } from '../../webhooks/management/recover.ts';
+import { redeliver } from '../../webhooks/management/redeliver.ts';
+import { requireWebhook } from '../../webhooks/management/webhooks.ts';
 import { callerOf } from '../admit.ts';
 import { errorsOf, listOf, oneOf, responses } from '../responses.ts';
 import {

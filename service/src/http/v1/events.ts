@@ -7,7 +7,7 @@ import { examples, exampleId, exampleTime } from '../../contract/examples.ts';
 import { strictObject, time, uuid } from '../../contract/shapes.ts';
 import type { Database } from '../../database/database.ts';
 import { subscribableEvents } from '../../events/catalogue.ts';
-import { pullEvents, type EventPage } from '../../webhooks/pull-events.ts';
+import { pullEvents, type EventPage } from '../../events/pull-events.ts';
 import { callerOf } from '../admit.ts';
 import { errorsOf, responses } from '../responses.ts';
 import { entryOf } from '../response-cache.ts';

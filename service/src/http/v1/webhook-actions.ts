@@ -11,8 +11,8 @@ import {
   overlapSecondsDefault,
   overlapSecondsMax,
   rotateSecret,
-} from '../../webhooks/rotate-secret.ts';
-import { testWebhook } from '../../webhooks/test-webhook.ts';
+} from '../../webhooks/management/rotate-secret.ts';
+import { testWebhook } from '../../webhooks/management/test-webhook.ts';
 import { callerOf } from '../admit.ts';
 import { errorsOf, oneOf, responses } from '../responses.ts';
 import { common, config, noQuery, params, testsPerMinute, withEmptyBody } from './webhook-route.ts';

@@ -9,15 +9,15 @@ import { examples } from '../../contract/examples.ts';
 import { nullable, strictObject, uuid } from '../../contract/shapes.ts';
 import { CreatedWebhook, Webhook } from '../../contract/webhook.ts';
 import { PageQuery } from '../../directory/list-query.ts';
-import type { SecretBox } from '../../webhooks/secrets.ts';
-import type { TestDependencies } from '../../webhooks/test-webhook.ts';
-import { updateWebhook } from '../../webhooks/update-webhook.ts';
+import type { SecretBox } from '../../webhooks/sending/secrets.ts';
+import type { TestDependencies } from '../../webhooks/management/test-webhook.ts';
+import { updateWebhook } from '../../webhooks/management/update-webhook.ts';
 import {
   createWebhook,
   deleteWebhook,
   listWebhooks,
   readWebhook,
-} from '../../webhooks/webhooks.ts';
+} from '../../webhooks/management/webhooks.ts';
 import { callerOf } from '../admit.ts';
 import { errorsOf, listOf, oneOf, responses } from '../responses.ts';
 import { common, config, noQuery, params, sendRead, type AppLimits } from './webhook-route.ts';

@@ -1,0 +1,98 @@
+/** The pull side of webhooks: what an app may have now, in the order of fan-out, so that a late commit is never skipped. */
+import { sql, type Database } from '../database/database.ts';
+import { invalid } from '../errors.ts';
+import type { EventName } from './catalogue.ts';
+
+type PulledEvent = {
+  id: string;
+  event: EventName;
+  createdAt: string;
+  /** As recorded: JSON text. */ data: string;
+};
+export type EventPage = {
+  events: PulledEvent[];
+  /** Where to go on, also when there is nothing more yet; null where nothing ever happened. */
+  nextCursor: string | null;
+  hasMore: boolean;
+};
+export type PullOptions = { after: string | null; limit: number; event: string | null };
+
+/** How far one page looks: an app that may have little of much gets an early answer and goes on from its cursor. */
+const positionsPerPage = 10_000;
+
+type Row = {
+  id: string | null;
+  name: EventName;
+  created_at: Date;
+  data: string;
+  position: number;
+  newest: number | null;
+  start: number;
+};
+
+/** Throws `validation_failed` for a cursor that is none. */
+export async function pullEvents(
+  database: Database,
+  appId: string,
+  options: PullOptions,
+): Promise<EventPage> {
+  const after = options.after === null ? null : decodeCursor(options.after);
+  const { rows } = await sql<Row>`
+    select bounds.newest, bounds.start, page.*
+    from (
+      select (select max(position) from events) as newest,
+        coalesce(${after}::bigint, (select min(position) - 1 from events), 0) as start
+    ) bounds
+    -- Read once: a look-up for each event would cost more than its row.
+    left join bindings b on b.app_id = ${appId}
+    left join lateral (
+      select e.id, e.name, e.created_at, e.data, e.position
+      from events e
+      where e.position > bounds.start and e.position <= bounds.start + ${positionsPerPage}
+        and ${options.event === null ? sql`true` : sql`e.name = ${options.event}`}
+        and may_receive(e.audience, e.org_id, e.alliance_id, e.created_at,
+          (select listed from orgs o where o.id = e.org_id), b.org_id, b.alliance_id, b.created_at)
+      order by e.position limit ${options.limit + 1}
+    ) page on true
+    order by page.position
+  `.execute(database);
+  return toPage(rows, options.limit, options.after);
+}
+
+function toPage(rows: Row[], limit: number, after: string | null): EventPage {
+  const found = rows.filter((row) => row.id !== null);
+  const { newest = null, start = 0 } = rows[0] ?? {};
+  if (newest === null) return { events: [], nextCursor: after, hasMore: false };
+  const shown = found.slice(0, limit);
+  const seenUpTo =
+    found.length > limit
+      ? (shown.at(-1)?.position ?? start)
+      : Math.max(start, Math.min(start + positionsPerPage, newest));
+  return {
+    events: shown.map(toEvent),
+    nextCursor: encodeCursor(seenUpTo),
+    hasMore: seenUpTo < newest,
+  };
+}
+
+function toEvent(row: Row): PulledEvent {
+  return {
+    id: row.id ?? '',
+    event: row.name,
+    createdAt: row.created_at.toISOString(),
+    data: row.data,
+  };
+}
+
+function encodeCursor(position: number): string {
+  return Buffer.from(`1:${position}`).toString('base64url');
+}
+
+function decodeCursor(cursor: string): number {
+  const position = /^1:(\d{1,15})$/.exec(Buffer.from(cursor, 'base64url').toString())?.[1];
+  if (position !== undefined && encodeCursor(Number(position)) === cursor) return Number(position);
+  throw invalid({
+    path: 'query.after',
+    message: 'must be a cursor that an earlier answer gave as nextCursor',
+  });
+}

@@ -1,0 +1,89 @@
+/**
+ * What is wrong with a webhook's address as far as the text of it shows: what must not be delivered to, and
+ * what cannot be. Pure; `sending/guard.ts` looks at the addresses behind a name when it connects.
+ */
+import { isIPv4 } from 'node:net';
+import type { Network } from '../../config.ts';
+import type { Issue } from '../../errors.ts';
+import { bareHost, shownAddresses } from '../sending/host-name.ts';
+import { isAllowedAddress } from '../sending/is-allowed-address.ts';
+
+export type GuardOptions = { allowedNetworks: Network[]; allowHttp: boolean };
+
+/** SPEC 7. */
+const urlLengthMax = 2048;
+/** RFC 1035, section 2.3.4: 255 bytes on the wire are 253 characters. */
+const hostLengthMax = 253;
+const labelLengthMax = 63;
+
+/** The bad ports of the Fetch standard (section 2.9, "Port blocking"). */
+const badPorts = new Set([
+  0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102,
+  103, 104, 109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465,
+  512, 513, 514, 515, 526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 636, 989, 990, 993,
+  995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668,
+  6669, 6679, 6697, 10080,
+]);
+
+/** What to tell the webhook's owner, or null where nothing is wrong. */
+export function checkWebhookUrl(text: string, path: string, options: GuardOptions): Issue | null {
+  const message = textFault(text) ?? urlFault(text, options);
+  return message === null ? null : { path, message };
+}
+
+/** What `new URL` would mend in silence: what is stored is to be what is called. */
+function textFault(text: string): string | null {
+  if (text.length > urlLengthMax) return `must have at most ${urlLengthMax} characters`;
+  // Spaces and control characters, C1 and the Unicode line ends included.
+  if (/[\p{Cc}\p{Z}\\]/u.test(text))
+    return 'must not contain spaces, line ends, control characters or backslashes; percent-encode them in the path or query';
+  if (text.includes('#')) return 'must not contain a fragment';
+  const authority = shownAuthority(text);
+  if (authority === null) return 'must be a full address, such as https://example.org/hooks';
+  if (authority.includes('@'))
+    return 'must not contain credentials; the signature proves who sends';
+  if (authority.includes('%'))
+    return 'must not percent-encode its host, nor give an IPv6 zone; write the host in plain letters';
+  return null;
+}
+
+/** What stands between `//` and the path. */
+function shownAuthority(text: string): string | null {
+  return /^https?:\/\/([^/?#]+)/i.exec(text)?.[1] ?? null;
+}
+
+function urlFault(text: string, { allowedNetworks, allowHttp }: GuardOptions): string | null {
+  const url = URL.parse(text);
+  if (!url) return 'must be a full address with a valid host, such as https://example.org/hooks';
+  if (url.protocol !== 'https:' && !allowHttp) return 'must begin with https://';
+  if (badPorts.has(Number(url.port || defaultPort(url))))
+    return `must not use port ${url.port}, which is reserved for another protocol`;
+  const host = bareHost(url.hostname);
+  const addresses = shownAddresses(host);
+  if (addresses === null) return nameFault(host);
+  if (!addresses.some((address) => isAllowedAddress(address, allowedNetworks)))
+    return 'must not lead into a private or reserved network';
+  if (isIPv4(host) && shownHost(text) !== host)
+    return `must write an IPv4 address as four decimal numbers, here ${host}`;
+  return null;
+}
+
+function defaultPort(url: URL): number {
+  return url.protocol === 'https:' ? 443 : 80;
+}
+
+function shownHost(text: string): string {
+  return (shownAuthority(text) ?? '').replace(/:\d*$/, '');
+}
+
+/** A name that no name server could hold. `URL` has turned international names into ASCII before. */
+function nameFault(host: string): string | null {
+  if (host.length > hostLengthMax) return `must have a host of at most ${hostLengthMax} characters`;
+  const labels = host.split('.');
+  if (labels.some((label) => label.length > labelLengthMax))
+    return `must have at most ${labelLengthMax} characters between the dots of its host`;
+  // Underscores are no part of a host name by the standard, and in use all the same.
+  if (!labels.every((label) => /^[a-z0-9_-]+$/.test(label)))
+    return 'must have a host of letters, digits and hyphens, with single dots between its parts';
+  return null;
+}

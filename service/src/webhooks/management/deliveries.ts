@@ -1,0 +1,216 @@
+/** Deliveries and their attempts, pending or ended, as their owner reads them. */
+import {
+  attemptsShownMax,
+  type Attempt,
+  type Delivery,
+  type DeliveryDetail,
+} from '../../contract/webhook.ts';
+import { sql, type Executor } from '../../database/database.ts';
+import { ServiceError } from '../../errors.ts';
+import { renderBody } from '../sending/sign.ts';
+
+export type DeliveryRow = {
+  id: string;
+  webhook_id: string;
+  event: string;
+  event_id: string;
+  status: 'pending' | 'succeeded' | 'failed' | 'cancelled';
+  attempt_count: number;
+  next_attempt_at: Date | null;
+  created_at: Date;
+  completed_at: Date | null;
+};
+
+type AttemptRow = {
+  number: number;
+  trigger: Attempt['trigger'];
+  started_at: Date;
+  duration_ms: number;
+  status_code: number | null;
+  error: Attempt['error'];
+  response_headers: Buffer | null;
+  response_body: Buffer | null;
+};
+
+export type DeliveryFilter = {
+  status?: Delivery['status'] | undefined;
+  event?: string | undefined;
+  /** By the time at which they were queued; the first included, the last not. */
+  since?: string | undefined;
+  until?: string | undefined;
+};
+
+export const pendingColumns = sql`
+  id, webhook_id, event, event_id, 'pending' as status, attempt_count,
+  case when lease_token is null then due_at end as next_attempt_at, created_at, null::timestamptz as completed_at
+`;
+export const endedColumns = sql`
+  id, webhook_id, event, event_id, status, attempt_count, null::timestamptz as next_attempt_at, created_at, completed_at
+`;
+
+/**
+ * One page of a webhook's deliveries, newest first, and how many there are. The caller has checked whose webhook it is.
+ * Pages are looked for from the end that is nearer: the last one costs what the first does.
+ */
+export async function listDeliveries(
+  executor: Executor,
+  webhookId: string,
+  query: DeliveryFilter & { page: number; limit: number },
+): Promise<{ total: number; deliveries: Delivery[] }> {
+  const total = await countDeliveries(executor, webhookId, query);
+  const place = placeOf(query, total);
+  const deliveries = place ? await readPage(executor, webhookId, query, place) : [];
+  return { total, deliveries };
+}
+
+async function countDeliveries(
+  executor: Executor,
+  webhookId: string,
+  filter: DeliveryFilter,
+): Promise<number> {
+  const { rows } = await sql<{ total: number }>`
+    select (select count(*) from pending_deliveries where ${conditions(webhookId, filter, 'pending')})
+      + (select count(*) from deliveries where ${conditions(webhookId, filter, 'ended')}) as total
+  `.execute(executor);
+  return rows[0]?.total ?? 0;
+}
+
+type Place = { from: 'newest' | 'oldest'; skip: number; count: number };
+
+/** Where a page stands, from the nearer end; null where it lies past the last. */
+function placeOf({ page, limit }: { page: number; limit: number }, total: number): Place | null {
+  const before = (page - 1) * limit;
+  if (before >= total) return null;
+  const after = Math.max(0, total - before - limit);
+  // What comes in meanwhile is new: counted from the oldest, the page is still the one of the total.
+  return before <= after
+    ? { from: 'newest', skip: before, count: limit }
+    : { from: 'oldest', skip: after, count: Math.min(limit, total - before) };
+}
+
+async function readPage(
+  executor: Executor,
+  webhookId: string,
+  filter: DeliveryFilter,
+  { from, skip, count }: Place,
+): Promise<Delivery[]> {
+  const { rows } = await sql<DeliveryRow>`
+    select found.*
+    from (
+      -- The ids alone: without a filter an index has them, and of what is skipped no row is read.
+      select id as page_id from (
+        select id from pending_deliveries where ${conditions(webhookId, filter, 'pending')}
+        union all
+        select id from deliveries where ${conditions(webhookId, filter, 'ended')}
+      ) both_tables
+      order by id ${from === 'newest' ? sql`desc` : sql`asc`} limit ${count} offset ${skip}
+    ) page
+    cross join lateral (
+      select ${pendingColumns} from pending_deliveries where id = page_id
+      union all
+      select ${endedColumns} from deliveries where id = page_id
+    ) found
+    order by found.id desc
+  `.execute(executor);
+  return rows.map(toRecord);
+}
+
+/** What a filter asks of one of the two tables; of every webhook's deliveries where there is no `webhookId`. */
+export function conditions(
+  webhookId: string | null,
+  { status, event, since, until }: DeliveryFilter,
+  table: 'pending' | 'ended',
+) {
+  const all = [webhookId === null ? sql`true` : sql`webhook_id = ${webhookId}`];
+  if (status === 'pending') all.push(table === 'pending' ? sql`true` : sql`false`);
+  else if (status !== undefined) all.push(table === 'ended' ? sql`status = ${status}` : sql`false`);
+  if (event !== undefined) all.push(sql`event = ${event}`);
+  // The id holds the time as well, so that only the partitions of those days are read; a day's slack for clocks.
+  if (since !== undefined) {
+    all.push(
+      sql`created_at >= ${since}::timestamptz`,
+      sql`id >= uuid_v7_floor(${since}::timestamptz - interval '1 day')`,
+    );
+  }
+  if (until !== undefined) {
+    all.push(
+      sql`created_at < ${until}::timestamptz`,
+      sql`id < uuid_v7_floor(${until}::timestamptz + interval '1 day')`,
+    );
+  }
+  return sql.join(all, sql` and `);
+}
+
+/** One delivery of a webhook with its last attempts, and its body while the app may have the event. Throws `not_found`. The caller has checked whose webhook it is. */
+export async function readDelivery(
+  executor: Executor,
+  appId: string,
+  webhookId: string,
+  id: string,
+): Promise<DeliveryDetail> {
+  const { rows } = await sql<
+    DeliveryRow & { event_created_at: Date; data: string; allowed: boolean }
+  >`
+    select d.*, e.created_at as event_created_at, e.data,
+      app_may_receive(e.audience, e.org_id, e.alliance_id, e.created_at, ${appId}) as allowed
+    from (
+      select ${pendingColumns} from pending_deliveries where id = ${id} and webhook_id = ${webhookId}
+      union all
+      select ${endedColumns} from deliveries where id = ${id} and webhook_id = ${webhookId}
+    ) d
+    -- Of an event that was fanned out more than a day late the deliveries are kept for longer: they are shown without it.
+    left join events e on e.id = d.event_id
+  `.execute(executor);
+  const [row] = rows;
+  if (!row) throw new ServiceError('not_found');
+  const { rows: attempts } = await sql<AttemptRow>`
+    select * from (
+      select number, trigger, started_at, duration_ms, status_code, error, response_headers, response_body
+      from attempts where delivery_id = ${id} order by number desc limit ${attemptsShownMax}
+    ) last order by number
+  `.execute(executor);
+  return {
+    ...toRecord(row),
+    body: row.allowed ? bodyOf(row) : null,
+    attempts: attempts.map(toAttempt),
+  };
+}
+
+export function toRecord(row: DeliveryRow): Delivery {
+  return {
+    id: row.id,
+    webhookId: row.webhook_id,
+    event: row.event,
+    eventId: row.event_id,
+    status: row.status,
+    attemptCount: row.attempt_count,
+    nextAttemptAt: row.next_attempt_at?.toISOString() ?? null,
+    createdAt: row.created_at.toISOString(),
+    completedAt: row.completed_at?.toISOString() ?? null,
+  };
+}
+
+function bodyOf(row: DeliveryRow & { event_created_at: Date; data: string }): string {
+  return renderBody({
+    id: row.id,
+    event: row.event,
+    createdAt: row.event_created_at,
+    data: row.data,
+  });
+}
+
+function toAttempt(row: AttemptRow): Attempt {
+  return {
+    number: row.number,
+    trigger: row.trigger,
+    startedAt: row.started_at.toISOString(),
+    durationMs: row.duration_ms,
+    statusCode: row.status_code,
+    error: row.error,
+    responseHeaders:
+      row.response_headers &&
+      (JSON.parse(row.response_headers.toString()) as Record<string, string>),
+    // Kept as bytes; what is not UTF-8 shows as U+FFFD.
+    responseBody: row.response_body && row.response_body.toString('utf8'),
+  };
+}

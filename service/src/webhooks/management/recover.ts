@@ -1,0 +1,50 @@
+/** Sends again what failed and what deactivation cancelled, since a time. One delivery: `redeliver.ts`. */
+import type { Actor } from '../../access/actor.ts';
+import { recordAudit } from '../../access/audit-log.ts';
+import { sql, type Transaction } from '../../database/database.ts';
+import { queueAgain, recoverable, requireActive } from '../queue/queue-again.ts';
+
+/** SPEC 4. */
+const recoveredMax = 10_000;
+
+/** At most 10,000 of those that ended since then, the oldest first. Returns how many. Throws `not_found`, `conflict`. */
+export async function recover(
+  tx: Transaction,
+  actor: Actor,
+  appId: string,
+  webhookId: string,
+  since: Date,
+): Promise<number> {
+  await requireActive(tx, appId, webhookId);
+  const chosen = await choose(tx, appId, webhookId, since);
+  const count = await queueAgain(tx, appId, webhookId, chosen, recoverable);
+  await recordAudit(tx, actor, {
+    action: 'webhook.recovered',
+    subject: { kind: 'webhook', id: webhookId },
+    appId,
+    details: { since, count },
+  });
+  return count;
+}
+
+/** Holds nothing: it may take a while where the app may have little of much. */
+async function choose(
+  tx: Transaction,
+  appId: string,
+  webhookId: string,
+  since: Date,
+): Promise<string[]> {
+  const { rows } = await sql<{ id: string }>`
+    select d.id from deliveries d
+    left join bindings b on b.app_id = ${appId}
+    cross join lateral (
+      select e.audience, e.org_id, e.alliance_id, e.created_at, (select listed from orgs o where o.id = e.org_id) as org_listed
+      from events e where e.id = d.event_id limit 1
+    ) e
+    where d.webhook_id = ${webhookId} and ${recoverable} and d.completed_at >= ${since.toISOString()}::timestamptz
+      and d.event <> 'webhook.test'
+      and may_receive(e.audience, e.org_id, e.alliance_id, e.created_at, e.org_listed, b.org_id, b.alliance_id, b.created_at)
+    order by d.id limit ${recoveredMax}
+  `.execute(tx);
+  return rows.map(({ id }) => id);
+}

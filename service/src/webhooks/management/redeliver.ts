@@ -1,0 +1,42 @@
+/** Sends one ended delivery again, whatever became of it. Many: `recover.ts`. */
+import { sql, type Transaction } from '../../database/database.ts';
+import { ServiceError } from '../../errors.ts';
+import { queueAgain, requireActive } from '../queue/queue-again.ts';
+
+/** Throws `not_found`, and `conflict` where it is pending, is a test, or may not be sent. */
+export async function redeliver(
+  tx: Transaction,
+  appId: string,
+  webhookId: string,
+  deliveryId: string,
+): Promise<void> {
+  await requireActive(tx, appId, webhookId);
+  // Before the ended ones: a delivery that ends meanwhile is found in one of the two.
+  if (await isPending(tx, webhookId, deliveryId)) throw pending();
+  const { rows } = await sql<{ event: string; allowed: boolean }>`
+    select d.event, app_may_receive(e.audience, e.org_id, e.alliance_id, e.created_at, ${appId}) as allowed
+    from deliveries d join events e on e.id = d.event_id
+    where d.id = ${deliveryId} and d.webhook_id = ${webhookId}
+  `.execute(tx);
+  const [delivery] = rows;
+  if (!delivery)
+    throw (await isPending(tx, webhookId, deliveryId)) ? pending() : new ServiceError('not_found');
+  if (delivery.event === 'webhook.test')
+    throw new ServiceError('conflict', 'A test is not sent again; send a new one.');
+  if (!delivery.allowed)
+    throw new ServiceError('conflict', 'The app may no longer have this event.');
+  // Of two who ask at once, one finds the row gone.
+  const moved = await queueAgain(tx, appId, webhookId, [deliveryId]);
+  if (moved === 0) throw pending();
+}
+
+async function isPending(tx: Transaction, webhookId: string, deliveryId: string): Promise<boolean> {
+  const { rows } = await sql`
+    select 1 from pending_deliveries where id = ${deliveryId} and webhook_id = ${webhookId}
+  `.execute(tx);
+  return rows.length > 0;
+}
+
+function pending(): ServiceError {
+  return new ServiceError('conflict', 'The delivery is pending; it is tried by itself.');
+}

@@ -1,0 +1,82 @@
+/** Encrypts every webhook's secrets with the first key of SECRET_KEY, so that the others can be taken out of it. */
+import { sql, type Database, type Transaction } from '../../database/database.ts';
+import type { SecretBox } from '../sending/secrets.ts';
+
+export type Resealed = {
+  /** Secrets that were encrypted anew; previous ones count by themselves. */
+  resealed: number;
+  /** Those that were so already. */
+  unchanged: number;
+  /** Webhooks with a secret that no key opens; it is left as it is. */
+  unreadable: string[];
+};
+
+/** Locked at once. */
+const batchSize = 500;
+const nothingBefore = '00000000-0000-0000-0000-000000000000';
+
+/** In the order of ids and in batches, each of which stands by itself: what was cut off is gone on with. */
+export async function resealSecrets(database: Database, secretBox: SecretBox): Promise<Resealed> {
+  const done: Resealed = { resealed: 0, unchanged: 0, unreadable: [] };
+  let after: string | null = nothingBefore;
+  while (after !== null) after = await resealFrom(database, secretBox, after, done);
+  return done;
+}
+
+function resealFrom(
+  database: Database,
+  secretBox: SecretBox,
+  after: string,
+  done: Resealed,
+): Promise<string | null> {
+  return database.transaction().execute((tx) => resealBatch(tx, secretBox, after, done));
+}
+
+type Sealed = { id: string; secret: Buffer; previous: Buffer | null };
+
+/** Returns the last id; null at the end. */
+async function resealBatch(
+  tx: Transaction,
+  secretBox: SecretBox,
+  after: string,
+  done: Resealed,
+): Promise<string | null> {
+  const { rows } = await sql<Sealed>`
+    select id, secret, previous_secret as previous from webhooks
+    where id > ${after} order by id limit ${batchSize} for update
+  `.execute(tx);
+  const changes = rows.flatMap((row) => resealOne(row, secretBox, done) ?? []);
+  for (const { id, secret, previous } of changes) {
+    // Not `updated_at`: nothing changes that its owner could see.
+    await sql`update webhooks set secret = ${secret}, previous_secret = ${previous} where id = ${id}`.execute(
+      tx,
+    );
+  }
+  return rows.length < batchSize ? null : (rows.at(-1)?.id ?? null);
+}
+
+/** Null where there is nothing to write. */
+function resealOne(row: Sealed, secretBox: SecretBox, done: Resealed): Sealed | null {
+  const { id } = row;
+  let changed = 0;
+  let readable = true;
+  const reseal = (sealed: Buffer): Buffer => {
+    if (secretBox.isNewest(sealed)) {
+      done.unchanged += 1;
+      return sealed;
+    }
+    try {
+      const fresh = secretBox.seal(secretBox.open(sealed, id), id);
+      changed += 1;
+      return fresh;
+    } catch {
+      readable = false;
+      return sealed;
+    }
+  };
+  const secret = reseal(row.secret);
+  const previous = row.previous && reseal(row.previous);
+  if (!readable) done.unreadable.push(id);
+  done.resealed += changed;
+  return changed > 0 ? { id, secret, previous } : null;
+}

@@ -1,0 +1,63 @@
+/** Gives a webhook a new secret. The old one stays valid while the two overlap. */
+import type { Actor } from '../../access/actor.ts';
+import { recordAudit } from '../../access/audit-log.ts';
+import type { CreatedWebhook } from '../../contract/webhook.ts';
+import { sql, type Transaction } from '../../database/database.ts';
+import { ServiceError } from '../../errors.ts';
+import { generateSecret, type SecretBox } from '../sending/secrets.ts';
+import { toWebhook, webhookColumns, type WebhookRow } from './webhooks.ts';
+
+/** SPEC 4: a day, at most a week. */
+export const overlapSecondsDefault = 86_400;
+export const overlapSecondsMax = 604_800;
+
+/**
+ * Returns the webhook with its new secret, this once. An old one that no key of SECRET_KEY opens any more overlaps with
+ * nothing: nobody can sign with it, and waiting for it would keep the new one from signing. Throws `not_found`.
+ */
+export async function rotateSecret(
+  tx: Transaction,
+  actor: Actor,
+  appId: string,
+  id: string,
+  overlapSeconds: number,
+  secretBox: SecretBox,
+): Promise<CreatedWebhook> {
+  const secret = generateSecret();
+  const overlaps = overlapSeconds > 0 && (await isReadable(tx, appId, id, secretBox));
+  const { rows } = await sql<WebhookRow>`
+    update webhooks w
+    set previous_secret = case when ${overlaps} then w.secret end,
+      previous_secret_expires_at = case when ${overlaps} then now() + ${overlapSeconds} * interval '1 second' end,
+      secret = ${secretBox.seal(secret, id)}, updated_at = now()
+    where w.id = ${id} and w.app_id = ${appId} returning ${webhookColumns}
+  `.execute(tx);
+  const [row] = rows;
+  if (!row) throw new ServiceError('not_found');
+  await recordAudit(tx, actor, {
+    action: 'webhook.secret_rotated',
+    subject: { kind: 'webhook', id },
+    appId,
+    details: { overlapSeconds: overlaps ? overlapSeconds : 0 },
+  });
+  return { ...toWebhook(row), secret };
+}
+
+async function isReadable(
+  tx: Transaction,
+  appId: string,
+  id: string,
+  secretBox: SecretBox,
+): Promise<boolean> {
+  const { rows } = await sql<{ secret: Buffer }>`
+    select secret from webhooks where id = ${id} and app_id = ${appId} for update
+  `.execute(tx);
+  const [row] = rows;
+  if (!row) return false;
+  try {
+    secretBox.open(row.secret, id);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,97 @@
+/** Changes a webhook: where it leads, what it asks for, whether it is active. What is left out stays. */
+import type { Actor } from '../../access/actor.ts';
+import { recordAudit } from '../../access/audit-log.ts';
+import type { Webhook } from '../../contract/webhook.ts';
+import { sql, type Transaction } from '../../database/database.ts';
+import { invalid, ServiceError } from '../../errors.ts';
+import { cancelPending } from '../queue/cancel-pending.ts';
+import { checkWebhookUrl, type GuardOptions } from './check-webhook-url.ts';
+import { urlHost } from '../sending/url-host.ts';
+import { checkEvents, toWebhook, webhookColumns, type WebhookRow } from './webhooks.ts';
+
+export type WebhookChanges = {
+  url?: string | undefined;
+  /** Null: every event that the app may have. */
+  events?: string[] | null | undefined;
+  description?: string | null | undefined;
+  /** True reactivates and clears the count of failures; false switches off and ends what is pending. */
+  active?: boolean | undefined;
+};
+
+/** Returns the webhook as it is afterwards. Throws `not_found`, `validation_failed`. */
+export async function updateWebhook(
+  tx: Transaction,
+  actor: Actor,
+  appId: string,
+  id: string,
+  changes: WebhookChanges,
+  guard: GuardOptions,
+): Promise<Webhook> {
+  const urlIssue =
+    changes.url === undefined ? null : checkWebhookUrl(changes.url, 'body.url', guard);
+  const eventIssues = changes.events ? await checkEvents(tx, appId, changes.events) : [];
+  const issues = [...(urlIssue ? [urlIssue] : []), ...eventIssues];
+  // Whose it is comes first: a missing webhook answers as one whether or not the body is right.
+  const before = await lockWebhook(tx, appId, id);
+  const { rows } = await sql<WebhookRow>`
+    update webhooks w set ${sql.join(assignments(changes), sql`, `)}
+    where w.id = ${id} and w.app_id = ${appId} returning ${webhookColumns}
+  `.execute(tx);
+  const [row] = rows;
+  if (!row || !before) throw new ServiceError('not_found');
+  if (issues.length > 0) throw invalid(...issues);
+  await recordChange(tx, actor, appId, before, row);
+  if (changes.active === false) await cancelPending(tx, [id], 'deactivation');
+  return toWebhook(row);
+}
+
+async function lockWebhook(tx: Transaction, appId: string, id: string): Promise<WebhookRow | null> {
+  const { rows } = await sql<WebhookRow>`
+    select ${webhookColumns} from webhooks w where w.id = ${id} and w.app_id = ${appId} for no key update
+  `.execute(tx);
+  return rows[0] ?? null;
+}
+
+async function recordChange(
+  tx: Transaction,
+  actor: Actor,
+  appId: string,
+  before: WebhookRow,
+  after: WebhookRow,
+): Promise<void> {
+  const entry = { subject: { kind: 'webhook', id: after.id }, appId } as const;
+  const changed = (['url', 'events', 'description'] as const).filter(
+    (field) => JSON.stringify(before[field]) !== JSON.stringify(after[field]),
+  );
+  if (changed.length > 0) {
+    const details = { changed, host: urlHost(after.url), events: after.events };
+    await recordAudit(tx, actor, { ...entry, action: 'webhook.changed', details });
+  }
+  if (before.active && !after.active)
+    await recordAudit(tx, actor, { ...entry, action: 'webhook.deactivated', details: {} });
+  if (!before.active && after.active) {
+    const details = { wasDeactivated: before.deactivated_reason };
+    await recordAudit(tx, actor, { ...entry, action: 'webhook.reactivated', details });
+  }
+}
+
+function assignments({ url, events, description, active }: WebhookChanges) {
+  const set = [sql`updated_at = now()`];
+  if (url !== undefined) set.push(sql`url = ${url}`);
+  if (events !== undefined) set.push(sql`events = ${events}::text[]`);
+  if (description !== undefined) set.push(sql`description = ${description}`);
+  if (active === true) {
+    set.push(
+      sql`active = true`,
+      sql`deactivated_at = null`,
+      sql`deactivated_reason = null`,
+      sql`exhausted_in_a_row = 0`,
+    );
+  }
+  // One that is off already keeps its time and its reason.
+  if (active === false) {
+    set.push(sql`active = false`, sql`deactivated_at = coalesce(w.deactivated_at, now())`);
+    set.push(sql`deactivated_reason = coalesce(w.deactivated_reason, 'owner')`);
+  }
+  return set;
+}

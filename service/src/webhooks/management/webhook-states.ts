@@ -1,0 +1,56 @@
+/** How webhooks do, as whoever runs the service sees it: each with its latest operational event. */
+import { sql, type Executor } from '../../database/database.ts';
+import type { OperationalEvent } from '../notifications/operational-events.ts';
+import { urlHost } from '../sending/url-host.ts';
+
+export type WebhookState = {
+  id: string;
+  appId: string;
+  host: string;
+  state: 'active' | 'failing' | 'deactivated';
+  /** Of a deactivation. */
+  reason: 'failing' | 'gone' | 'owner' | null;
+  /** When it was deactivated. */
+  since: Date | null;
+  exhaustedInARow: number;
+  latestEvent: { kind: OperationalEvent['kind']; at: Date; mailedAt: Date | null } | null;
+};
+
+/** More than an app may have. */
+export const webhookStatesMax = 1_000;
+
+/** How every webhook does, or those of one app: the oldest, oldest first. */
+export async function listWebhookStates(
+  executor: Executor,
+  appId: string | null,
+): Promise<WebhookState[]> {
+  const { rows } = await sql<
+    Omit<WebhookState, 'host' | 'latestEvent'> & {
+      url: string;
+      kind: OperationalEvent['kind'] | null;
+      at: Date;
+      mailedAt: Date | null;
+    }
+  >`
+    select w.id, w.app_id as "appId", w.url,
+      case when not w.active then 'deactivated' when w.exhausted_in_a_row > 0 then 'failing' else 'active' end as state,
+      w.deactivated_reason as reason, w.deactivated_at as since, w.exhausted_in_a_row as "exhaustedInARow",
+      e.kind, e.created_at as at, e.mailed_at as "mailedAt"
+    from webhooks w left join lateral (
+      select kind, created_at, mailed_at from operational_events
+      where webhook_id = w.id order by created_at desc, id desc limit 1
+    ) e on true
+    where ${appId}::text is null or w.app_id::text = ${appId}
+    order by w.id limit ${webhookStatesMax}
+  `.execute(executor);
+  return rows.map(({ id, appId: app, url, state, reason, since, exhaustedInARow, ...event }) => ({
+    id,
+    appId: app,
+    host: urlHost(url),
+    state,
+    reason,
+    since,
+    exhaustedInARow,
+    latestEvent: event.kind && { kind: event.kind, at: event.at, mailedAt: event.mailedAt },
+  }));
+}

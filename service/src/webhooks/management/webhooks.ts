@@ -1,0 +1,226 @@
+/** Webhooks: how they are stored and who owns them. Another app's webhook is as good as none. */
+import { v7 as uuidv7 } from 'uuid';
+import type { Actor } from '../../access/actor.ts';
+import { recordAudit } from '../../access/audit-log.ts';
+import type { CreatedWebhook, Webhook } from '../../contract/webhook.ts';
+import { sql, type Database, type Executor, type Transaction } from '../../database/database.ts';
+import { invalid, ServiceError, type Issue } from '../../errors.ts';
+import {
+  catalogue,
+  catalogueEntry,
+  subscribableEvents,
+  type EventName,
+} from '../../events/catalogue.ts';
+import { cancelPending } from '../queue/cancel-pending.ts';
+import { checkWebhookUrl, type GuardOptions } from './check-webhook-url.ts';
+import { generateSecret, type SecretBox } from '../sending/secrets.ts';
+import { urlHost } from '../sending/url-host.ts';
+
+export type WebhookRow = {
+  id: string;
+  url: string;
+  description: string | null;
+  events: string[] | null;
+  active: boolean;
+  deactivated_at: Date | null;
+  deactivated_reason: 'failing' | 'gone' | 'owner' | null;
+  last_success_at: Date | null;
+  last_failure_at: Date | null;
+  exhausted_in_a_row: number;
+  previous_secret_expires_at: Date | null;
+  created_at: Date;
+  updated_at: Date;
+};
+
+/** A webhook as its owner sees it, over the alias `w`; `toWebhook` reads it. */
+export const webhookColumns = sql`
+  w.id, w.url, w.description, w.events, w.active, w.deactivated_at, w.deactivated_reason, w.last_success_at,
+  w.last_failure_at, w.exhausted_in_a_row, w.created_at, w.updated_at,
+  case when w.previous_secret_expires_at > now() then w.previous_secret_expires_at end as previous_secret_expires_at
+`;
+
+/** SPEC 4. */
+const webhooksPerAppMax = 20;
+
+export type WebhookInput = {
+  url: string;
+  events?: string[] | null | undefined;
+  description?: string | null | undefined;
+};
+
+/** Registers a webhook and returns it with its secret, this once. Throws `validation_failed`, `conflict`. */
+export async function createWebhook(
+  tx: Transaction,
+  actor: Actor,
+  appId: string,
+  input: WebhookInput,
+  guard: GuardOptions,
+  secretBox: SecretBox,
+): Promise<CreatedWebhook> {
+  const urlIssue = checkWebhookUrl(input.url, 'body.url', guard);
+  const eventIssues = input.events ? await checkEvents(tx, appId, input.events) : [];
+  const issues = [...(urlIssue ? [urlIssue] : []), ...eventIssues];
+  if (issues.length > 0) throw invalid(...issues);
+  await requireRoom(tx, appId);
+  const id = uuidv7();
+  const secret = generateSecret();
+  const { rows } = await sql<WebhookRow>`
+    insert into webhooks as w (id, app_id, url, description, events, secret)
+    values (${id}, ${appId}, ${input.url}, ${input.description ?? null}, ${input.events ?? null}::text[], ${secretBox.seal(secret, id)})
+    returning ${webhookColumns}
+  `.execute(tx);
+  const [row] = rows;
+  if (!row) throw new Error('the webhook was not written');
+  await recordAudit(tx, actor, {
+    action: 'webhook.created',
+    subject: { kind: 'webhook', id },
+    appId,
+    details: { host: urlHost(row.url), events: row.events },
+  });
+  return { ...toWebhook(row), secret };
+}
+
+async function requireRoom(tx: Transaction, appId: string): Promise<void> {
+  // Two requests at once must not both be the twentieth.
+  await sql`select 1 from apps where id = ${appId} for update`.execute(tx);
+  const { rows } = await sql<{
+    count: number;
+  }>`select count(*) from webhooks where app_id = ${appId}`.execute(tx);
+  if ((rows[0]?.count ?? 0) >= webhooksPerAppMax) {
+    throw new ServiceError(
+      'conflict',
+      `The app has ${webhooksPerAppMax} webhooks, the most that an app may have; delete one first.`,
+    );
+  }
+}
+
+/** What is wrong with a list of events that an app asks for: names that do not exist, or that its binding does not allow. */
+export async function checkEvents(
+  executor: Executor,
+  appId: string,
+  names: string[],
+): Promise<Issue[]> {
+  const { rows } = await sql<{ org_id: string | null; alliance_id: string | null }>`
+    select org_id, alliance_id from bindings where app_id = ${appId}
+  `.execute(executor);
+  const allowed = {
+    organization: Boolean(rows[0]?.org_id),
+    alliance: Boolean(rows[0]?.alliance_id),
+    global: true,
+    webhook: false,
+  };
+  return names.flatMap((name, index) => {
+    const path = `body.events.${index}`;
+    const entry = catalogueEntry(name);
+    if (!entry || name === 'webhook.test') {
+      return [
+        {
+          path,
+          message: `there is no event ${JSON.stringify(name.slice(0, 80))} to ask for; there are ${subscribableEvents.join(', ')}`,
+        },
+      ];
+    }
+    if (allowed[entry.audience]) return [];
+    return [
+      {
+        path,
+        message: `${name} goes only to apps that are bound to an ${entry.audience}, and this app is not`,
+      },
+    ];
+  });
+}
+
+/** One page of an app's webhooks, oldest first, and how many it has. */
+export async function listWebhooks(
+  database: Database,
+  appId: string,
+  query: { page: number; limit: number },
+) {
+  const { rows } = await sql<WebhookRow & { total: number }>`
+    select totals.total, page.* from (select count(*) as total from webhooks where app_id = ${appId}) totals
+    left join lateral (
+      select ${webhookColumns} from webhooks w where w.app_id = ${appId}
+      order by w.id limit ${query.limit} offset ${(query.page - 1) * query.limit}
+    ) page on true
+    order by page.id
+  `.execute(database);
+  const found = rows.filter((row) => row.id !== null);
+  return { total: rows[0]?.total ?? 0, webhooks: found.map(toWebhook) };
+}
+
+/** One of an app's webhooks. Throws `not_found`. */
+export async function readWebhook(executor: Executor, appId: string, id: string): Promise<Webhook> {
+  const { rows } = await sql<WebhookRow>`
+    select ${webhookColumns} from webhooks w where w.id = ${id} and w.app_id = ${appId}
+  `.execute(executor);
+  const [row] = rows;
+  if (!row) throw new ServiceError('not_found');
+  return toWebhook(row);
+}
+
+/** Whether the app has this webhook, and where it leads. Throws `not_found`. */
+export async function requireWebhook(executor: Executor, appId: string, id: string) {
+  const { rows } = await sql<{
+    id: string;
+    url: string;
+    secret: Buffer;
+    previous_secret: Buffer | null;
+  }>`
+    select id, url, secret,
+      case when previous_secret_expires_at > now() then previous_secret end as previous_secret
+    from webhooks where id = ${id} and app_id = ${appId}
+  `.execute(executor);
+  const [row] = rows;
+  if (!row) throw new ServiceError('not_found');
+  return row;
+}
+
+/** Deletes a webhook and ends its pending deliveries. Throws `not_found`. */
+export async function deleteWebhook(
+  tx: Transaction,
+  actor: Actor,
+  appId: string,
+  id: string,
+): Promise<void> {
+  const { rows } = await sql<{
+    url: string;
+  }>`delete from webhooks where id = ${id} and app_id = ${appId} returning url`.execute(tx);
+  const [row] = rows;
+  if (!row) throw new ServiceError('not_found');
+  await recordAudit(tx, actor, {
+    action: 'webhook.deleted',
+    subject: { kind: 'webhook', id },
+    appId,
+    details: { host: urlHost(row.url) },
+  });
+  await cancelPending(tx, [id], 'deletion');
+}
+
+/** Whether a name can stand in a test: an event that the app may have. Throws `validation_failed`. */
+export async function requireSampleEvent(
+  executor: Executor,
+  appId: string,
+  name: string,
+): Promise<{ event: EventName; data: unknown }> {
+  const [issue] = await checkEvents(executor, appId, [name]);
+  if (issue) throw invalid({ path: 'body.event', message: issue.message });
+  return { event: name as EventName, data: catalogue[name as EventName].sample };
+}
+
+export function toWebhook(row: WebhookRow): Webhook {
+  return {
+    id: row.id,
+    url: row.url,
+    description: row.description,
+    events: row.events,
+    active: row.active,
+    deactivatedAt: row.deactivated_at?.toISOString() ?? null,
+    deactivatedReason: row.deactivated_reason,
+    lastSuccessAt: row.last_success_at?.toISOString() ?? null,
+    lastFailureAt: row.last_failure_at?.toISOString() ?? null,
+    exhaustedInARow: row.exhausted_in_a_row,
+    previousSecretExpiresAt: row.previous_secret_expires_at?.toISOString() ?? null,
+    createdAt: row.created_at.toISOString(),
+    updatedAt: row.updated_at.toISOString(),
+  };
+}

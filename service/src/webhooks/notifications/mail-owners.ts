@@ -1,0 +1,96 @@
+/**
+ * Mails owners what happened to their webhooks (`mail-queue.ts`). A mail is claimed under a lease, sent outside
+ * any transaction, and recorded: a crash between sends it once more, under the same Message-ID. Woken by the
+ * transaction that records an event, and by a timer.
+ */
+import { setTimeout as wait } from 'node:timers/promises';
+import type { ConnectionSettings, Database } from '../../database/database.ts';
+import { createListener } from '../../database/listener.ts';
+import type { Logger } from '../../log.ts';
+import { createLoop } from '../../loop.ts';
+import { mailsAtOnce, type Mailer } from '../../mail.ts';
+import {
+  claimMails,
+  giveUpLateMails,
+  recordMailed,
+  recordMailFailed,
+  recordMailGivenUp,
+  releaseMail,
+  type ClaimedMail,
+} from './mail-queue.ts';
+import { mailChannel } from './operational-events.ts';
+import { renderMail, type MailContext } from './render-mail.ts';
+
+export type OwnerMailDependencies = MailContext & {
+  database: Database;
+  connection: ConnectionSettings;
+  mailer: Mailer;
+  log: Logger;
+};
+export type OwnerMail = { start(): void; stop(): Promise<void> };
+
+const pollMs = 30_000;
+/** A mail that a server holds up longer is cut, and sent again by whoever runs next. */
+const stopWithinMs = 3_000;
+
+export function createOwnerMail(dependencies: OwnerMailDependencies): OwnerMail {
+  const { database, mailer, log } = dependencies;
+  const loop = createLoop({
+    name: 'mail',
+    log,
+    async turn() {
+      await giveUpLate();
+      return (await sendSome()) ? 0 : pollMs;
+    },
+  });
+  const listener = createListener(dependencies.connection, [mailChannel], () => loop.wake());
+
+  async function giveUpLate(): Promise<void> {
+    const count = await giveUpLateMails(database);
+    if (count > 0) log.warn({ count }, 'mail.given_up_late');
+  }
+
+  async function sendSome(): Promise<boolean> {
+    const claimed = await claimMails(database, mailsAtOnce);
+    await Promise.all(claimed.map((mail) => send(mail)));
+    return claimed.length > 0;
+  }
+
+  async function send(mail: ClaimedMail): Promise<void> {
+    const told = { operationalEventId: mail.id, webhookId: mail.webhookId, attempt: mail.attempt };
+    const result = await mailer.send({
+      id: mail.id,
+      to: mail.ownerEmail,
+      ...renderMail(mail, dependencies),
+    });
+    switch (result.kind) {
+      case 'sent':
+        await recordMailed(database, mail);
+        log.info(told, 'mail.sent');
+        return;
+      case 'refused':
+        await recordMailGivenUp(database, mail, result.error);
+        log.warn({ ...told, ...result }, 'mail.given_up');
+        return;
+      case 'failed': {
+        if (result.error === 'closed') return releaseMail(database, mail);
+        const follows = await recordMailFailed(database, mail, result.error);
+        log.warn({ ...told, ...result }, follows === 'again' ? 'mail.deferred' : 'mail.given_up');
+      }
+    }
+  }
+
+  return {
+    start() {
+      listener.start();
+      loop.start();
+    },
+    async stop() {
+      await listener.stop();
+      const ended = loop.stop();
+      await Promise.race([ended, wait(stopWithinMs, undefined, { ref: false })]);
+      mailer.close();
+      await ended;
+    },
+  };
+}

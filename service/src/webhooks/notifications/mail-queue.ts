@@ -1,0 +1,134 @@
+/**
+ * Operational events as a queue of mails: which are due, and what came of each try. Sends nothing; `mail-owners.ts` does.
+ */
+import { sql, type Database } from '../../database/database.ts';
+import type { MailError } from '../../mail.ts';
+import { mailAttemptsMax, type OperationalEvent } from './operational-events.ts';
+
+/** An event whose mail this process may send now. */
+export type ClaimedMail = Omit<OperationalEvent, 'appId'> & {
+  id: string;
+  appName: string;
+  ownerEmail: string;
+  /** Earlier ones of the same kind that no mail has told of. */
+  repeats: number;
+  createdAt: Date;
+  webhookCreatedAt: Date;
+  /** Whether the webhook is active at this moment. */
+  active: boolean;
+  /** Of this try, from 1. */
+  attempt: number;
+};
+
+/** What is older is no news: the owner is told within a day, or not by mail. Nor is a new SMTP_URL a flood of old mail. */
+const mailWithinHours = 24;
+/** Longer than a mail may take, so that nobody sends it again meanwhile. */
+const mailLeaseSeconds = 60;
+const mailBaseMs = 60_000;
+const mailFactor = 4;
+const mailWaitMaxMs = 6 * 3_600_000;
+const givenUpPerBatch = 1_000;
+
+/** Takes events whose mail is due, and counts the try before it is made. A lease that runs out gives them back. */
+export async function claimMails(database: Database, room: number): Promise<ClaimedMail[]> {
+  const { rows } = await sql<ClaimedMail>`
+    with clock as materialized (select queue_now() as now),
+    due as materialized (
+      select e.id from operational_events e
+      where e.next_mail_at <= (select now from clock)
+        and (e.mail_leased_until is null or e.mail_leased_until <= (select now from clock))
+        and e.mail_attempts < ${mailAttemptsMax}
+        and e.created_at > (select now from clock) - ${mailWithinHours} * interval '1 hour'
+        -- One mail an hour of each kind, also where an earlier one was tried again and again.
+        and not exists (
+          select from operational_events o
+          where o.webhook_id = e.webhook_id and o.kind = e.kind and o.id <> e.id
+            and (coalesce(o.mailed_at, o.given_up_at) > (select now from clock) - interval '1 hour'
+              or (o.next_mail_at is not null and (o.created_at, o.id) < (e.created_at, e.id)))
+        )
+      order by e.next_mail_at limit ${room} for update of e skip locked
+    )
+    update operational_events e
+    set mail_leased_until = (select now from clock) + ${mailLeaseSeconds} * interval '1 second',
+      mail_attempts = e.mail_attempts + 1
+    from due, webhooks w, apps a
+    where e.id = due.id and w.id = e.webhook_id and a.id = e.app_id
+    returning e.id, e.webhook_id as "webhookId", e.kind, e.reason, e.status_code as "statusCode", e.error,
+      e.exhausted_in_a_row as "exhaustedInARow", e.cancelled, e.host, e.last_success_at as "lastSuccessAt",
+      e.repeats, e.created_at as "createdAt", e.mail_attempts as attempt, w.active,
+      w.created_at as "webhookCreatedAt", a.name as "appName", a.owner_email as "ownerEmail"
+  `.execute(database);
+  return rows;
+}
+
+type Claimed = Pick<ClaimedMail, 'id' | 'attempt'>;
+
+export async function recordMailed(database: Database, { id }: Claimed): Promise<void> {
+  await sql`
+    update operational_events
+    set mailed_at = queue_now(), next_mail_at = null, mail_leased_until = null, given_up_at = null, mail_error = null
+    where id = ${id} and mailed_at is null
+  `.execute(database);
+}
+
+/** The mail is tried again after a while, or, where that was the last try, given up. Returns which. */
+export async function recordMailFailed(
+  database: Database,
+  claimed: Claimed,
+  error: MailError,
+): Promise<'again' | 'given up'> {
+  if (claimed.attempt >= mailAttemptsMax) {
+    await recordMailGivenUp(database, claimed, error);
+    return 'given up';
+  }
+  const waitMs = Math.min(mailBaseMs * mailFactor ** (claimed.attempt - 1), mailWaitMaxMs);
+  await sql`
+    update operational_events
+    set next_mail_at = queue_now() + ${waitMs} * interval '1 millisecond', mail_leased_until = null,
+      mail_error = ${error}
+    where id = ${claimed.id} and mail_attempts = ${claimed.attempt} and mail_leased_until is not null
+  `.execute(database);
+  return 'again';
+}
+
+export async function recordMailGivenUp(
+  database: Database,
+  { id, attempt }: Claimed,
+  error: MailError,
+): Promise<void> {
+  await sql`
+    update operational_events
+    set given_up_at = queue_now(), next_mail_at = null, mail_leased_until = null, mail_error = ${error}
+    where id = ${id} and mail_attempts = ${attempt} and mail_leased_until is not null
+  `.execute(database);
+}
+
+/** Gives a mail back that was not to be sent after all, as if it had not been tried. */
+export async function releaseMail(database: Database, { id, attempt }: Claimed): Promise<void> {
+  await sql`
+    update operational_events set mail_leased_until = null, mail_attempts = mail_attempts - 1
+    where id = ${id} and mail_attempts = ${attempt} and mail_leased_until is not null
+  `.execute(database);
+}
+
+/** Gives up what is too old to be news, and what crashes took the last try of. Returns how many. */
+export async function giveUpLateMails(database: Database): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    with clock as materialized (select queue_now() as now),
+    late as (
+      select id from operational_events
+      where next_mail_at is not null
+        and (mail_leased_until is null or mail_leased_until <= (select now from clock))
+        and (mail_attempts >= ${mailAttemptsMax}
+          or created_at <= (select now from clock) - ${mailWithinHours} * interval '1 hour')
+      limit ${givenUpPerBatch} for update skip locked
+    ),
+    given_up as (
+      update operational_events e
+      set given_up_at = (select now from clock), next_mail_at = null, mail_leased_until = null
+      from late where e.id = late.id returning 1
+    )
+    select count(*) as count from given_up
+  `.execute(database);
+  return rows[0]?.count ?? 0;
+}

@@ -1,0 +1,106 @@
+/**
+ * Operational events: what a webhook's owner must hear of. They are written in the transaction that causes them
+ * (`queue/settle-webhooks.ts`); `mail-queue.ts` knows how far the mail about each has come. Both the number of rows and the
+ * number of mails for one webhook have a bound, however often it falls down and gets up.
+ */
+import { sql, type Database, type Transaction } from '../../database/database.ts';
+import { deleteInBatches } from '../../database/delete-in-batches.ts';
+
+export type OperationalEvent = {
+  appId: string;
+  webhookId: string;
+  kind: 'webhook.failing' | 'webhook.deactivated';
+  /** Of a deactivation. */
+  reason: 'failing' | 'gone' | null;
+  /** Of the last attempt: what was answered, or why nothing was. */
+  statusCode: number | null;
+  error: string | null;
+  exhaustedInARow: number;
+  /** Deliveries that waited and were cancelled; null where more waited than are cancelled at once. */
+  cancelled: number | null;
+  host: string;
+  lastSuccessAt: Date | null;
+};
+
+export const mailChannel = 'orgdir_mail';
+export const mailAttemptsMax = 8;
+/** Rows kept for one webhook; a new one drops the oldest. */
+const eventsPerWebhookMax = 100;
+
+/** Writes events; the caller holds the rows of their webhooks. At most one of each kind waits for its mail: the newest. */
+export async function recordOperationalEvents(
+  tx: Transaction,
+  events: OperationalEvent[],
+): Promise<void> {
+  if (events.length === 0) return;
+  const column = <T>(pick: (event: OperationalEvent) => T) => events.map(pick);
+  await sql`
+    with clock as materialized (select queue_now() as now),
+    given as (
+      select * from unnest(${column((e) => e.appId)}::uuid[], ${column((e) => e.webhookId)}::uuid[],
+        ${column((e) => e.kind)}::text[], ${column((e) => e.reason)}::text[],
+        ${column((e) => e.statusCode)}::int[], ${column((e) => e.error)}::text[],
+        ${column((e) => e.exhaustedInARow)}::int[], ${column((e) => e.cancelled)}::int[],
+        ${column((e) => e.host)}::text[], ${column((e) => e.lastSuccessAt?.toISOString() ?? null)}::timestamptz[]
+      ) as g(app_id, webhook_id, kind, reason, status_code, error, exhausted, cancelled, host, last_success_at)
+    ),
+    -- Not the one whose mail is under way: that tells of itself alone.
+    waiting as materialized (
+      select e.id, e.webhook_id, e.kind, e.repeats, e.mail_attempts, e.next_mail_at
+      from operational_events e join given g using (webhook_id, kind)
+      where e.next_mail_at is not null
+        and (e.mail_leased_until is null or e.mail_leased_until <= (select now from clock))
+      for update of e
+    ),
+    handed_over as (
+      update operational_events e set next_mail_at = null, mail_leased_until = null
+      from waiting w where e.id = w.id
+    )
+    insert into operational_events (app_id, webhook_id, kind, reason, status_code, error, exhausted_in_a_row,
+      cancelled, host, last_success_at, repeats, mail_attempts, next_mail_at)
+    select g.app_id, g.webhook_id, g.kind, g.reason, g.status_code, g.error, g.exhausted, g.cancelled, g.host,
+      g.last_success_at, coalesce(w.repeats, 0), least(coalesce(w.attempts, 0), ${mailAttemptsMax} - 1),
+      coalesce(w.next_mail_at, told.at + interval '1 hour', (select now from clock))
+    from given g
+    left join lateral (
+      select sum(repeats + 1)::int as repeats, max(mail_attempts) as attempts, max(next_mail_at) as next_mail_at
+      from waiting where webhook_id = g.webhook_id and kind = g.kind
+    ) w on true
+    left join lateral (
+      -- an hour behind the last mail of its kind, be it sent, given up, or under way
+      select max(coalesce(e.mailed_at, e.given_up_at, (select now from clock))) as at
+      from operational_events e
+      where e.webhook_id = g.webhook_id and e.kind = g.kind
+        and (e.mailed_at is not null or e.given_up_at is not null or e.mail_leased_until > (select now from clock))
+    ) told on told.at > (select now from clock) - interval '1 hour'
+  `.execute(tx);
+  await dropSurplus(
+    tx,
+    events.map(({ webhookId }) => webhookId),
+  );
+  await sql`select pg_notify(${mailChannel}, '')`.execute(tx);
+}
+
+async function dropSurplus(tx: Transaction, webhookIds: string[]): Promise<void> {
+  await sql`
+    delete from operational_events where id in (
+      select surplus.id from unnest(${webhookIds}::uuid[]) as w(id)
+      cross join lateral (
+        select e.id from operational_events e where e.webhook_id = w.id
+        order by e.created_at desc, e.id desc offset ${eventsPerWebhookMax}
+      ) surplus
+    )
+  `.execute(tx);
+}
+
+/** Deletes what is older than it is kept, in batches. Returns how many. Beside recording it waits for nobody. */
+export async function dropOldOperationalEvents(
+  database: Database,
+  retentionDays: number,
+): Promise<number> {
+  return deleteInBatches(database, {
+    table: 'operational_events',
+    key: 'id',
+    condition: sql`created_at < (select queue_now()) - ${retentionDays} * interval '1 day'`,
+  });
+}

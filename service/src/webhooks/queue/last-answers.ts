@@ -1,0 +1,23 @@
+/** What receivers answered last to deliveries whose last attempt had no answer. */
+import { sql, type Transaction } from '../../database/database.ts';
+
+/** Of these deliveries, each with its last attempt, those whose last answer within the cycle was 410. */
+export async function findGone(
+  tx: Transaction,
+  ended: { deliveryId: string; number: number; cycleAttempt: number }[],
+): Promise<Set<string>> {
+  if (ended.length === 0) return new Set();
+  const { rows } = await sql<{ id: string }>`
+    -- prepared: last_answers
+    select e.id from unnest(${ended.map((one) => one.deliveryId)}::uuid[], ${ended.map((one) => one.number)}::int[],
+      ${ended.map((one) => one.number - one.cycleAttempt)}::int[]) as e(id, number, before)
+    cross join lateral (
+      select status_code from attempts
+      where delivery_id = e.id and number > e.before and number < e.number
+        and status_code is not null
+      order by number desc limit 1
+    ) answer
+    where answer.status_code = 410
+  `.execute(tx);
+  return new Set(rows.map(({ id }) => id));
+}

@@ -1,0 +1,108 @@
+/**
+ * Takes back leases that ran out: their worker died or froze, and its attempts are recorded as interrupted. The next
+ * attempt follows after its normal backoff.
+ */
+import { sql, type Database } from '../../database/database.ts';
+import { systemClock, type Clock } from '../sending/clock.ts';
+import type { RecordedAttempt } from '../sending/deliver.ts';
+import { recordAttempts } from './record.ts';
+import type { Deactivation } from './settle-webhooks.ts';
+import { attemptsMax, judge, type Backoff } from '../sending/retry.ts';
+
+export type Recovery = {
+  /** The attempts that this call recorded as interrupted, and nobody else did. */
+  recorded: RecordedAttempt[];
+  /** Webhooks whose last answer, before the interruption, was 410. */
+  deactivated: Deactivation[];
+  failures: RecoveryFailure[];
+};
+/** A lease that could not be recovered; it is tried again later. Without PostgreSQL's `detail`, which shows rows. */
+type RecoveryFailure = { leaseToken: string; code: string | null; reason: string };
+
+/**
+ * For so long a lease is the caller's that found it: no other counts its attempts, and one that cannot be recorded
+ * keeps no other waiting. Its token alone decides what is recorded, however long that takes.
+ */
+export const takenForMs = 30_000;
+/** In one call; the rest has its turn in the next. */
+const leasesMax = 1_000;
+
+export async function recoverLeases(
+  database: Database,
+  backoff: Backoff,
+  deactivateAfter: number,
+  clock: Clock = systemClock,
+): Promise<Recovery> {
+  const recorded: RecordedAttempt[] = [];
+  const deactivated: Deactivation[] = [];
+  const failures: RecoveryFailure[] = [];
+  // A lease at a time: each is one claim's worth.
+  for (let leases = 0; leases < leasesMax; leases += 1) {
+    const lease = await takeExpired(database);
+    if (lease === null) break;
+    const attempts = lease.deliveries.map((delivery) => interrupted(delivery, backoff, clock));
+    try {
+      // The token is the fence: where a worker wakes and records first, there is nothing left to do here.
+      const options = { deactivateAfter, endedLeases: [lease.token] };
+      const done = await recordAttempts(database, attempts, options);
+      recorded.push(...done.attempts);
+      deactivated.push(...done.deactivated);
+    } catch (error) {
+      failures.push(toFailure(lease.token, error));
+    }
+  }
+  return { recorded, deactivated, failures };
+}
+
+type Interrupted = Omit<RecordedAttempt, 'verdict' | 'statusCode' | 'error'>;
+
+async function takeExpired(
+  database: Database,
+): Promise<{ token: string; deliveries: Interrupted[] } | null> {
+  const { rows } = await sql<Interrupted & { token: string; deliveryId: string | null }>`
+    with clock as materialized (select queue_now() as now),
+    expired as materialized (
+      select * from leases where leased_until < (select now from clock)
+      order by leased_until limit 1 for update skip locked
+    ),
+    taken as (
+      update leases set leased_until = (select now from clock) + ${takenForMs} * interval '1 millisecond'
+      where token = (select token from expired)
+    )
+    select l.token, p.id as "deliveryId", p.lease_token as "leaseToken", p.webhook_id as "webhookId",
+      p.attempt_count as number, p.trigger, p.leased_at as "startedAt",
+      least(extract(epoch from l.leased_until - p.leased_at) * 1000, 2147483647)::int as "durationMs",
+      null::bytea as "responseHeaders", null::bytea as "responseBody", p.cycle_attempts as "cycleAttempt"
+    from expired l
+    left join lateral (
+      select * from pending_deliveries where id = any(l.delivery_ids) and lease_token = l.token
+    ) p on true
+  `.execute(database);
+  const [first] = rows;
+  if (!first) return null;
+  // Recorded to the last, by a worker that died before it could say so: only the lease itself is left.
+  return { token: first.token, deliveries: rows.filter((row) => row.deliveryId !== null) };
+}
+
+function interrupted(delivery: Interrupted, backoff: Backoff, clock: Clock): RecordedAttempt {
+  const result = { statusCode: null, error: 'interrupted', retryAfter: null } as const;
+  const cycle = {
+    attempt: delivery.cycleAttempt,
+    attemptsMax: delivery.trigger === 'test' ? 1 : attemptsMax,
+  };
+  return {
+    ...delivery,
+    statusCode: null,
+    error: 'interrupted',
+    verdict: judge(result, cycle, backoff, clock.random(), clock.now()),
+  };
+}
+
+function toFailure(leaseToken: string, error: unknown): RecoveryFailure {
+  const { code } = error as { code?: unknown };
+  return {
+    leaseToken,
+    code: typeof code === 'string' ? code : null,
+    reason: error instanceof Error ? error.message : String(error),
+  };
+}

@@ -1,0 +1,238 @@
+/**
+ * What attempts mean for their webhooks: when each last succeeded and failed, how many deliveries in a row are
+ * exhausted, whether that deactivates it, and what its owner must hear of. Called by `record.ts` in the transaction
+ * that stores the attempts.
+ */
+import { arrayLiteral } from '../../database/array-literal.ts';
+import { sql, type Transaction } from '../../database/database.ts';
+import { cancelPending } from './cancel-pending.ts';
+import { findGone } from './last-answers.ts';
+import { moveBetweenLines } from './move-between-lines.ts';
+import { recordOperationalEvents } from '../notifications/operational-events.ts';
+import type { RecordedAttempt } from '../sending/deliver.ts';
+import { urlHost } from '../sending/url-host.ts';
+
+export type Deactivation = {
+  webhookId: string;
+  reason: 'failing' | 'gone';
+  /** Deliveries that waited and were cancelled with it. */
+  cancelled: number;
+  /** Whether more may wait than are cancelled at once; claims cancel them as they fall due. */
+  more: boolean;
+};
+
+type Tally = {
+  /** Whether an attempt succeeded, whether one failed, and which of them ended last. */
+  succeeded: boolean;
+  failed: boolean;
+  last: { endedAtMs: number; failed: boolean } | null;
+  /** Deliveries that failed for good in a row: before the first success here, at most since, and since the last. */
+  leading: number;
+  peak: number;
+  exhausted: number;
+  gone: boolean;
+  /** What the last failure was answered, or why nothing was. */
+  statusCode: number | null;
+  error: RecordedAttempt['error'];
+};
+
+type Settled = {
+  webhookId: string;
+  appId: string;
+  url: string;
+  exhausted: number;
+  lastSuccessAt: Date | null;
+  reason: Deactivation['reason'] | null;
+  /** Whether this batch holds the first exhausted delivery since a success. */
+  begins: boolean;
+  /** Whether its last attempt failed, before these and now. */
+  wasFailing: boolean;
+  failing: boolean;
+};
+
+/** Returns the webhooks that these attempts deactivated; their pending deliveries are cancelled. */
+export async function settleWebhooks(
+  tx: Transaction,
+  attempts: RecordedAttempt[],
+  deactivateAfter: number,
+): Promise<Deactivation[]> {
+  const tallies = tally(attempts, await findGone(tx, attempts.filter(endedUnanswered)));
+  // In the order of ids: workers that record for the same webhooks wait for each other, and do not deadlock.
+  const ids = [...tallies.keys()].sort();
+  if (ids.length === 0) return [];
+  const column = (pick: (one: Tally) => number | boolean) =>
+    arrayLiteral(ids.map((id) => pick(tallies.get(id) as Tally)));
+  const idList = arrayLiteral(ids);
+  const { rows } = await sql<Settled>`
+    -- prepared: settle
+    with clock as materialized (select queue_now() as now),
+    given as (
+      select * from unnest(${idList}::uuid[],
+        ${column((t) => t.succeeded)}::boolean[], ${column((t) => t.failed)}::boolean[],
+        ${column((t) => t.last?.failed ?? false)}::boolean[],
+        ${column((t) => t.leading)}::int[], ${column((t) => t.peak)}::int[], ${column((t) => t.exhausted)}::int[],
+        ${column((t) => t.gone)}::boolean[]
+      ) as g(id, succeeded, failed, failed_last, first_run, peak, exhausted, gone)
+    ),
+    locked as materialized (
+      select w.id, w.active, w.exhausted_in_a_row as before, is_failing(w.last_success_at, w.last_failure_at) as was_failing,
+        case when g.succeeded then 0 else w.exhausted_in_a_row end + g.exhausted as exhausted,
+        -- The hour of the database, which all processes share; and what is recorded later is later, also where its
+        -- statement began before another's that it waited for.
+        greatest((select now from clock), w.last_success_at + interval '1 millisecond',
+          w.last_failure_at + interval '1 millisecond') as at
+      from (select * from given order by id) g cross join lateral (
+        select id, active, exhausted_in_a_row, last_success_at, last_failure_at from webhooks
+        where id = g.id
+          -- A success after a success is written down once a second: a busy webhook's row would cost more than its deliveries.
+          and (g.failed or g.gone or exhausted_in_a_row > 0 or is_failing(last_success_at, last_failure_at)
+            or last_success_at is null or last_success_at < (select now from clock) - interval '1 second')
+        limit 1 for update
+      ) w
+    ),
+    settled as (
+      select l.id, l.exhausted, l.was_failing,
+        -- Of both in one batch, a millisecond tells which ended last.
+        case when g.succeeded then l.at + (g.failed and not g.failed_last)::int * interval '1 millisecond' end as success_at,
+        case when g.failed then l.at + (g.succeeded and g.failed_last)::int * interval '1 millisecond' end as failure_at,
+        case
+          when not l.active then null
+          when g.gone then 'gone'
+          -- A success that came with them comes too late for those before it.
+          when g.first_run > 0 and l.before + g.first_run >= ${deactivateAfter} or g.peak >= ${deactivateAfter} then 'failing'
+        end as reason,
+        l.active and g.exhausted > 0 and (l.before = 0 or g.succeeded) as begins
+      from locked l join given g on g.id = l.id
+    )
+    update webhooks w
+    set last_success_at = coalesce(s.success_at, w.last_success_at),
+      last_failure_at = coalesce(s.failure_at, w.last_failure_at),
+      exhausted_in_a_row = s.exhausted,
+      active = w.active and s.reason is null,
+      deactivated_at = case when s.reason is null then w.deactivated_at else now() end,
+      deactivated_reason = coalesce(s.reason, w.deactivated_reason),
+      -- as its owner reads it: deactivation is a change of the webhook, a delivery is not
+      updated_at = case when s.reason is null then w.updated_at else now() end
+    from settled s
+    where w.id = s.id and w.id = any(array(select id from settled))
+    returning w.id as "webhookId", w.app_id as "appId", w.url, w.exhausted_in_a_row as exhausted,
+      w.last_success_at as "lastSuccessAt", s.reason, s.begins, s.was_failing as "wasFailing",
+      is_failing(w.last_success_at, w.last_failure_at) as failing
+  `.execute(tx);
+  const deactivated = await cancelDeliveries(tx, rows);
+  await moveBetweenLines(
+    tx,
+    rows.filter(({ failing, wasFailing }) => failing !== wasFailing),
+  );
+  await tellOwners(tx, rows, tallies, deactivated);
+  return deactivated;
+}
+
+/** Its last answer is an earlier attempt's, if any. Tests count towards nothing. */
+function endedUnanswered({ verdict, statusCode, trigger }: RecordedAttempt): boolean {
+  return verdict.kind === 'failed' && statusCode === null && trigger !== 'test';
+}
+
+async function cancelDeliveries(tx: Transaction, rows: Settled[]): Promise<Deactivation[]> {
+  const deactivated = rows.flatMap(({ webhookId, reason }) =>
+    reason ? [{ webhookId, reason }] : [],
+  );
+  if (deactivated.length === 0) return [];
+  const { counts, more } = await cancelPending(
+    tx,
+    deactivated.map(({ webhookId }) => webhookId),
+    'deactivation',
+  );
+  return deactivated.map(({ webhookId, reason }) => ({
+    webhookId,
+    reason,
+    cancelled: counts.get(webhookId) ?? 0,
+    more,
+  }));
+}
+
+/** Once when a webhook begins to fail, and once when it is deactivated; where both come together, the latter says it all. */
+async function tellOwners(
+  tx: Transaction,
+  rows: Settled[],
+  tallies: Map<string, Tally>,
+  deactivated: Deactivation[],
+): Promise<void> {
+  const deactivations = new Map(deactivated.map((each) => [each.webhookId, each]));
+  const told = rows.filter(({ reason, begins }) => reason !== null || begins);
+  await recordOperationalEvents(
+    tx,
+    told.map(({ webhookId, appId, url, exhausted, lastSuccessAt, reason }) => {
+      const { statusCode, error } = tallies.get(webhookId) as Tally;
+      const { cancelled = 0, more = false } = deactivations.get(webhookId) ?? {};
+      return {
+        appId,
+        webhookId,
+        kind: reason ? 'webhook.deactivated' : 'webhook.failing',
+        reason,
+        // Where the last attempt had no answer, the answer that counts is an earlier one's.
+        statusCode: reason === 'gone' ? 410 : statusCode,
+        error: reason === 'gone' ? null : error,
+        exhaustedInARow: exhausted,
+        cancelled: more ? null : cancelled,
+        host: urlHost(url),
+        lastSuccessAt,
+      } as const;
+    }),
+  );
+}
+
+function untouched(): Tally {
+  return {
+    succeeded: false,
+    failed: false,
+    last: null,
+    leading: 0,
+    peak: 0,
+    exhausted: 0,
+    gone: false,
+    statusCode: null,
+    error: null,
+  };
+}
+
+/** `gone`: deliveries that ended without an answer to their last attempt, and whose last answer was 410. */
+function tally(attempts: RecordedAttempt[], gone: Set<string>): Map<string, Tally> {
+  const tallies = new Map<string, Tally>();
+  for (const attempt of attempts) {
+    // Tests count towards nothing (SPEC 4).
+    if (attempt.trigger === 'test') continue;
+    const isGone =
+      attempt.verdict.kind === 'failed' &&
+      (attempt.statusCode === 410 || gone.has(attempt.deliveryId));
+    // Neither does an attempt that a crash interrupted; what was answered before it stands.
+    if (attempt.error === 'interrupted' && !isGone) continue;
+    const { webhookId } = attempt;
+    let sum = tallies.get(webhookId);
+    if (!sum) tallies.set(webhookId, (sum = untouched()));
+    if (isGone) sum.gone = true;
+    if (attempt.error !== 'interrupted') add(sum, attempt);
+  }
+  return tallies;
+}
+
+function add(
+  sum: Tally,
+  { verdict, startedAt, durationMs, statusCode, error }: RecordedAttempt,
+): void {
+  const failed = verdict.kind !== 'succeeded';
+  const endedAtMs = startedAt.getTime() + durationMs;
+  // One process made them all: its own clock orders them, whatever hour it believes it is.
+  if (!sum.last || sum.last.endedAtMs <= endedAtMs) sum.last = { endedAtMs, failed };
+  if (!failed) {
+    sum.succeeded = true;
+    sum.exhausted = 0;
+    return;
+  }
+  sum.failed = true;
+  if (verdict.kind === 'failed') sum.exhausted += 1;
+  if (sum.succeeded) sum.peak = Math.max(sum.peak, sum.exhausted);
+  else sum.leading = sum.exhausted;
+  sum.statusCode = statusCode;
+  sum.error = error;
+}

@@ -1,0 +1,15 @@
+import type { Logger } from '../../log.ts';
+import type { Metrics } from '../../metrics.ts';
+import type { Deactivation } from './settle-webhooks.ts';
+
+/** Logs and counts webhooks that were deactivated, whoever recorded the attempt that did it. */
+export function tellDeactivated(
+  { log, metrics }: { log: Logger; metrics: Metrics },
+  deactivated: Deactivation[],
+): void {
+  for (const each of deactivated) {
+    metrics.deactivated(each.reason);
+    metrics.cancelled(each.cancelled);
+    log.warn(each, 'webhook.deactivated');
+  }
+}

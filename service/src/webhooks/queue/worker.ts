@@ -1,0 +1,166 @@
+/**
+ * The loops: take in what was published by SQL, fan out what was committed, claim what is due, attempt, record in
+ * batches, look after leases and partitions. They are woken by notifications and by timers; what must not be lost is in
+ * the database, never only here.
+ */
+import { setTimeout as wait } from 'node:timers/promises';
+import {
+  openDatabase,
+  shortTransactions,
+  type ConnectionSettings,
+  type Database,
+} from '../../database/database.ts';
+import { createListener } from '../../database/listener.ts';
+import { dropExpiredKeys } from '../../events/idempotency-keys.ts';
+import {
+  dropOldRejected,
+  publishedChannel,
+  type Rejection,
+} from '../../events/published-events.ts';
+import { eventsChannel } from '../../events/record-event.ts';
+import {
+  createDispatcher,
+  pollMs,
+  type Dispatcher,
+  type DispatcherDependencies,
+} from './dispatcher.ts';
+import { fanOut } from './fan-out.ts';
+import { createLoop } from '../../loop.ts';
+import { dropOldOperationalEvents } from '../notifications/operational-events.ts';
+import { recoverLeases } from './recover-leases.ts';
+import { tellDeactivated } from './tell-deactivated.ts';
+import { turnPartitions } from './turn-partitions.ts';
+
+export type WorkerDependencies = Omit<DispatcherDependencies, 'database'> & {
+  connection: ConnectionSettings;
+  retentionDays: number;
+  /** Makes events of what was published by SQL, a batch at a time. */
+  takePublished(database: Database): Promise<{ accepted: number; rejected: Rejection[] }>;
+};
+export type Worker = { start(): void; stop(): Promise<void> };
+
+const poolEndsWithinMs = 500;
+const leaseCheckMs = 1_000;
+const partitionCheckMs = 3_600_000;
+/** One for each loop and the recorder: none waits for another's. */
+const poolSize = 6;
+/**
+ * The queue's statements are of one shape whatever the tables hold, and each has its index. Planned once a connection,
+ * and never to read a table whole or to sort what an index has in order: a plan that was made while the queue was
+ * empty, when all ways cost the same, would do so when it is full.
+ */
+export const queueSettings = {
+  plan_cache_mode: 'force_generic_plan',
+  enable_seqscan: 'off',
+  enable_bitmapscan: 'off',
+  enable_sort: 'off',
+  // Ways that are switched off count as dear, and PostgreSQL would compile such a statement each time, for seconds.
+  jit: 'off',
+  ...shortTransactions,
+};
+
+export function createWorker(dependencies: WorkerDependencies): Worker {
+  const { log, metrics, webhooks, connection, clock } = dependencies;
+  const backoff = { baseMs: webhooks.retryBaseMs, factor: webhooks.retryFactor };
+  let database: Database | null = null;
+  let dispatcher: Dispatcher | null = null;
+
+  const fanOutLoop = createLoop({
+    name: 'fan-out',
+    log,
+    async turn() {
+      const done = await fanOut(opened());
+      if (done.events === 0) return pollMs;
+      metrics.fannedOut(done);
+      log.info(done, 'events.fanned_out');
+      claimLoop.wake();
+      // A batch at a time; the claims go on beside it.
+      return 0;
+    },
+  });
+  const intakeLoop = createLoop({
+    name: 'intake',
+    log,
+    async turn() {
+      const { accepted, rejected } = await dependencies.takePublished(opened());
+      if (rejected.length > 0) metrics.rejected(rejected.length);
+      for (const { id, name } of rejected) log.warn({ event: name, eventId: id }, 'event.rejected');
+      if (accepted > 0) fanOutLoop.wake();
+      return accepted + rejected.length === 0 ? pollMs : 0;
+    },
+  });
+  const claimLoop = createLoop({
+    name: 'claim',
+    log,
+    turn: async () => (dispatcher ? dispatcher.claimAll() : pollMs),
+  });
+  const leaseLoop = createLoop({
+    name: 'leases',
+    log,
+    async turn() {
+      const { deactivateAfter } = webhooks;
+      const done = await recoverLeases(opened(), backoff, deactivateAfter, clock);
+      for (const failure of done.failures) log.error(failure, 'lease.not_recovered');
+      for (const { trigger, durationMs } of done.recorded)
+        metrics.attempted({ outcome: 'interrupted', trigger, durationMs });
+      tellDeactivated(dependencies, done.deactivated);
+      if (done.recorded.length > 0) {
+        metrics.leasesRecovered(done.recorded.length);
+        log.warn({ count: done.recorded.length }, 'leases.recovered');
+        claimLoop.wake();
+      }
+      return leaseCheckMs;
+    },
+  });
+  const partitionLoop = createLoop({
+    name: 'partitions',
+    log,
+    async turn() {
+      const { retentionDays } = dependencies;
+      const dropped = await turnPartitions(opened(), retentionDays, (day) =>
+        log.warn({ day }, 'partitions.kept'),
+      );
+      if (dropped.length > 0) log.info({ partitions: dropped }, 'partitions.dropped');
+      await dropOldOperationalEvents(opened(), retentionDays);
+      await dropOldRejected(opened(), retentionDays);
+      await dropExpiredKeys(opened());
+      return partitionCheckMs;
+    },
+  });
+  const loops = [intakeLoop, fanOutLoop, claimLoop, leaseLoop, partitionLoop];
+  const listener = createListener(connection, [eventsChannel, publishedChannel], (channel) => {
+    if (channel !== eventsChannel) intakeLoop.wake();
+    if (channel === publishedChannel) return;
+    fanOutLoop.wake();
+    claimLoop.wake();
+  });
+
+  function opened(): Database {
+    if (!database) throw new Error('the worker does not run');
+    return database;
+  }
+
+  return {
+    start() {
+      if (database) return;
+      database = openDatabase(connection, {
+        applicationName: `orgdir worker, pid ${process.pid}`,
+        poolSize,
+        settings: queueSettings,
+      });
+      dispatcher = createDispatcher({ ...dependencies, database });
+      dependencies.inFlight.onRoom(() => claimLoop.wake());
+      listener.start();
+      for (const loop of loops) loop.start();
+    },
+    async stop() {
+      dispatcher?.stopClaiming();
+      await Promise.all([listener.stop(), ...loops.map((loop) => loop.stop())]);
+      await dispatcher?.stop();
+      // A statement that gets no answer must not hold the process.
+      await Promise.race([database?.destroy(), wait(poolEndsWithinMs, undefined, { ref: false })]);
+      database = null;
+      dispatcher = null;
+    },
+  };
+}

@@ -1,0 +1,36 @@
+/** The line of an attempt. It has these fields and no other, none of them secret. */
+import { pino } from 'pino';
+import type { Logger } from '../../log.ts';
+import type { AttemptOutcome } from './attempt.ts';
+import type { Deliverable } from './deliverable.ts';
+import type { Verdict } from './retry.ts';
+import { urlHost } from './url-host.ts';
+
+/** What `pino` itself puts a line together from. */
+type Inside = {
+  [pino.symbols.lsCacheSym]: Record<number, string>;
+  [pino.symbols.timeSym]: () => string;
+  [pino.symbols.chindingsSym]: string;
+  [pino.symbols.streamSym]: { write(line: string): void };
+};
+
+const info = 30;
+
+/** By hand: to look into each field, for what it is and what of it is secret, took longer than to sign the delivery. */
+export function logAttempt(
+  log: Logger,
+  delivery: Deliverable,
+  { statusCode, error, durationMs }: AttemptOutcome,
+  verdict: Verdict['kind'],
+): void {
+  if (!log.isLevelEnabled('info')) return;
+  const { symbols } = pino;
+  const inside = log as unknown as Inside;
+  const start = `${inside[symbols.lsCacheSym][info]}${inside[symbols.timeSym]()}${inside[symbols.chindingsSym]}`;
+  // The host alone: a path or query may hold the owner's token.
+  const host = JSON.stringify(urlHost(delivery.url));
+  const shownError = error === null ? 'null' : `"${error}"`;
+  inside[symbols.streamSym].write(
+    `${start},"deliveryId":"${delivery.id}","webhookId":"${delivery.webhookId}","event":${JSON.stringify(delivery.event)},"trigger":"${delivery.trigger}","host":${host},"attempt":${delivery.number},"statusCode":${statusCode},"error":${shownError},"durationMs":${durationMs},"verdict":"${verdict}","msg":"delivery.attempted"}\n`,
+  );
+}

@@ -1,0 +1,118 @@
+/** One claimed delivery: body, signature, attempt, verdict. Stores nothing. Next: `queue/record.ts`. */
+import type { Config } from '../../config.ts';
+import type { Logger } from '../../log.ts';
+import { logAttempt } from './attempt-log.ts';
+import { outcomeClass, type Metrics } from '../../metrics.ts';
+import type { AttemptOutcome, Sender } from './attempt.ts';
+import type { Clock } from './clock.ts';
+import type { Deliverable } from './deliverable.ts';
+import { openSecrets } from './open-secrets.ts';
+import { attemptsMax, judge, type Verdict } from './retry.ts';
+import type { SigningKeys } from './signing-keys.ts';
+import { deliveryHeaders, renderBody } from './sign.ts';
+
+export type DeliverDependencies = {
+  sender: Sender;
+  signingKeys: SigningKeys;
+  clock: Clock;
+  metrics: Metrics;
+  serviceName: string;
+  version: string;
+  webhooks: Pick<Config['webhooks'], 'retryBaseMs' | 'retryFactor'>;
+  log: Logger;
+};
+
+export type RecordedAttempt = Pick<
+  AttemptOutcome,
+  'startedAt' | 'durationMs' | 'statusCode' | 'error' | 'responseHeaders' | 'responseBody'
+> & {
+  deliveryId: string;
+  leaseToken: string;
+  webhookId: string;
+  /** Of the attempt over all cycles, and within its cycle; both from 1. */
+  number: number;
+  cycleAttempt: number;
+  trigger: Deliverable['trigger'];
+  verdict: Verdict;
+};
+
+/** Until a secret that cannot be read is looked at again: the operator's fault, and not the receiver's. */
+const unreadableWaitMs = 300_000;
+
+/** Makes the attempt and says what follows. Never throws for what a receiver does. */
+export async function deliver(
+  dependencies: DeliverDependencies,
+  delivery: Deliverable,
+): Promise<RecordedAttempt> {
+  const secrets = openSecrets(dependencies, delivery);
+  if (secrets === null) {
+    if (delivery.trigger === 'test') throw new Error('a test is sent with a secret that was read');
+    return putBack(delivery, unreadableWaitMs, dependencies.clock);
+  }
+  const { sender, serviceName, version, clock, metrics, log } = dependencies;
+  const { id, event, trigger } = delivery;
+  const body = Buffer.from(
+    renderBody({ id, event, createdAt: delivery.eventCreatedAt, data: delivery.data }),
+  );
+  const headers = deliveryHeaders({
+    serviceName,
+    version,
+    id,
+    event,
+    body,
+    secrets,
+    now: clock.now(),
+  });
+  const outcome = await sender.attempt({ url: delivery.url, headers, body });
+  const verdict = judgeAttempt(dependencies, delivery, outcome);
+  const { statusCode, error, durationMs } = outcome;
+  metrics.attempted({ outcome: outcomeClass(statusCode, error), trigger, durationMs });
+  logAttempt(log, delivery, outcome, verdict.kind);
+  return ended(delivery, outcome, verdict);
+}
+
+function judgeAttempt(
+  { webhooks, clock }: DeliverDependencies,
+  { trigger, cycleAttempt }: Deliverable,
+  outcome: AttemptOutcome,
+): Verdict {
+  const cycle = { attempt: cycleAttempt, attemptsMax: trigger === 'test' ? 1 : attemptsMax };
+  const backoff = { baseMs: webhooks.retryBaseMs, factor: webhooks.retryFactor };
+  return judge(outcome, cycle, backoff, clock.random(), clock.now());
+}
+
+/** What was claimed and not sent, to be claimed again: nothing of it counts. */
+export function putBack(delivery: Deliverable, waitMs: number, clock: Clock): RecordedAttempt {
+  const unsent = {
+    startedAt: clock.now(),
+    durationMs: 0,
+    statusCode: null,
+    error: null,
+    responseHeaders: null,
+    responseBody: null,
+  };
+  return ended(delivery, unsent, { kind: 'postponed', waitMs });
+}
+
+/** Field by field: to spread one object into another takes as long as all the rest of its making. */
+function ended(
+  delivery: Deliverable,
+  outcome: Omit<AttemptOutcome, 'retryAfter'>,
+  verdict: Verdict,
+): RecordedAttempt {
+  return {
+    deliveryId: delivery.id,
+    leaseToken: delivery.leaseToken,
+    webhookId: delivery.webhookId,
+    number: delivery.number,
+    cycleAttempt: delivery.cycleAttempt,
+    trigger: delivery.trigger,
+    startedAt: outcome.startedAt,
+    durationMs: outcome.durationMs,
+    statusCode: outcome.statusCode,
+    error: outcome.error,
+    responseHeaders: outcome.responseHeaders,
+    responseBody: outcome.responseBody,
+    verdict,
+  };
+}

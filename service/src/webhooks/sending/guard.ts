@@ -1,0 +1,222 @@
+/**
+ * Opens connections to receivers, and keeps them out of private networks: every address that a host resolves
+ * to is checked, the connection goes to a checked one, and the socket's peer is looked at before a byte is sent.
+ */
+import { connect as connectTcp, isIP, type LookupFunction, type Socket } from 'node:net';
+import { connect as connectTls, createSecureContext } from 'node:tls';
+import ipaddr from 'ipaddr.js';
+import type { buildConnector } from 'undici';
+import type { Network } from '../../config.ts';
+import { bareHost, isLoopbackName, shownAddresses } from './host-name.ts';
+import { isAllowedAddress } from './is-allowed-address.ts';
+import type { Resolve } from './resolve.ts';
+
+/** Why there is no connection: an attempt's error classes, save those that come after it. */
+export type ConnectFault = 'dns' | 'connect' | 'tls' | 'timeout' | 'blocked';
+
+export class ConnectError extends Error {
+  override readonly name = 'ConnectError';
+  readonly code = 'ORGDIR_CONNECT';
+  readonly fault: ConnectFault;
+
+  constructor(fault: ConnectFault, cause?: unknown) {
+    super(`no connection: ${fault}`, { cause });
+    this.fault = fault;
+  }
+}
+
+export type GuardedConnector = {
+  connect: buildConnector.connector;
+  /** Ends what is still being opened. */
+  close(): void;
+};
+
+export type GuardedConnectorOptions = {
+  allowedNetworks: Network[];
+  /** From the name to the end of the TLS handshake. */
+  timeoutMs: number;
+  /** How long one address may keep silent before the next one is tried. */
+  addressWaitMs: number;
+  /** From connect to close, whatever is under way. */
+  lifeMs: number;
+  resolve: Resolve;
+  /** Authorities to trust instead of the system's, as PEM. */
+  ca?: string;
+};
+
+/** A name may have hundreds; all are checked, this many are tried. */
+const addressesTriedMax = 4;
+
+export function createGuardedConnector(options: GuardedConnectorOptions): GuardedConnector {
+  const opening = new Set<AbortController>();
+  const secureContext = createSecureContext(options.ca === undefined ? {} : { ca: options.ca });
+
+  async function open(target: buildConnector.Options, signal: AbortSignal): Promise<Socket> {
+    const host = bareHost(target.hostname);
+    const addresses = await checkedAddresses(host, options, signal);
+    const socket = await openTcp(target, addresses, options.addressWaitMs, signal);
+    if (!isPeerChecked(socket, addresses, options.allowedNetworks)) {
+      socket.destroy();
+      throw new ConnectError('blocked');
+    }
+    limitLife(socket, options.lifeMs);
+    return target.protocol === 'https:' ? openTls(socket, host, secureContext, signal) : socket;
+  }
+
+  async function begin(
+    target: buildConnector.Options,
+    callback: buildConnector.Callback,
+  ): Promise<void> {
+    const controller = new AbortController();
+    const end = () => controller.abort(new ConnectError('timeout'));
+    const timer = setTimeout(end, options.timeoutMs);
+    opening.add(controller);
+    const result = await open(target, controller.signal).catch((error: Error) => error);
+    clearTimeout(timer);
+    opening.delete(controller);
+    if (result instanceof Error) callback(result, null);
+    else callback(null, result);
+  }
+
+  return {
+    connect: (target, callback) => void begin(target, callback),
+    close() {
+      for (const controller of opening) controller.abort(new ConnectError('timeout'));
+    },
+  };
+}
+
+/** One forbidden address among several is enough: a name that resolves to both is an attack or a mistake. */
+async function checkedAddresses(
+  host: string,
+  { allowedNetworks, resolve }: GuardedConnectorOptions,
+  signal: AbortSignal,
+): Promise<string[]> {
+  const isAllowed = (address: string) => isAllowedAddress(address, allowedNetworks);
+  const shown = shownAddresses(host);
+  // This machine's two addresses are no secret of whoever holds the name: one that is allowed will do.
+  const addresses = isLoopbackName(host)
+    ? (shown ?? []).filter(isAllowed)
+    : (shown ?? (await resolved(host, resolve, signal)));
+  if (addresses.length === 0 || !addresses.every(isAllowed)) throw new ConnectError('blocked');
+  return addresses;
+}
+
+async function resolved(host: string, resolve: Resolve, signal: AbortSignal): Promise<string[]> {
+  const resolution = await untilAborted(resolve(host, signal), signal);
+  if (resolution.kind !== 'addresses') throw new ConnectError(resolution.kind);
+  if (resolution.addresses.length === 0) throw new ConnectError('dns');
+  return resolution.addresses;
+}
+
+async function untilAborted<T>(answer: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const abort = () => reject(signal.reason as Error);
+  signal.addEventListener('abort', abort);
+  try {
+    return await Promise.race([answer, promise]);
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
+}
+
+/** The addresses are tried in turn, the families by turns; one that refuses or keeps silent makes way for the next. */
+function openTcp(
+  target: buildConnector.Options,
+  addresses: string[],
+  addressWaitMs: number,
+  signal: AbortSignal,
+): Promise<Socket> {
+  const tried = interleaved(addresses).slice(0, addressesTriedMax);
+  const lookup: LookupFunction = (_, __, callback) =>
+    callback(
+      null,
+      tried.map((address) => ({ address, family: familyOf(address) })),
+    );
+  const [only = ''] = tried;
+  const socket = connectTcp({
+    // With one address there is nothing to choose, and no time to share.
+    host: tried.length === 1 ? only : target.hostname,
+    port: Number(target.port) || (target.protocol === 'https:' ? 443 : 80),
+    lookup,
+    autoSelectFamily: true,
+    autoSelectFamilyAttemptTimeout: addressWaitMs,
+    noDelay: true,
+  });
+  return opened(socket, 'connect', 'connect', signal);
+}
+
+function familyOf(address: string): 4 | 6 {
+  return address.includes(':') ? 6 : 4;
+}
+
+/** IPv4 first: whoever lacks IPv6 is not kept waiting. */
+function interleaved(addresses: string[]): string[] {
+  const ipv4 = addresses.filter((address) => familyOf(address) === 4);
+  const ipv6 = addresses.filter((address) => familyOf(address) === 6);
+  const turns = Array.from({ length: Math.max(ipv4.length, ipv6.length) }, (_, turn) => [
+    ...ipv4.slice(turn, turn + 1),
+    ...ipv6.slice(turn, turn + 1),
+  ]);
+  return turns.flat();
+}
+
+function isPeerChecked(socket: Socket, addresses: string[], allowedNetworks: Network[]): boolean {
+  const peer = socket.remoteAddress ?? '';
+  if (!isAllowedAddress(peer, allowedNetworks)) return false;
+  return addresses.some((address) => canonical(address) === canonical(peer));
+}
+
+function limitLife(socket: Socket, lifeMs: number): void {
+  const timer = setTimeout(() => socket.destroy(), lifeMs).unref();
+  socket.once('close', () => clearTimeout(timer));
+}
+
+/** One spelling for each address. */
+function canonical(address: string): string {
+  return ipaddr.process(address).toString();
+}
+
+function openTls(
+  socket: Socket,
+  host: string,
+  secureContext: ReturnType<typeof createSecureContext>,
+  signal: AbortSignal,
+): Promise<Socket> {
+  const secured = connectTls({
+    socket,
+    // What the certificate is held against; an address has no server name.
+    host,
+    servername: isIP(host) ? '' : host,
+    secureContext,
+    // Over HTTP/2 all webhooks of an origin would share one connection, and wait for its handshake.
+    ALPNProtocols: ['http/1.1'],
+  });
+  return opened(secured, 'secureConnect', 'tls', signal);
+}
+
+function opened(
+  socket: Socket,
+  event: 'connect' | 'secureConnect',
+  fault: ConnectFault,
+  signal: AbortSignal,
+): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const abort = () => socket.destroy(signal.reason as Error);
+    if (signal.aborted) abort();
+    signal.addEventListener('abort', abort);
+    const fail = (cause?: unknown) => {
+      signal.removeEventListener('abort', abort);
+      socket.destroy();
+      reject(cause instanceof ConnectError ? cause : new ConnectError(fault, cause));
+    };
+    // It stays: an error between here and the next listener must not end the process.
+    socket.on('error', fail);
+    socket.once('close', fail);
+    socket.once(event, () => {
+      signal.removeEventListener('abort', abort);
+      socket.off('close', fail);
+      resolve(socket);
+    });
+  });
+}
