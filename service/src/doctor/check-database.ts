@@ -9,9 +9,15 @@ import { checkMigrations } from './check-migrations.ts';
 import { checkQueue } from './check-queue.ts';
 import { checkServer } from './check-server.ts';
 import { checkStoredSecrets } from './check-stored-secrets.ts';
-import type { Examination } from './doctor.ts';
 import { failed, ok, skipped, type Finding } from './finding.ts';
 
+export type DatabaseCheckOptions = {
+  /** This machine's clock, in milliseconds. */
+  now: () => number;
+  /** Called with the embedded database while it opens, so that a signal can close it. */
+  onOpening: (opening: Promise<Closable>) => void;
+};
+type Closable = { close(): Promise<void> };
 type Where = Pick<Config, 'databaseUrl' | 'dataDir' | 'secretKeys' | 'roles'>;
 type Opened =
   | { kind: 'opened'; connection: ConnectionSettings; close(): Promise<void> }
@@ -23,7 +29,7 @@ const statementTimeoutMs = 5_000;
 export async function checkDatabase(
   config: Where,
   faulty: ReadonlySet<string>,
-  { now, onOpening }: Pick<Required<Examination>, 'now' | 'onOpening'>,
+  { now, onOpening }: DatabaseCheckOptions,
 ): Promise<Finding[]> {
   if (faulty.has('DATABASE_URL') || faulty.has('DATA_DIR'))
     return [skipped('database', 'not looked at: the configuration is wrong')];
@@ -38,7 +44,7 @@ export async function checkDatabase(
 
 async function open(
   { databaseUrl, dataDir }: Where,
-  onOpening: Required<Examination>['onOpening'],
+  onOpening: DatabaseCheckOptions['onOpening'],
 ): Promise<Opened> {
   if (databaseUrl !== null)
     return { kind: 'opened', connection: { connectionString: databaseUrl }, close: async () => {} };

@@ -4,7 +4,7 @@
  */
 import { checkConfig } from './check-config.ts';
 import { checkDataDir } from './check-data-dir.ts';
-import { checkDatabase } from './check-database.ts';
+import { checkDatabase, type DatabaseCheckOptions } from './check-database.ts';
 import { checkMail } from './check-mail.ts';
 import { checkNode } from './check-node.ts';
 import { checkPorts } from './check-ports.ts';
@@ -12,15 +12,11 @@ import { checkSecretKey } from './check-secret-key.ts';
 import { failed, type Finding } from './finding.ts';
 import { createRedaction } from './redact.ts';
 
-export type Examination = {
-  env: Readonly<Record<string, string | undefined>>;
-  nodeVersion: string;
-  /** This machine's clock, in milliseconds. */
-  now: () => number;
-  /** Told of the embedded database that is opened, so that a signal can close it. */
-  onOpening?: (opening: Promise<Closable>) => void;
-};
-type Closable = { close(): Promise<void> };
+export type Examination = Pick<DatabaseCheckOptions, 'now'> &
+  Partial<Pick<DatabaseCheckOptions, 'onOpening'>> & {
+    env: Readonly<Record<string, string | undefined>>;
+    nodeVersion: string;
+  };
 
 /** Every finding, in the order in which they are worth reading. Takes some seconds at most, whatever does not answer. */
 export async function examine({

@@ -1,5 +1,5 @@
 /** Managers, apps, bindings: a binding stands on the role of the app's owner, and ends with it. */
-import type { Rules } from './model.ts';
+import type { Rules } from './rules.ts';
 import { subjectAt } from './model-directory.ts';
 import { newKey, requireThat, type State } from './state.ts';
 

@@ -1,7 +1,7 @@
 /** What may be handed out for sending, what must be, and what is cancelled instead. */
 import type { Command } from './commands.ts';
 import { mayHave } from './may-have.ts';
-import type { Rule, Seen } from './model.ts';
+import type { Rule, Seen } from './rules.ts';
 import { eventOf } from './model-webhooks.ts';
 import { addressOf } from './naming.ts';
 import type { Handed } from './observation.ts';

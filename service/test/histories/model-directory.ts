@@ -1,6 +1,6 @@
 /** Organisations and alliances, maintenance, and the events that they cause. */
 import { subjectOf, type Name, type Place } from './commands.ts';
-import type { Rules } from './model.ts';
+import type { Rules } from './rules.ts';
 import { fieldOf, innerOf, nameOf, slugOf } from './naming.ts';
 import { newKey, requireThat, type Expected, type State } from './state.ts';
 

@@ -1,7 +1,7 @@
 /** Fan-out, claims, what is recorded, leases that run out, and time. */
 import { mayHave } from './may-have.ts';
 import { claimRule } from './model-claim.ts';
-import type { Rules } from './model.ts';
+import type { Rules } from './rules.ts';
 import { cancelWaiting } from './model-webhooks.ts';
 import type { RecordedAnswer } from './observation.ts';
 import { webhookByKey, type Delivery, type State } from './state.ts';

@@ -1,7 +1,7 @@
 /** What an app may read: its deliveries' bodies, and the events that it may have. */
 import { mayHave } from './may-have.ts';
 import { bodyOf } from './model-claim.ts';
-import type { Rules } from './model.ts';
+import type { Rules } from './rules.ts';
 import { eventOf } from './model-webhooks.ts';
 import { Disagreement, requireThat } from './state.ts';
 

@@ -1,7 +1,7 @@
 /** Webhooks: who may ask for what, and what becomes of their deliveries when they change. */
 import { subjectOf, type Name } from './commands.ts';
 import { mayHave } from './may-have.ts';
-import type { Rules } from './model.ts';
+import type { Rules } from './rules.ts';
 import { boundKind } from './model-access.ts';
 import { Disagreement, newKey, requireThat, type Delivery, type State } from './state.ts';
 

@@ -8,21 +8,8 @@ import { directoryRules } from './model-directory.ts';
 import { queueRules } from './model-queue.ts';
 import { readingRules } from './model-reading.ts';
 import { webhookRules } from './model-webhooks.ts';
-import type { Observation, Snapshot } from './observation.ts';
+import type { Rule, Rules, Seen } from './rules.ts';
 import { Disagreement, isRefusal, type State } from './state.ts';
-
-export type Seen = {
-  observation: Observation;
-  /** What stood in the tables afterwards. */
-  snapshot: Snapshot | null;
-  /** False where something else happened at the same time. */
-  alone: boolean;
-};
-/** Changes the state as the command must; `requireThat` says first what must be refused. Throws `Disagreement`. */
-export type Rule<C extends Command = Command> = (state: State, command: C, seen: Seen) => void;
-export type Rules<Verb extends Command['do']> = {
-  [V in Verb]: Rule<Extract<Command, { do: V }>>;
-};
 
 const rules: Rules<Command['do']> = {
   ...directoryRules,
