@@ -45,7 +45,7 @@ function show(value: number): string {
   return value.toFixed(value < 10 ? 2 : 1);
 }
 
-function align(rows: string[][]): string[] {
+export function align(rows: string[][]): string[] {
   const widths = (rows[0] ?? []).map((_, column) =>
     Math.max(...rows.map((row) => row[column]?.length ?? 0)),
   );
