@@ -141,6 +141,7 @@ table audit_log
   audit_log_action_check: CHECK ((action ~ '^[a-z]+\.[a-z_]+$'::text))
   audit_log_actor_kind_check: CHECK ((actor_kind = ANY (ARRAY['key'::text, 'user'::text, 'cli'::text, 'system'::text])))
   audit_log_pkey: PRIMARY KEY (id)
+  CREATE INDEX audit_log_by_account ON orgdir.audit_log USING btree (subject_id, at DESC, id DESC) WHERE (subject_kind = 'account'::text)
   CREATE INDEX audit_log_by_app ON orgdir.audit_log USING btree (app_id, at DESC, id DESC) WHERE (app_id IS NOT NULL)
   CREATE INDEX audit_log_by_time ON orgdir.audit_log USING btree (at DESC, id DESC)
   CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON orgdir.audit_log FOR EACH STATEMENT EXECUTE FUNCTION refuse_audit_change()
@@ -427,6 +428,16 @@ table orgs_search
   orgs_search_pkey: PRIMARY KEY (id)
   CREATE INDEX orgs_by_text ON orgdir.orgs_search USING gin (search_text gin_trgm_ops) WITH (gin_pending_list_limit='1024')
 
+table password_links
+  email text collate C not null
+  hash bytea not null
+  expires_at timestamp(3) with time zone not null
+  password_links_email_check: CHECK (((email = lower(btrim(email))) AND (email ~~ '%_@_%'::text)))
+  password_links_hash_check: CHECK ((length(hash) = 32))
+  password_links_hash_key: UNIQUE (hash)
+  password_links_pkey: PRIMARY KEY (email)
+  CREATE INDEX password_links_by_end ON orgdir.password_links USING btree (expires_at)
+
 table pending_deliveries
   id uuid not null
   event_id uuid not null
@@ -529,7 +540,7 @@ table users
   users_email_check: CHECK (((email = lower(btrim(email))) AND (email ~~ '%_@_%'::text)))
   users_email_key: UNIQUE (email)
   users_pkey: PRIMARY KEY (id)
-  CREATE INDEX users_unverified ON orgdir.users USING btree (created_at) WHERE (NOT email_verified)
+  users_proven: CHECK (email_verified)
 
 table verifications
   id uuid not null

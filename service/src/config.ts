@@ -52,10 +52,12 @@ export function loadConfig(env: Environment) {
     optional(env, 'SMTP_URL', smtpServer),
     optional(env, 'MAIL_FROM', mailAddress),
   );
+  const publicUrl = read(env, 'PUBLIC_URL', httpAddress(host, port), baseUrl);
+  const trustProxy = read(env, 'TRUST_PROXY', '', networkNames);
   return {
     host,
     port,
-    publicUrl: read(env, 'PUBLIC_URL', httpAddress(host, port), baseUrl),
+    publicUrl,
     serviceName: read(env, 'SERVICE_NAME', 'Service', headerWord),
     databaseUrl: optional(env, 'DATABASE_URL', postgresUrl),
     dataDir: resolve(
@@ -89,7 +91,7 @@ export function loadConfig(env: Environment) {
       '600',
       wholeNumber(0, 1_000_000_000, '600'),
     ),
-    trustProxy: read(env, 'TRUST_PROXY', '', networkNames),
+    trustProxy,
     /** Null: owners are told by record only. */
     mail,
     /** How people sign in to the portal, beside an address and a password. Null: not with this one. */
@@ -113,8 +115,12 @@ export function loadConfig(env: Environment) {
         ),
         read(env, 'OIDC_NAME', 'OpenID Connect', providerName),
       ),
-      /** Links that would be mailed are printed on the terminal: only whoever sits there can reach the service anyway. */
-      printLinks: mail === null && isLoopback(host.includes(':') ? `[${host}]` : host),
+      /** Without mail, links are printed on the terminal, but only if nobody else can reach the service: a proxy could. */
+      printLinks:
+        mail === null &&
+        trustProxy.length === 0 &&
+        isLoopback(host.includes(':') ? `[${host}]` : host) &&
+        isLoopback(new URL(publicUrl).hostname),
     },
     syncs: {
       /** Null: no source is configured. */
@@ -301,7 +307,7 @@ function smtpCredentials({ username, password }: URL): MailSettings['credentials
 }
 
 function isLoopback(hostname: string): boolean {
-  return /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
+  return /^((.+\.)?localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
 }
 
 const mailAddressExample = 'Directory <no-reply@example.org>';

@@ -17,7 +17,7 @@ import { createMetrics } from './metrics.ts';
 import { openConfiguredDatabase, type OpenedDatabase } from './open-database.ts';
 import { createSyncs } from './sync/syncs.ts';
 import { readSecretKeys } from './read-secret-keys.ts';
-import { createSignIn } from './sign-in/sign-in.ts';
+import { createSignIn, type SignIn } from './sign-in/sign-in.ts';
 import { createHealth } from './system/health.ts';
 import { createReadinessCheck } from './system/readiness.ts';
 import { version } from './version.ts';
@@ -39,6 +39,8 @@ export type Service = {
   demoKey: string | null;
   /** Makes the first account; null where there is one, or without the role `api`. */
   firstAccountLink: string | null;
+  /** Where links that set a password go; null: nowhere, or without the role `api`. */
+  passwordLinks: SignIn['links'];
   /** Ends requests and attempts in flight, then everything else. May be called twice. */
   stop(): Promise<void>;
 };
@@ -107,6 +109,7 @@ async function startOn(
     internalAddress,
     demoKey,
     firstAccountLink,
+    passwordLinks: parts.signIn?.links ?? null,
     stop: () => (stopping ??= stop(parts, opened, log)),
   };
 
@@ -274,10 +277,11 @@ const writesEndWithinMs = 500;
 /** No new requests, no new claims; what is in flight ends first. It tells of itself until then. */
 async function stopParts(parts: Parts): Promise<void> {
   const { app, internalApp, writes, readiness, worker, ownerMail, syncs } = parts;
-  const { revisions, health, keyCache, sender, mailer } = parts;
+  const { revisions, health, keyCache, sender, mailer, signIn } = parts;
   readiness.stop();
   await Promise.all([app && endRequests(app), worker.stop(), ownerMail?.stop(), syncs.stop()]);
   mailer?.close();
+  await signIn?.stop();
   await Promise.all([
     endRequests(internalApp, scrapesEndWithinMs),
     health.stop(),

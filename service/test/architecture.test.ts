@@ -88,7 +88,7 @@ const owners: [RegExp, RegExp][] = [
   [/^(commander|@clack\/prompts|@orgdir\/client)$/, /^commands\//],
   [/^prom-client$/, /^metrics\.ts$/],
   [/^nodemailer$/, /^mail\.ts$/],
-  [/^better-auth(\/.*)?$/, /^sign-in\/auth\.ts$/],
+  [/^better-auth(\/.*)?$/, /^sign-in\/(auth|hash-password)\.ts$/],
 ];
 
 test('what reaches outside is used in one place', () => {
@@ -118,7 +118,8 @@ test('a service at rest has loaded nothing of the portal, of sign-in and of the 
     if (file.endsWith('.ts')) for (const to of loadedWith(file)) loaded.add(to);
   assert.ok(loaded.has('http/v1/orgs.ts') || loaded.has('http/v1/directory.ts'));
   assert.ok(loaded.has('sign-in/sign-in.ts') && loaded.has('fastify'));
-  const late = /^(http\/portal|sign-in\/auth\.ts|better-auth|@fastify\/static|@scalar)/;
+  const late =
+    /^(http\/portal|sign-in\/(auth|hash-password)\.ts|better-auth|@fastify\/static|@scalar)/;
   assert.deepEqual(
     [...loaded].filter((each) => late.test(each)),
     [],

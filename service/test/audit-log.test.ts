@@ -385,5 +385,5 @@ test('a command is told under the name of who ran it, and `audit list` shows it'
   assert.match(shown, /name=Herald\uFFFD\[2J\uFFFD\uFFFDsecond line\uFFFD owner=e@example\.org$/m);
   const { code, stderr } = await runCommand(['audit', 'list', '--action', 'nothing'], env);
   assert.equal(code, 2);
-  assert.match(stderr, /It must be one of app, binding, key/);
+  assert.match(stderr, /It must be one of account, app, binding, key/);
 });

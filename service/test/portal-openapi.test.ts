@@ -11,7 +11,17 @@ testDescription({
   file: portalOpenApiFile,
   document: portalOpenApi,
   describe: describePortal,
-  open: ['/portal/api/openapi.json', '/portal/api/sign-in-options', '/portal/api/first-account'],
+  open: [
+    'openapi.json',
+    'sign-in-options',
+    'sign-in',
+    'sign-in/provider',
+    'sign-out',
+    'password-links',
+    'password-links/check',
+    'password',
+    'first-account',
+  ].map((path) => `/portal/api/${path}`),
   statuses: { all: ['400', '429', '500', '503'], keyed: ['401'] },
   security: [{ session: [] }],
 });

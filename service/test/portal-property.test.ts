@@ -50,8 +50,16 @@ testHostileRequests({
   check: checkPortalAnswer,
   valid,
   body: (example) => ({ ...example, ...('url' in example ? { url: receiver.url } : {}) }),
-  // There is an account already.
-  refused: { createFirstAccount: [403] },
+  // There is an account already, and the tokens, the address and the password of the examples are nobody's.
+  refused: {
+    createFirstAccount: [403],
+    signIn: [401],
+    signInWithProvider: [404],
+    checkPasswordLink: [403],
+    setPassword: [403],
+    changePassword: [400, 429],
+    addAccountMethod: [404],
+  },
   oneIn: 30,
   changes,
 });

@@ -8,7 +8,7 @@ import { disableMaintenance, enableMaintenance } from '../src/system/maintenance
 import { testActor } from './support/actor.ts';
 import { put } from './support/directory.ts';
 import { endedDelivery, eventually } from './support/eventually.ts';
-import { callAuth, callPortal, signUp } from './support/portal.ts';
+import { callPortal, signUp } from './support/portal.ts';
 import { loopbackAllowed, startReceiver } from './support/receiver.ts';
 import { makeKey, startTestService } from './support/service.ts';
 
@@ -276,8 +276,8 @@ test("during maintenance apps can be read and not changed, and signing in and on
   assert.deepEqual([refused.status, refused.body.error.code], [503, 'maintenance']);
   assert.ok(Number(refused.headers.get('retry-after')) > 0);
   const meanwhile = await signUp(service, 'meanwhile@example.org');
-  const cookie = meanwhile.credentials['cookie'] ?? '';
-  const renamed = await callAuth(service, '/update-user', { json: { name: 'Renamed' }, cookie });
+  const json = { name: 'Renamed' };
+  const renamed = await meanwhile.call('/account', { method: 'PATCH', json });
   assert.equal(renamed.status, 200);
   await disableMaintenance(database, testActor);
 });

@@ -1,11 +1,29 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createHashQueue } from '../src/sign-in/hash-queue.ts';
-import { callAuth, callPortal, password, signUp, type Person } from './support/portal.ts';
+import { createSignInLimits } from '../src/http/portal/sign-in-limits.ts';
+import { cheapHashing } from './support/cheap-hashing.ts';
+import {
+  callPortal,
+  choosePassword,
+  cookiesOf,
+  password,
+  postPortal,
+  signInAs,
+  signUp,
+} from './support/portal.ts';
 import { startSmtpServer } from './support/smtp-server.ts';
 import { startTestService } from './support/service.ts';
 
-const service = await startTestService({ env: { TRUST_PROXY: '127.0.0.0/8' } });
+/** Links are read by the test from a mail server, as behind a proxy there are no printed ones. */
+const smtp = await startSmtpServer();
+const env = {
+  TRUST_PROXY: '127.0.0.0/8',
+  SMTP_URL: `smtp://127.0.0.1:${smtp.port}`,
+  MAIL_FROM: 'Directory <no-reply@example.org>',
+};
+const service = await startTestService({ env, hashing: cheapHashing });
+/** Of the same installation, on a terminal: for signing up. */
+const local = await startTestService({ beside: service, hashing: cheapHashing });
 
 /** From another address each time, as a botnet would. */
 let next = 0;
@@ -14,170 +32,228 @@ function elsewhere(): Record<string, string> {
   return { 'x-forwarded-for': `198.51.${next >> 8}.${next & 255}` };
 }
 
-async function statuses(count: number, ask: () => ReturnType<typeof callAuth>): Promise<number[]> {
+async function statuses(
+  count: number,
+  ask: () => ReturnType<typeof postPortal>,
+): Promise<number[]> {
   const answers: number[] = [];
   for (let index = 0; index < count; index += 1) answers.push((await ask()).status);
   return answers;
 }
 
-test('guesses at one account come to an end, wherever they come from, and other accounts go on', async () => {
+test('guesses from one address never lock out the right password from another', async () => {
   const email = 'guessed@example.org';
+  await signUp(local, email);
+  const attacker = elsewhere();
   const guess = () =>
-    callAuth(service, '/sign-in/email', {
-      json: { email, password: 'not this one' },
-      headers: elsewhere(),
-    });
-  const answers = await statuses(21, guess);
-  assert.deepEqual([...new Set(answers.slice(0, 20))], [401]);
-  assert.equal(answers[20], 429);
-  const refused = await callAuth(service, '/sign-in/email', {
-    json: { email: ` ${email.toUpperCase()}`, password },
-    headers: elsewhere(),
-  });
-  assert.equal(refused.status, 429);
+    postPortal(service, '/sign-in', { email, password: 'not this one' }, { headers: attacker });
+  for (let batch = 0; batch < 2; batch += 1) {
+    const answers = await Promise.all(Array.from({ length: 10 }, guess));
+    assert.deepEqual([...new Set(answers.map(({ status }) => status))], [401]);
+  }
+  const refused = await guess();
   assert.ok(Number(refused.headers.get('retry-after')) > 0);
   assert.equal(refused.body.error.code, 'rate_limited');
-  const other = { email: 'other@example.org', password };
-  const answer = await callAuth(service, '/sign-in/email', { json: other, headers: elsewhere() });
-  assert.equal(answer.status, 401);
+  const right = { email, password };
+  const owner = await postPortal(service, '/sign-in', right, { headers: elsewhere() });
+  assert.equal(owner.status, 200);
 });
 
-test('whoever has a session has no more guesses at its password than others', async () => {
-  const stolen = await signUp(service, 'stolen@example.org');
-  // Each counts, whatever it lacks, and whoever it names.
-  const change = ({ credentials: { cookie = '' } }: Person) =>
-    callAuth(service, '/change-password', {
-      json: { email: `${next}@example.org` },
-      cookie,
-      headers: elsewhere(),
-    });
-  const answers = await statuses(20, () => change(stolen));
-  // Signing in counted, too.
-  assert.deepEqual([...new Set(answers.slice(0, 19))], [400]);
-  assert.equal(answers[19], 429);
-  const signingIn = { json: { email: stolen.email, password }, headers: elsewhere() };
-  assert.equal((await callAuth(service, '/sign-in/email', signingIn)).status, 429);
-  const other = await signUp(service, 'unharmed@example.org');
-  assert.equal((await change(other)).status, 400);
+test('a flood of guesses at an account slows down strangers, and no known device', async () => {
+  const waits: string[] = [];
+  const limits = createSignInLimits({
+    slowDown: async () => void waits.push('slow'),
+  });
+  const email = 'flooded@example.org';
+  let ip = 0;
+  const attempt = (device: string | null) => {
+    ip += 1;
+    return limits.attempt({ ip: `203.0.113.${ip}`, email, device }, async () => 'checked');
+  };
+  for (let index = 0; index < 50; index += 1) assert.equal(await attempt(null), 'checked');
+  assert.equal(waits.length, 40, 'all but the first ten');
+  assert.equal(await attempt('a known device'), 'checked');
+  assert.equal(waits.length, 40);
 });
 
-test('guesses from one address come to an end, whatever they are for', async () => {
+test('a browser that signed in before is recognised by its cookie, for its account only', async () => {
+  const email = 'device@example.org';
+  await signUp(local, email);
+  const signedIn = await postPortal(
+    service,
+    '/sign-in',
+    { email, password },
+    { headers: elsewhere() },
+  );
+  const cookie = cookiesOf(signedIn);
+  const caller = { ip: '203.0.113.1', userAgent: null, cookie };
+  assert.match(service.signIn.knownDevice(caller, email) ?? '', /^[0-9a-f-]{36}$/);
+  assert.equal(service.signIn.knownDevice(caller, 'other@example.org'), null);
+  for (const forged of [
+    cookie.replace(/device=.{8}/, 'device=00000000'),
+    'orgdir.device=x.1.y',
+    '',
+  ])
+    assert.equal(service.signIn.knownDevice({ ...caller, cookie: forged }, email), null);
+});
+
+test('an address over its own limit counts for no account', async () => {
   const headers = elsewhere();
   let account = 0;
-  const answers = await statuses(61, () => {
+  const guess = () => {
     account += 1;
-    const json = { token: `guess-${account}`, newPassword: 'not this one' };
-    return callAuth(service, '/reset-password', { json, headers });
-  });
-  assert.deepEqual([...new Set(answers.slice(0, 60))], [400]);
+    const json = { email: `sprayed-${account}@example.org`, password: 'not this one' };
+    return postPortal(service, '/sign-in', json, { headers });
+  };
+  const answers = await statuses(61, guess);
+  assert.deepEqual([...new Set(answers.slice(0, 60))], [401]);
   assert.equal(answers[60], 429);
+  // What is refused there leaves the account's own count as it was.
+  const email = 'spared@example.org';
+  const refused = { email, password: 'not this one' };
+  assert.deepEqual(
+    await statuses(30, () => postPortal(service, '/sign-in', refused, { headers })),
+    Array.from({ length: 30 }, () => 429),
+  );
+  const waits: string[] = [];
+  const limits = createSignInLimits({ slowDown: async () => void waits.push('slow') });
+  const ip = '203.0.113.9';
+  const check = async () => 'checked';
+  for (let index = 0; index < 60; index += 1)
+    await limits.attempt({ ip, email: `other-${index}@example.org`, device: null }, check);
+  for (let index = 0; index < 50; index += 1)
+    await assert.rejects(limits.attempt({ ip, email, device: null }, check));
+  await limits.attempt({ ip: '203.0.113.10', email, device: null }, check);
+  assert.deepEqual(waits, []);
 });
 
-test("nobody's mailbox is filled", async () => {
-  const json = { email: 'flooded@example.org', name: 'Flooded', password };
-  const answers = await statuses(6, () =>
-    callAuth(service, '/request-password-reset', { json, headers: elsewhere() }),
-  );
-  assert.deepEqual(answers, [200, 200, 200, 200, 200, 429]);
+test('only sign-in counts as a guess', async () => {
+  const email = 'reset@example.org';
+  await signUp(local, email);
+  for (let index = 0; index < 25; index += 1) {
+    const json = { email, token: 'x', password: 'not this one' };
+    const answer = await postPortal(service, '/password', json, { headers: elsewhere() });
+    assert.equal(answer.status, 400, 'an unknown field');
+  }
+  const headers = elsewhere();
   assert.equal(
-    (await callAuth(service, '/sign-up/email', { json, headers: elsewhere() })).status,
-    429,
+    (await postPortal(service, '/sign-in', { email, password }, { headers })).status,
+    200,
   );
+});
+
+test('whoever has a session has few guesses at its password, and takes none from others', async () => {
+  const stolen = await signUp(local, 'stolen@example.org');
+  const change = () =>
+    callPortal(
+      service,
+      '/account/password',
+      {
+        method: 'PUT',
+        json: { currentPassword: 'not this one', newPassword: 'another horse entirely' },
+        headers: elsewhere(),
+      },
+      stolen.credentials['cookie'],
+    );
+  const answers = await statuses(11, change);
+  assert.deepEqual([...new Set(answers.slice(0, 10))], [400]);
+  assert.equal(answers[10], 429);
+  const headers = elsewhere();
+  const right = { email: stolen.email, password };
+  assert.equal((await postPortal(service, '/sign-in', right, { headers })).status, 200);
+});
+
+test("nobody's mailbox is filled, and an address over its limit fills no other account's count", async () => {
+  const ask = (email: string, headers: Record<string, string>) =>
+    postPortal(service, '/password-links', { email }, { headers });
+  const answers = await statuses(6, () => ask('filled@example.org', elsewhere()));
+  assert.deepEqual(answers, [202, 202, 202, 202, 202, 429]);
+  const headers = elsewhere();
+  let account = 0;
+  const sprayed = await statuses(31, () => {
+    account += 1;
+    return ask(`mailed-${account}@example.org`, headers);
+  });
+  assert.equal(sprayed.at(-1), 429);
+  assert.deepEqual(
+    await statuses(6, () => ask('later@example.org', headers)),
+    [429, 429, 429, 429, 429, 429],
+  );
+  assert.equal((await ask('later@example.org', elsewhere())).status, 202);
 });
 
 test('an address that a caller makes up counts for nothing', async () => {
-  const open = await startTestService({ beside: service });
   const answers = await statuses(61, () =>
-    callAuth(open, '/reset-password', {
-      json: { token: 'guess', newPassword: 'not this one' },
-      headers: { ...elsewhere(), 'x-orgdir-address': `203.0.113.${next & 255}` },
-    }),
+    postPortal(
+      local,
+      '/sign-in',
+      { email: `made-up-${next}@example.org`, password: 'not this one' },
+      { headers: { ...elsewhere(), 'x-orgdir-address': `203.0.113.${next & 255}` } },
+    ),
   );
   assert.equal(answers[60], 429);
 });
 
-test('one password is hashed at a time, few wait, and whoever fails holds up nobody', async () => {
-  const queue = createHashQueue(() => new Error('too many'));
-  let atOnce = 0;
-  let most = 0;
+test('one address has few passwords checked at once, and others do not wait for it', async () => {
   let release = () => {};
   const held = new Promise<void>((resolve) => (release = resolve));
-  const work = (index: number) => async () => {
-    atOnce += 1;
-    most = Math.max(most, atOnce);
-    await held;
-    atOnce -= 1;
-    if (index % 2) throw new Error('wrong');
-    return index;
-  };
-  const all = Array.from({ length: 60 }, (_, index) => queue(work(index)));
-  const refused = await Promise.allSettled(all.slice(41));
-  assert.ok(
-    refused.every(
-      (each) => each.status === 'rejected' && String(each.reason) === 'Error: too many',
-    ),
-  );
+  const limits = createSignInLimits();
+  const attempt = (ip: string, index: number) =>
+    limits.attempt({ ip, email: `busy-${index}@example.org`, device: null }, () => held);
+  const flood = Array.from({ length: 15 }, (_, index) => attempt('203.0.113.20', index));
+  const refused = await Promise.allSettled(flood.slice(10));
+  assert.ok(refused.every(({ status }) => status === 'rejected'));
+  const other = attempt('203.0.113.21', 0);
   release();
-  const ended = await Promise.allSettled(all.slice(0, 41));
-  assert.equal(ended.filter(({ status }) => status === 'fulfilled').length, 21);
-  assert.equal(most, 1);
-  assert.equal(await queue(async () => 'again'), 'again');
-});
-
-test('a flood of sign-ins ends in the queue, and the public API answers beside it', async () => {
-  const email = 'flood@example.org';
-  await signUp(service, email);
-  const flood = Array.from({ length: 80 }, (_, index) =>
-    callAuth(service, '/sign-in/email', {
-      json: { email: `flood-${index}@example.org`, password },
-      headers: elsewhere(),
-    }),
+  await Promise.all([...flood.slice(0, 10), other]);
+  await limits.attempt(
+    { ip: '203.0.113.20', email: 'again@example.org', device: null },
+    () => held,
   );
-  // Answered while the flood still waits, or these would come last.
-  let waiting = true;
-  const ended = Promise.all(flood).finally(() => (waiting = false));
-  for (let index = 0; index < 20; index += 1)
-    assert.equal((await service.call(`/orgs?page=${index + 1}`)).status, 200);
-  assert.ok(waiting);
-  const answers = new Set((await ended).map(({ status }) => status));
-  assert.deepEqual([...answers].sort(), [401, 429]);
 });
 
-test('links go out by mail, and an answer does not wait for the mail server', async () => {
+test('the public API responds while many sign in', async () => {
+  const real = await startTestService({ beside: service });
+  await choosePassword(real, 'many@example.org');
+  let waiting = true;
+  const flood = Array.from({ length: 9 }, (_, index) =>
+    postPortal(real, '/sign-in', { email: `many-${index}@example.org`, password }),
+  );
+  const ended = Promise.all(flood).finally(() => (waiting = false));
+  assert.equal((await real.call('/orgs')).status, 200);
+  assert.ok(waiting, 'the response did not wait for the passwords');
+  assert.deepEqual([...new Set((await ended).map(({ status }) => status))], [401]);
+  await signInAs(real, 'many@example.org');
+});
+
+test('links go out by mail, and a response does not wait for the mail server', async () => {
   let take = () => {};
   const taken = new Promise<void>((resolve) => (take = resolve));
-  const smtp = await startSmtpServer({
+  const slow = await startSmtpServer({
     refuseMessage: async () => {
       await taken;
       return null;
     },
   });
   const mailing = await startTestService({
-    env: {
-      HOST: '0.0.0.0',
-      SMTP_URL: `smtp://127.0.0.1:${smtp.port}`,
-      MAIL_FROM: 'Directory <no-reply@example.org>',
-    },
+    env: { ...env, HOST: '0.0.0.0', SMTP_URL: `smtp://127.0.0.1:${slow.port}` },
     beside: service,
   });
   const { body } = await callPortal(mailing, '/sign-in-options');
   assert.equal(body.data.password.links, 'mail');
   const email = 'mailed@example.org';
-  const made = await callAuth(mailing, '/sign-up/email', { json: { email, name: 'M', password } });
-  assert.equal(made.status, 200);
+  assert.equal((await postPortal(mailing, '/password-links', { email })).status, 202);
   take();
-  const [mail] = await smtp.received(1);
+  const [mail] = await slow.received(1);
   assert.deepEqual(mail?.to, [email]);
-  assert.equal(mail?.headers.get('subject'), 'Service: confirm your address');
-  const [, path] =
-    /^http:\/\/directory\.localhost\/portal\/api\/auth(\/verify-email\S+)$/m.exec(
+  assert.equal(mail?.headers.get('subject'), 'Service: finish signing up');
+  const [, token] =
+    /^http:\/\/directory\.localhost\/profile\/developer\/set-password#([\w-]{43})$/m.exec(
       mail?.text ?? '',
     ) ?? [];
-  assert.ok(path, mail?.text);
-  assert.equal((await callAuth(mailing, path)).status, 302);
-  assert.equal(
-    (await callAuth(mailing, '/sign-in/email', { json: { email, password } })).status,
-    200,
-  );
+  assert.ok(token, mail?.text);
+  const set = await postPortal(mailing, '/password', { token, password, name: 'M' });
+  assert.equal(set.status, 200);
+  await signInAs(mailing, email);
   assert.equal(mailing.printed.length, 0);
 });

@@ -7,10 +7,13 @@ import { testActor } from './support/actor.ts';
 import { put } from './support/directory.ts';
 import { startOidcProvider } from './support/oidc-provider.ts';
 import {
-  callAuth,
   callPortal,
+  choosePassword,
   cookiesOf,
   personOf,
+  postPortal,
+  printedToken,
+  signInAs,
   signUp,
   type Person,
 } from './support/portal.ts';
@@ -30,20 +33,26 @@ await put(database, 'orgs', [{ slug: 'acme-corporation', name: 'Acme' }]);
 const { rows: orgs } = await sql<{ id: string }>`select id from orgs`.execute(database);
 const org = { kind: 'organization', id: orgs[0]?.id ?? '' } as const;
 
+const page = '/profile/developer';
+const back = { provider: 'oidc', callbackURL: page, errorCallbackURL: `${page}/sign-in` };
+
 /** Goes where the portal sends to, and comes back as whoever the provider says. */
-async function comeFrom(path: '/sign-in/social' | '/link-social', cookie?: string) {
-  const json = { provider: 'oidc', callbackURL: '/profile/developer' };
-  const begun = await callAuth(service, path, { json, ...(cookie ? { cookie } : {}) });
+async function comeFrom(path: '/sign-in/provider' | '/account/methods', cookie?: string) {
+  const begun = await postPortal(service, path, back, cookie === undefined ? {} : { cookie });
   assert.equal(begun.status, 200, begun.text);
-  const there = await fetch(begun.body.url, { redirect: 'manual' });
-  const back = new URL(there.headers.get('location') ?? '');
-  assert.equal(back.origin + back.pathname, `${testPublicUrl}/portal/api/auth/callback/oidc`);
+  assert.equal(begun.headers.get('location'), null);
+  const there = await fetch(begun.body.data.url, { redirect: 'manual' });
+  const returned = new URL(there.headers.get('location') ?? '');
+  assert.equal(
+    returned.origin + returned.pathname,
+    `${testPublicUrl}/portal/api/auth/callback/oidc`,
+  );
   const cookies = [cookie, cookiesOf(begun)].filter(Boolean).join('; ');
-  return callAuth(service, `/callback/oidc${back.search}`, { cookie: cookies });
+  return callPortal(service, `/auth/callback/oidc${returned.search}`, {}, cookies);
 }
 
 async function signIn(): Promise<Person | null> {
-  const answer = await comeFrom('/sign-in/social');
+  const answer = await comeFrom('/sign-in/provider');
   const cookie = cookiesOf(answer);
   return cookie.includes('session_token=') && !cookie.includes('session_token=;')
     ? personOf(service, String(provider.person.email), cookie)
@@ -53,7 +62,7 @@ async function signIn(): Promise<Person | null> {
 async function whoIs(person: Person | null) {
   assert.ok(person, 'nobody was signed in');
   const { body } = await person.call('/session');
-  return { email: body.data.user.email, verified: body.data.user.verified };
+  return body.data.user.email;
 }
 
 test('the sign-in screen is told of the provider', async () => {
@@ -63,7 +72,7 @@ test('the sign-in screen is told of the provider', async () => {
 
 test('an address that the provider calls verified is theirs', async () => {
   provider.person = { sub: 'a1', email: 'Verified@Example.org', email_verified: true, name: 'Ada' };
-  assert.deepEqual(await whoIs(await signIn()), { email: 'verified@example.org', verified: true });
+  assert.equal(await whoIs(await signIn()), 'verified@example.org');
   await signIn();
   const { rows } = await sql`select 1 from users where email = 'verified@example.org'`.execute(
     database,
@@ -79,7 +88,7 @@ test('of one that it does not, nothing follows: neither role nor app is had by i
   for (const verified of [{}, { email_verified: false }, { email_verified: 'yes' as never }]) {
     provider.person = { sub: 'm1', email: victim, name: 'Mallory', ...verified };
     const mallory = await signIn();
-    assert.deepEqual(await whoIs(mallory), { email: 'm1@oidc.invalid', verified: true });
+    assert.equal(await whoIs(mallory), 'm1@oidc.invalid');
     assert.deepEqual((await mallory?.call('/apps'))?.body.data, []);
     assert.deepEqual((await mallory?.call('/bindable'))?.body.data, []);
     assert.equal((await mallory?.call(`/apps/${app.body.data.id}`))?.status, 404);
@@ -102,7 +111,7 @@ test('a second account with the same address takes over no first one, verified o
   const first = await signUp(service, 'first@example.org');
   const before = await first.call('/session');
   provider.person = { sub: 'f2', email: first.email, email_verified: true };
-  const answer = await comeFrom('/sign-in/social');
+  const answer = await comeFrom('/sign-in/provider');
   assert.equal(answer.status, 302);
   assert.match(answer.headers.get('location') ?? '', /error=account_not_linked/);
   assert.doesNotMatch(cookiesOf(answer), /session_token=[^;]/);
@@ -116,21 +125,108 @@ test('a second account with the same address takes over no first one, verified o
 test('whoever is signed in links another account, whatever its address, and then comes by either', async () => {
   const person = await signUp(service, 'links@example.org');
   provider.person = { sub: 'l1', email: 'elsewhere@example.org', email_verified: true };
-  const linked = await comeFrom('/link-social', person.credentials['cookie']);
+  const linked = await comeFrom('/account/methods', person.credentials['cookie']);
   assert.equal(linked.status, 302);
   assert.doesNotMatch(linked.headers.get('location') ?? '', /error/);
-  assert.deepEqual(await whoIs(await signIn()), { email: person.email, verified: true });
-  const stranger = await callAuth(service, '/link-social', { json: { provider: 'oidc' } });
+  assert.equal(await whoIs(await signIn()), person.email);
+  const stranger = await postPortal(service, '/account/methods', back);
   assert.equal(stranger.status, 401);
 });
 
 test('a callback without the cookie of who began it signs nobody in', async () => {
   provider.person = { sub: 'c1', email: 'csrf@example.org', email_verified: true };
-  const begun = await callAuth(service, '/sign-in/social', { json: { provider: 'oidc' } });
-  const there = await fetch(begun.body.url, { redirect: 'manual' });
+  const begun = await postPortal(service, '/sign-in/provider', back);
+  const there = await fetch(begun.body.data.url, { redirect: 'manual' });
   const { search } = new URL(there.headers.get('location') ?? '');
-  const answer = await callAuth(service, `/callback/oidc${search}`);
+  const answer = await callPortal(service, `/auth/callback/oidc${search}`);
   assert.doesNotMatch(cookiesOf(answer), /session_token=[^;]/);
+});
+
+test('an unused sign-up keeps nobody from signing in with a provider, and its link still sets a password', async () => {
+  const email = 'pending@example.org';
+  await postPortal(service, '/password-links', { email });
+  provider.person = { sub: 'p1', email, email_verified: true, name: 'Owner' };
+  assert.equal(await whoIs(await signIn()), email);
+  const { body } = await postPortal(service, '/password-links/check', {
+    token: printedToken(service, email),
+  });
+  assert.equal(body.data.hasAccount, true);
+  const set = await choosePassword(service, email);
+  assert.deepEqual(
+    set.body.data.methods.map((method: { provider: string }) => method.provider),
+    ['oidc'],
+  );
+  assert.equal(await whoIs(await signInAs(service, email)), email);
+});
+
+test('nothing but a page of the portal is returned to', async () => {
+  const cookie = (await signUp(service, 'redirected@example.org')).credentials['cookie'] ?? '';
+  for (const bad of [
+    'https://evil.example/',
+    '//evil.example/x',
+    '/.//evil.example/x',
+    '/..//evil.example/x',
+    '/\\evil.example',
+    '/profile/developer//evil.example',
+    '/profile/developer/../../evil',
+    '/profile/developer/nowhere',
+    '/profile/developer?x=1#y',
+    '/portal/api/session',
+    `${testPublicUrl}/profile/developer`,
+    '',
+    {},
+    null,
+  ])
+    for (const path of ['/sign-in/provider', '/account/methods'])
+      for (const field of ['callbackURL', 'errorCallbackURL']) {
+        const answer = await postPortal(service, path, { ...back, [field]: bad }, { cookie });
+        assert.equal(answer.status, 400, `${path} ${field} ${JSON.stringify(bad)}`);
+        assert.equal(answer.headers.get('location'), null);
+      }
+  for (const query of ['', '?error=x', '?state=unknown', '?state=unknown&code=x', '?code=x']) {
+    const answer = await callPortal(service, `/auth/callback/oidc${query}`);
+    assert.equal(answer.status, 302, query);
+    const to = new URL(answer.headers.get('location') ?? '');
+    assert.equal(to.origin + to.pathname, `${testPublicUrl}/profile/developer/sign-in`);
+  }
+});
+
+test('a state that somebody wrote into the database leads to no other site', async () => {
+  provider.person = { sub: 'w1', email: 'written@example.org', email_verified: true };
+  const begun = await postPortal(service, '/sign-in/provider', back);
+  await sql`update verifications set value = replace(value, '/profile/developer', '/.//evil.example')`.execute(
+    database,
+  );
+  const there = await fetch(begun.body.data.url, { redirect: 'manual' });
+  const { search } = new URL(there.headers.get('location') ?? '');
+  const answer = await callPortal(service, `/auth/callback/oidc${search}`, {}, cookiesOf(begun));
+  assert.equal(answer.status, 500);
+  assert.equal(answer.headers.get('location'), null);
+  assert.doesNotMatch(cookiesOf(answer), /session_token=[^;]/);
+});
+
+test('a response of the provider without an ID token signs nobody in', async () => {
+  provider.person = { sub: 'n1', email: 'no-token@example.org', email_verified: true };
+  provider.withIdToken = false;
+  const answer = await comeFrom('/sign-in/provider');
+  provider.withIdToken = true;
+  assert.match(answer.headers.get('location') ?? '', /error=unable_to_get_user_info/);
+  assert.doesNotMatch(cookiesOf(answer), /session_token=[^;]/);
+  const { rows } = await sql`select 1 from users where email = 'no-token@example.org'`.execute(
+    database,
+  );
+  assert.equal(rows.length, 0);
+});
+
+test('a name of a provider is cut and cleaned', async () => {
+  provider.person = {
+    sub: 'x1',
+    email: 'long@example.org',
+    email_verified: true,
+    name: `\u0007\u202e${'n'.repeat(300)}`,
+  };
+  const person = await signIn();
+  assert.equal((await person?.call('/session'))?.body.data.user.name, 'n'.repeat(100));
 });
 
 test('no token of a provider is kept', async () => {

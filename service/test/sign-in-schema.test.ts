@@ -19,8 +19,7 @@ test("better-auth's own check finds that the migrations lack nothing that it nee
     signIn,
     publicUrl: 'http://directory.test',
     secret: Buffer.alloc(32).toString('base64'),
-    canMail: true,
-    sendLink: () => {},
+    notifyMethodAdded: () => {},
     log: createLogger('silent'),
   });
   const {

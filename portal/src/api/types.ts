@@ -1,5 +1,55 @@
 /** Generated from openapi.portal.json: npm run openapi. Do not edit. */
 
+/** Something that happened to the account. */
+export interface AccountActivityEntry {
+  /** Counts up. */
+  id: number;
+  /** When it happened. */
+  at: string;
+  /** The action. */
+  action: string;
+  /** The address of the caller. */
+  ipAddress: string | null;
+  /** The caller's browser. */
+  userAgent: string | null;
+  /** More about the action. */
+  details: {
+    [k: string]: unknown;
+  };
+}
+
+/** The fields to change. */
+export interface AccountChanges {
+  /** Your name, without control characters. */
+  name: string;
+}
+
+/** A way to sign in. */
+export interface AccountMethod {
+  /** The id of the method. */
+  id: string;
+  /** `credential` for the password, else the provider’s id. */
+  provider: string;
+  /** When it was added. */
+  createdAt: string;
+}
+
+/** A session of the account. */
+export interface AccountSession {
+  /** The id of the session. */
+  id: string;
+  /** Whether it is the session of this request. */
+  current: boolean;
+  /** The address that it was started from. */
+  ipAddress: string | null;
+  /** The browser that it was started with. */
+  userAgent: string | null;
+  /** When it was started. */
+  createdAt: string;
+  /** When it ends unless it is used before. */
+  expiresAt: string;
+}
+
 /** What to change. */
 export interface AppChanges {
   /** What to call it. */
@@ -62,6 +112,16 @@ export interface CatalogueEvent {
   audience: 'global' | 'organization' | 'alliance' | 'webhook';
 }
 
+/** A password, with the token of the link; for a new account also the name. */
+export interface ChosenPassword {
+  /** The part of the link behind `#`. */
+  token: string;
+  /** The password to sign in with from now on. */
+  password: string;
+  /** Your name, without control characters. */
+  name?: string;
+}
+
 /** A new key. */
 export interface CreatedKey {
   /** Of the key. */
@@ -114,6 +174,14 @@ export interface CreatedWebhook {
   updatedAt: string;
   /** Shown this once. Deliveries are signed with it. */
   secret: string;
+}
+
+/** An address and its password. */
+export interface Credentials {
+  /** The address of the account. */
+  email: string;
+  /** The password. */
+  password: string;
 }
 
 /** Says that an app is gone. */
@@ -200,6 +268,18 @@ export interface DeliveryHour {
   latencyP95Ms: number | null;
 }
 
+/** Says that it was done. */
+export interface Done {
+  /** Always true. */
+  done: true;
+}
+
+/** The number of sessions that were ended. */
+export interface EndedSessions {
+  /** The number of sessions. */
+  ended: number;
+}
+
 /** A key that ends soon. */
 export interface ExpiringKey {
   /** Of the app. */
@@ -216,9 +296,9 @@ export interface ExpiringKey {
   expiresAt: string;
 }
 
-/** The account that was made. */
+/** The new account. */
 export interface FirstAccount {
-  /** Of the new user. */
+  /** The id of the new user. */
   userId: string;
 }
 
@@ -238,13 +318,13 @@ export interface NewBinding {
 
 /** The first account of this installation. */
 export interface NewFirstAccount {
-  /** What stands behind the `#` of the link on the terminal. */
+  /** The part of the link on the terminal behind `#`. */
   token: string;
-  /** The address to sign in with. */
+  /** The address of the account. */
   email: string;
-  /** What to be called. */
+  /** Your name, without control characters. */
   name: string;
-  /** The password to sign in with. */
+  /** The password to sign in with from now on. */
   password: string;
 }
 
@@ -340,6 +420,44 @@ export interface Pagination {
   total: number;
   /** How many pages have entries. */
   totalPages: number;
+}
+
+/** The current password and a new one. */
+export interface PasswordChange {
+  /** The current password. */
+  currentPassword: string;
+  /** The password to sign in with from now on. */
+  newPassword: string;
+}
+
+/** A link that can be used. */
+export interface PasswordLink {
+  /** The address that the link was sent to. */
+  email: string;
+  /** Whether there is an account with this address. */
+  hasAccount: boolean;
+}
+
+/** The address to send a link to. */
+export interface PasswordLinkRequest {
+  /** The address of the account. */
+  email: string;
+}
+
+/** The token of a link. */
+export interface PasswordLinkToken {
+  /** The part of the link behind `#`. */
+  token: string;
+}
+
+/** The account whose password was set. */
+export interface PasswordSet {
+  /** The address of the account. */
+  email: string;
+  /** Whether the account is new. */
+  created: boolean;
+  /** The other ways to sign in to the account: remove those that are not yours. */
+  methods: AccountMethod[];
 }
 
 /** What keys and webhooks belong to. */
@@ -460,10 +578,24 @@ export interface PortalUser {
   name: string;
   /** Their address; ending in `.invalid`: what a provider calls them that does not vouch for an address. */
   email: string;
-  /** Whether it is proven to be theirs. Until then they own nothing. */
-  verified: boolean;
   /** The address of a picture. */
   image: string | null;
+}
+
+/** Where to go to sign in with the provider. */
+export interface ProviderRedirect {
+  /** The address to send the browser to. */
+  url: string;
+}
+
+/** A provider, and where to return to. */
+export interface ProviderRequest {
+  /** The provider's id, from the sign-in options. */
+  provider: string;
+  /** The page of the portal to return to. */
+  callbackURL: string;
+  /** The page to return to, with `?error=`, if it fails. */
+  errorCallbackURL: string;
 }
 
 /** From when on to recover. */
@@ -595,6 +727,14 @@ export interface WebhookChanges {
 export interface WebhookTestRequest {
   /** An event whose sample the test is to hold. */
   event?: string | null;
+}
+
+/** What `listAccountActivity` can be asked for. */
+export interface ListAccountActivityQuery {
+  /** Counts from 1. A page past the last is empty. */
+  page?: number;
+  /** Entries a page. */
+  limit?: number;
 }
 
 /** What `listBindable` can be asked for. */

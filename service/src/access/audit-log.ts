@@ -6,6 +6,16 @@ import { sql, type Database, type Transaction } from '../database/database.ts';
 import type { Actor } from './actor.ts';
 
 export const auditActions = [
+  'account.created',
+  'account.link_created',
+  'account.method_added',
+  'account.method_removed',
+  'account.name_changed',
+  'account.password_changed',
+  'account.sessions_ended',
+  'account.sign_in_failed',
+  'account.signed_in',
+  'account.signed_out',
   'app.created',
   'app.changed',
   'app.deleted',
@@ -27,8 +37,15 @@ export const auditActions = [
   'maintenance.changed',
   'maintenance.disabled',
 ] as const;
-type AuditAction = (typeof auditActions)[number];
-type SubjectKind = 'app' | 'key' | 'organization' | 'alliance' | 'webhook' | 'maintenance';
+export type AuditAction = (typeof auditActions)[number];
+type SubjectKind =
+  | 'account'
+  | 'app'
+  | 'key'
+  | 'organization'
+  | 'alliance'
+  | 'webhook'
+  | 'maintenance';
 
 export type AuditEntry = {
   id: number;

@@ -2,7 +2,6 @@
 import { sql, type Executor } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
 import type { Subject } from './managers.ts';
-import type { Owner } from './owned.ts';
 
 export type OwnApp = {
   id: string;
@@ -15,7 +14,7 @@ export type OwnApp = {
 };
 
 /** The apps of one owner, oldest first; of nobody, none. There are ten at most. */
-export async function listOwnApps(executor: Executor, owner: Owner): Promise<OwnApp[]> {
+export async function listOwnApps(executor: Executor, owner: string): Promise<OwnApp[]> {
   const { rows } = await sql<OwnApp>`
     ${ownApps} where apps.owner_email = ${owner} order by apps.id
   `.execute(executor);
@@ -23,7 +22,7 @@ export async function listOwnApps(executor: Executor, owner: Owner): Promise<Own
 }
 
 /** Throws `not_found`, for another's app too. */
-export async function readOwnApp(executor: Executor, owner: Owner, id: string): Promise<OwnApp> {
+export async function readOwnApp(executor: Executor, owner: string, id: string): Promise<OwnApp> {
   const { rows } = await sql<OwnApp>`
     ${ownApps} where apps.owner_email = ${owner} and apps.id = ${id}
   `.execute(executor);

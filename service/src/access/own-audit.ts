@@ -1,7 +1,6 @@
 /** The audit log of somebody's own apps. Who acts on behalf of the service is not named to them. */
 import { sql, type Executor } from '../database/database.ts';
 import type { PortalAuditEntry } from '../contract/portal.ts';
-import type { Owner } from './owned.ts';
 
 type Row = Omit<PortalAuditEntry, 'at' | 'actor' | 'subject'> & {
   at: Date;
@@ -17,7 +16,7 @@ type Row = Omit<PortalAuditEntry, 'at' | 'actor' | 'subject'> & {
 /** One page, newest first, and how many there are. */
 export async function listOwnAudit(
   executor: Executor,
-  owner: Owner,
+  owner: string,
   query: { appId?: string | undefined; page: number; limit: number },
 ): Promise<{ total: number; entries: PortalAuditEntry[] }> {
   const own = sql`

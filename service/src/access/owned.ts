@@ -3,11 +3,8 @@ import { sql, type Executor } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
 import { readApp, type App } from './apps.ts';
 
-/** Whoever is signed in with this identity; null where it is not proven to be theirs, who then owns nothing. */
-export type Owner = string | null;
-
 /** Throws `not_found`. */
-export async function requireOwnApp(executor: Executor, owner: Owner, id: string): Promise<App> {
+export async function requireOwnApp(executor: Executor, owner: string, id: string): Promise<App> {
   const { rows } = await sql`
     select 1 from apps where id = ${id} and owner_email = ${owner}
   `.execute(executor);

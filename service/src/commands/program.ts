@@ -3,6 +3,8 @@ import { Command, type OutputConfiguration } from 'commander';
 import { invalid } from '../errors.ts';
 import { version } from '../version.ts';
 import { addAccessCommands } from './access-commands.ts';
+import { addAccountCommand } from './account-command.ts';
+
 import { addAuditCommands } from './audit-commands.ts';
 import { addDatabaseCommand } from './database-command.ts';
 import { addDeliveryCommands } from './delivery-commands.ts';
@@ -51,6 +53,7 @@ export function createProgram(output: OutputConfiguration = {}): Command {
   addExportCommand(program);
   addSyncCommands(program);
   addAccessCommands(program);
+  addAccountCommand(program);
   addEventCommands(program);
   addAuditCommands(program);
   addWebhookCommands(program);

@@ -63,7 +63,7 @@ function catchSignals(): { first: Promise<void> } {
 }
 
 function welcome(
-  { address, internalAddress, demoKey, firstAccountLink }: Service,
+  { address, internalAddress, demoKey, firstAccountLink, passwordLinks }: Service,
   publicUrl: string,
 ): void {
   const metrics = `Metrics:   ${internalAddress}/metrics`;
@@ -81,5 +81,10 @@ function welcome(
     );
   }
   if (firstAccountLink) lines.push(`First account (once, within a day): ${firstAccountLink}`);
+  if (passwordLinks === null)
+    lines.push(
+      'Mail is off (SMTP_URL is not set): nobody can sign up with a password or choose a new one by themselves, and no',
+      'notices are sent. `orgdir account link EMAIL` prints a link that works once.',
+    );
   console.log(lines.join('\n'));
 }

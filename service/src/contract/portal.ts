@@ -24,9 +24,6 @@ export const PortalSession = strictObject(
           'Their address; ending in `.invalid`: what a provider calls them that does not vouch for an address.',
           'ada@example.org',
         ),
-        verified: Type.Boolean({
-          description: 'Whether it is proven to be theirs. Until then they own nothing.',
-        }),
         image: nullable(text('The address of a picture.', 'https://example.org/ada.png')),
       },
       { title: 'PortalUser', description: 'Whoever is signed in.' },

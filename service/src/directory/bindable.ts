@@ -1,6 +1,5 @@
 /** What an app can be bound to: what its owner manages, listed or not. Of the rest the listed ones are shown, not given. */
 import type { Subject } from '../access/managers.ts';
-import type { Owner } from '../access/owned.ts';
 import type { Bindable } from '../contract/portal.ts';
 import { sql, type Executor } from '../database/database.ts';
 import { likePattern } from './fold-text.ts';
@@ -10,7 +9,7 @@ type Row = Omit<Bindable, 'reason'> & { total: number };
 /** One page, what is available first, and how many there are; without a text to search for, only what is available. */
 export async function listBindable(
   executor: Executor,
-  owner: Owner,
+  owner: string,
   query: { search?: string | undefined; page: number; limit: number },
 ): Promise<{ total: number; entries: Bindable[] }> {
   const pattern = query.search === undefined ? null : likePattern(query.search, 'anywhere');
@@ -44,7 +43,7 @@ export async function listBindable(
   return { total: rows[0]?.total ?? 0, entries: found.map((row) => toBindable(row, owner)) };
 }
 
-function toBindable({ kind, id, slug, name, available }: Row, owner: Owner): Bindable {
+function toBindable({ kind, id, slug, name, available }: Row, owner: string): Bindable {
   const why = owner === null ? 'Your address is not verified.' : 'You are not a manager of it.';
   return { kind, id, slug, name, available, reason: available ? null : why };
 }
@@ -52,7 +51,7 @@ function toBindable({ kind, id, slug, name, available }: Row, owner: Owner): Bin
 /** What has this slug, among what the owner may know of: what is listed, and what they manage. */
 export async function findBindable(
   executor: Executor,
-  owner: Owner,
+  owner: string,
   { kind, slug }: { kind: Subject['kind']; slug: string },
 ): Promise<Subject | null> {
   const { rows } = await (

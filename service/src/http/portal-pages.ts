@@ -115,7 +115,7 @@ function createReadSession({
   const limit = rateLimitPerMinute > 0 ? createLimit(rateLimitPerMinute) : null;
 
   async function read(cookie: string, reply: FastifyReply): Promise<Session> {
-    const { signedIn, cookies } = await signIn.read(new Headers({ cookie }));
+    const { signedIn, cookies } = await signIn.read(cookie);
     // Too late for a page that did not wait.
     if (!reply.sent) for (const each of cookies) reply.header('set-cookie', each);
     return signedIn && toPortalSession(signedIn);

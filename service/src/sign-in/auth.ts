@@ -1,38 +1,37 @@
 /**
- * better-auth as this service has it: its tables are ours (migration 0013), its cookies are the portal's, and what its
- * defaults leave open is closed. `sign-in.ts` loads it; docs/decisions/0016-sign-in.md says why it is set so.
+ * Configures better-auth: sessions, password sign-in and providers, over the tables of migrations 0013 and 0015. It runs
+ * nothing else: sign-up, password changes and sessions are in the files next to this one, and `http/portal/` has the
+ * routes. Why it is configured like this: docs/decisions/0016-sign-in.md. `sign-in.ts` loads this file on first use.
  */
 import { betterAuth } from 'better-auth';
-import { hashPassword, verifyPassword } from 'better-auth/crypto';
 import { genericOAuth } from 'better-auth/plugins';
-import { createAuthMiddleware, APIError } from 'better-auth/api';
 import { github } from 'better-auth/social-providers';
 import { v7 as uuidv7 } from 'uuid';
 import type { Config } from '../config.ts';
 import { sql, type Database } from '../database/database.ts';
 import type { Logger } from '../log.ts';
-import { createHashQueue } from './hash-queue.ts';
-import { passwordLengthMax, passwordLengthMin } from './password-length.ts';
-import { isProviderIdentity, providerIdentity } from './provider-identity.ts';
+import { recordActivity } from './activity.ts';
+import { addressHeader } from './caller.ts';
+import { createPasswordHashing, type PasswordHashing } from './hash-password.ts';
+import { passwordLengthMax } from '../contract/password-length.ts';
+import { providerIdentity } from './provider-identity.ts';
 import { sweep } from './sweep.ts';
-import type { LinkSender } from './send-link.ts';
 
 export type AuthDependencies = Pick<Config, 'publicUrl' | 'signIn'> & {
   database: Database;
   secret: string;
-  canMail: boolean;
-  sendLink: LinkSender;
+  /** Tests replace it by one that takes no time. */
+  hashing?: PasswordHashing;
+  /** Tells the owner of an account about a new way to sign in. */
+  notifyMethodAdded: (email: string, provider: string) => void;
   log: Logger;
 };
 export type Auth = ReturnType<typeof createAuth>;
 
-/** In which `http/portal/auth.ts` tells the caller's address; what a caller sends under this name never arrives. */
-const addressHeader = 'x-orgdir-address';
 const daySeconds = 86_400;
-const linkSeconds = 3_600;
 
 export function createAuth(dependencies: AuthDependencies) {
-  const { database, publicUrl, secret, canMail, log } = dependencies;
+  const { database, publicUrl, secret, log, hashing = createPasswordHashing() } = dependencies;
   const secure = publicUrl.startsWith('https:');
   return betterAuth({
     baseURL: `${publicUrl}/portal/api/auth`,
@@ -40,52 +39,122 @@ export function createAuth(dependencies: AuthDependencies) {
     // No transaction: one would hold a connection for as long as a password waits to be hashed.
     database: { db: database, type: 'postgres', transaction: false },
     ...tables,
-    emailAndPassword: emailAndPassword(dependencies),
-    emailVerification: {
-      sendOnSignUp: true,
-      sendOnSignIn: false,
-      expiresIn: linkSeconds,
-      autoSignInAfterVerification: false,
-      sendVerificationEmail: async ({ user, url }) =>
-        dependencies.sendLink('verify', user.email, url),
+    emailAndPassword: {
+      enabled: true,
+      // A password is set by a mailed link only (`password-links.ts`).
+      disableSignUp: true,
+      maxPasswordLength: passwordLengthMax,
+      password: hashing,
     },
     ...providers(dependencies),
-    databaseHooks: {
-      // Nothing is asked of a provider later, so its tokens are not kept.
-      account: {
-        create: { before: async (account) => ({ data: { ...account, ...noTokens } }) },
-      },
-      session: { create: { after: async () => sweep(database, log) } },
-    },
-    hooks: {
-      before: createAuthMiddleware(async ({ path, body }) => {
-        refuseWithoutMail(path, canMail);
-        refuseAddress(path, body);
-        refuseLong(body);
-      }),
-    },
+    databaseHooks: hooks(dependencies),
     advanced: {
       database: { generateId: () => uuidv7() },
       ipAddress: { ipAddressHeaders: [addressHeader] },
-      // `__Host-` binds a cookie to this host alone; browsers take it by TLS only.
+      // `__Host-` binds a cookie to this host alone; browsers accept it over TLS only.
       useSecureCookies: false,
       cookiePrefix: secure ? '__Host-orgdir' : 'orgdir',
       defaultCookieAttributes: { secure, httpOnly: true, sameSite: 'lax', path: '/' },
     },
-    // `http/portal/auth.ts` counts, by account too.
+    // `http/portal/sign-in-limits.ts` counts.
     rateLimit: { enabled: false },
-    // What fails is thrown, for it would else be written to the terminal with all its words, and every refusal too.
+    // Failures are thrown: better-auth would print them with all their details, and every refusal too.
     onAPIError: { throw: true, errorURL: `${publicUrl}/profile/developer/sign-in` },
     telemetry: { enabled: false },
     logger: {
       level: 'error',
-      // What comes after its words is left out: errors of a database, which hold what was to be kept.
-      log: (level, message) => log.warn({ level, reason: message.slice(0, 200) }, 'sign-in.failed'),
+      // Its messages can hold the caller's URL and its further arguments database rows, so only the first words go out.
+      log: (_level, message) => log.warn({ reason: firstWords(message) }, 'sign_in.failed'),
     },
   });
 }
 
-/** Names as those of our other tables. */
+/** `Provider "oidc": id_token failed verification` of a longer message; a URL ends it. */
+function firstWords(message: string): string {
+  return message.split(/https?:|[\n?]/, 1)[0]?.slice(0, 100) ?? '';
+}
+
+function hooks({ database, log, notifyMethodAdded }: AuthDependencies) {
+  return {
+    user: {
+      create: {
+        before: async (user: { name: string }) => ({
+          data: { ...user, name: cleanName(user.name) },
+        }),
+      },
+    },
+    account: {
+      create: {
+        // Nothing is asked of a provider later, so its tokens are not kept.
+        before: async (account: object) => ({ data: { ...account, ...noTokens } }),
+        after: async ({ userId, providerId }: { userId: string; providerId: string }) =>
+          announceMethod(userId, providerId),
+      },
+      // A provider that is linked already is linked again, with new tokens.
+      update: {
+        before: async (account: object) => ({ data: { ...account, ...noTokens } }),
+      },
+    },
+    session: {
+      create: {
+        after: async (session: NewSession, context: SessionContext | null) => {
+          await recordSession(session, context?.params?.id ?? 'password');
+          await sweep(database, log);
+        },
+      },
+    },
+  };
+
+  async function announceMethod(userId: string, provider: string): Promise<void> {
+    const account = await readAccount(database, userId);
+    const isNew = account.methods === 1;
+    await database.transaction().execute((tx) =>
+      recordActivity(tx, isNew ? 'account.created' : 'account.method_added', account, null, {
+        provider,
+      }),
+    );
+    if (!isNew) notifyMethodAdded(account.email, provider);
+  }
+
+  async function recordSession({ userId, ...session }: NewSession, method: string): Promise<void> {
+    const account = await readAccount(database, userId);
+    const caller = { ip: session.ipAddress ?? '', userAgent: session.userAgent ?? null };
+    await database
+      .transaction()
+      .execute((tx) => recordActivity(tx, 'account.signed_in', account, caller, { method }));
+  }
+}
+
+type NewSession = {
+  userId: string;
+  ipAddress?: string | null | undefined;
+  userAgent?: string | null | undefined;
+};
+/** `params.id`: the provider, in its callback. */
+type SessionContext = { params?: { id?: string } | undefined };
+type Account = { id: string; email: string; methods: number };
+
+async function readAccount(database: Database, userId: string): Promise<Account> {
+  const { rows } = await sql<Account>`
+    select id, email, (select count(*) from accounts where user_id = users.id) as methods from users where id = ${userId}
+  `.execute(database);
+  const [account] = rows;
+  if (!account) throw new Error('the account was deleted while somebody signed in to it');
+  return account;
+}
+
+/** A provider gives any name; ours have 1 to 100 characters and none that controls a terminal. */
+function cleanName(name: string): string {
+  return (
+    name
+      .replaceAll(/[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu, '')
+      .trim()
+      .slice(0, 100)
+      .trim() || 'Unnamed'
+  );
+}
+
+/** Tables and columns have the names that the rest of our schema would give them. */
 const times = { createdAt: 'created_at', updatedAt: 'updated_at' };
 const tables = {
   user: { modelName: 'users', fields: { emailVerified: 'email_verified', ...times } },
@@ -117,7 +186,7 @@ const tables = {
     updateAccountOnSignIn: false,
     accountLinking: {
       enabled: true,
-      // Only by who is signed in, whatever addresses are equal.
+      // Only somebody who is signed in links an account; an equal address is not enough.
       disableImplicitLinking: true,
       allowDifferentEmails: true,
       updateUserInfoOnLink: false,
@@ -129,37 +198,6 @@ const tables = {
   },
 };
 
-function emailAndPassword({ sendLink, database, publicUrl }: AuthDependencies) {
-  const queue = createHashQueue(
-    () =>
-      new APIError('TOO_MANY_REQUESTS', {
-        code: 'TOO_MANY_SIGN_INS',
-        message: 'Too many people sign in at once; try again in a moment.',
-      }),
-  );
-  return {
-    enabled: true,
-    requireEmailVerification: true,
-    autoSignIn: false,
-    minPasswordLength: passwordLengthMin,
-    maxPasswordLength: passwordLengthMax,
-    resetPasswordTokenExpiresIn: linkSeconds,
-    revokeSessionsOnPasswordReset: true,
-    password: {
-      hash: (password: string) => queue(() => hashPassword(password)),
-      verify: (given: { hash: string; password: string }) => queue(() => verifyPassword(given)),
-    },
-    sendResetPassword: async ({ user, url }: { user: { email: string }; url: string }) =>
-      sendLink('reset', user.email, url),
-    onExistingUserSignUp: async ({ user }: { user: { email: string } }) =>
-      sendLink('known', user.email, `${publicUrl}/profile/developer/sign-in`),
-    /** The link went to the address, so whoever used it has the address; whoever had signed up with it has not. */
-    onPasswordReset: async ({ user }: { user: { id: string } }) => {
-      await sql`update users set email_verified = true where id = ${user.id}`.execute(database);
-    },
-  };
-}
-
 function providers({ signIn }: AuthDependencies) {
   const oidc = signIn.oidc;
   const hub = signIn.github;
@@ -168,7 +206,7 @@ function providers({ signIn }: AuthDependencies) {
       ...(hub && {
         github: {
           ...hub,
-          // What it says of the address is not in the profile, but in a second answer.
+          // Whether the address is verified is not in the profile but in a second response.
           getUserInfo: async (token: Parameters<ReturnType<typeof github>['getUserInfo']>[0]) => {
             const found = await github(hub).getUserInfo(token);
             if (!found) return null;
@@ -205,6 +243,9 @@ function providers({ signIn }: AuthDependencies) {
                 scopes: ['openid', 'email', 'profile'],
                 pkce: true,
                 requireIdTokenVerification: true,
+                // A response without an ID token has nothing that could be verified, so it names nobody.
+                accountSubject: ({ tokens, profile }) =>
+                  tokens.idToken ? String(profile['sub'] ?? '') : '',
                 mapProfileToUser: (profile: Record<string, unknown>) => ({
                   name: nameOf(profile),
                   ...providerIdentity('oidc', {
@@ -227,37 +268,4 @@ const noTokens = { accessToken: null, refreshToken: null, idToken: null };
 function nameOf({ name, preferred_username: nick }: Record<string, unknown>): string {
   const given = [name, nick].find((each) => typeof each === 'string' && each.trim() !== '');
   return (given as string | undefined) ?? '';
-}
-
-/** What cannot work without mail says so, to everybody alike. */
-const mailing = new Set(['/sign-up/email', '/request-password-reset', '/send-verification-email']);
-
-function refuseWithoutMail(path: string, canMail: boolean): void {
-  if (canMail || !mailing.has(path)) return;
-  throw new APIError('SERVICE_UNAVAILABLE', {
-    code: 'NO_MAIL',
-    message:
-      'This service sends no mail, so nobody can sign up or get a new password here; its operator sets SMTP_URL.',
-  });
-}
-
-/** As long as a name of anything here, and as an address of the web may be. */
-const lengthsMax = { name: 100, image: 2048 };
-
-function refuseLong(body: unknown): void {
-  const given = (body ?? {}) as Record<string, unknown>;
-  for (const [field, most] of Object.entries(lengthsMax)) {
-    const value = given[field];
-    if (typeof value !== 'string' || value.length <= most) continue;
-    throw new APIError('BAD_REQUEST', {
-      code: 'TOO_LONG',
-      message: `${field} must have at most ${most} characters`,
-    });
-  }
-}
-
-function refuseAddress(path: string, body: unknown): void {
-  const { email } = (body ?? {}) as { email?: unknown };
-  if (path !== '/sign-up/email' || typeof email !== 'string' || !isProviderIdentity(email)) return;
-  throw new APIError('BAD_REQUEST', { code: 'INVALID_EMAIL', message: 'Invalid email' });
 }

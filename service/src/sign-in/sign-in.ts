@@ -1,101 +1,205 @@
 /**
- * Who is signed in to the portal, and how somebody comes to be. All of it is better-auth's work, over our tables
- * (`auth.ts`); it is loaded when somebody first comes with a session or to sign in, because it is a good part of the
- * memory of a service at rest. What somebody may do with their apps is decided in `access/`.
+ * Who is signed in to the portal, and how they sign in. better-auth does the work of sessions, password checks and
+ * providers (`auth.ts`); it is loaded when somebody first comes with a session or to sign in, because it is a good part
+ * of the memory of a service at rest. What somebody may do with their apps is decided in `access/`.
  */
+import { normaliseEmail } from '../access/email.ts';
 import type { Config } from '../config.ts';
 import type { Database } from '../database/database.ts';
 import { isConnectionFault, unavailable } from '../database/database.ts';
+import { ServiceError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { Mailer } from '../mail.ts';
+import { createAccounts, type Accounts } from './accounts.ts';
+import { createAccountMail } from './account-mail.ts';
 import type { Auth } from './auth.ts';
+import { headersOf, type Caller } from './caller.ts';
 import { deriveSecret } from './derive-secret.ts';
-import { createFirstAccount, type FirstAccount, type NewAccount } from './first-account.ts';
-import { createLinkSender } from './send-link.ts';
+import { createFailedSignIns } from './failed-sign-ins.ts';
+import { offerFirstAccount } from './first-account.ts';
+import type { PasswordHashing } from './hash-password.ts';
+import { createKnownDevices } from './known-devices.ts';
+import { confirmSession, readPassword } from './set-password.ts';
 
 export type SignInDependencies = Pick<Config, 'publicUrl' | 'serviceName' | 'signIn'> & {
   database: Database;
   /** As in SECRET_KEY, newest first. */
   secretKeys: readonly Buffer[];
-  /** Null: links are printed on the terminal, or nobody can sign up (`config.signIn.printLinks`). */
+  /** Null: links are printed on the terminal, or there are none (`config.signIn.printLinks`). */
   mailer: Mailer | null;
   print: (line: string) => void;
   log: Logger;
+  /** Tests replace it by one that takes no time. */
+  hashing?: PasswordHashing;
 };
 
 export type SignedIn = {
   sessionId: string;
   userId: string;
   name: string;
-  /** An address, or what a provider calls somebody whose address it does not vouch for (`provider-identity.ts`). */
+  /** An address, or the name that a provider gives somebody without a verified one (`provider-identity.ts`). */
   email: string;
-  /** Whether it is proven that this somebody is who `email` says. */
-  verified: boolean;
   image: string | null;
   expiresAt: Date;
+  /** When the session began, and so when they last proved who they are. */
+  signedInAt: Date;
 };
+
+/** `cookies`: the `Set-Cookie` lines of the response. */
+export type Leaving = { url: string; cookies: string[] };
 
 export type SignIn = {
-  /** Answers a request below `/portal/api/auth`. The caller has checked where it comes from, and how often. */
-  handle(request: Request): Promise<Response>;
-  /** Who sends these cookies, or null; and the cookies to send back, where the session is prolonged or has ended. */
-  read(headers: Headers): Promise<{ signedIn: SignedIn | null; cookies: string[] }>;
-  /** Where the links go that somebody signs up with, or gets a lost password back. Null: there are none. */
+  /** Who sends these cookies, or null; and the cookies to send back if the session is prolonged or has ended. */
+  read(cookie: string): Promise<{ signedIn: SignedIn | null; cookies: string[] }>;
+  /** The cookies of the new session; null if the address or the password is wrong. */
+  withPassword(email: string, password: string, caller: Caller): Promise<string[] | null>;
+  /** Where to send the browser to sign in with a provider. Throws `not_found` for a provider that is not configured. */
+  withProvider(provider: string, back: BackTo, caller: Caller): Promise<Leaving>;
+  /** The same, to add the provider to the account of whoever is signed in. */
+  linkProvider(provider: string, back: BackTo, caller: Caller): Promise<Leaving>;
+  /** Responds to the provider's redirect below `/portal/api/auth/callback`. */
+  callback(url: string, caller: Caller): Promise<Response>;
+  /** Ends the session of these cookies, and returns those that clear it. */
+  signOut(caller: Caller): Promise<string[]>;
+  /** The id of a browser that has signed in with this address before, or null. */
+  knownDevice(caller: Caller, email: string): string | null;
+  /** Where links that set a password go. Null: there are none. */
   links: 'mail' | 'terminal' | null;
   providers: { id: string; name: string }[];
-  /** A link that makes the first account, while there is none; else null. */
+  accounts: Accounts;
+  /** A link that creates the first account while there is none; else null. */
   offerFirstAccount(): Promise<string | null>;
-  createFirstAccount(input: NewAccount): Promise<FirstAccount>;
+  /** Writes what is counted so far. */
+  stop(): Promise<void>;
 };
 
-/** As `auth.ts` has it called; others of the same host mean nothing here. */
+/** Pages of the portal to return to: after success, and after a failure with `?error=`. */
+export type BackTo = { callbackURL: string; errorCallbackURL: string };
+
+/** As `auth.ts` names it; other cookies of the same host mean nothing here. */
 const sessionCookie = /(?:^|;\s*)(?:__Host-)?orgdir\.session_token=/;
 
 export function createSignIn(dependencies: SignInDependencies): SignIn {
-  const { database, publicUrl, signIn, mailer } = dependencies;
+  const { database, publicUrl, signIn, mailer, log } = dependencies;
   const links = mailer ? 'mail' : signIn.printLinks ? 'terminal' : null;
-  const firstAccount = createFirstAccount(database, publicUrl);
+  const secret = deriveSecret(dependencies.secretKeys);
+  const devices = createKnownDevices(secret, publicUrl.startsWith('https:'));
+  const failed = createFailedSignIns(database, log);
+  const mail = createAccountMail(dependencies);
+  const providers = providersOf(signIn);
+  const accounts = createAccounts({
+    database,
+    publicUrl,
+    providers,
+    mail,
+    hash: hashPassword,
+    verify: verifyPassword,
+  });
   let loading: Promise<Auth> | undefined;
 
   function load(): Promise<Auth> {
     loading ??= import('./auth.ts').then(({ createAuth }) =>
-      createAuth({
-        ...dependencies,
-        canMail: links !== null,
-        secret: deriveSecret(dependencies.secretKeys),
-        sendLink: createLinkSender(dependencies),
-      }),
+      createAuth({ ...dependencies, secret, notifyMethodAdded }),
     );
     return loading;
   }
 
+  async function hashPassword(password: string): Promise<string> {
+    const { password: hashing } = await (await load()).$context;
+    return hashing.hash(password);
+  }
+
+  async function verifyPassword(given: { hash: string; password: string }): Promise<boolean> {
+    const { password: hashing } = await (await load()).$context;
+    return hashing.verify(given);
+  }
+
+  function notifyMethodAdded(email: string, provider: string): void {
+    accounts.notifyMethodAdded(email, provider);
+  }
+
   return {
     links,
-    providers: providersOf(signIn),
-    offerFirstAccount: () => firstAccount.offer(),
-    async createFirstAccount(input) {
-      const auth = await load();
-      return firstAccount.create(auth, input);
-    },
-    async handle(request) {
-      const auth = await load();
-      return auth.handler(request).catch((error: unknown) => {
-        throw isConnectionFault(error) ? error : withoutWords(error);
-      });
-    },
-    async read(headers) {
-      // Without this cookie nobody is signed in, and nothing has to be loaded or read to say so.
-      if (!sessionCookie.test(headers.get('cookie') ?? '')) return { signedIn: null, cookies: [] };
-      const auth = await load();
-      const answer = await auth.api
-        .getSession({ headers, returnHeaders: true })
+    providers,
+    accounts,
+    offerFirstAccount: () => offerFirstAccount(database, publicUrl),
+    stop: () => failed.flush(),
+    knownDevice: ({ cookie }, email) => devices.recognise(cookie, email),
+
+    async read(cookie) {
+      // Without this cookie nobody is signed in, and nothing has to be loaded or read to find out.
+      if (!sessionCookie.test(cookie)) return { signedIn: null, cookies: [] };
+      const { api } = await load();
+      const { response, headers } = await api
+        .getSession({ headers: new Headers({ cookie }), returnHeaders: true })
         .catch((error: unknown) => {
-          // The one thing that can go wrong with a cookie, whatever is in it, is the database.
+          // Whatever is in a cookie, the only thing that can fail is the database.
           throw unavailable(error);
         });
-      return { signedIn: toSignedIn(answer.response), cookies: answer.headers.getSetCookie() };
+      return { signedIn: toSignedIn(response), cookies: headers.getSetCookie() };
+    },
+
+    async withPassword(email, password, caller) {
+      const { api } = await load();
+      const body = { email: normaliseEmail(email, 'body.email'), password };
+      const hash = await readPassword(database, body.email);
+      const signed = await api
+        .signInEmail({ body, headers: headersOf(caller), returnHeaders: true })
+        .catch(refusalOf);
+      if (signed === null) {
+        void failed.add(body.email, caller);
+        return null;
+      }
+      const { user, token } = signed.response;
+      if (!(await confirmSession(database, { userId: user.id, token, hash }))) return null;
+      return [...signed.headers.getSetCookie(), devices.remember(body.email)];
+    },
+
+    async withProvider(provider, back, caller) {
+      requireProvider(provider);
+      const { api } = await load();
+      const { response, headers } = await api
+        .signInSocial({
+          body: { provider, ...back, disableRedirect: true },
+          headers: headersOf(caller),
+          returnHeaders: true,
+        })
+        .catch(throwWithoutDetails);
+      return { url: response.url ?? '', cookies: headers.getSetCookie() };
+    },
+
+    async linkProvider(provider, back, caller) {
+      requireProvider(provider);
+      const { api } = await load();
+      const { response, headers } = await api
+        .linkSocialAccount({
+          body: { provider, ...back, disableRedirect: true },
+          headers: headersOf(caller),
+          returnHeaders: true,
+        })
+        .catch(throwWithoutDetails);
+      return { url: response.url ?? '', cookies: headers.getSetCookie() };
+    },
+
+    async callback(url, caller) {
+      const auth = await load();
+      return auth
+        .handler(new Request(url, { headers: headersOf(caller) }))
+        .catch(throwWithoutDetails);
+    },
+
+    async signOut(caller) {
+      const { api } = await load();
+      const { headers } = await api
+        .signOut({ headers: headersOf(caller), returnHeaders: true })
+        .catch(throwWithoutDetails);
+      return headers.getSetCookie();
     },
   };
+
+  function requireProvider(provider: string): void {
+    if (!providers.some(({ id }) => id === provider)) throw new ServiceError('not_found');
+  }
 }
 
 function providersOf({ github, discord, oidc }: Config['signIn']): SignIn['providers'] {
@@ -106,13 +210,21 @@ function providersOf({ github, discord, oidc }: Config['signIn']): SignIn['provi
   ];
 }
 
-/** Where it failed and how, but not its words: those of a database hold what was to be written, such as an address. */
-function withoutWords(error: unknown): Error {
+/** Null for a wrong address or password; anything else is thrown. */
+function refusalOf(error: unknown): null {
+  const { status, body } = error as { status?: unknown; body?: { code?: unknown } };
+  if (status === 'UNAUTHORIZED' || body?.code === 'INVALID_EMAIL') return null;
+  return throwWithoutDetails(error);
+}
+
+/** Keeps where it failed and how, but not the message: a database's holds what was to be written, such as an address. */
+function throwWithoutDetails(error: unknown): never {
+  if (error instanceof ServiceError || isConnectionFault(error)) throw error;
   const { name, code, stack = '' } = error as { name?: string; code?: string; stack?: string };
   const failure = new Error(`sign-in failed: ${[name, code].filter(Boolean).join(' ')}`);
   const frames = stack.split('\n').filter((line) => /^\s+at /.test(line));
   failure.stack = [failure.message, ...frames].join('\n');
-  return failure;
+  throw failure;
 }
 
 type Found = Awaited<ReturnType<Auth['api']['getSession']>>;
@@ -125,8 +237,8 @@ function toSignedIn(found: Found): SignedIn | null {
     userId: user.id,
     name: user.name,
     email: user.email,
-    verified: user.emailVerified,
     image: user.image ?? null,
     expiresAt: session.expiresAt,
+    signedInAt: session.createdAt,
   };
 }

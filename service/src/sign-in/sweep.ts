@@ -1,10 +1,8 @@
-/** Deletes what has run out, when somebody signs in: as often as it comes to be, and a bounded part each time. */
+/** Deletes expired sessions and links when somebody signs in: a bounded number each time, as often as new ones appear. */
 import { sql, type Database } from '../database/database.ts';
 import type { Logger } from '../log.ts';
 
 const rowsMax = 500;
-/** An account that nobody has confirmed by then keeps its address from nobody else. */
-const unverifiedDays = 7;
 
 export async function sweep(database: Database, log: Logger): Promise<void> {
   try {
@@ -15,13 +13,12 @@ export async function sweep(database: Database, log: Logger): Promise<void> {
       unused as (
         delete from verifications where id in (select id from verifications where expires_at <= now() limit ${rowsMax})
       )
-      delete from users where id in (
-        select id from users
-        where not email_verified and created_at < now() - ${unverifiedDays} * interval '1 day' limit ${rowsMax}
+      delete from password_links where email in (
+        select email from password_links where expires_at <= now() limit ${rowsMax}
       )
     `.execute(database);
   } catch (error) {
-    // Whoever signs in is not the one to suffer for it.
-    log.warn({ reason: (error as Error).message }, 'sign-in.sweep');
+    // The sign-in itself has succeeded.
+    log.warn({ reason: (error as Error).message }, 'sign_in.sweep_failed');
   }
 }

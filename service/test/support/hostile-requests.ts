@@ -67,11 +67,17 @@ export function testHostileRequests(api: HostileApi): void {
       method: target.method.toUpperCase(),
       path: query.length > 0 ? `${path}?${query.join('&')}` : path,
       headers: {
-        ...api.credentials,
+        ...credentialsOf(target),
         ...(body === undefined ? {} : { 'content-type': typeOf(target) }),
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     };
+  }
+
+  /** What needs none gets none: signing out would end the session of all that follows. */
+  function credentialsOf({ operation }: Target): Record<string, string> {
+    const { origin } = api.credentials;
+    return operation.security.length > 0 ? api.credentials : origin ? { origin } : {};
   }
 
   /** For lines, the object of one of them. */
@@ -212,7 +218,7 @@ export function testHostileRequests(api: HostileApi): void {
     if (target.operation.requestBody)
       test(`${name}: a body that is left out is refused where it is required, and only there`, async () => {
         const { body: _, headers: __, ...rest } = build(target);
-        const status = await mustBeInOrder({ ...rest, headers: api.credentials });
+        const status = await mustBeInOrder({ ...rest, headers: credentialsOf(target) });
         assert.equal(status === 400, target.operation.requestBody?.required, String(status));
       });
 

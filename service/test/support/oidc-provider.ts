@@ -14,6 +14,8 @@ export type OidcProvider = {
   client: { id: string; secret: string };
   /** Who comes next. */
   person: Claims;
+  /** Whether the token response has an ID token, as the standard requires. */
+  withIdToken: boolean;
 };
 
 const signing = { alg: 'RS256', kid: 'test' };
@@ -26,6 +28,7 @@ export async function startOidcProvider(): Promise<OidcProvider> {
     issuer: '',
     client: { id: 'orgdir', secret: randomUUID() },
     person: { sub: 'nobody' },
+    withIdToken: true,
   };
 
   function discover() {
@@ -64,7 +67,8 @@ export async function startOidcProvider(): Promise<OidcProvider> {
     if (!grant || grant.challenge !== proven || !isClient(request, form)) return null;
     const access = randomUUID();
     people.set(access, grant.claims);
-    return { access_token: access, token_type: 'Bearer', id_token: idToken(grant) };
+    const tokens = { access_token: access, token_type: 'Bearer' };
+    return provider.withIdToken ? { ...tokens, id_token: idToken(grant) } : tokens;
   }
 
   function isClient(request: IncomingMessage, form: URLSearchParams): boolean {

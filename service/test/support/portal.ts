@@ -1,12 +1,11 @@
-/** The portal as its pages use it: people who sign up and in, with their cookies, and every answer held against openapi.portal.json. */
+/** The portal as its pages use it: people who sign up and in, with their cookies, and every response checked against openapi.portal.json. */
 import assert from 'node:assert/strict';
-import { sql } from '../../src/database/database.ts';
 import { checkPortalAnswer } from './openapi-check.ts';
 import { send, testPublicUrl, type Answer, type CallOptions, type TestService } from './service.ts';
 
 export type Person = {
   email: string;
-  /** What a browser would send to be known. */
+  /** The headers by which a browser is recognised. */
   credentials: Record<string, string>;
   /** `path` is below `/portal/api`. */
   call: (path: string, options?: CallOptions) => Promise<Answer>;
@@ -30,75 +29,70 @@ export function callPortal(
   return send(`${url}/portal/api`, path, { ...options, headers }, checkPortalAnswer);
 }
 
-/** Sends a request that better-auth answers, in its own form. */
-export async function callAuth(
-  { url }: Pick<TestService, 'url'>,
+/** The same as a POST. */
+export function postPortal(
+  service: Pick<TestService, 'url'>,
   path: string,
-  options: { json?: unknown; cookie?: string; headers?: Record<string, string> } = {},
+  json: unknown,
+  { cookie, headers }: { cookie?: string; headers?: Record<string, string> } = {},
 ): Promise<Answer> {
-  const { json, cookie, headers = {} } = options;
-  const response = await fetch(`${url}/portal/api/auth${path}`, {
-    method: json === undefined ? 'GET' : 'POST',
-    redirect: 'manual',
-    headers: {
-      ...fromPortal,
-      ...(json === undefined ? {} : { 'content-type': 'application/json' }),
-      ...(cookie === undefined ? {} : { cookie }),
-      ...headers,
-    },
-    ...(json === undefined ? {} : { body: JSON.stringify(json) }),
-  });
-  const text = await response.text();
-  const isJson = response.headers.get('content-type')?.startsWith('application/json') ?? false;
-  return {
-    status: response.status,
-    headers: response.headers,
-    body: isJson && text !== '' ? JSON.parse(text) : null,
-    text,
-  };
+  return callPortal(service, path, { method: 'POST', json, ...(headers && { headers }) }, cookie);
 }
 
-/** Cookies as a browser would send them back. */
+/** Cookies as a browser would send them back; one that is cleared it forgets. */
 export function cookiesOf({ headers }: Pick<Answer, 'headers'>): string {
   return headers
     .getSetCookie()
     .map((cookie) => cookie.split(';')[0] ?? '')
+    .filter((pair) => !pair.endsWith('='))
     .join('; ');
 }
 
-/** The path below `/portal/api/auth` of the last link that was printed for somebody. */
-export function printedLink({ printed }: Pick<TestService, 'printed'>, email: string): string {
+/** The token of the last link that was printed for somebody; null: none was. */
+export function printedToken({ printed }: Pick<TestService, 'printed'>, email: string) {
   const line = printed.findLast((each) => each.includes(`(${email})`));
-  const [, path] =
-    /: http:\/\/directory\.localhost\/portal\/api\/auth(\S+)$/.exec(line ?? '') ?? [];
-  assert.ok(path, `no link was printed for ${email}`);
-  return path;
+  return tokenOf(line ?? '');
 }
 
-/** Signs up, confirms the address with the link on the terminal, and signs in. */
+/** The token of a link that sets a password, in a text; null: there is none. */
+export function tokenOf(text: string): string | null {
+  return /\/profile\/developer\/set-password#([\w-]{43})/.exec(text)?.[1] ?? null;
+}
+
+/** Requests a link, and uses it as the owner of the mailbox. */
+export async function choosePassword(
+  service: TestService,
+  email: string,
+  chosen: { password?: string; name?: string } = {},
+): Promise<Answer> {
+  const asked = await postPortal(service, '/password-links', { email });
+  assert.equal(asked.status, 202, asked.text);
+  const token = printedToken(service, email);
+  const name = chosen.name ?? email.split('@')[0];
+  return postPortal(service, '/password', { token, password, name, ...chosen });
+}
+
+/** Signs up with the link on the terminal, and signs in. */
 export async function signUp(service: TestService, email: string): Promise<Person> {
-  const account = { email, name: email.split('@')[0], password };
-  const made = await callAuth(service, '/sign-up/email', { json: account });
-  assert.equal(made.status, 200, made.text);
-  await callAuth(service, printedLink(service, email));
+  const set = await choosePassword(service, email);
+  assert.equal(set.status, 200, set.text);
   return signInAs(service, email);
 }
 
-export async function signInAs(service: TestService, email: string): Promise<Person> {
-  const signedIn = await callAuth(service, '/sign-in/email', { json: { email, password } });
+export async function signInAs(
+  service: Pick<TestService, 'url'>,
+  email: string,
+  chosen = password,
+): Promise<Person> {
+  const signedIn = await postPortal(service, '/sign-in', { email, password: chosen });
   assert.equal(signedIn.status, 200, signedIn.text);
   return personOf(service, email, cookiesOf(signedIn));
 }
 
-export function personOf(service: TestService, email: string, cookie: string): Person {
+export function personOf(service: Pick<TestService, 'url'>, email: string, cookie: string): Person {
   return {
     email,
     credentials: { ...fromPortal, cookie },
     call: (path, options) => callPortal(service, path, options, cookie),
   };
-}
-
-/** As if their address had been found not to be theirs, while they are signed in. */
-export async function doubt({ database }: Pick<TestService, 'database'>, email: string) {
-  await sql`update users set email_verified = false where email = ${email}`.execute(database);
 }

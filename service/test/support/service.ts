@@ -15,6 +15,7 @@ import { createResponseCache } from '../../src/http/response-cache.ts';
 import { createLogger, type Logger } from '../../src/log.ts';
 import { createMetrics, type Metrics } from '../../src/metrics.ts';
 import { createMailer } from '../../src/mail.ts';
+import type { PasswordHashing } from '../../src/sign-in/hash-password.ts';
 import { createSignIn, type SignIn } from '../../src/sign-in/sign-in.ts';
 import { createHealth } from '../../src/system/health.ts';
 import { createSender } from '../../src/webhooks/sending/attempt.ts';
@@ -65,6 +66,8 @@ export type TestServiceOptions = {
   /** Another process of the same installation: its database and its SECRET_KEY. */
   beside?: TestDatabase & Pick<TestService, 'secretBox'> & Partial<Pick<TestService, 'secretKeys'>>;
   log?: Logger;
+  /** In the place of the real hashing of passwords, which takes 60 ms of a core. */
+  hashing?: PasswordHashing;
 };
 
 /** Browsers take such a name for secure without TLS: the clipboard and cryptography are for such pages only. */
@@ -103,7 +106,8 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
   const printed: string[] = [];
   const mailer = config.mail ? createMailer(config.mail) : null;
   const print = (line: string) => void printed.push(line);
-  const signIn = createSignIn({ ...config, database, secretKeys, mailer, print, log });
+  const hashing = options.hashing && { hashing: options.hashing };
+  const signIn = createSignIn({ ...config, database, secretKeys, mailer, print, log, ...hashing });
   const app = await createApp({
     ...config,
     signIn,
@@ -126,7 +130,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
   if (options.worker) worker.start();
   const { appId, key } = await makeKey(opened);
   after(async () => {
-    await Promise.all([app.close(), worker.stop()]);
+    await Promise.all([app.close(), worker.stop(), signIn.stop()]);
     mailer?.close();
     await Promise.all([revisions.stop(), health.stop(), keyCache.stop(), sender.close()]);
   });

@@ -5,11 +5,12 @@
 import type { FastifyInstance } from 'fastify';
 import { ServiceError } from '../../errors.ts';
 import { watchMethods } from '../methods.ts';
+import { registerAccount } from './account.ts';
 import { registerApps } from './apps.ts';
 import { registerAudit } from './audit.ts';
-import { registerAuth } from './auth.ts';
 import { registerAuthentication, type PortalAuthenticationDependencies } from './authenticate.ts';
 import { registerBindings } from './bindings.ts';
+import { registerCallback } from './callback.ts';
 import { registerDeliveries } from './deliveries.ts';
 import { registerEvents } from './events.ts';
 import { registerKeys } from './keys.ts';
@@ -17,6 +18,7 @@ import { registerPortalOpenApi, type PortalOpenApiDependencies } from './openapi
 import { registerOverview } from './overview.ts';
 import type { PortalRouteDependencies } from './route.ts';
 import { registerSession } from './session.ts';
+import { registerSignIn } from './sign-in.ts';
 import { registerWebhookActions } from './webhook-actions.ts';
 import { registerWebhooks } from './webhooks.ts';
 
@@ -39,8 +41,10 @@ export async function registerPortal(
   const refuseOtherMethods = watchMethods(portal, { crossOrigin: false });
   registerAuthentication(portal, dependencies);
   await registerPortalOpenApi(portal, dependencies);
-  registerAuth(portal, dependencies);
-  registerSession(portal, dependencies);
+  registerSignIn(portal, dependencies);
+  registerCallback(portal, dependencies);
+  registerSession(portal);
+  registerAccount(portal, dependencies);
   registerOverview(portal, dependencies);
   registerApps(portal, dependencies);
   registerBindings(portal, dependencies);

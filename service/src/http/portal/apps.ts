@@ -10,7 +10,7 @@ import { meta, pagination } from '../../contract/envelope.ts';
 import { name, PortalApp } from '../../contract/portal.ts';
 import { strictObject, uuid } from '../../contract/shapes.ts';
 import { listOf, oneOf } from '../responses.ts';
-import { actorOf, ownerOf, provenOwnerOf } from './authenticate.ts';
+import { actorOf, ownerOf } from './authenticate.ts';
 import {
   appParams,
   config,
@@ -101,7 +101,7 @@ export function registerApps(portal: FastifyInstance, { database }: PortalRouteD
       },
     },
     async (request, reply) => {
-      const owner = provenOwnerOf(request);
+      const owner = ownerOf(request);
       const app = await database.transaction().execute(async (tx) => {
         const id = await createApp(tx, actorOf(request), { name: request.body.name, owner });
         return readOwnApp(tx, owner, id);

@@ -1,12 +1,12 @@
 /**
- * Who may use the portal's server side, in the order of SPEC 2: maintenance, session, rate, origin. During maintenance it
- * can be read, so that a developer sees why nothing goes, and apps with all that is theirs cannot be changed. Signing in
- * and one's own account go on: who is to read has to sign in, and a session that was stolen can be ended at any time.
+ * Who may use the portal's server side, checked in this order: maintenance, session, rate, origin. During maintenance
+ * everything can be read, so that a developer sees why nothing is delivered, but apps cannot be changed. Signing in and
+ * one's own account go on: readers have to sign in, and a stolen session can be ended at any time.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Actor } from '../../access/actor.ts';
-import type { Owner } from '../../access/owned.ts';
 import { ServiceError } from '../../errors.ts';
+import type { Caller } from '../../sign-in/caller.ts';
 import type { SignedIn, SignIn } from '../../sign-in/sign-in.ts';
 import type { Health } from '../../system/health.ts';
 import { addressBucket, createLimit, refuseDuringMaintenance } from '../admit.ts';
@@ -40,11 +40,11 @@ export function registerAuthentication(
   portal.decorateRequest('signedIn', null);
   portal.addHook('onRequest', async (request, reply) => {
     if (request.is404) throw new ServiceError('not_found');
-    const { portal: who } = request.routeOptions.config;
+    const { portal: who, duringMaintenance } = request.routeOptions.config;
     if (who === undefined) return;
     const writes = !readMethods.has(request.method);
     if (who === 'signed-in') {
-      if (writes) refuseDuringMaintenance(health);
+      if (writes && !duringMaintenance) refuseDuringMaintenance(health);
       request.signedIn = await readSession(signIn, request, reply);
     }
     const bucket = request.signedIn?.userId ?? addressBucket(request.ip);
@@ -61,10 +61,7 @@ export async function readSession(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<SignedIn | null> {
-  const { cookie } = request.headers;
-  const { signedIn, cookies } = await signIn.read(
-    new Headers(cookie === undefined ? {} : { cookie }),
-  );
+  const { signedIn, cookies } = await signIn.read(request.headers.cookie ?? '');
   for (const each of cookies) reply.header('set-cookie', each);
   return signedIn;
 }
@@ -75,22 +72,20 @@ function requireOrigin(request: FastifyRequest, origin: string): void {
   throw new ServiceError('forbidden', `Changes are taken from the pages of ${origin} only.`);
 }
 
-function signedInOf({ signedIn }: FastifyRequest): SignedIn {
+/** Throws `unauthorized`. */
+export function signedInOf({ signedIn }: FastifyRequest): SignedIn {
   if (!signedIn) throw new ServiceError('unauthorized', 'Sign in first.');
   return signedIn;
 }
 
-/** Whose apps are shown: nobody's, where it is not proven that the address is theirs. */
-export function ownerOf(request: FastifyRequest): Owner {
-  const { email, verified } = signedInOf(request);
-  return verified ? email : null;
+/** The address that the caller's apps belong to. */
+export function ownerOf(request: FastifyRequest): string {
+  return signedInOf(request).email;
 }
 
-/** The same, where it must be somebody. Throws `forbidden`. */
-export function provenOwnerOf(request: FastifyRequest): string {
-  const owner = ownerOf(request);
-  if (owner !== null) return owner;
-  throw new ServiceError('forbidden', 'Verify your address first.');
+/** Where a request about signing in comes from. */
+export function callerOf({ ip, headers }: FastifyRequest): Caller {
+  return { ip, userAgent: headers['user-agent'] ?? null, cookie: headers.cookie ?? null };
 }
 
 /** Who changes something by this request. */

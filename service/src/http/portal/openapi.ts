@@ -9,7 +9,9 @@ import { openConfig, portalErrors, portalResponses } from './route.ts';
 export type PortalOpenApiDependencies = OpenApiDependencies;
 
 const tags = [
+  { name: 'Sign-in', description: 'Signing in and out, and links that set a password.' },
   { name: 'Session', description: 'Who is signed in.' },
+  { name: 'Account', description: 'Your own account.' },
   { name: 'Overview', description: 'How your apps are doing, and what was done to them.' },
   { name: 'Apps', description: 'What keys and webhooks belong to.' },
   { name: 'Keys', description: 'What opens the public API.' },

@@ -1,6 +1,12 @@
 import type { SignedIn } from '../../sign-in/sign-in.ts';
 
-/** Who is signed in, as the pages are told. */
-export function toPortalSession({ sessionId: id, userId, expiresAt, ...user }: SignedIn) {
+/** The session as the pages get it. */
+export function toPortalSession({
+  sessionId: id,
+  userId,
+  expiresAt,
+  signedInAt: _signedInAt,
+  ...user
+}: SignedIn) {
   return { id, user: { id: userId, ...user }, expiresAt };
 }

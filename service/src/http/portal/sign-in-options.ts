@@ -1,4 +1,4 @@
-import { passwordLengthMax, passwordLengthMin } from '../../sign-in/password-length.ts';
+import { passwordLengthMax, passwordLengthMin } from '../../contract/password-length.ts';
 import type { SignIn } from '../../sign-in/sign-in.ts';
 
 /** In what ways one can sign in here. */

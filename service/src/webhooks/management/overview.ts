@@ -1,5 +1,4 @@
 /** How the apps of one owner are doing: what needs them, and what became of the last day's deliveries. */
-import type { Owner } from '../../access/owned.ts';
 import type { Overview } from '../../contract/portal.ts';
 import { sql, type Executor } from '../../database/database.ts';
 import { urlHost } from '../sending/url-host.ts';
@@ -13,7 +12,7 @@ const entriesMax = 200;
 
 export async function readOverview(
   executor: Executor,
-  owner: Owner,
+  owner: string,
 ): Promise<Omit<Overview, 'maintenance'>> {
   const [webhooks, keys, deliveries] = await Promise.all([
     troubledWebhooks(executor, owner),
@@ -23,7 +22,7 @@ export async function readOverview(
   return { webhooks, keys, deliveries };
 }
 
-async function troubledWebhooks(executor: Executor, owner: Owner): Promise<Overview['webhooks']> {
+async function troubledWebhooks(executor: Executor, owner: string): Promise<Overview['webhooks']> {
   type Row = Omit<Overview['webhooks'][number], 'host' | 'since'> & {
     url: string;
     since: Date | null;
@@ -41,7 +40,7 @@ async function troubledWebhooks(executor: Executor, owner: Owner): Promise<Overv
   );
 }
 
-async function expiringKeys(executor: Executor, owner: Owner): Promise<Overview['keys']> {
+async function expiringKeys(executor: Executor, owner: string): Promise<Overview['keys']> {
   type Row = Omit<Overview['keys'][number], 'expiresAt'> & { expiresAt: Date };
   const { rows } = await sql<Row>`
     select a.id as "appId", a.name as "appName", k.id as "keyId", k.name, k.last4, k.expires_at as "expiresAt"
@@ -65,7 +64,7 @@ type HourRow = {
   complete: boolean;
 };
 
-async function lastDeliveries(executor: Executor, owner: Owner): Promise<Overview['deliveries']> {
+async function lastDeliveries(executor: Executor, owner: string): Promise<Overview['deliveries']> {
   const { rows } = await sql<HourRow>`
     with own as materialized (
       select w.id, greatest(1, ${deliveriesMax} / count(*) over ()) as most

@@ -1,0 +1,207 @@
+/** Signing in to the portal, and one's own account there. */
+import { Type, type Static } from 'typebox';
+import { passwordLengthMax, passwordLengthMin } from './password-length.ts';
+import { nullable, strictObject, time, uuid } from './shapes.ts';
+
+export const address = Type.String({
+  minLength: 3,
+  maxLength: 254,
+  format: 'email',
+  description: 'The address of the account.',
+  examples: ['ada@example.org'],
+});
+
+const newPassword = Type.String({
+  minLength: passwordLengthMin,
+  maxLength: passwordLengthMax,
+  description: 'The password to sign in with from now on.',
+  examples: ['correct horse battery staple'],
+});
+const knownPassword = (description: string) =>
+  Type.String({
+    minLength: 1,
+    maxLength: passwordLengthMax,
+    description,
+    examples: ['correct horse battery staple'],
+  });
+
+/** Control characters, line separators and characters that reverse the direction of text. */
+const control =
+  '\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069';
+const accountName = Type.String({
+  minLength: 1,
+  maxLength: 100,
+  pattern: `^[^${control}]*[^\\s${control}][^${control}]*$`,
+  description: 'Your name, without control characters.',
+  examples: ['Ada'],
+});
+
+const token = (description: string) =>
+  Type.String({
+    minLength: 1,
+    maxLength: 100,
+    description,
+    examples: ['aGVsbG8gd29ybGQgaGVsbG8gd29ybGQgaGVsbG8gd28'],
+  });
+const linkToken = token('The part of the link behind `#`.');
+
+const examples: Record<string, string> = {
+  email: 'ada@example.org',
+  password: 'correct horse battery staple',
+  currentPassword: 'correct horse battery staple',
+  newPassword: 'another horse entirely',
+  token: 'aGVsbG8gd29ybGQgaGVsbG8gd29ybGQgaGVsbG8gd28',
+  name: 'Ada',
+  provider: 'github',
+};
+
+/** A body with the examples of its fields. */
+function body<T extends Parameters<typeof strictObject>[0]>(
+  fields: T,
+  title: string,
+  description: string,
+  more: Record<string, string> = {},
+) {
+  const example = Object.fromEntries(
+    Object.keys(fields).map((name) => [name, more[name] ?? examples[name]]),
+  );
+  return strictObject(fields, { title, description, examples: [example] });
+}
+
+export const Credentials = body(
+  { email: address, password: knownPassword('The password.') },
+  'Credentials',
+  'An address and its password.',
+);
+export const PasswordLinkRequest = body(
+  { email: address },
+  'PasswordLinkRequest',
+  'The address to send a link to.',
+);
+export const PasswordLinkToken = body(
+  { token: linkToken },
+  'PasswordLinkToken',
+  'The token of a link.',
+);
+export const ChosenPassword = body(
+  { token: linkToken, password: newPassword, name: Type.Optional(accountName) },
+  'ChosenPassword',
+  'A password, with the token of the link; for a new account also the name.',
+);
+export const NewFirstAccount = body(
+  {
+    token: token('The part of the link on the terminal behind `#`.'),
+    email: address,
+    name: accountName,
+    password: newPassword,
+  },
+  'NewFirstAccount',
+  'The first account of this installation.',
+);
+export const PasswordChange = body(
+  { currentPassword: knownPassword('The current password.'), newPassword },
+  'PasswordChange',
+  'The current password and a new one.',
+);
+export const AccountChanges = body(
+  { name: accountName },
+  'AccountChanges',
+  'The fields to change.',
+);
+
+const provider = Type.String({
+  minLength: 1,
+  maxLength: 50,
+  description: "The provider's id, from the sign-in options.",
+  examples: ['github'],
+});
+
+/** `callbackPattern`: the pages of the portal that the browser may return to. */
+export const providerRequest = (callbackPattern: string) => {
+  const example = '/profile/developer/account';
+  const page = (description: string) =>
+    Type.String({ maxLength: 2048, pattern: callbackPattern, description, examples: [example] });
+  return body(
+    {
+      provider,
+      callbackURL: page('The page of the portal to return to.'),
+      errorCallbackURL: page('The page to return to, with `?error=`, if it fails.'),
+    },
+    'ProviderRequest',
+    'A provider, and where to return to.',
+    { callbackURL: example, errorCallbackURL: example },
+  );
+};
+export const ProviderRedirect = strictObject(
+  { url: Type.String({ description: 'The address to send the browser to.' }) },
+  { title: 'ProviderRedirect', description: 'Where to go to sign in with the provider.' },
+);
+
+export const PasswordLink = strictObject(
+  {
+    email: Type.String({ description: 'The address that the link was sent to.' }),
+    hasAccount: Type.Boolean({ description: 'Whether there is an account with this address.' }),
+  },
+  { title: 'PasswordLink', description: 'A link that can be used.' },
+);
+
+export const AccountMethod = strictObject(
+  {
+    id: uuid({ description: 'The id of the method.' }),
+    provider: Type.String({
+      description: '`credential` for the password, else the provider’s id.',
+    }),
+    createdAt: time({ description: 'When it was added.' }),
+  },
+  { title: 'AccountMethod', description: 'A way to sign in.' },
+);
+export type AccountMethod = Static<typeof AccountMethod>;
+
+export const PasswordSet = strictObject(
+  {
+    email: Type.String({ description: 'The address of the account.' }),
+    created: Type.Boolean({ description: 'Whether the account is new.' }),
+    methods: Type.Array(AccountMethod, {
+      description: 'The other ways to sign in to the account: remove those that are not yours.',
+    }),
+  },
+  { title: 'PasswordSet', description: 'The account whose password was set.' },
+);
+
+export const AccountSession = strictObject(
+  {
+    id: uuid({ description: 'The id of the session.' }),
+    current: Type.Boolean({ description: 'Whether it is the session of this request.' }),
+    ipAddress: nullable(Type.String({ description: 'The address that it was started from.' })),
+    userAgent: nullable(Type.String({ description: 'The browser that it was started with.' })),
+    createdAt: time({ description: 'When it was started.' }),
+    expiresAt: time({ description: 'When it ends unless it is used before.' }),
+  },
+  { title: 'AccountSession', description: 'A session of the account.' },
+);
+
+export const AccountActivityEntry = strictObject(
+  {
+    id: Type.Integer({ description: 'Counts up.' }),
+    at: time({ description: 'When it happened.' }),
+    action: Type.String({ description: 'The action.', examples: ['account.signed_in'] }),
+    ipAddress: nullable(Type.String({ description: 'The address of the caller.' })),
+    userAgent: nullable(Type.String({ description: "The caller's browser." })),
+    details: Type.Object({}, { additionalProperties: true, description: 'More about the action.' }),
+  },
+  { title: 'AccountActivityEntry', description: 'Something that happened to the account.' },
+);
+export type AccountActivityEntry = Static<typeof AccountActivityEntry>;
+
+export const Done = strictObject(
+  { done: Type.Literal(true, { description: 'Always true.' }) },
+  { title: 'Done', description: 'Says that it was done.' },
+);
+export const EndedSessions = strictObject(
+  { ended: Type.Integer({ minimum: 0, description: 'The number of sessions.' }) },
+  { title: 'EndedSessions', description: 'The number of sessions that were ended.' },
+);
+export const FirstAccount = strictObject(
+  { userId: uuid({ description: 'The id of the new user.' }) },
+  { title: 'FirstAccount', description: 'The new account.' },
+);

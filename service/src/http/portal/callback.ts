@@ -1,0 +1,50 @@
+/**
+ * GET /auth/callback/:provider, to which a provider sends the browser back: better-auth handles it. The one route of
+ * sign-in that redirects, so this is where every `Location` is checked.
+ */
+import type { FastifyInstance } from 'fastify';
+import { ServiceError } from '../../errors.ts';
+import type { SignIn } from '../../sign-in/sign-in.ts';
+import { callerOf } from './authenticate.ts';
+import { openConfig } from './route.ts';
+
+/** The pages of the portal that sign-in may send the browser to, with any query. */
+const returnPages = ['', '/sign-in', '/account'];
+const portalPath = '/profile/developer';
+
+/** A regular expression for the path and query of such a page, below the path of `publicUrl`. */
+export function returnPattern(publicUrl: string): string {
+  const base = new URL(publicUrl).pathname.replace(/\/$/, '');
+  const pages = returnPages.map((page) => `${base}${portalPath}${page}`);
+  return `^(${pages.join('|').replaceAll('.', '\\.')})(\\?[^#\\s\\\\]*)?$`;
+}
+
+export function registerCallback(
+  portal: FastifyInstance,
+  { signIn, publicUrl }: { signIn: SignIn; publicUrl: string },
+): void {
+  const { origin } = new URL(publicUrl);
+  const allowed = new RegExp(returnPattern(publicUrl));
+
+  portal.route({
+    method: 'GET',
+    url: '/auth/callback/:provider',
+    // A HEAD would use up the state of the sign-in and respond with nothing.
+    exposeHeadRoute: false,
+    config: openConfig,
+    schema: { hide: true },
+    handler: async (request, reply) => {
+      const response = await signIn.callback(`${publicUrl}${request.url}`, callerOf(request));
+      const page = pageOf(response.headers.get('location'));
+      for (const cookie of response.headers.getSetCookie()) reply.header('set-cookie', cookie);
+      return reply.redirect(page, 302);
+    },
+  });
+
+  /** Throws `internal_error` for anything but a redirect to one of our own pages. */
+  function pageOf(location: string | null): string {
+    const url = URL.parse(location ?? '', publicUrl);
+    if (url && url.origin === origin && allowed.test(url.pathname + url.search)) return url.href;
+    throw new ServiceError('internal_error');
+  }
+}

@@ -1,0 +1,89 @@
+/**
+ * Bounds on guesses at passwords and on mails. An address that goes over its own limit is refused before anything is
+ * counted for an account, and nobody's guesses lock out somebody else: they only slow down sign-ins to that account from
+ * devices that it does not know. Counted in the memory of each process.
+ */
+import { setTimeout as wait } from 'node:timers/promises';
+import { ServiceError } from '../../errors.ts';
+import { addressBucket } from '../admit.ts';
+import { createRequestCounter, secondsUntil } from '../request-counter.ts';
+
+type Attempt = {
+  ip: string;
+  email: string;
+  /** The id of a browser that has signed in to the account before. */
+  device: string | null;
+};
+export type SignInLimits = {
+  /** Runs `verify` within the limits, or throws `rate_limited`. */
+  attempt<T>(attempt: Attempt, verify: () => Promise<T>): Promise<T>;
+  /** Throws `rate_limited` if this address or account has been sent too many mails. */
+  mail(ip: string, email: string): void;
+};
+
+/** A person mistypes a few times. OWASP recommends slowing down guesses over locking accounts. */
+const attemptsPerMinute = { address: 60, accountAndAddress: 20, accountOrDevice: 10 };
+const passwordChangesPerMinute = 10;
+/** Short enough to sign in while somebody else guesses. */
+const slowDownMs = 1_000;
+/** Passwords being checked at once for one address; each takes some 60 ms. */
+const concurrentPerAddress = 10;
+/** And for all; more than that waits for seconds. */
+const concurrentMax = 100;
+/** Somebody who waits for a mail asks twice; nobody's mailbox is filled. */
+const mailsPerHour = { address: 30, account: 5 };
+const hourMs = 3_600_000;
+
+/** `slowDown`: resolves when a slowed-down sign-in may go on. */
+export function createSignInLimits({
+  slowDown = () => wait(slowDownMs),
+}: { slowDown?: () => Promise<void> } = {}): SignInLimits {
+  const byAddress = createRequestCounter(attemptsPerMinute.address);
+  const byAccountAndAddress = createRequestCounter(attemptsPerMinute.accountAndAddress);
+  const byAccountOrDevice = createRequestCounter(attemptsPerMinute.accountOrDevice);
+  const mailsByAddress = createRequestCounter(mailsPerHour.address, hourMs);
+  const mailsByAccount = createRequestCounter(mailsPerHour.account, hourMs);
+  const running = new Map<string, number>();
+  let runningCount = 0;
+
+  return {
+    async attempt({ ip, email, device }, verify) {
+      const address = addressBucket(ip);
+      refuse(byAddress(address));
+      refuse(byAccountAndAddress(`${address} ${email}`));
+      const here = running.get(address) ?? 0;
+      if (here >= concurrentPerAddress || runningCount >= concurrentMax) throw tooMany(1);
+      running.set(address, here + 1);
+      runningCount += 1;
+      try {
+        if (byAccountOrDevice(device ?? email).exceeded) await slowDown();
+        return await verify();
+      } finally {
+        runningCount -= 1;
+        const left = (running.get(address) ?? 1) - 1;
+        if (left > 0) running.set(address, left);
+        else running.delete(address);
+      }
+    },
+    mail(ip, email) {
+      refuse(mailsByAddress(addressBucket(ip)));
+      refuse(mailsByAccount(email));
+    },
+  };
+}
+
+/** Bounds guesses at the current password by somebody who is signed in. Throws `rate_limited`. */
+export function createPasswordChangeLimit(): (userId: string) => void {
+  const count = createRequestCounter(passwordChangesPerMinute);
+  return (userId) => refuse(count(userId));
+}
+
+function refuse({ exceeded, resetAt }: { exceeded: boolean; resetAt: number }): void {
+  if (exceeded) throw tooMany(secondsUntil(resetAt));
+}
+
+function tooMany(retryAfterSeconds: number): ServiceError {
+  return new ServiceError('rate_limited', 'Too many attempts; try again later.', {
+    headers: { 'retry-after': String(retryAfterSeconds) },
+  });
+}

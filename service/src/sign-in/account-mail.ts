@@ -1,0 +1,77 @@
+/**
+ * Mails about an account: links that set a password, and notices of changes. Without a mail server, links are printed on
+ * the terminal if only this machine can reach the service. Nobody waits for a mail, so a response takes as long for an
+ * address without an account as for one that has one.
+ */
+import { randomUUID } from 'node:crypto';
+import type { Mailer } from '../mail.ts';
+import type { Logger } from '../log.ts';
+
+export type AccountMail = {
+  link(to: string, url: string, hasAccount: boolean): void;
+  /** `change`: what happened, as a sentence. */
+  notice(to: string, change: string): void;
+};
+
+export type AccountMailDependencies = {
+  publicUrl: string;
+  serviceName: string;
+  /** Null: links are printed. */
+  mailer: Mailer | null;
+  print: (line: string) => void;
+  log: Logger;
+};
+
+/** Beyond it, mails are dropped: whoever waits for a link asks again. */
+const pendingMax = 100;
+
+const signUpText = {
+  subject: 'finish signing up',
+  text: 'Somebody, probably you, asked to sign up with this address. Choose a password to create the account. The link works once, within an hour:',
+  otherwise: 'If it was not you, ignore this mail: no account is created.',
+};
+const resetText = {
+  subject: 'choose a new password',
+  text: 'Somebody, probably you, asked for a link to your account. Choose a new password. The link works once, within an hour, and signs you out everywhere:',
+  otherwise: 'If it was not you, ignore this mail: your account and its password stay as they are.',
+};
+
+export function createAccountMail({
+  publicUrl,
+  serviceName,
+  mailer,
+  print,
+  log,
+}: AccountMailDependencies): AccountMail {
+  const account = `${publicUrl}/profile/developer/account`;
+  let pending = 0;
+
+  async function send(kind: 'link' | 'notice', to: string, subject: string, text: string) {
+    if (!mailer) return;
+    if (pending >= pendingMax)
+      return log.warn({ mail: kind, error: 'busy' }, 'account_mail.dropped');
+    pending += 1;
+    const result = await mailer.send({
+      id: randomUUID(),
+      to,
+      subject: `${serviceName}: ${subject}`,
+      text,
+    });
+    pending -= 1;
+    if (result.kind === 'sent') return;
+    const { error, statusCode } = result;
+    log.warn({ mail: kind, error, statusCode }, 'account_mail.failed');
+  }
+
+  return {
+    link(to, url, hasAccount) {
+      const { subject, text, otherwise } = hasAccount ? resetText : signUpText;
+      if (!mailer) return print(`${subject} (${to}): ${url}`);
+      void send('link', to, subject, `${text}\n\n${url}\n\n${otherwise}\n`);
+    },
+    notice(to, change) {
+      const advice = `If it was not you, sign in, end the sessions that you do not know, and choose a new password:\n\n${account}`;
+      void send('notice', to, 'your account changed', `${change}\n\n${advice}\n`);
+    },
+  };
+}

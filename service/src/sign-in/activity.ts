@@ -1,0 +1,62 @@
+/**
+ * Writes to the audit log what happens to an account: who signed in, from where, and what changed. The user reads it in
+ * the portal under Account, the operator with `orgdir audit list`.
+ */
+import type { Actor } from '../access/actor.ts';
+import { recordAudit, type AuditAction } from '../access/audit-log.ts';
+import { sql, type Database, type Transaction } from '../database/database.ts';
+import type { Caller } from './caller.ts';
+
+export type AccountAction = Extract<AuditAction, `account.${string}`>;
+export type Account = { id: string; email: string };
+
+/** Long enough for every browser's. */
+const userAgentCharsMax = 300;
+
+/** `details`: whatever there is to say besides the caller's address and user agent. */
+export async function recordActivity(
+  tx: Transaction,
+  action: AccountAction,
+  account: Account,
+  caller: Pick<Caller, 'ip' | 'userAgent'> | null,
+  { actor, ...details }: Record<string, unknown> & { actor?: Actor } = {},
+): Promise<void> {
+  await recordAudit(tx, actor ?? { kind: 'user', id: account.id, name: account.email }, {
+    action,
+    subject: { kind: 'account', id: account.id },
+    appId: null,
+    details: {
+      ...details,
+      ...(caller && {
+        ip: caller.ip,
+        userAgent: caller.userAgent?.slice(0, userAgentCharsMax) ?? null,
+      }),
+    },
+  });
+}
+
+export type AccountActivity = {
+  id: number;
+  at: Date;
+  action: string;
+  details: Record<string, unknown>;
+};
+
+/** One page, newest first, and how many entries there are. */
+export async function listActivity(
+  database: Database,
+  accountId: string,
+  { page, limit }: { page: number; limit: number },
+): Promise<{ total: number; entries: AccountActivity[] }> {
+  const { rows } = await sql<AccountActivity & { total: number }>`
+    select totals.total, page.* from (
+      select count(*) as total from audit_log where subject_kind = 'account' and subject_id = ${accountId}
+    ) totals
+    left join lateral (
+      select id, at, action, details from audit_log where subject_kind = 'account' and subject_id = ${accountId}
+      order by at desc, id desc limit ${limit} offset ${(page - 1) * limit}
+    ) page on true
+    order by page.at desc, page.id desc
+  `.execute(database);
+  return { total: rows[0]?.total ?? 0, entries: rows.filter(({ id }) => id !== null) };
+}

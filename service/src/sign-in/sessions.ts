@@ -1,0 +1,51 @@
+/** The sessions of one account. */
+import { sql, type Database, type Executor } from '../database/database.ts';
+
+export type Session = {
+  id: string;
+  /** Whether it is the one that asks. */
+  current: boolean;
+  ipAddress: string | null;
+  userAgent: string | null;
+  createdAt: Date;
+  expiresAt: Date;
+};
+
+/** Newest first. There may be many; the newest hundred tell enough. */
+const sessionsMax = 100;
+
+export async function listSessions(
+  database: Database,
+  userId: string,
+  currentId: string,
+): Promise<Session[]> {
+  const { rows } = await sql<Session>`
+    select id, id = ${currentId} as current, ip_address as "ipAddress", user_agent as "userAgent", created_at as "createdAt", expires_at as "expiresAt"
+    from sessions where user_id = ${userId} and expires_at > now() order by created_at desc, id desc limit ${sessionsMax}
+  `.execute(database);
+  return rows;
+}
+
+/** Returns false if there is no such session of this account. */
+export async function endSession(
+  executor: Executor,
+  userId: string,
+  sessionId: string,
+): Promise<boolean> {
+  const { rows } = await sql`
+    delete from sessions where id = ${sessionId} and user_id = ${userId} returning 1
+  `.execute(executor);
+  return rows.length > 0;
+}
+
+/** Ends all sessions of an account, except the one given, and returns how many there were. */
+export async function endSessions(
+  executor: Executor,
+  userId: string,
+  exceptId: string | null,
+): Promise<number> {
+  const { rows } = await sql`
+    delete from sessions where user_id = ${userId} and id is distinct from ${exceptId}::uuid returning 1
+  `.execute(executor);
+  return rows.length;
+}

@@ -1,0 +1,86 @@
+/** Writes the password of an account, and creates the account if there is none with this address. */
+import { v7 as uuidv7 } from 'uuid';
+import { sql, type Database, type Executor, type Transaction } from '../database/database.ts';
+import { invalid } from '../errors.ts';
+import { endSessions } from './sessions.ts';
+
+export type NewPassword = {
+  /** As `normaliseEmail` gives it. The caller has proof that it belongs to whoever chose the password. */
+  email: string;
+  /** For a new account. */
+  name: string | null;
+  hash: string;
+};
+export type PasswordSet = { userId: string; created: boolean; endedSessions: number };
+
+/** Ends all sessions of the account. Throws `validation_failed` if a new account has no name. */
+export async function setPassword(
+  tx: Transaction,
+  { email, name, hash }: NewPassword,
+): Promise<PasswordSet> {
+  const existing = await lockUser(tx, email);
+  if (existing === null && name === null)
+    throw invalid({ path: 'body.name', message: 'is required for a new account' });
+  const userId = existing ?? (await createUser(tx, email, name ?? ''));
+  await writePassword(tx, userId, hash);
+  const endedSessions = await endSessions(tx, userId, null);
+  return { userId, created: existing === null, endedSessions };
+}
+
+async function lockUser(tx: Transaction, email: string): Promise<string | null> {
+  const { rows } = await sql<{ id: string }>`
+    select id from users where email = ${email} for update
+  `.execute(tx);
+  return rows[0]?.id ?? null;
+}
+
+/** A provider may create the same account at this moment; then it is this one. */
+async function createUser(tx: Transaction, email: string, name: string): Promise<string> {
+  const { rows } = await sql<{ id: string }>`
+    insert into users (id, name, email, email_verified) values (${uuidv7()}, ${name}, ${email}, true)
+    on conflict (email) do update set email = excluded.email returning id
+  `.execute(tx);
+  return rows[0]?.id ?? '';
+}
+
+export async function writePassword(tx: Transaction, userId: string, hash: string): Promise<void> {
+  await sql`
+    insert into accounts (id, user_id, provider_id, account_id, password)
+    values (${uuidv7()}, ${userId}, 'credential', ${userId}, ${hash})
+    on conflict (provider_id, account_id) do update set password = excluded.password, updated_at = now()
+  `.execute(tx);
+}
+
+/** The stored hash; null if there is no such account, or it has no password. */
+export async function readPassword(executor: Executor, email: string): Promise<string | null> {
+  const { rows } = await sql<{ password: string }>`
+    select a.password from accounts a join users u on u.id = a.user_id
+    where u.email = ${email} and a.provider_id = 'credential'
+  `.execute(executor);
+  return rows[0]?.password ?? null;
+}
+
+/** The stored hash, which nobody else changes until the transaction ends. */
+export async function lockPassword(tx: Transaction, userId: string): Promise<string | null> {
+  const { rows } = await sql<{ password: string }>`
+    select password from accounts where user_id = ${userId} and provider_id = 'credential' for update
+  `.execute(tx);
+  return rows[0]?.password ?? null;
+}
+
+/**
+ * Ends a session that has just begun with a password if that password was replaced meanwhile, and returns whether it
+ * stays. `hash`: the stored one before the password was checked.
+ */
+export async function confirmSession(
+  database: Database,
+  { userId, token, hash }: { userId: string; token: string; hash: string | null },
+): Promise<boolean> {
+  // Waits for a change that is under way: it ends only the sessions that it saw, and this one may be too new for that.
+  const { rows } = await sql<{ password: string }>`
+    select password from accounts where user_id = ${userId} and provider_id = 'credential' for share
+  `.execute(database);
+  if (hash !== null && rows[0]?.password === hash) return true;
+  await sql`delete from sessions where token = ${token}`.execute(database);
+  return false;
+}

@@ -1,0 +1,370 @@
+/**
+ * Random histories of two people and an attacker who knows every address, reads nobody else's mail, and can have any
+ * mailed link opened: whatever they do and in whatever order, nobody ever has a session for an account that is not
+ * theirs, and whoever should be signed in is. `ACCOUNT_HISTORIES=5000` runs more of them.
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { sql } from '../src/database/database.ts';
+import { cheapHashing } from './support/cheap-hashing.ts';
+import { eventually } from './support/eventually.ts';
+import { startOidcProvider } from './support/oidc-provider.ts';
+import { callPortal, cookiesOf, postPortal, tokenOf } from './support/portal.ts';
+import { startSmtpServer } from './support/smtp-server.ts';
+import { startTestService, type Answer } from './support/service.ts';
+
+const histories = Number(process.env['ACCOUNT_HISTORIES'] ?? 100);
+const provider = await startOidcProvider();
+const smtp = await startSmtpServer();
+const service = await startTestService({
+  env: {
+    TRUST_PROXY: '127.0.0.0/8',
+    SMTP_URL: `smtp://127.0.0.1:${smtp.port}`,
+    MAIL_FROM: 'Directory <no-reply@example.org>',
+    OIDC_ISSUER_URL: provider.issuer,
+    OIDC_CLIENT_ID: provider.client.id,
+    OIDC_CLIENT_SECRET: provider.client.secret,
+  },
+  hashing: cheapHashing,
+});
+
+const people = ['ada', 'bob', 'mallory'] as const;
+type Who = (typeof people)[number];
+
+type Command =
+  | { do: 'request link' | 'sign in'; who: Who; at: Who; pick: number }
+  | { do: 'open link'; who: Who; at: Who }
+  | { do: 'use link'; who: Who; pick: number }
+  | { do: 'guess token'; at: Who; pick: number }
+  | { do: 'provider'; who: Who; claims: Who }
+  | {
+      do: 'link' | 'unlink' | 'change password' | 'end others' | 'sign out';
+      who: Who;
+      pick: number;
+    }
+  | { do: 'delete' | 'expire'; at: Who };
+
+const who = fc.constantFrom(...people);
+const pick = fc.nat(3);
+const command: fc.Arbitrary<Command> = fc.oneof(
+  fc.record({
+    do: fc.constantFrom('request link' as const, 'sign in' as const),
+    who,
+    at: who,
+    pick,
+  }),
+  fc.record({ do: fc.constant('open link' as const), who, at: who }),
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('use link' as const), who, pick }) },
+  fc.record({ do: fc.constant('guess token' as const), at: who, pick }),
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('provider' as const), who, claims: who }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constantFrom(
+        'link' as const,
+        'unlink' as const,
+        'change password' as const,
+        'end others' as const,
+        'sign out' as const,
+      ),
+      who,
+      pick,
+    }),
+  },
+  fc.record({ do: fc.constantFrom('delete' as const, 'expire' as const), at: who }),
+);
+
+type Account = { address: string; password: string | null; subjects: Set<string> };
+type Session = { cookie: string; account: Account };
+type World = {
+  run: string;
+  accounts: Map<string, Account>;
+  sessions: Record<Who, Session[]>;
+  /** Each person's own passwords, and the links that were mailed to them, oldest first. */
+  passwords: Record<Who, string[]>;
+  links: Record<Who, string[]>;
+  /** The token that works now, by address. */
+  live: Map<string, string>;
+  /** The cookies of every session there was, and whose it was. */
+  seen: Map<string, Who>;
+};
+
+let runs = 0;
+let ips = 0;
+
+/** From another address each time: limits by address are tested elsewhere. */
+function elsewhere() {
+  ips += 1;
+  return { 'x-forwarded-for': `10.${(ips >> 16) & 255}.${(ips >> 8) & 255}.${ips & 255}` };
+}
+
+function addressOf({ run }: World, person: Who): string {
+  return `${person}-${run}@example.org`;
+}
+function subjectOf({ run }: World, person: Who): string {
+  return `${person}-${run}`;
+}
+
+function post(path: string, json: unknown, cookie?: string): Promise<Answer> {
+  return postPortal(service, path, json, { headers: elsewhere(), ...(cookie && { cookie }) });
+}
+
+async function begin(world: World, person: Who, account: Account, answer: Answer): Promise<void> {
+  const session = { cookie: cookiesOf(answer), account };
+  world.sessions[person].push(session);
+  world.seen.set(session.cookie, person);
+  await checkOwner(world, person, session);
+}
+
+async function checkOwner(world: World, person: Who, { cookie, account }: Session): Promise<void> {
+  const { status, body } = await callPortal(service, '/session', {}, cookie);
+  assert.equal(status, 200, `${person} should be signed in to ${account.address}`);
+  assert.equal(body.data.user.email, account.address);
+  const own = [addressOf(world, person), `${subjectOf(world, person)}@oidc.invalid`];
+  assert.ok(own.includes(account.address), `${person} has ${account.address}`);
+}
+
+function endSessions(world: World, account: Account, except?: Session): void {
+  for (const person of people)
+    world.sessions[person] = world.sessions[person].filter(
+      (session) => session.account !== account || session === except,
+    );
+}
+
+function newPassword(world: World, person: Who): string {
+  const password = `password ${world.passwords[person].length} of ${subjectOf(world, person)}`;
+  world.passwords[person].push(password);
+  return password;
+}
+
+function sessionOf(world: World, person: Who, index: number): Session | undefined {
+  const all = world.sessions[person];
+  return all[index % Math.max(all.length, 1)];
+}
+
+async function perform(world: World, step: Command): Promise<void> {
+  switch (step.do) {
+    case 'request link': {
+      const address = addressOf(world, step.at);
+      const before = smtp.mails.length;
+      const answer = await post('/password-links', { email: address });
+      // The sixth in an hour.
+      if (answer.status === 429) return;
+      assert.equal(answer.status, 202);
+      const mails = await newLinks(before, address);
+      const token = mails.at(-1) ?? '';
+      world.links[step.at].push(token);
+      world.live.set(address, token);
+      return;
+    }
+    case 'open link': {
+      // A mail scanner, or the attacker, has the link opened: nobody gets anything by it.
+      const token = world.links[step.at].at(-1) ?? 'none';
+      for (const path of ['/set-password', `/set-password?token=${token}`]) {
+        const answer = await fetch(`${service.url}/profile/developer${path}`);
+        assert.deepEqual([answer.status, answer.headers.getSetCookie()], [200, []]);
+      }
+      return;
+    }
+    case 'use link': {
+      const links = world.links[step.who];
+      const token = links.at(-1 - (step.pick % Math.max(links.length, 1)));
+      const address = addressOf(world, step.who);
+      if (token === undefined) return;
+      const password = newPassword(world, step.who);
+      const answer = await post('/password', { token, password, name: step.who });
+      const works = world.live.get(address) === token;
+      assert.equal(answer.status, works ? 200 : 403, answer.text);
+      if (!works) return;
+      world.live.delete(address);
+      const account = world.accounts.get(address) ?? { address, password, subjects: new Set() };
+      assert.equal(answer.body.data.methods.length, account.subjects.size);
+      account.password = password;
+      world.accounts.set(address, account);
+      endSessions(world, account);
+      return;
+    }
+    case 'guess token': {
+      const own = world.links.mallory.at(-1) ?? 'x'.repeat(43);
+      const guesses = ['', 'x', own.split('').reverse().join(''), addressOf(world, step.at)];
+      const json = {
+        token: guesses[step.pick],
+        password: newPassword(world, 'mallory'),
+        name: 'M',
+      };
+      assert.ok([400, 403].includes((await post('/password', json)).status));
+      return;
+    }
+    case 'sign in': {
+      const own = world.passwords[step.who];
+      const password = own.at(-1 - (step.pick % Math.max(own.length, 1))) ?? 'never set this one';
+      const account = world.accounts.get(addressOf(world, step.at));
+      const answer = await post('/sign-in', { email: addressOf(world, step.at), password });
+      const right = account?.password === password;
+      assert.equal(answer.status, right ? 200 : 401, answer.text);
+      if (account && right) await begin(world, step.who, account, answer);
+      return;
+    }
+    case 'provider':
+      return comeFromProvider(world, step.who, step.claims, null);
+    case 'link': {
+      const session = sessionOf(world, step.who, step.pick);
+      if (session) await comeFromProvider(world, step.who, step.who, session);
+      return;
+    }
+    case 'unlink': {
+      const session = sessionOf(world, step.who, step.pick);
+      if (!session) return;
+      const path = '/account/methods';
+      const { body } = await callPortal(service, path, {}, session.cookie);
+      const method = body.data.find((each: { provider: string }) => each.provider === 'oidc');
+      if (!method) return;
+      const options = { method: 'DELETE' };
+      const answer = await callPortal(service, `${path}/${method.id}`, options, session.cookie);
+      const { account } = session;
+      const isLast = account.password === null && account.subjects.size === 1;
+      assert.equal(answer.status, isLast ? 409 : 200);
+      if (isLast) return;
+      const { rows } = await sql<{ subject: string }>`
+        select account_id as subject from accounts a join users u on u.id = a.user_id
+        where u.email = ${account.address} and provider_id = 'oidc'
+      `.execute(service.database);
+      account.subjects = new Set(rows.map(({ subject }) => subject));
+      return;
+    }
+    case 'change password': {
+      const session = sessionOf(world, step.who, step.pick);
+      if (!session) return;
+      const { account, cookie } = session;
+      const chosen = newPassword(world, step.who);
+      const json = { currentPassword: account.password ?? 'none', newPassword: chosen };
+      const options = { method: 'PUT', json, headers: elsewhere() };
+      const answer = await callPortal(service, '/account/password', options, cookie);
+      assert.equal(answer.status, account.password === null ? 409 : 200);
+      if (answer.status !== 200) return;
+      account.password = chosen;
+      endSessions(world, account, session);
+      return;
+    }
+    case 'end others': {
+      const session = sessionOf(world, step.who, step.pick);
+      if (!session) return;
+      await callPortal(service, '/account/sessions', { method: 'DELETE' }, session.cookie);
+      endSessions(world, session.account, session);
+      return;
+    }
+    case 'sign out': {
+      const session = sessionOf(world, step.who, step.pick);
+      if (!session) return;
+      await callPortal(service, '/sign-out', { method: 'POST' }, session.cookie);
+      world.sessions[step.who] = world.sessions[step.who].filter((each) => each !== session);
+      return;
+    }
+    case 'delete': {
+      const address = addressOf(world, step.at);
+      await sql`delete from users where email = ${address}`.execute(service.database);
+      const account = world.accounts.get(address);
+      world.accounts.delete(address);
+      if (account) endSessions(world, account);
+      return;
+    }
+    case 'expire': {
+      const address = addressOf(world, step.at);
+      await sql`update password_links set expires_at = now() where email = ${address}`.execute(
+        service.database,
+      );
+      world.live.delete(address);
+    }
+  }
+}
+
+/** The provider says that an address is verified only to whoever has it; `link`: in whose session. */
+async function comeFromProvider(world: World, person: Who, claims: Who, link: Session | null) {
+  const subject = subjectOf(world, person);
+  provider.person = {
+    sub: subject,
+    email: addressOf(world, claims),
+    email_verified: claims === person,
+    name: person,
+  };
+  const page = '/profile/developer/account';
+  const json = { provider: 'oidc', callbackURL: page, errorCallbackURL: page };
+  const path = link ? '/account/methods' : '/sign-in/provider';
+  const begun = await post(path, json, link?.cookie);
+  assert.equal(begun.status, 200, begun.text);
+  const there = await fetch(begun.body.data.url, { redirect: 'manual' });
+  const { search } = new URL(there.headers.get('location') ?? '');
+  const cookie = [link?.cookie, cookiesOf(begun)].filter(Boolean).join('; ');
+  const options = { headers: elsewhere() };
+  const answer = await callPortal(service, `/auth/callback/oidc${search}`, options, cookie);
+  const failed = answer.headers.get('location')?.includes('error=') ?? true;
+
+  const linked = [...world.accounts.values()].find(({ subjects }) => subjects.has(subject));
+  if (link) {
+    const works = linked === undefined || linked === link.account;
+    assert.equal(failed, !works, answer.headers.get('location') ?? '');
+    if (works) link.account.subjects.add(subject);
+    return;
+  }
+  const address = claims === person ? addressOf(world, person) : `${subject}@oidc.invalid`;
+  const works = linked !== undefined || !world.accounts.has(address);
+  assert.equal(failed, !works, answer.headers.get('location') ?? '');
+  if (!works) return;
+  const account = linked ?? { address, password: null, subjects: new Set([subject]) };
+  world.accounts.set(account.address, account);
+  await begin(world, person, account, answer);
+}
+
+/** The tokens mailed to this address since, once one has come. */
+async function newLinks(since: number, address: string): Promise<string[]> {
+  const found = () =>
+    smtp.mails
+      .slice(since)
+      .filter(({ to }) => to[0] === address)
+      .map(({ text }) => tokenOf(text))
+      .filter((token) => token !== null);
+  await eventually(async () => found().length > 0);
+  return found();
+}
+
+/** Each session is whose it should be, and those that have ended open nothing. */
+async function check(world: World): Promise<void> {
+  const live = new Set<string>();
+  for (const person of people)
+    for (const session of world.sessions[person]) {
+      live.add(session.cookie);
+      await checkOwner(world, person, session);
+    }
+  for (const [cookie, person] of world.seen)
+    if (!live.has(cookie)) {
+      const { status } = await callPortal(service, '/session', {}, cookie);
+      assert.equal(status, 401, `a session of ${person} has ended, and still opens the account`);
+    }
+}
+
+test('nobody ever has a session for an account that is not theirs', async () => {
+  const counts = { commands: 0, sessions: 0 };
+  await fc.assert(
+    fc.asyncProperty(fc.array(command, { minLength: 8, maxLength: 24 }), async (steps) => {
+      runs += 1;
+      const world: World = {
+        run: String(runs),
+        accounts: new Map(),
+        sessions: { ada: [], bob: [], mallory: [] },
+        passwords: { ada: [], bob: [], mallory: [] },
+        links: { ada: [], bob: [], mallory: [] },
+        live: new Map(),
+        seen: new Map(),
+      };
+      for (const step of steps) await perform(world, step);
+      await check(world);
+      smtp.mails.length = 0;
+      counts.commands += steps.length;
+      counts.sessions += people.flatMap((person) => world.sessions[person]).length;
+    }),
+    { numRuns: histories },
+  );
+  // A history in which nobody ever signs in would show nothing.
+  assert.ok(counts.sessions > histories / 4, `${counts.sessions} sessions`);
+});
