@@ -1,5 +1,5 @@
 /**
- * Who may use the portal's server side, in the order of SPEC 2: maintenance, session, rate, origin. During maintenance it
+ * Admits requests to the portal's server side: maintenance, session, rate limit, origin, in this order. During maintenance it
  * can be read, so that a developer sees why nothing goes, and apps with all that is theirs cannot be changed. Signing in
  * and one's own account go on: who is to read has to sign in, and a session that was stolen can be ended at any time.
  */
