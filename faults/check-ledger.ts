@@ -7,7 +7,7 @@ import type { Counts } from './counts.ts';
 import type { Fault, Ledger, LedgerAttempt, LedgerDelivery } from './ledger.ts';
 import type { Received } from './received.ts';
 
-/** SPEC 7. */
+/** docs/reference/deliveries.md#retries */
 const attemptsMax = 6;
 
 export type Verdict = { counts: Omit<Counts, 'scenario' | 'seconds'>; wrong: string[] };

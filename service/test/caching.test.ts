@@ -22,7 +22,7 @@ const reads = [
   '/openapi.json',
 ];
 
-/** SPEC 4: any change, by whichever process, is visible in reads within a second. */
+/** Any change, by whichever process, is visible in reads within a second. */
 async function seenWithinASecond(change: () => Promise<unknown>, seen: () => Promise<boolean>) {
   await change();
   const changedAt = performance.now();

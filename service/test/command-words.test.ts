@@ -44,7 +44,7 @@ async function say(words: string[]): Promise<{ code: number; text: string }> {
   throw new Error(`${words.join(' ')} was run`);
 }
 
-/** As in SPEC 8. */
+/** Scripts rely on these: none of them may go. */
 const promised =
   'serve, migrate, import, export, apps create, apps list, keys create, keys list, keys revoke, managers add, managers remove, events publish, events list, webhooks list, deliveries list, maintenance on, maintenance off, listen, doctor'.split(
     ', ',

@@ -14,7 +14,7 @@ import { loopbackAllowed, startReceiver } from './support/receiver.ts';
 import { makeKey, testPublicUrl } from './support/service.ts';
 import { runCommand } from './support/run-command.ts';
 
-/** SPEC 4 and 5: what any process changed, and a key that was revoked through any. */
+/** Changes and revoked keys take effect everywhere within a second, whichever process made them. */
 const seenWithinMs = 1_000;
 
 const opened = await openTestDatabase();

@@ -18,7 +18,7 @@ const spans = [
   { label: 'The last 14 days', value: String(14 * 24 * hourMs - 60_000) },
   { label: 'Since a time of your choice', value: 'own' },
 ];
-/** As many come back at once (SPEC 4). */
+/** One recovery brings back no more: docs/reference/deliveries.md#redeliver-and-recover */
 const recoveredMax = 10_000;
 
 /** Sends again whatever failed for good since a time: for when a receiver was down and is up again. */

@@ -1,4 +1,4 @@
-/** The headers that a delivery is sent with (SPEC 7), as far as they can be known without the secret. */
+/** The headers of a delivery (docs/reference/deliveries.md#the-request) that can be known without the secret. */
 import { pageData } from '../page-data.ts';
 import type { Attempt, DeliveryDetail } from '../api/types.ts';
 

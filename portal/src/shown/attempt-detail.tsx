@@ -61,7 +61,7 @@ function Response({
   );
 }
 
-/** As much is kept of an answer (SPEC 3). */
+/** The service keeps this much of a response body. */
 const keptBytesMax = 4 * 1024;
 
 /** What is as long as may be kept was mostly longer; bytes that are no text have become longer. */

@@ -18,7 +18,7 @@ export type App = {
   createdAt: Date;
 };
 
-/** SPEC 5. */
+/** docs/reference/errors-and-limits.md#keys-apps-and-the-portal */
 const appsPerOwnerMax = 10;
 
 /** Makes an app for an owner. Throws `conflict` where the owner has ten. */

@@ -1,6 +1,6 @@
 import { invalid } from '../errors.ts';
 
-/** Addresses compare trimmed and lower-cased (SPEC 5). Throws `validation_failed` where it is none. */
+/** Addresses are compared trimmed and in lower case. Throws `validation_failed` if the text is not an address. */
 export function normaliseEmail(text: string, path = 'email'): string {
   const email = text.trim().toLowerCase();
   if (email.length <= 254 && /^[^\s@\0]+@[^\s@\0]+$/.test(email) && email.isWellFormed())

@@ -17,7 +17,7 @@ export type KeyCache = {
 
 /** About 5 MB at most. */
 const entriesMax = 10_000;
-/** SPEC 5: `lastUsedAt` is at most a minute stale. */
+/** Keeps `lastUsedAt` at most a minute late. */
 const flushMs = 30_000;
 
 export function createKeyCache(database: Database, revisions: Revisions): KeyCache {

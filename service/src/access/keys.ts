@@ -35,7 +35,7 @@ export type Caller = {
   expiresAtMs: number;
 };
 
-/** SPEC 5. Revoked and expired keys do not count. */
+/** Revoked and expired keys do not count: docs/reference/errors-and-limits.md#keys-apps-and-the-portal */
 const keysPerAppMax = 20;
 /** As many as an app may have; a platform needs two, while it changes one for the other. */
 const platformKeysMax = 20;

@@ -21,7 +21,7 @@ type Webhook = { id: string; url: string; description: string | null };
 
 /** By this a receiver that was killed is known again. */
 const description = 'orgdir listen';
-/** SPEC 4: more an app cannot have. */
+/** An app has no more. */
 const webhooksMax = 20;
 /** On the way out nobody wants to wait for a service that is gone. */
 const answerWithinMs = 5_000;

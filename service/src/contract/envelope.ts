@@ -1,4 +1,4 @@
-/** What every answer is wrapped in (SPEC 2). Nothing in it differs from request to request. */
+/** The envelope of every response: docs/reference/reads.md#response-format. Nothing in it differs from request to request. */
 import { Type, type Static, type TSchema } from 'typebox';
 import { errorCatalogue, type ErrorCode } from '../errors.ts';
 import { nullable, strictObject } from './shapes.ts';

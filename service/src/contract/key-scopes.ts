@@ -1,2 +1,2 @@
-/** What an app's key may do (SPEC 5). */
+/** Scopes of an app's key: docs/reference/keys.md#scopes */
 export const scopes = ['read:directory', 'read:events', 'write:webhooks'] as const;

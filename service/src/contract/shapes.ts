@@ -1,7 +1,7 @@
 /** Small building blocks of the wire's schemas. A schema is the validation, the type and the documentation. */
 import { Type, type Static, type TSchema, type TUnsafe } from 'typebox';
 
-/** SPEC 2: a nullable field is always present and holds null. Simple types say so in `type`, named objects in `anyOf`. */
+/** A nullable field is always present and holds null. Simple types say so in `type`, named objects in `anyOf`. */
 export function nullable<T extends TSchema>(schema: T): TUnsafe<Static<T> | null> {
   const { type, title, enum: values, ...rest } = schema as TSchema & Record<string, unknown>;
   if (typeof type !== 'string' || title !== undefined) {

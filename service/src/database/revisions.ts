@@ -17,7 +17,7 @@ export type Revisions = {
   stop(): Promise<void>;
 };
 
-/** SPEC 4: any change is visible within a second. */
+/** Any change is visible within a second: docs/reference/reads.md#what-is-public */
 const trustedMs = 1_000;
 const pollMs = 400;
 

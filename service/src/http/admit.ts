@@ -1,6 +1,6 @@
 /**
- * Who may come in, in the order of SPEC 2: maintenance, key, rate, scope. Routes say in `config` what they
- * ask for; 404 and 405 were decided before, bodies are read after.
+ * Admits requests: maintenance, key, rate limit, scope, in the order of docs/reference/errors-and-limits.md#order-of-checks.
+ * Routes declare their scope in `config`. 404 and 405 are decided before this, bodies are read after it.
  */
 import { isIPv6 } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';

@@ -31,7 +31,7 @@ export type AppDependencies = Pick<Config, 'publicUrl' | 'serviceName' | 'trustP
   Omit<WebhookDependencies, 'appLimits'> &
   Pick<PortalDependencies, 'signIn'> & { version: string; log: Logger };
 
-/** SPEC 2. */
+/** docs/reference/errors-and-limits.md#public-api */
 const bodyBytesMax = 64 * 1024;
 
 /** Every header that `/api/v1` sends: a page on another origin may read them all. As text, or it is joined at every request. */

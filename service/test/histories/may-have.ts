@@ -1,4 +1,4 @@
-/** The rule, from SPEC 5 and 6 alone: which app may have which event at this moment. */
+/** Which app may have which event at this moment, written from docs/reference/events.md#who-receives-an-event alone. */
 import type { Event, State } from './state.ts';
 
 export function mayHave(state: State, event: Event, app: string): boolean {

@@ -7,7 +7,7 @@ import { addressOf } from './naming.ts';
 import type { Handed } from './observation.ts';
 import { Disagreement, webhookByKey, type Delivery, type State } from './state.ts';
 
-/** SPEC 7: a webhook's share in one process; the lease is the deadline and 20 s. */
+/** A webhook's share in one process; the lease is the deadline and 20 s. */
 export const perWebhookMax = 8;
 export const leaseMs = 30_000;
 const attemptsMax = 6;

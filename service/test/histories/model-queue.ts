@@ -6,7 +6,7 @@ import { cancelWaiting } from './model-webhooks.ts';
 import type { RecordedAnswer } from './observation.ts';
 import { webhookByKey, type Delivery, type State } from './state.ts';
 
-/** As the runner has it: what SPEC 1 calls WEBHOOK_DEACTIVATE_AFTER and WEBHOOK_RETRY_*. */
+/** As the runner sets WEBHOOK_DEACTIVATE_AFTER and WEBHOOK_RETRY_*. */
 export const deactivateAfter = 2;
 export const backoff = { baseMs: 10_000, factor: 6 };
 const jitter = 0.2;

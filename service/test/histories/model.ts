@@ -1,6 +1,7 @@
 /**
- * The independent model: what each command must do, written from SPEC 5 to 7. It never reads the database and
- * asks none of the service's predicates; ids and tokens come in as what was seen and mean nothing to it.
+ * The independent model: what each command must do, written from the pages of docs/reference/ on keys, events and
+ * deliveries. It never reads the database and calls none of the service's predicates; it takes ids and tokens as
+ * observed and reads nothing into them.
  */
 import type { Command } from './commands.ts';
 import { accessRules } from './model-access.ts';

@@ -27,7 +27,7 @@ import {
 } from './webhook-route.ts';
 import type { WebhookDependencies } from './webhooks.ts';
 
-/** SPEC 4. */
+/** docs/reference/errors-and-limits.md#webhooks-and-deliveries */
 const recoverDaysMax = 14;
 const dayMs = 86_400_000;
 

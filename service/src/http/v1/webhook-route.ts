@@ -30,7 +30,7 @@ export async function withEmptyBody(request: FastifyRequest): Promise<void> {
   request.body ??= {};
 }
 
-/** SPEC 4. */
+/** docs/reference/errors-and-limits.md#rate-limits */
 export const testsPerMinute = 10;
 export const redeliveriesPerMinute = 60;
 

@@ -10,7 +10,7 @@ import { isAllowedAddress } from '../sending/is-allowed-address.ts';
 
 export type GuardOptions = { allowedNetworks: Network[]; allowHttp: boolean };
 
-/** SPEC 7. */
+/** docs/reference/deliveries.md#webhook-urls */
 const urlLengthMax = 2048;
 /** RFC 1035, section 2.3.4: 255 bytes on the wire are 253 characters. */
 const hostLengthMax = 253;

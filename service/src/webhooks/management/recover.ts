@@ -4,7 +4,7 @@ import { recordAudit } from '../../access/audit-log.ts';
 import { sql, type Transaction } from '../../database/database.ts';
 import { queueAgain, recoverable, requireActive } from '../queue/queue-again.ts';
 
-/** SPEC 4. */
+/** docs/reference/deliveries.md#redeliver-and-recover */
 const recoveredMax = 10_000;
 
 /** At most 10,000 of those that ended since then, the oldest first. Returns how many. Throws `not_found`, `conflict`. */

@@ -7,7 +7,7 @@ import { ServiceError } from '../../errors.ts';
 import { generateSecret, type SecretBox } from '../sending/secrets.ts';
 import { toWebhook, webhookColumns, type WebhookRow } from './webhooks.ts';
 
-/** SPEC 4: a day, at most a week. */
+/** A day, at most a week: docs/reference/deliveries.md#rotate-the-secret */
 export const overlapSecondsDefault = 86_400;
 export const overlapSecondsMax = 604_800;
 

@@ -39,7 +39,7 @@ export const webhookColumns = sql`
   case when w.previous_secret_expires_at > now() then w.previous_secret_expires_at end as previous_secret_expires_at
 `;
 
-/** SPEC 4. */
+/** docs/reference/errors-and-limits.md#webhooks-and-deliveries */
 const webhooksPerAppMax = 20;
 
 export type WebhookInput = {

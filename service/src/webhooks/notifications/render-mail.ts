@@ -5,7 +5,7 @@ export type MailContext = { serviceName: string; publicUrl: string; deactivateAf
 
 type MailText = { subject: string; text: string };
 
-/** SPEC 4: recovery reaches back 14 days; a day is left to read the mail. */
+/** Recovery reaches back 14 days; a day is left to read the mail. */
 const recoverableMs = 13 * 86_400_000;
 
 export function renderMail(mail: ClaimedMail, context: MailContext): MailText {

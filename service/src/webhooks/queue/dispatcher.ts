@@ -166,7 +166,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
   };
 }
 
-/** SPEC 1: an attempt's whole deadline, and time to record it. */
+/** An attempt's whole deadline, and time to record it. */
 export function leaseMs({
   timeoutMs,
   leaseMarginMs,

@@ -3,7 +3,7 @@
  * and all slow ones together no more than theirs.
  */
 
-/** SPEC 7, tests included. */
+/** Tests included: docs/reference/errors-and-limits.md#webhooks-and-deliveries */
 export const inFlightPerWebhookMax = 8;
 /** Attempts that wait for their receivers in this process: a socket and some tens of kilobytes each. */
 const inFlightMax = 1024;

@@ -200,7 +200,7 @@ function untouched(): Tally {
 function tally(attempts: RecordedAttempt[], gone: Set<string>): Map<string, Tally> {
   const tallies = new Map<string, Tally>();
   for (const attempt of attempts) {
-    // Tests count towards nothing (SPEC 4).
+    // Tests do not affect a webhook's health.
     if (attempt.trigger === 'test') continue;
     const isGone =
       attempt.verdict.kind === 'failed' &&

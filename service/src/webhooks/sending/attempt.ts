@@ -35,7 +35,7 @@ export type SenderOptions = {
   nameServers?: string[];
   /** Authorities to trust instead of the system's, as PEM. */
   ca?: string;
-  /** SPEC 7: no connection lives longer, so that a name that changes its address is checked again. */
+  /** No connection lives longer, so that a name that changes its address is checked again. */
   connectionLifeMs?: number;
 };
 

@@ -1,4 +1,4 @@
-/** Which addresses webhooks may reach (SPEC 7). Pure. */
+/** Decides which addresses webhooks may reach: docs/reference/deliveries.md#webhook-urls. Pure. */
 import ipaddr from 'ipaddr.js';
 import type { Network } from '../../config.ts';
 

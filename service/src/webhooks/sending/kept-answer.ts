@@ -1,6 +1,6 @@
 /** What is kept of an answer: headers and body up to their bounds, as bytes. */
 
-/** SPEC 7: at most this much is read, and 4 KiB of it kept. */
+/** Reads at most this much and keeps the first 4 KiB: docs/reference/deliveries.md#delivery-records */
 const readBytesMax = 64 * 1024;
 const keptBytesMax = 4 * 1024;
 const keptHeaderBytesMax = 8 * 1024;

@@ -1,7 +1,7 @@
 /** What follows an attempt. Pure: chance and time come in as arguments. */
 import { retryAfterMs } from './retry-after.ts';
 
-/** SPEC 7. */
+/** docs/reference/deliveries.md#retries */
 export const attemptsMax = 6;
 const jitter = 0.2;
 const retryAfterMaxMs = 6 * 3_600_000;
