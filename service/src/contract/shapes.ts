@@ -19,6 +19,9 @@ export function strictObject<T extends Record<string, TSchema>>(
   return Type.Object(properties, { additionalProperties: false, ...options });
 }
 
+/** The query of an operation that has no parameters. */
+export const noQuery = strictObject({});
+
 export const uuid = (options: object = {}) =>
   Type.String({
     format: 'uuid',

@@ -54,7 +54,6 @@ export const errorsOf = {
   keyed,
   keyedResource: [...keyed, 'not_found'] as ErrorCode[],
   keyedBody: [...keyed, ...withBody],
-  keyedResourceBody: [...keyed, ...withBody, 'not_found'] as ErrorCode[],
 };
 
 export function oneOf(data: TSchema, title: string, example: unknown): TSchemaAndExample {

@@ -18,7 +18,7 @@ import { listManagedOrgs, readManagedOrg } from '../../directory/managed-orgs.ts
 import { ServiceError } from '../../errors.ts';
 import { listOf, oneOf } from '../responses.ts';
 import { toEntry } from '../response-cache.ts';
-import { keyedCacheControl, sendEntry } from '../send-entry.ts';
+import { sendEntry } from '../send-entry.ts';
 import { entryOf } from './entry-of.ts';
 import {
   allianceParams,
@@ -121,7 +121,7 @@ function listRoute<Query extends TSchema>(
       const query = request.query as Static<Query> & { page: number; limit: number };
       const { total, rows } = await operation.load(query);
       const content = { success: true, data: rows, meta, pagination: pagination(query, total) };
-      return sendEntry(request, reply, toEntry(0, content), keyedCacheControl);
+      return sendEntry(request, reply, toEntry(0, content));
     },
   );
 }
@@ -146,7 +146,7 @@ function detailRoute<Params extends TObject>(
     async (request: FastifyRequest, reply) => {
       const found = await operation.load(request.params as Static<Params>);
       if (found === null) throw new ServiceError('not_found');
-      return sendEntry(request, reply, entryOf(found), keyedCacheControl);
+      return sendEntry(request, reply, entryOf(found));
     },
   );
 }

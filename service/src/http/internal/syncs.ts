@@ -13,8 +13,8 @@ import { listRuns, readRun } from '../../sync/runs.ts';
 import type { StartedSync, SyncOptions, Syncs } from '../../sync/syncs.ts';
 import { listOf, oneOf } from '../responses.ts';
 import { toEntry } from '../response-cache.ts';
-import { keyedCacheControl, sendEntry } from '../send-entry.ts';
-import { withEmptyBody } from '../v1/webhook-route.ts';
+import { sendEntry } from '../send-entry.ts';
+import { withEmptyBody } from '../json-bodies.ts';
 import { entryOf } from './entry-of.ts';
 import { config, internalErrors, internalResponses, noQuery, security } from './route.ts';
 
@@ -96,7 +96,7 @@ function registerReads(v1: FastifyInstance, { database }: SyncRouteDependencies)
         meta,
         pagination: pagination({ page, limit }, total),
       };
-      return sendEntry(request, reply, toEntry(0, shown), keyedCacheControl);
+      return sendEntry(request, reply, toEntry(0, shown));
     },
   );
 
@@ -123,7 +123,7 @@ function registerReads(v1: FastifyInstance, { database }: SyncRouteDependencies)
     async (request, reply) => {
       const run = await readRun(database, request.params.id);
       if (!run) throw new ServiceError('not_found');
-      return sendEntry(request, reply, entryOf(run), keyedCacheControl);
+      return sendEntry(request, reply, entryOf(run));
     },
   );
 }

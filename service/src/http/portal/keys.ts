@@ -18,7 +18,7 @@ import { PageQuery } from '../../directory/list-query.ts';
 import type { Executor } from '../../database/database.ts';
 import { invalid } from '../../errors.ts';
 import { listOf, oneOf } from '../responses.ts';
-import { withEmptyBody } from '../v1/webhook-route.ts';
+import { withEmptyBody } from '../json-bodies.ts';
 import { actorOf, ownerOf } from './authenticate.ts';
 import {
   appParams,

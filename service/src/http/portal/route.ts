@@ -6,7 +6,7 @@ import type { ErrorCode } from '../../errors.ts';
 import type { SignIn } from '../../sign-in/sign-in.ts';
 import type { Health } from '../../system/health.ts';
 import { responses } from '../responses.ts';
-import type { WebhookDependencies } from '../v1/webhooks.ts';
+import type { WebhookDependencies } from '../webhooks/operation.ts';
 
 export type PortalRouteDependencies = WebhookDependencies & {
   signIn: SignIn;
@@ -17,18 +17,11 @@ export type PortalRouteDependencies = WebhookDependencies & {
 export const config = { portal: 'signed-in' } as const;
 export const openConfig = { portal: 'open' } as const;
 export const security = [{ session: [] }];
-export const noQuery = Type.Object({}, { additionalProperties: false });
+export { noQuery } from '../../contract/shapes.ts';
 
 const appId = uuid({ description: 'Of the app.' });
 export const appParams = Type.Object({ appId });
 export const keyParams = Type.Object({ appId, keyId: uuid({ description: 'Of the key.' }) });
-const id = uuid({ description: 'Of the webhook.' });
-export const webhookParams = Type.Object({ appId, id });
-export const deliveryParams = Type.Object({
-  appId,
-  id,
-  deliveryId: uuid({ description: 'Of the delivery.' }),
-});
 
 const open: ErrorCode[] = ['validation_failed', 'rate_limited', 'internal_error', 'unavailable'];
 const read: ErrorCode[] = [...open, 'unauthorized'];

@@ -8,10 +8,10 @@ import { strictObject, time, uuid } from '../../contract/shapes.ts';
 import type { Database } from '../../database/database.ts';
 import { subscribableEvents } from '../../events/catalogue.ts';
 import { pullEvents, type EventPage } from '../../webhooks/pull-events.ts';
-import { callerOf } from '../admit.ts';
+import { callerOf, keySecurity } from '../admit.ts';
 import { errorsOf, responses } from '../responses.ts';
 import { entryOf } from '../response-cache.ts';
-import { keyedCacheControl, sendEntry } from '../send-entry.ts';
+import { sendEntry } from '../send-entry.ts';
 
 const EventQuery = Type.Object(
   {
@@ -64,7 +64,7 @@ export function registerEvents(app: FastifyInstance, { database }: { database: D
         summary: 'List what happened',
         description:
           'The events that this app may have, in the order in which they were sent out: go on from `nextCursor` and none is missed. Of its organisation or alliance only what happened since the app was bound to it. Needs the scope `read:events`.',
-        security: [{ bearer: [] }, { apiKey: [] }],
+        security: keySecurity,
         querystring: EventQuery,
         response: responses(
           200,
@@ -78,12 +78,7 @@ export function registerEvents(app: FastifyInstance, { database }: { database: D
     async (request, reply) => {
       const { after = null, limit, event = null } = request.query;
       const page = await pullEvents(database, callerOf(request).appId, { after, limit, event });
-      return sendEntry(
-        request,
-        reply,
-        entryOf(0, Buffer.from(render(page, limit))),
-        keyedCacheControl,
-      );
+      return sendEntry(request, reply, entryOf(0, Buffer.from(render(page, limit))));
     },
   );
 }
