@@ -30,6 +30,16 @@ export const uuid = (options: object = {}) =>
     ...options,
   });
 
+/** Says that something is gone. `of` describes its id. */
+export const deleted = (of: string, options: { title: string; description: string }) =>
+  strictObject(
+    {
+      id: uuid({ description: of }),
+      deleted: Type.Literal(true, { description: 'Always true.' }),
+    },
+    options,
+  );
+
 export const time = (options: object = {}) =>
   Type.String({ format: 'date-time', examples: ['2026-11-20T12:00:00.000Z'], ...options });
 

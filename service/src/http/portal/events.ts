@@ -3,7 +3,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyInstance } from 'fastify';
 import { requireOwnApp } from '../../access/owned.ts';
 import { examples } from '../../contract/examples.ts';
-import { meta, pagination } from '../../contract/envelope.ts';
+import { meta } from '../../contract/envelope.ts';
 import { CatalogueEvent, PortalEvent } from '../../contract/portal.ts';
 import { catalogue, subscribableEvents, type EventName } from '../../events/catalogue.ts';
 import { checkEvents } from '../../webhooks/webhooks.ts';
@@ -13,6 +13,7 @@ import {
   appParams,
   config,
   noQuery,
+  onOnePage,
   portalErrors,
   portalResponses,
   security,
@@ -97,8 +98,4 @@ export function registerEvents(
 function entryOf(event: EventName) {
   const { audience, description, data: schema, sample } = catalogue[event];
   return { event, audience, description, schema, sample };
-}
-
-function onOnePage(total: number) {
-  return pagination({ page: 1, limit: 100 }, total);
 }

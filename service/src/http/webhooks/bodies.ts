@@ -1,6 +1,6 @@
 /** The bodies and queries of the operations on webhooks, and the answers that no other operation gives. */
 import { Type } from 'typebox';
-import { nullable, strictObject, time, uuid } from '../../contract/shapes.ts';
+import { deleted, nullable, strictObject, time } from '../../contract/shapes.ts';
 import { PageQuery } from '../../directory/list-query.ts';
 import { subscribableEvents } from '../../events/catalogue.ts';
 import { overlapSecondsDefault, overlapSecondsMax } from '../../webhooks/rotate-secret.ts';
@@ -62,13 +62,10 @@ export const WebhookChanges = strictObject(
   },
 );
 
-export const DeletedWebhook = strictObject(
-  {
-    id: uuid({ description: 'Of the webhook that was.' }),
-    deleted: Type.Literal(true, { description: 'Always true.' }),
-  },
-  { title: 'DeletedWebhook', description: 'Says that a webhook is gone.' },
-);
+export const DeletedWebhook = deleted('Of the webhook that was.', {
+  title: 'DeletedWebhook',
+  description: 'Says that a webhook is gone.',
+});
 
 export const TestRequest = strictObject(
   {
