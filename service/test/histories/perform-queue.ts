@@ -1,4 +1,5 @@
 /** Two workers' claims and what they record, taken by hand, so that everything else can happen in between. */
+import { attemptsMax } from '../../src/contract/delivery-rules.ts';
 import { claim, roundStart } from '../../src/webhooks/claim.ts';
 import { recordAttempts, type RecordedAttempt } from '../../src/webhooks/record.ts';
 import { judge } from '../../src/webhooks/retry.ts';
@@ -71,7 +72,10 @@ function attempt(stage: Stage, handed: Handed, { status, final }: Answer): Recor
     error: status === 'timeout' ? ('timeout' as const) : null,
     retryAfter: status === 503 ? '120' : null,
   };
-  const cycle = { attempt: handed.cycleAttempt, attemptsMax: final ? handed.cycleAttempt : 6 };
+  const cycle = {
+    attempt: handed.cycleAttempt,
+    attemptsMax: final ? handed.cycleAttempt : attemptsMax,
+  };
   return {
     ...result,
     deliveryId: handed.id,

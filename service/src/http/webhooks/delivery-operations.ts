@@ -1,4 +1,5 @@
 /** Operations that read a webhook's deliveries and send them again. */
+import { attemptsMaxInWords } from '../../contract/delivery-rules.ts';
 import { pagination } from '../../contract/envelope.ts';
 import { examples } from '../../contract/examples.ts';
 import { Delivery, DeliveryDetail } from '../../contract/webhook.ts';
@@ -49,7 +50,7 @@ export const deliveryOperations = [
     method: 'POST',
     path: '/:id/deliveries/:deliveryId/redeliver',
     summary: 'Send a delivery again',
-    description: `The same id and bytes, in a fresh cycle of up to six attempts. At most ${redeliveriesPerMinute} a minute and app.`,
+    description: `The same id and bytes, in a fresh cycle of up to ${attemptsMaxInWords} attempts. At most ${redeliveriesPerMinute} a minute and app.`,
     status: 202,
     answered: 'It is pending again.',
     answer,
