@@ -3,7 +3,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Static, TObject, TSchema } from 'typebox';
 import { Blueprint } from '../../contract/blueprint.ts';
-import { meta, pagination } from '../../contract/envelope.ts';
+import { pageEnvelope } from '../../contract/envelope.ts';
 import { examples } from '../../contract/examples.ts';
 import {
   ManagedAlliance,
@@ -120,8 +120,7 @@ function listRoute<Query extends TSchema>(
     async (request, reply) => {
       const query = request.query as Static<Query> & { page: number; limit: number };
       const { total, rows } = await operation.load(query);
-      const content = { success: true, data: rows, meta, pagination: pagination(query, total) };
-      return sendEntry(request, reply, toEntry(0, content));
+      return sendEntry(request, reply, toEntry(0, pageEnvelope(rows, query, total)));
     },
   );
 }

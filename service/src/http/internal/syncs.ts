@@ -2,7 +2,7 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { Type } from 'typebox';
-import { meta, pagination } from '../../contract/envelope.ts';
+import { envelope, pageEnvelope } from '../../contract/envelope.ts';
 import { examples } from '../../contract/examples.ts';
 import { strictObject, uuid } from '../../contract/shapes.ts';
 import { SyncRun, type SyncKind } from '../../contract/sync-run.ts';
@@ -90,13 +90,7 @@ function registerReads(v1: FastifyInstance, { database }: SyncRouteDependencies)
     async (request, reply) => {
       const { page, limit, kind = null } = request.query;
       const { total, runs } = await listRuns(database, { kind, page, limit });
-      const shown = {
-        success: true,
-        data: runs,
-        meta,
-        pagination: pagination({ page, limit }, total),
-      };
-      return sendEntry(request, reply, toEntry(0, shown));
+      return sendEntry(request, reply, toEntry(0, pageEnvelope(runs, { page, limit }, total)));
     },
   );
 
@@ -137,7 +131,7 @@ function registerStarts(v1: FastifyInstance, { syncs }: SyncRouteDependencies): 
 
   async function begin(reply: FastifyReply, kind: SyncKind, options: SyncOptions) {
     const run = requireStarted(kind, await syncs.begin(kind, options));
-    return reply.code(202).send({ success: true, data: run, meta });
+    return reply.code(202).send(envelope(run));
   }
 
   routes.post(

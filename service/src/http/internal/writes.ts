@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Static, TObject } from 'typebox';
 import { Blueprint } from '../../contract/blueprint.ts';
-import { meta } from '../../contract/envelope.ts';
+import { envelope } from '../../contract/envelope.ts';
 import { examples } from '../../contract/examples.ts';
 import { ManagedAllianceDetail, ManagedOrganisation } from '../../contract/managed.ts';
 import { deleted } from '../../contract/shapes.ts';
@@ -149,7 +149,7 @@ function writeRoutes<Entry extends object>(
   v1.delete(noun.url, { config, schema: deleteSchema(noun) }, async (request, reply) => {
     const id = await inTransaction((tx) => noun.remove(tx, nameOf(request), optionsOf(request)));
     const data: Static<typeof Deleted> = { id, deleted: true };
-    return reply.send({ success: true, data, meta });
+    return reply.send(envelope(data));
   });
 }
 

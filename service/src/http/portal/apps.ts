@@ -5,7 +5,7 @@ import { createApp, deleteApp, renameApp } from '../../access/apps.ts';
 import { listOwnApps, readOwnApp, type OwnApp } from '../../access/own-apps.ts';
 import { requireOwnApp } from '../../access/owned.ts';
 import { exampleId, exampleTime } from '../../contract/examples.ts';
-import { meta } from '../../contract/envelope.ts';
+import { envelope } from '../../contract/envelope.ts';
 import { name, PortalApp } from '../../contract/portal.ts';
 import { deleted, strictObject } from '../../contract/shapes.ts';
 import { listOf, oneOf } from '../responses.ts';
@@ -73,8 +73,7 @@ export function registerApps(portal: FastifyInstance, { database }: PortalRouteD
     },
     async (request, reply) => {
       const apps = await listOwnApps(database, ownerOf(request));
-      const shown = onOnePage(apps.length);
-      return reply.send({ success: true, data: apps.map(toPortalApp), meta, pagination: shown });
+      return reply.send(onOnePage(apps.map(toPortalApp)));
     },
   );
 
@@ -101,7 +100,7 @@ export function registerApps(portal: FastifyInstance, { database }: PortalRouteD
         const id = await createApp(tx, actorOf(request), { name: request.body.name, owner });
         return readOwnApp(tx, owner, id);
       });
-      return reply.code(201).send({ success: true, data: toPortalApp(app), meta });
+      return reply.code(201).send(envelope(toPortalApp(app)));
     },
   );
 
@@ -121,7 +120,7 @@ export function registerApps(portal: FastifyInstance, { database }: PortalRouteD
     },
     async (request, reply) => {
       const app = await readOwnApp(database, ownerOf(request), request.params.appId);
-      return reply.send({ success: true, data: toPortalApp(app), meta });
+      return reply.send(envelope(toPortalApp(app)));
     },
   );
 
@@ -148,7 +147,7 @@ export function registerApps(portal: FastifyInstance, { database }: PortalRouteD
         await renameApp(tx, actorOf(request), appId, request.body.name);
         return readOwnApp(tx, owner, appId);
       });
-      return reply.send({ success: true, data: toPortalApp(app), meta });
+      return reply.send(envelope(toPortalApp(app)));
     },
   );
 
@@ -177,7 +176,7 @@ export function registerApps(portal: FastifyInstance, { database }: PortalRouteD
         await requireOwnApp(tx, ownerOf(request), appId);
         await deleteApp(tx, actorOf(request), appId);
       });
-      return reply.send({ success: true, data: { id: appId, deleted: true }, meta });
+      return reply.send(envelope({ id: appId, deleted: true }));
     },
   );
 }

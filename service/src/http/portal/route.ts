@@ -1,7 +1,7 @@
 /** What the portal's routes have in common: how they are documented, and what they work with. */
 import { Type, type TSchema } from 'typebox';
 import { uuid } from '../../contract/shapes.ts';
-import { errorBody, pagination } from '../../contract/envelope.ts';
+import { errorBody, pageEnvelope } from '../../contract/envelope.ts';
 import type { ErrorCode } from '../../errors.ts';
 import type { SignIn } from '../../sign-in/sign-in.ts';
 import type { Health } from '../../system/health.ts';
@@ -19,9 +19,9 @@ export const openConfig = { portal: 'open' } as const;
 export const security = [{ session: [] }];
 export { noQuery } from '../../contract/shapes.ts';
 
-/** The pagination of a list that is short enough to come whole. */
-export function onOnePage(total: number) {
-  return pagination({ page: 1, limit: 100 }, total);
+/** A list that is short enough to come whole. */
+export function onOnePage(data: unknown[]) {
+  return pageEnvelope(data, { page: 1, limit: 100 }, data.length);
 }
 
 const appId = uuid({ description: 'Of the app.' });

@@ -4,7 +4,7 @@ import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 import { Type, type Static, type TSchema } from 'typebox';
 import { Alliance, AllianceDetail } from '../../contract/alliance.ts';
 import { Blueprint } from '../../contract/blueprint.ts';
-import { meta, pagination } from '../../contract/envelope.ts';
+import { envelope, pageEnvelope } from '../../contract/envelope.ts';
 import { examples } from '../../contract/examples.ts';
 import { Organisation } from '../../contract/organisation.ts';
 import { noQuery, slug } from '../../contract/shapes.ts';
@@ -141,7 +141,7 @@ function listRoute<Query extends TSchema>(
         const { revision, total, rows } = await operation.load(query);
         return {
           revision,
-          content: { success: true, data: rows, meta, pagination: pagination(query, total) },
+          content: pageEnvelope(rows, query, total),
         };
       });
       return sendWhenLoaded(request, reply, entry);
@@ -180,7 +180,7 @@ function detailRoute(
       const entry = responseCache.get(place, async () => {
         const { revision, row } = await operation.load(name);
         if (row === null) throw new ServiceError('not_found');
-        return { revision, content: { success: true, data: row, meta } };
+        return { revision, content: envelope(row) };
       });
       return sendWhenLoaded(request, reply, entry);
     },

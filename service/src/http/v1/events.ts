@@ -2,7 +2,7 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
-import { cursorList, meta } from '../../contract/envelope.ts';
+import { cursorList, envelope, meta } from '../../contract/envelope.ts';
 import { examples, exampleId, exampleTime } from '../../contract/examples.ts';
 import { strictObject, time, uuid } from '../../contract/shapes.ts';
 import type { Database } from '../../database/database.ts';
@@ -45,11 +45,9 @@ const EventRecord = strictObject(
 );
 
 const example = {
-  success: true,
-  data: [
+  ...envelope([
     { id: exampleId, event: 'org.created', createdAt: exampleTime, data: examples.organisation },
-  ],
-  meta,
+  ]),
   pagination: { limit: 20, nextCursor: 'MTo0Mg', hasMore: false },
 };
 

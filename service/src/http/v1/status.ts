@@ -1,6 +1,6 @@
 /** GET /status: open to all, answers while the database is away. */
 import type { FastifyInstance } from 'fastify';
-import { apiVersion, meta } from '../../contract/envelope.ts';
+import { apiVersion, envelope } from '../../contract/envelope.ts';
 import { examples } from '../../contract/examples.ts';
 import { noQuery } from '../../contract/shapes.ts';
 import { Status } from '../../contract/status.ts';
@@ -36,7 +36,7 @@ export function registerStatus(
       },
     },
     async (request, reply) => {
-      const content = { success: true, data: readStatus(health, version), meta };
+      const content = envelope(readStatus(health, version));
       return sendEntry(request, reply, toEntry(0, content), cacheControl);
     },
   );

@@ -1,6 +1,6 @@
 /** Operations that read a webhook's deliveries and send them again. */
 import { attemptsMaxInWords } from '../../contract/delivery-rules.ts';
-import { pagination } from '../../contract/envelope.ts';
+import { envelope, pageEnvelope } from '../../contract/envelope.ts';
 import { examples } from '../../contract/examples.ts';
 import { Delivery, DeliveryDetail } from '../../contract/webhook.ts';
 import { invalid } from '../../errors.ts';
@@ -13,7 +13,7 @@ import { redeliveriesPerMinute } from './app-limits.ts';
 import { DeliveryQuery, Recovered, recoverDaysMax, RecoverRequest } from './bodies.ts';
 import { operation } from './operation.ts';
 
-const answer = oneOf(DeliveryDetail, 'DeliveryResponse', examples.delivery);
+const response = oneOf(DeliveryDetail, 'DeliveryResponse', examples.delivery);
 const dayMs = 86_400_000;
 
 export const deliveryOperations = [
@@ -24,12 +24,12 @@ export const deliveryOperations = [
     summary: "List a webhook's deliveries",
     description: 'Newest first, for as long as they are kept.',
     query: DeliveryQuery,
-    answered: 'The deliveries.',
-    answer: listOf(Delivery, 'DeliveryList', examples.deliveryRecord),
+    responseDescription: 'The deliveries.',
+    response: listOf(Delivery, 'DeliveryList', examples.deliveryRecord),
     async run({ database, appId, params, query }) {
       const { id } = await requireWebhook(database, appId, params.id);
       const { total, deliveries } = await listDeliveries(database, id, query);
-      return { data: deliveries, pagination: pagination(query, total) };
+      return pageEnvelope(deliveries, query, total);
     },
   }),
   operation({
@@ -38,11 +38,11 @@ export const deliveryOperations = [
     path: '/:id/deliveries/:deliveryId',
     summary: 'Get one delivery',
     description: 'With its body and every attempt.',
-    answered: 'The delivery.',
-    answer,
+    responseDescription: 'The delivery.',
+    response,
     async run({ database, appId, params: { id, deliveryId } }) {
       await requireWebhook(database, appId, id);
-      return { data: await readDelivery(database, appId, id, deliveryId) };
+      return envelope(await readDelivery(database, appId, id, deliveryId));
     },
   }),
   operation({
@@ -52,8 +52,8 @@ export const deliveryOperations = [
     summary: 'Send a delivery again',
     description: `The same id and bytes, in a fresh cycle of up to ${attemptsMaxInWords} attempts. At most ${redeliveriesPerMinute} a minute and app.`,
     status: 202,
-    answered: 'It is pending again.',
-    answer,
+    responseDescription: 'It is pending again.',
+    response,
     conflicts: true,
     async run({ database, appLimits, appId, params: { id, deliveryId } }) {
       appLimits.redeliveries(appId);
@@ -61,7 +61,7 @@ export const deliveryOperations = [
         await redeliver(tx, appId, id, deliveryId);
         return readDelivery(tx, appId, id, deliveryId);
       });
-      return { data };
+      return envelope(data);
     },
   }),
   operation({
@@ -73,8 +73,8 @@ export const deliveryOperations = [
       'Brings back the deliveries that failed, and those that deactivation cancelled, since a time; at most 10,000.',
     body: RecoverRequest,
     status: 202,
-    answered: 'They are pending again.',
-    answer: oneOf(Recovered, 'RecoveredResponse', { count: 12 }),
+    responseDescription: 'They are pending again.',
+    response: oneOf(Recovered, 'RecoveredResponse', { count: 12 }),
     conflicts: true,
     async run({ database, appLimits, appId, actor, params, body }) {
       appLimits.redeliveries(appId);
@@ -82,7 +82,7 @@ export const deliveryOperations = [
       const count = await database
         .transaction()
         .execute((tx) => recover(tx, actor, appId, params.id, since));
-      return { data: { count } };
+      return envelope({ count });
     },
   }),
 ];

@@ -1,13 +1,6 @@
 /** Serves the operations on an app's webhooks below one address, to one kind of caller. */
-import type {
-  FastifyContextConfig,
-  FastifyInstance,
-  FastifyReply,
-  FastifyRequest,
-  FastifySchema,
-} from 'fastify';
+import type { FastifyContextConfig, FastifyInstance, FastifyRequest, FastifySchema } from 'fastify';
 import { Type } from 'typebox';
-import { meta } from '../../contract/envelope.ts';
 import { noQuery, uuid } from '../../contract/shapes.ts';
 import type { ErrorCode } from '../../errors.ts';
 import { withEmptyBody } from '../json-bodies.ts';
@@ -18,12 +11,12 @@ import { deliveryOperations } from './delivery-operations.ts';
 import type { Caller, Operation, WebhookDependencies } from './operation.ts';
 import { webhookOperations } from './webhook-operations.ts';
 
-/** Where the operations stand, who may ask for them, and how their answers are described and cached. */
+/** Where the operations stand, who may ask for them, and how responses are described and cached. */
 export type Surface = {
   root: string;
   config: FastifyContextConfig;
   security: NonNullable<FastifySchema['security']>;
-  /** Whether reads have an `ETag` and answer 304. Otherwise nothing is stored on the way. */
+  /** Whether reads have an `ETag` and can be answered with 304. Otherwise nobody may keep a copy. */
   conditional: boolean;
   /** The errors that every read or write can give. */
   errors: { read: ErrorCode[]; write: ErrorCode[] };
@@ -38,23 +31,28 @@ export function mountWebhooks(
   dependencies: WebhookDependencies,
   surface: Surface,
 ): void {
-  for (const operation of [...webhookOperations, ...deliveryOperations])
+  for (const operation of [...webhookOperations, ...deliveryOperations]) {
+    const url = surface.root + operation.path;
     app.route({
       method: operation.method,
-      url: surface.root + operation.path,
+      url,
       config: surface.config,
       preValidation: operation.bodyOptional ? withEmptyBody : [],
-      schema: schemaOf(operation, surface),
+      schema: schemaOf(operation, surface, url),
       handler: async (request, reply) => {
         const caller = await surface.callerOf(request);
         const inputs = inputsOf(request);
-        const { data, ...page } = await operation.run({ ...dependencies, ...caller, ...inputs });
-        const content = { success: true, data, meta, ...page };
+        const content = await operation.run({ ...dependencies, ...caller, ...inputs });
         if (surface.conditional && isRead(operation))
           return sendEntry(request, reply, toEntry(0, content));
-        return sendOnce(reply.code(operation.status ?? 200), content);
+        // A secret may be in it: nobody on the way may keep a copy.
+        return reply
+          .code(operation.status ?? 200)
+          .header('cache-control', 'no-store')
+          .send(content);
       },
     });
+  }
 }
 
 function isRead({ method }: Operation): boolean {
@@ -65,33 +63,19 @@ function inputsOf({ params, query, body }: FastifyRequest) {
   return { params: params as { id: string; deliveryId: string }, query, body };
 }
 
-/** A secret may be in it: nobody may keep a copy on the way. */
-function sendOnce(reply: FastifyReply, content: object): FastifyReply {
-  return reply.header('cache-control', 'no-store').send(content);
-}
-
-function schemaOf(operation: Operation, surface: Surface): FastifySchema {
-  const { operationId, path, summary, query = noQuery, body } = operation;
+function schemaOf(operation: Operation, surface: Surface, url: string): FastifySchema {
+  const { operationId, summary, query = noQuery, body } = operation;
   return {
     operationId,
     tags: ['Webhooks'],
     summary,
     description: surface.describe(operation),
     security: surface.security,
-    params: paramsOf(surface.root + path),
+    params: paramsOf(url),
     querystring: query,
     ...(body ? { body } : {}),
-    response: responsesOf(operation, surface),
+    response: responsesOf(operation, surface, url),
   };
-}
-
-function responsesOf(operation: Operation, surface: Surface) {
-  const { status = 200, answered, answer, conflicts } = operation;
-  const errors = [...surface.errors[isRead(operation) ? 'read' : 'write']];
-  if (hasParams(surface.root + operation.path)) errors.push('not_found');
-  if (conflicts) errors.push('conflict');
-  const conditional = surface.conditional && isRead(operation);
-  return surface.responses(status, answered, answer, errors, { conditional });
 }
 
 const parameters = {
@@ -101,10 +85,17 @@ const parameters = {
 };
 
 function paramsOf(url: string) {
-  const inUrl = Object.entries(parameters).filter(([name]) => url.split('/').includes(`:${name}`));
+  const parts = url.split('/');
+  const inUrl = Object.entries(parameters).filter(([name]) => parts.includes(`:${name}`));
   return Type.Object(Object.fromEntries(inUrl));
 }
 
-function hasParams(url: string): boolean {
-  return url.includes(':');
+function responsesOf(operation: Operation, surface: Surface, url: string) {
+  const { status = 200, responseDescription, response, conflicts } = operation;
+  const errors = [...surface.errors[isRead(operation) ? 'read' : 'write']];
+  // Whatever the address names may not exist.
+  if (url.includes(':')) errors.push('not_found');
+  if (conflicts) errors.push('conflict');
+  const conditional = surface.conditional && isRead(operation);
+  return surface.responses(status, responseDescription, response, errors, { conditional });
 }

@@ -5,7 +5,6 @@
 import type { Static, TSchema } from 'typebox';
 import type { Actor } from '../../access/actor.ts';
 import type { Config } from '../../config.ts';
-import type { Pagination } from '../../contract/envelope.ts';
 import type { SecretBox } from '../../webhooks/secrets.ts';
 import type { TestDependencies } from '../../webhooks/test-webhook.ts';
 import type { oneOf } from '../responses.ts';
@@ -40,13 +39,12 @@ export type Operation<Query extends TSchema = TSchema, Body extends TSchema = TS
   bodyOptional?: boolean;
   /** 200 unless given. */
   status?: 201 | 202;
-  answered: string;
-  answer: ReturnType<typeof oneOf>;
+  responseDescription: string;
+  response: ReturnType<typeof oneOf>;
   /** Whether it can fail with `conflict`. */
   conflicts?: boolean;
-  run(
-    context: WebhookDependencies & Caller & Inputs<Query, Body>,
-  ): Promise<{ data: unknown; pagination?: Pagination }>;
+  /** Returns the body of the response. */
+  run(context: WebhookDependencies & Caller & Inputs<Query, Body>): Promise<object>;
 };
 
 /** Gives `run` the types of the operation's query and body. */

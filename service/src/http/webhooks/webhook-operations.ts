@@ -1,5 +1,5 @@
 /** Operations on the webhooks themselves. Those on their deliveries: `delivery-operations.ts`. */
-import { pagination } from '../../contract/envelope.ts';
+import { envelope, pageEnvelope } from '../../contract/envelope.ts';
 import { examples } from '../../contract/examples.ts';
 import { CreatedWebhook, DeliveryDetail, Webhook } from '../../contract/webhook.ts';
 import { PageQuery } from '../../directory/list-query.ts';
@@ -23,8 +23,8 @@ import {
 } from './bodies.ts';
 import { operation } from './operation.ts';
 
-const answer = oneOf(Webhook, 'WebhookResponse', examples.webhook);
-const answerWithSecret = oneOf(CreatedWebhook, 'CreatedWebhookResponse', examples.createdWebhook);
+const response = oneOf(Webhook, 'WebhookResponse', examples.webhook);
+const responseWithSecret = oneOf(CreatedWebhook, 'CreatedWebhookResponse', examples.createdWebhook);
 
 export const webhookOperations = [
   operation({
@@ -34,11 +34,11 @@ export const webhookOperations = [
     summary: 'List your webhooks',
     description: 'The webhooks of the app that the key belongs to, oldest first.',
     query: PageQuery,
-    answered: 'Your webhooks.',
-    answer: listOf(Webhook, 'WebhookList', examples.webhook),
+    responseDescription: 'Your webhooks.',
+    response: listOf(Webhook, 'WebhookList', examples.webhook),
     async run({ database, appId, query }) {
       const { total, webhooks } = await listWebhooks(database, appId, query);
-      return { data: webhooks, pagination: pagination(query, total) };
+      return pageEnvelope(webhooks, query, total);
     },
   }),
   operation({
@@ -49,14 +49,14 @@ export const webhookOperations = [
     description: 'Answers with the secret, this once. An app has at most 20 webhooks.',
     body: NewWebhook,
     status: 201,
-    answered: 'The new webhook, with its secret.',
-    answer: answerWithSecret,
+    responseDescription: 'The new webhook, with its secret.',
+    response: responseWithSecret,
     conflicts: true,
     async run({ database, webhooks, secretBox, appId, actor, body }) {
       const data = await database
         .transaction()
         .execute((tx) => createWebhook(tx, actor, appId, body, webhooks, secretBox));
-      return { data };
+      return envelope(data);
     },
   }),
   operation({
@@ -65,11 +65,10 @@ export const webhookOperations = [
     path: '/:id',
     summary: 'Get one webhook',
     description: 'Without its secret.',
-    answered: 'The webhook.',
-    answer,
-    run: async ({ database, appId, params }) => ({
-      data: await readWebhook(database, appId, params.id),
-    }),
+    responseDescription: 'The webhook.',
+    response,
+    run: async ({ database, appId, params }) =>
+      envelope(await readWebhook(database, appId, params.id)),
   }),
   operation({
     operationId: 'updateWebhook',
@@ -78,13 +77,13 @@ export const webhookOperations = [
     summary: 'Change a webhook',
     description: 'Also activates and deactivates it.',
     body: WebhookChanges,
-    answered: 'The webhook as it is now.',
-    answer,
+    responseDescription: 'The webhook as it is now.',
+    response,
     async run({ database, webhooks, appId, actor, params, body }) {
       const data = await database
         .transaction()
         .execute((tx) => updateWebhook(tx, actor, appId, params.id, body, webhooks));
-      return { data };
+      return envelope(data);
     },
   }),
   operation({
@@ -93,14 +92,14 @@ export const webhookOperations = [
     path: '/:id',
     summary: 'Delete a webhook',
     description: 'Ends its pending deliveries.',
-    answered: 'It is deleted.',
-    answer: oneOf(DeletedWebhook, 'DeletedWebhookResponse', {
+    responseDescription: 'It is deleted.',
+    response: oneOf(DeletedWebhook, 'DeletedWebhookResponse', {
       id: examples.webhook.id,
       deleted: true,
     }),
     async run({ database, appId, actor, params: { id } }) {
       await database.transaction().execute((tx) => deleteWebhook(tx, actor, appId, id));
-      return { data: { id, deleted: true } };
+      return envelope({ id, deleted: true });
     },
   }),
   operation({
@@ -111,13 +110,13 @@ export const webhookOperations = [
     description: `Sends \`webhook.test\` now, in one attempt, and answers with its record. At most ${testsPerMinute} a minute and app.`,
     body: TestRequest,
     bodyOptional: true,
-    answered: 'The delivery, its attempt included.',
-    answer: oneOf(DeliveryDetail, 'DeliveryResponse', examples.delivery),
+    responseDescription: 'The delivery, its attempt included.',
+    response: oneOf(DeliveryDetail, 'DeliveryResponse', examples.delivery),
     conflicts: true,
     async run({ appId, params, body, ...dependencies }) {
       dependencies.appLimits.tests(appId);
       const target = { appId, webhookId: params.id, event: body.event ?? null };
-      return { data: await testWebhook(dependencies, target) };
+      return envelope(await testWebhook(dependencies, target));
     },
   }),
   operation({
@@ -129,13 +128,13 @@ export const webhookOperations = [
       'Answers with the new secret, this once. While the two overlap, `webhook-signature` holds both signatures, and the single-valued header keeps the old one.',
     body: RotateRequest,
     bodyOptional: true,
-    answered: 'The webhook, with its new secret.',
-    answer: answerWithSecret,
+    responseDescription: 'The webhook, with its new secret.',
+    response: responseWithSecret,
     async run({ database, secretBox, appId, actor, params, body: { overlapSeconds } }) {
       const data = await database
         .transaction()
         .execute((tx) => rotateSecret(tx, actor, appId, params.id, overlapSeconds, secretBox));
-      return { data };
+      return envelope(data);
     },
   }),
 ];
