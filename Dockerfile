@@ -19,6 +19,8 @@ COPY client/src client/src
 COPY portal/package.json portal/index.html portal/vite.config.ts portal/
 COPY portal/build portal/build
 COPY portal/src portal/src
+# What the pages share with the service.
+COPY service/src/contract/delivery-rules.ts service/src/contract/
 RUN npm ci --workspace=@orgdir/portal --ignore-scripts --no-audit --no-fund
 RUN npm run build --workspace=@orgdir/portal
 

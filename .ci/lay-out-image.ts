@@ -73,7 +73,7 @@ function copy(into: Stage, rest: string): void {
     const source = from
       ? join(stages.get(from)?.folder ?? '', path.replace(/^\/app/, ''))
       : join(clone, path);
-    if (!from && !shown.some((pattern) => matchesGlob(path, pattern)))
+    if (!from && !shown.some((pattern) => matchesGlob(path, `${pattern}{,/**}`)))
       throw new Error(`.dockerignore hides ${path}, which the Dockerfile copies`);
     if (!existsSync(source)) throw new Error(`there is no ${path} to copy`);
     const isFolder = statSync(source).isDirectory();

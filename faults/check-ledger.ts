@@ -3,12 +3,10 @@
  * wrong, delivery by delivery, and counts.
  */
 import { createHash } from 'node:crypto';
+import { attemptsMax, isSuccess } from '../service/src/contract/delivery-rules.ts';
 import type { Counts } from './counts.ts';
 import type { Fault, Ledger, LedgerAttempt, LedgerDelivery } from './ledger.ts';
 import type { Received } from './received.ts';
-
-/** docs/reference/deliveries.md#retries */
-const attemptsMax = 6;
 
 export type Verdict = { counts: Omit<Counts, 'scenario' | 'seconds'>; wrong: string[] };
 
@@ -169,10 +167,6 @@ function inFlightAtFault({ attempts, faults }: Case): number {
 
 function isInterrupted({ error }: LedgerAttempt): boolean {
   return error === 'interrupted';
-}
-
-function isSuccess({ statusCode, error }: LedgerAttempt): boolean {
-  return error === null && statusCode !== null && statusCode >= 200 && statusCode <= 299;
 }
 
 // --- bringing together --------------------------------------------------------------------------

@@ -5,7 +5,15 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const portal = fileURLToPath(new URL('..', import.meta.url));
-const sources = ['src', 'build', 'index.html', 'vite.config.ts', 'package.json', '../client/src'];
+const sources = [
+  'src',
+  'build',
+  'index.html',
+  'vite.config.ts',
+  'package.json',
+  '../client/src',
+  '../service/src/contract/delivery-rules.ts',
+];
 
 export async function buildIfStale(): Promise<void> {
   const built = await stat(join(portal, 'dist/index.html')).catch(() => null);

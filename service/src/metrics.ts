@@ -17,7 +17,6 @@ export type OutcomeClass =
   | 'blocked'
   | 'reset'
   | 'interrupted';
-type AttemptError = Exclude<OutcomeClass, 'succeeded' | '3xx' | '4xx' | '5xx'>;
 
 export type Metrics = {
   attempted(attempt: {
@@ -107,23 +106,6 @@ export function createMetrics(): Metrics {
       return registry.metrics();
     },
   };
-}
-
-/** One class for each attempt. An error decides even where a status had come; no status but 2xx to 5xx is an answer. */
-export function outcomeClass(statusCode: number | null, error: AttemptError | null): OutcomeClass {
-  if (error !== null) return error;
-  switch (Math.floor((statusCode ?? 0) / 100)) {
-    case 2:
-      return 'succeeded';
-    case 3:
-      return '3xx';
-    case 4:
-      return '4xx';
-    case 5:
-      return '5xx';
-    default:
-      return 'reset';
-  }
 }
 
 function createFlowMetrics(registry: Registry) {

@@ -247,8 +247,8 @@ test('`orgdir account link` prints a link that works once, and `audit list` name
   assert.equal((await postPortal(local, '/password', set)).status, 200);
   assert.equal((await postPortal(local, '/password', set)).status, 403);
   const again = await runHere(['account', 'link', email, '--json'], env);
-  const link = JSON.parse(again.stdout);
-  assert.deepEqual([link.email, link.hasAccount], [email, true]);
+  const printed = JSON.parse(again.stdout);
+  assert.deepEqual([printed.email, printed.hasAccount], [email, true]);
   const bad = await runHere(['account', 'link', 'no address'], env);
   assert.equal(bad.code, 1);
   assert.match(bad.stderr, /must be an email address/);

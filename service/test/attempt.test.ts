@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import ipaddr from 'ipaddr.js';
 import { createSender } from '../src/webhooks/sending/attempt.ts';
-import { isSuccess } from '../src/webhooks/sending/retry.ts';
+import { isSuccess } from '../src/contract/delivery-rules.ts';
 import { dribble, head, okAnswer, pour, startByteReceiver } from './support/byte-receiver.ts';
 import type { Speak } from './support/byte-receiver.ts';
 

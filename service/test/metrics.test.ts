@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from '../src/database/database.ts';
-import { createMetrics, outcomeClass } from '../src/metrics.ts';
+import { createMetrics } from '../src/metrics.ts';
+import { outcomeClass } from '../src/webhooks/sending/outcome-class.ts';
 import { createQueueReader } from '../src/webhooks/queue/queue-state.ts';
 import { openCuttableDatabase } from './support/cuttable-database.ts';
 import { openTestDatabase } from './support/database.ts';
@@ -22,14 +23,15 @@ function samples(text: string): Map<string, number> {
 }
 
 test('an attempt has one class: its error, or the class of its answer', () => {
-  assert.equal(outcomeClass(200, null), 'succeeded');
-  assert.equal(outcomeClass(299, null), 'succeeded');
-  assert.equal(outcomeClass(302, null), '3xx');
-  assert.equal(outcomeClass(410, null), '4xx');
-  assert.equal(outcomeClass(503, null), '5xx');
-  assert.equal(outcomeClass(200, 'timeout'), 'timeout');
-  assert.equal(outcomeClass(null, 'dns'), 'dns');
-  for (const odd of [100, 199, 600, 999]) assert.equal(outcomeClass(odd, null), 'reset');
+  assert.equal(outcomeClass({ statusCode: 200, error: null }), 'succeeded');
+  assert.equal(outcomeClass({ statusCode: 299, error: null }), 'succeeded');
+  assert.equal(outcomeClass({ statusCode: 302, error: null }), '3xx');
+  assert.equal(outcomeClass({ statusCode: 410, error: null }), '4xx');
+  assert.equal(outcomeClass({ statusCode: 503, error: null }), '5xx');
+  assert.equal(outcomeClass({ statusCode: 200, error: 'timeout' }), 'timeout');
+  assert.equal(outcomeClass({ statusCode: null, error: 'dns' }), 'dns');
+  for (const odd of [100, 199, 600, 999])
+    assert.equal(outcomeClass({ statusCode: odd, error: null }), 'reset');
 });
 
 test('what is told is counted, by outcome and trigger, and durations are in seconds', async () => {

@@ -1,13 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import {
-  attemptsMax,
-  backoffMs,
-  isSuccess,
-  judge,
-  type AttemptResult,
-} from '../src/webhooks/sending/retry.ts';
+import { attemptsMax, isSuccess } from '../src/contract/delivery-rules.ts';
+import { backoffMs, judge, type AttemptResult } from '../src/webhooks/sending/retry.ts';
 
 const backoff = { baseMs: 10_000, factor: 6 };
 const cycle = (attempt: number) => ({ attempt, attemptsMax });
@@ -36,12 +31,9 @@ test('jitter moves a wait by at most a fifth', () => {
 });
 
 test('success is a 2xx status and nothing else', () => {
-  fc.assert(
-    fc.property(fc.integer({ min: 100, max: 999 }), (status) => {
-      assert.equal(isSuccess(answered(status)), status >= 200 && status < 300);
-    }),
-  );
-  assert.equal(isSuccess({ statusCode: null, error: 'timeout', retryAfter: null }), false);
+  for (let status = 100; status <= 999; status += 1)
+    assert.equal(isSuccess(answered(status)), status >= 200 && status < 300);
+  assert.equal(isSuccess({ statusCode: null, error: 'timeout' }), false);
 });
 
 test('Retry-After raises the wait on 429 and 503, at most to six hours', () => {

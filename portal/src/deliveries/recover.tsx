@@ -2,6 +2,7 @@ import { Alert, Button, Group, Modal, NativeSelect, Stack, Text, TextInput } fro
 import { useDisclosure } from '@mantine/hooks';
 import { RotateCw } from 'lucide-react';
 import { useEffect, useRef, useState } from 'react';
+import { attemptsMaxInWords } from '../../../service/src/contract/delivery-rules.ts';
 import { recover, type WebhookId } from '../api/operations.ts';
 import { useWrite } from '../api/use-write.ts';
 import { describeError } from '../shown/describe-error.ts';
@@ -71,8 +72,8 @@ function RecoverForm({ id, active, close }: { id: WebhookId; active: boolean; cl
       <Stack>
         <Text size="sm">
           Every delivery that failed for good, or was cancelled when the webhook was paused or
-          deactivated, is sent again, oldest first: the same id and the same body, with up to six
-          new attempts. Tests stay as they are.
+          deactivated, is sent again, oldest first: the same id and the same body, with up to{' '}
+          {attemptsMaxInWords} new attempts. Tests stay as they are.
         </Text>
         <NativeSelect
           label="Which ended in"

@@ -3,6 +3,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { RotateCw } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { Link } from 'react-router';
+import { attemptsMaxInWords } from '../../../service/src/contract/delivery-rules.ts';
 import { delivery as deliveryOperation, redeliver, type DeliveryId } from '../api/operations.ts';
 import { useWrite } from '../api/use-write.ts';
 import type { DeliveryDetail, Webhook } from '../api/types.ts';
@@ -44,7 +45,8 @@ export function Redeliver({
           Redeliver
         </Button>
         <Text size="sm" c="dimmed" id="redeliver-said" flex="1 1 14rem">
-          {refusal ?? 'The same id and the same body, with up to six new attempts.'}
+          {refusal ??
+            `The same id and the same body, with up to ${attemptsMaxInWords} new attempts.`}
         </Text>
       </Group>
       {write.isError && <Problem error={write.error} />}

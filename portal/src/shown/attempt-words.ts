@@ -1,4 +1,5 @@
 /** What became of an attempt, in words, and what to check where it failed. Pure. */
+import { isSuccess } from '../../../service/src/contract/delivery-rules.ts';
 import type { Attempt } from '../api/types.ts';
 import { formatDuration } from './duration.ts';
 
@@ -19,7 +20,7 @@ export function describeAttempt({
   if (error !== null) return { outcome: 'failed', ...describeFault(error, durationMs) };
   if (statusCode === null)
     return { outcome: 'failed', title: 'No answer', advice: faults.reset.advice };
-  if (statusCode >= 200 && statusCode <= 299)
+  if (isSuccess({ statusCode, error }))
     return { outcome: 'succeeded', title: `Accepted with ${statusCode}`, advice: null };
   return { outcome: 'failed', ...describeStatus(statusCode) };
 }

@@ -3,7 +3,7 @@ import { Type, type Static } from 'typebox';
 import { passwordLengthMax, passwordLengthMin } from './password-length.ts';
 import { nullable, strictObject, time, uuid } from './shapes.ts';
 
-export const address = Type.String({
+const address = Type.String({
   minLength: 3,
   maxLength: 254,
   format: 'email',

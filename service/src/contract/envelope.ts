@@ -85,6 +85,20 @@ export const ErrorEnvelope = strictObject(
   { title: 'ErrorEnvelope', description: 'What every error looks like.' },
 );
 
+/** The body of a success. */
+export function envelope(data: unknown) {
+  return { success: true, data, meta };
+}
+
+/** The body of one page of a list. */
+export function pageEnvelope(
+  data: unknown[],
+  query: { page: number; limit: number },
+  total: number,
+) {
+  return { ...envelope(data), pagination: pagination(query, total) };
+}
+
 /** The body of an error. */
 export function errorBody(
   code: ErrorCode,
@@ -94,7 +108,7 @@ export function errorBody(
   return { success: false, error: { code, message, details } };
 }
 
-export function pagination(query: { page: number; limit: number }, total: number): Pagination {
+function pagination(query: { page: number; limit: number }, total: number): Pagination {
   return {
     page: query.page,
     limit: query.limit,

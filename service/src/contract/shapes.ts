@@ -19,6 +19,9 @@ export function strictObject<T extends Record<string, TSchema>>(
   return Type.Object(properties, { additionalProperties: false, ...options });
 }
 
+/** The query of an operation that has no parameters. */
+export const noQuery = strictObject({});
+
 export const uuid = (options: object = {}) =>
   Type.String({
     format: 'uuid',
@@ -26,6 +29,16 @@ export const uuid = (options: object = {}) =>
     examples: ['0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f'],
     ...options,
   });
+
+/** Says that something is gone. `of` describes its id. */
+export const deleted = (of: string, options: { title: string; description: string }) =>
+  strictObject(
+    {
+      id: uuid({ description: of }),
+      deleted: Type.Literal(true, { description: 'Always true.' }),
+    },
+    options,
+  );
 
 export const time = (options: object = {}) =>
   Type.String({ format: 'date-time', examples: ['2026-11-20T12:00:00.000Z'], ...options });

@@ -97,6 +97,9 @@ export function presentedKey(request: FastifyRequest): string | null {
   return typeof alias === 'string' ? alias.trim() : null;
 }
 
+/** How an operation that asks for a key is described. */
+export const keySecurity = [{ bearer: [] }, { apiKey: [] }];
+
 export function unauthorized(): ServiceError {
   return new ServiceError('unauthorized', undefined, { headers: { 'www-authenticate': 'Bearer' } });
 }

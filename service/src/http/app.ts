@@ -18,11 +18,10 @@ import { errorsOf, responses } from './responses.ts';
 import { registerDirectory, type DirectoryDependencies } from './v1/directory.ts';
 import type { PortalDependencies } from './portal/api.ts';
 import { registerStatus } from './v1/status.ts';
-import { registerDeliveries } from './v1/deliveries.ts';
 import { registerEvents } from './v1/events.ts';
-import { registerWebhookActions } from './v1/webhook-actions.ts';
-import { createAppLimits } from './v1/webhook-route.ts';
-import { registerWebhooks, type WebhookDependencies } from './v1/webhooks.ts';
+import { registerWebhooks } from './v1/webhooks.ts';
+import { createAppLimits } from './webhooks/app-limits.ts';
+import type { WebhookDependencies } from './webhooks/operation.ts';
 import { validatorCompiler } from './validate.ts';
 
 export type AppDependencies = Pick<Config, 'publicUrl' | 'serviceName' | 'trustProxy'> &
@@ -151,7 +150,5 @@ async function registerV1(v1: FastifyInstance, dependencies: V1Dependencies): Pr
   registerDirectory(v1, dependencies);
   registerEvents(v1, dependencies);
   registerWebhooks(v1, dependencies);
-  registerWebhookActions(v1, dependencies);
-  registerDeliveries(v1, dependencies);
   refuseOtherMethods();
 }

@@ -4,7 +4,7 @@
  * and nothing of it is ever on the public port; `app.ts` builds that.
  */
 import fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify';
-import { errorBody, meta } from '../contract/envelope.ts';
+import { errorBody, envelope } from '../contract/envelope.ts';
 import { lineBytesMax } from '../directory/import-source.ts';
 import { ServiceError } from '../errors.ts';
 import type { Logger } from '../log.ts';
@@ -85,10 +85,10 @@ function registerMetrics(app: FastifyInstance, { metrics }: InternalAppDependenc
 
 function registerProbes(app: FastifyInstance, { readiness }: InternalAppDependencies): void {
   // That it answers is the answer: a database that is away is no reason to start the process anew.
-  app.get('/livez', async () => ({ success: true, data: { live: true }, meta }));
+  app.get('/livez', async () => envelope({ live: true }));
   app.get('/readyz', async (_request, reply) => {
     const state = await readiness.check();
-    if (state.kind === 'ready') return { success: true, data: { ready: true }, meta };
+    if (state.kind === 'ready') return envelope({ ready: true });
     // Not thrown: a probe asks every few seconds, and what it hears is no failure of the request's.
     const { kind: reason, ...more } = state;
     return reply

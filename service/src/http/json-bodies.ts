@@ -1,5 +1,5 @@
 /** Bodies are JSON in valid UTF-8, or refused. */
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { invalid } from '../errors.ts';
 
 export function readJsonBodies(app: FastifyInstance): void {
@@ -17,4 +17,9 @@ export function readJsonBodies(app: FastifyInstance): void {
     }
     void parseJson(request, text, done);
   });
+}
+
+/** A `preValidation` hook for an optional body: without one it is an empty object. */
+export async function withEmptyBody(request: FastifyRequest): Promise<void> {
+  request.body ??= {};
 }

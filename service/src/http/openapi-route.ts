@@ -1,6 +1,7 @@
 /** GET /openapi.json of an API, public or internal. The bytes are made once, when all routes are known. */
 import type { FastifyContextConfig, FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
+import { noQuery } from '../contract/shapes.ts';
 import type { responses } from './responses.ts';
 import { toEntry, type Entry } from './response-cache.ts';
 import { sendEntry } from './send-entry.ts';
@@ -25,7 +26,7 @@ export function registerOpenApiRoute(
         summary: 'This description',
         description: `${options.describes} in OpenAPI 3.1. Needs no key.`,
         security: [],
-        querystring: Type.Object({}, { additionalProperties: false }),
+        querystring: noQuery,
         response: options.answers({ schema: OpenApiDocument, example: { openapi: '3.1.0' } }),
       },
     },

@@ -5,6 +5,7 @@
 import swagger, { type FastifyDynamicSwaggerOptions } from '@fastify/swagger';
 import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
+import { attemptsMaxInWords } from '../contract/delivery-rules.ts';
 import { exampleId, exampleTime } from '../contract/examples.ts';
 import { strictObject, time, uuid } from '../contract/shapes.ts';
 import { catalogue, type EventName } from '../events/catalogue.ts';
@@ -95,7 +96,7 @@ function webhookOperation(name: EventName, serviceName: string) {
     operationId: `on${pascalCase(name)}`,
     tags: ['Events'],
     summary,
-    description: `${recipients[audience]} Answer with any 2xx status within ten seconds; everything else is tried again, up to six times.`,
+    description: `${recipients[audience]} Answer with any 2xx status within ten seconds; everything else is tried again, up to ${attemptsMaxInWords} times.`,
     // The receiver knows the sender by the signatures.
     security: [],
     parameters: deliveryHeaders(name, serviceName),

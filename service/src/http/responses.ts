@@ -1,6 +1,13 @@
 /** The answers of an operation as its route schema states them, errors included, each with an example. */
 import type { TSchema } from 'typebox';
-import { errorBody, ErrorEnvelope, list, meta, success } from '../contract/envelope.ts';
+import {
+  envelope,
+  errorBody,
+  ErrorEnvelope,
+  list,
+  pageEnvelope,
+  success,
+} from '../contract/envelope.ts';
 import { errorCatalogue, type ErrorCode } from '../errors.ts';
 
 // Flat, without an inner `schema`: @fastify/swagger adds that level itself.
@@ -54,18 +61,16 @@ export const errorsOf = {
   keyed,
   keyedResource: [...keyed, 'not_found'] as ErrorCode[],
   keyedBody: [...keyed, ...withBody],
-  keyedResourceBody: [...keyed, ...withBody, 'not_found'] as ErrorCode[],
 };
 
 export function oneOf(data: TSchema, title: string, example: unknown): TSchemaAndExample {
-  return { schema: success(data, title), example: { success: true, data: example, meta } };
+  return { schema: success(data, title), example: envelope(example) };
 }
 
 export function listOf(entry: TSchema, title: string, example: unknown): TSchemaAndExample {
-  const pagination = { page: 1, limit: 20, total: 1, totalPages: 1 };
   return {
     schema: list(entry, title),
-    example: { success: true, data: [example], meta, pagination },
+    example: pageEnvelope([example], { page: 1, limit: 20 }, 1),
   };
 }
 

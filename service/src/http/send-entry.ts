@@ -2,25 +2,24 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Entry } from './response-cache.ts';
 
-export const keyedCacheControl = 'private, max-age=0, must-revalidate';
+/** Of what only a key opens: the caller alone may keep it, and asks whether it has changed. */
+const keyedCacheControl = 'private, max-age=0, must-revalidate';
 
 /** An entry that is there is sent at once: a promise for it would cost the cached read a tenth of its time. */
 export function sendWhenLoaded(
   request: FastifyRequest,
   reply: FastifyReply,
   entry: Entry | Promise<Entry>,
-  cacheControl: string,
 ): FastifyReply | Promise<FastifyReply> {
-  if (entry instanceof Promise)
-    return entry.then((loaded) => sendEntry(request, reply, loaded, cacheControl));
-  return sendEntry(request, reply, entry, cacheControl);
+  if (entry instanceof Promise) return entry.then((loaded) => sendEntry(request, reply, loaded));
+  return sendEntry(request, reply, entry);
 }
 
 export function sendEntry(
   request: FastifyRequest,
   reply: FastifyReply,
   entry: Entry,
-  cacheControl: string,
+  cacheControl = keyedCacheControl,
 ): FastifyReply {
   reply.header('etag', entry.etag);
   reply.header('cache-control', cacheControl);

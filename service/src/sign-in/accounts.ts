@@ -57,12 +57,12 @@ export type Accounts = {
   notifyMethodAdded(email: string, provider: string): void;
 };
 
-export type SignedInAccount = Account & { sessionId: string };
-export type ChosenPassword = { token: string; name: string | null; password: string };
-export type FirstAccount = { token: string; email: string; name: string; password: string };
-export type PasswordChange = { current: string; chosen: string };
+type SignedInAccount = Account & { sessionId: string };
+type ChosenPassword = { token: string; name: string | null; password: string };
+type FirstAccount = { token: string; email: string; name: string; password: string };
+type PasswordChange = { current: string; chosen: string };
 /** `methods`: the other ways to sign in to the account. */
-export type UsedLink = { email: string; created: boolean; methods: Method[] };
+type UsedLink = { email: string; created: boolean; methods: Method[] };
 
 type AccountsDependencies = {
   database: Database;

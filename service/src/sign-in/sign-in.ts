@@ -46,7 +46,7 @@ export type SignedIn = {
 };
 
 /** `cookies`: the `Set-Cookie` lines of the response. */
-export type Leaving = { url: string; cookies: string[] };
+type Leaving = { url: string; cookies: string[] };
 
 export type SignIn = {
   /** Who sends these cookies, or null; and the cookies to send back if the session is prolonged or has ended. */
@@ -74,7 +74,7 @@ export type SignIn = {
 };
 
 /** Pages of the portal to return to: after success, and after a failure with `?error=`. */
-export type BackTo = { callbackURL: string; errorCallbackURL: string };
+type BackTo = { callbackURL: string; errorCallbackURL: string };
 
 /** As `auth.ts` names it; other cookies of the same host mean nothing here. */
 const sessionCookie = /(?:^|;\s*)(?:__Host-)?orgdir\.session_token=/;

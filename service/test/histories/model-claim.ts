@@ -1,4 +1,5 @@
 /** What may be handed out for sending, what must be, and what is cancelled instead. */
+import { attemptsMax } from '../../src/contract/delivery-rules.ts';
 import type { Command } from './commands.ts';
 import { mayHave } from './may-have.ts';
 import type { Rule, Seen } from './rules.ts';
@@ -10,7 +11,6 @@ import { Disagreement, webhookByKey, type Delivery, type State } from './state.t
 /** A webhook's share in one process; the lease is the deadline and 20 s. */
 export const perWebhookMax = 8;
 export const leaseMs = 30_000;
-const attemptsMax = 6;
 
 export const claimRule: Rule<Extract<Command, { do: 'claim' }>> = (state, _, seen) => {
   const { claim } = seen.observation;

@@ -1,4 +1,5 @@
 /** Fan-out, claims, what is recorded, leases that run out, and time. */
+import { attemptsMax } from '../../src/contract/delivery-rules.ts';
 import { mayHave } from './may-have.ts';
 import { claimRule } from './model-claim.ts';
 import type { Rules } from './rules.ts';
@@ -10,7 +11,6 @@ import { webhookByKey, type Delivery, type State } from './state.ts';
 export const deactivateAfter = 2;
 export const backoff = { baseMs: 10_000, factor: 6 };
 const jitter = 0.2;
-const attemptsMax = 6;
 
 export const queueRules: Rules<'fan-out' | 'claim' | 'record' | 'recover-leases' | 'pass'> = {
   'fan-out'(state) {

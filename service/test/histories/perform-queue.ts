@@ -1,4 +1,5 @@
 /** Two workers' claims and what they record, taken by hand, so that everything else can happen in between. */
+import { attemptsMax } from '../../src/contract/delivery-rules.ts';
 import { claim, roundStart } from '../../src/webhooks/queue/claim.ts';
 import { recordAttempts } from '../../src/webhooks/queue/record.ts';
 import type { RecordedAttempt } from '../../src/webhooks/sending/deliver.ts';
@@ -72,7 +73,10 @@ function attempt(stage: Stage, handed: Handed, { status, final }: Answer): Recor
     error: status === 'timeout' ? ('timeout' as const) : null,
     retryAfter: status === 503 ? '120' : null,
   };
-  const cycle = { attempt: handed.cycleAttempt, attemptsMax: final ? handed.cycleAttempt : 6 };
+  const cycle = {
+    attempt: handed.cycleAttempt,
+    attemptsMax: final ? handed.cycleAttempt : attemptsMax,
+  };
   return {
     ...result,
     deliveryId: handed.id,

@@ -1,6 +1,6 @@
 /** Who may use the internal API: whoever holds a key of the platform. A page in a browser has none, and gets no CORS. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { Actor } from '../../access/actor.ts';
+import { keyActor, type Actor } from '../../access/actor.ts';
 import type { KeyCache } from '../../access/key-cache.ts';
 import { ServiceError } from '../../errors.ts';
 import { presentedKey, requireScope, unauthorized } from '../admit.ts';
@@ -28,5 +28,5 @@ export function registerAuthentication(
 /** Who changes something by this request. */
 export function actorOf({ caller }: FastifyRequest): Actor {
   if (!caller) throw unauthorized();
-  return { kind: 'key', id: caller.keyId, name: caller.keyName };
+  return keyActor(caller);
 }

@@ -7,7 +7,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Type, type Static } from 'typebox';
 import { nameActor } from '../../access/audit-log.ts';
-import { meta } from '../../contract/envelope.ts';
+import { envelope } from '../../contract/envelope.ts';
 import { examples } from '../../contract/examples.ts';
 import { strictObject } from '../../contract/shapes.ts';
 import { sql } from '../../database/database.ts';
@@ -119,7 +119,7 @@ function bulkRoute(
     async (request) => {
       refusePreconditions(request);
       const data = await store(request, request.query);
-      return { success: true, data, meta };
+      return envelope(data);
     },
   );
 

@@ -3,7 +3,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyInstance } from 'fastify';
 import { Type, type Static } from 'typebox';
 import { exampleId, exampleTime } from '../../contract/examples.ts';
-import { meta } from '../../contract/envelope.ts';
+import { envelope } from '../../contract/envelope.ts';
 import { nullable, slug, strictObject, uuid } from '../../contract/shapes.ts';
 import type { Transaction } from '../../database/database.ts';
 import { publishEvent, type Publication } from '../../directory/publish-event.ts';
@@ -125,9 +125,7 @@ export function registerEvents(
         .catch(inBody);
       if (outcome.kind === 'taken') throw taken();
       if (outcome.kind === 'repeated') reply.header('idempotent-replayed', 'true');
-      return reply
-        .code(201)
-        .send({ success: true, data: { id: outcome.id, event: body.event }, meta });
+      return reply.code(201).send(envelope({ id: outcome.id, event: body.event }));
     },
   );
 }

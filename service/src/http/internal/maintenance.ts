@@ -13,7 +13,7 @@ import {
   type MaintenanceState,
 } from '../../system/maintenance.ts';
 import { oneOf } from '../responses.ts';
-import { keyedCacheControl, sendEntry } from '../send-entry.ts';
+import { sendEntry } from '../send-entry.ts';
 import { actorOf } from './authenticate.ts';
 import { entryOf } from './entry-of.ts';
 import { preconditionOf } from './precondition.ts';
@@ -95,7 +95,7 @@ export function registerMaintenance(
     },
     async (request, reply) => {
       const state = await readMaintenance(database);
-      return sendEntry(request, reply, entryOf(toSwitch(state)), keyedCacheControl);
+      return sendEntry(request, reply, entryOf(toSwitch(state)));
     },
   );
 

@@ -8,7 +8,7 @@ import { managersMax } from '../../directory/import-schemas.ts';
 import { readManagers, replaceManagers, type ManagedKind } from '../../directory/write-managers.ts';
 import { ServiceError } from '../../errors.ts';
 import { oneOf } from '../responses.ts';
-import { keyedCacheControl, sendEntry } from '../send-entry.ts';
+import { sendEntry } from '../send-entry.ts';
 import { actorOf } from './authenticate.ts';
 import { entryOf } from './entry-of.ts';
 import { preconditionOf } from './precondition.ts';
@@ -82,7 +82,7 @@ function managerRoutes(
     async (request, reply) => {
       const found = await readManagers(database, kind, slugOf(request));
       if (!found) throw new ServiceError('not_found');
-      return sendEntry(request, reply, entryOf(found), keyedCacheControl);
+      return sendEntry(request, reply, entryOf(found));
     },
   );
 

@@ -3,7 +3,7 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Static, TObject, TSchema } from 'typebox';
 import { Blueprint } from '../../contract/blueprint.ts';
-import { meta, pagination } from '../../contract/envelope.ts';
+import { pageEnvelope } from '../../contract/envelope.ts';
 import { examples } from '../../contract/examples.ts';
 import {
   ManagedAlliance,
@@ -18,7 +18,7 @@ import { listManagedOrgs, readManagedOrg } from '../../directory/managed-orgs.ts
 import { ServiceError } from '../../errors.ts';
 import { listOf, oneOf } from '../responses.ts';
 import { toEntry } from '../response-cache.ts';
-import { keyedCacheControl, sendEntry } from '../send-entry.ts';
+import { sendEntry } from '../send-entry.ts';
 import { entryOf } from './entry-of.ts';
 import {
   allianceParams,
@@ -120,8 +120,7 @@ function listRoute<Query extends TSchema>(
     async (request, reply) => {
       const query = request.query as Static<Query> & { page: number; limit: number };
       const { total, rows } = await operation.load(query);
-      const content = { success: true, data: rows, meta, pagination: pagination(query, total) };
-      return sendEntry(request, reply, toEntry(0, content), keyedCacheControl);
+      return sendEntry(request, reply, toEntry(0, pageEnvelope(rows, query, total)));
     },
   );
 }
@@ -146,7 +145,7 @@ function detailRoute<Params extends TObject>(
     async (request: FastifyRequest, reply) => {
       const found = await operation.load(request.params as Static<Params>);
       if (found === null) throw new ServiceError('not_found');
-      return sendEntry(request, reply, entryOf(found), keyedCacheControl);
+      return sendEntry(request, reply, entryOf(found));
     },
   );
 }

@@ -15,8 +15,8 @@ export type RouteDependencies = {
 };
 
 export const config = { scope: 'platform' } as const;
-export const security = [{ bearer: [] }, { apiKey: [] }];
-export const noQuery = Type.Object({}, { additionalProperties: false });
+export { keySecurity as security } from '../admit.ts';
+export { noQuery } from '../../contract/shapes.ts';
 
 export const orgParams = Type.Object({
   slug: slug({ description: 'Its name in addresses.', examples: ['acme-corporation'] }),

@@ -2,7 +2,7 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { Type } from 'typebox';
-import { meta, pagination } from '../../contract/envelope.ts';
+import { envelope, pageEnvelope } from '../../contract/envelope.ts';
 import { examples } from '../../contract/examples.ts';
 import { strictObject, uuid } from '../../contract/shapes.ts';
 import { SyncRun, type SyncKind } from '../../contract/sync-run.ts';
@@ -13,8 +13,8 @@ import { listRuns, readRun } from '../../sync/runs.ts';
 import type { StartedSync, SyncOptions, Syncs } from '../../sync/syncs.ts';
 import { listOf, oneOf } from '../responses.ts';
 import { toEntry } from '../response-cache.ts';
-import { keyedCacheControl, sendEntry } from '../send-entry.ts';
-import { withEmptyBody } from '../v1/webhook-route.ts';
+import { sendEntry } from '../send-entry.ts';
+import { withEmptyBody } from '../json-bodies.ts';
 import { entryOf } from './entry-of.ts';
 import { config, internalErrors, internalResponses, noQuery, security } from './route.ts';
 
@@ -90,13 +90,7 @@ function registerReads(v1: FastifyInstance, { database }: SyncRouteDependencies)
     async (request, reply) => {
       const { page, limit, kind = null } = request.query;
       const { total, runs } = await listRuns(database, { kind, page, limit });
-      const shown = {
-        success: true,
-        data: runs,
-        meta,
-        pagination: pagination({ page, limit }, total),
-      };
-      return sendEntry(request, reply, toEntry(0, shown), keyedCacheControl);
+      return sendEntry(request, reply, toEntry(0, pageEnvelope(runs, { page, limit }, total)));
     },
   );
 
@@ -123,7 +117,7 @@ function registerReads(v1: FastifyInstance, { database }: SyncRouteDependencies)
     async (request, reply) => {
       const run = await readRun(database, request.params.id);
       if (!run) throw new ServiceError('not_found');
-      return sendEntry(request, reply, entryOf(run), keyedCacheControl);
+      return sendEntry(request, reply, entryOf(run));
     },
   );
 }
@@ -137,7 +131,7 @@ function registerStarts(v1: FastifyInstance, { syncs }: SyncRouteDependencies): 
 
   async function begin(reply: FastifyReply, kind: SyncKind, options: SyncOptions) {
     const run = requireStarted(kind, await syncs.begin(kind, options));
-    return reply.code(202).send({ success: true, data: run, meta });
+    return reply.code(202).send(envelope(run));
   }
 
   routes.post(

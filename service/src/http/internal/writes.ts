@@ -1,11 +1,11 @@
 /** Routes that write one organisation, alliance or blueprint: `PUT`, `PATCH` and `DELETE`, all of one shape. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { Type, type Static, type TObject } from 'typebox';
+import type { Static, TObject } from 'typebox';
 import { Blueprint } from '../../contract/blueprint.ts';
-import { meta } from '../../contract/envelope.ts';
+import { envelope } from '../../contract/envelope.ts';
 import { examples } from '../../contract/examples.ts';
 import { ManagedAllianceDetail, ManagedOrganisation } from '../../contract/managed.ts';
-import { strictObject, uuid } from '../../contract/shapes.ts';
+import { deleted } from '../../contract/shapes.ts';
 import type { Transaction } from '../../database/database.ts';
 import type { AllianceLine, BlueprintLine, OrgLine } from '../../directory/import-schemas.ts';
 import {
@@ -149,7 +149,7 @@ function writeRoutes<Entry extends object>(
   v1.delete(noun.url, { config, schema: deleteSchema(noun) }, async (request, reply) => {
     const id = await inTransaction((tx) => noun.remove(tx, nameOf(request), optionsOf(request)));
     const data: Static<typeof Deleted> = { id, deleted: true };
-    return reply.send({ success: true, data, meta });
+    return reply.send(envelope(data));
   });
 }
 
@@ -227,10 +227,7 @@ function deleteSchema({ noun, tag, one, params, onDelete }: Documented) {
   };
 }
 
-const Deleted = strictObject(
-  {
-    id: uuid({ description: 'Of what was.' }),
-    deleted: Type.Literal(true, { description: 'Always true.' }),
-  },
-  { title: 'Deleted', description: 'Says that something is gone.' },
-);
+const Deleted = deleted('Of what was.', {
+  title: 'Deleted',
+  description: 'Says that something is gone.',
+});

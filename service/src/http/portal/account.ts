@@ -11,7 +11,7 @@ import {
   PasswordChange,
   providerRequest,
 } from '../../contract/account.ts';
-import { meta, pagination } from '../../contract/envelope.ts';
+import { envelope, pageEnvelope } from '../../contract/envelope.ts';
 import { exampleId, exampleTime } from '../../contract/examples.ts';
 import { uuid } from '../../contract/shapes.ts';
 import { PageQuery } from '../../directory/list-query.ts';
@@ -23,6 +23,7 @@ import { returnPattern } from './callback.ts';
 import {
   config as portalConfig,
   noQuery,
+  onOnePage,
   portalErrors,
   portalResponses,
   security,
@@ -50,7 +51,6 @@ const exampleActivity: AccountActivityEntry = {
   userAgent: 'Mozilla/5.0',
   details: { method: 'password' },
 };
-const allOnOnePage = { page: 1, limit: 100 };
 /** Adding or removing a way to sign in needs a sign-in within this time. */
 const freshMs = 24 * 3_600_000;
 
@@ -77,7 +77,7 @@ export function registerAccount(
     },
     async (request, reply) => {
       await accounts.rename(accountOf(request), request.body.name.trim(), callerOf(request));
-      return reply.send({ success: true, data: { done: true }, meta });
+      return reply.send(envelope({ done: true }));
     },
   );
 
@@ -103,7 +103,7 @@ export function registerAccount(
       const caller = callerOf(request);
       limitChanges(account.id);
       await accounts.changePassword(account, { current, chosen }, caller);
-      return reply.send({ success: true, data: { done: true }, meta });
+      return reply.send(envelope({ done: true }));
     },
   );
 
@@ -126,8 +126,7 @@ export function registerAccount(
     },
     async (request, reply) => {
       const methods = await accounts.listMethods(signedInOf(request).userId);
-      const shown = pagination(allOnOnePage, methods.length);
-      return reply.send({ success: true, data: methods, meta, pagination: shown });
+      return reply.send(onOnePage(methods));
     },
   );
 
@@ -149,7 +148,7 @@ export function registerAccount(
       const { provider, ...back } = request.body;
       const { url, cookies } = await signIn.linkProvider(provider, back, callerOf(request));
       for (const cookie of cookies) reply.header('set-cookie', cookie);
-      return reply.send({ success: true, data: { url }, meta });
+      return reply.send(envelope({ url }));
     },
   );
 
@@ -173,7 +172,7 @@ export function registerAccount(
       requireFreshSession(request);
       const { methodId } = request.params;
       await accounts.removeMethod(accountOf(request), methodId, callerOf(request));
-      return reply.send({ success: true, data: { done: true }, meta });
+      return reply.send(envelope({ done: true }));
     },
   );
 
@@ -196,8 +195,7 @@ export function registerAccount(
     },
     async (request, reply) => {
       const data = await accounts.listSessions(accountOf(request));
-      const shown = pagination(allOnOnePage, data.length);
-      return reply.send({ success: true, data, meta, pagination: shown });
+      return reply.send(onOnePage(data));
     },
   );
 
@@ -220,7 +218,7 @@ export function registerAccount(
     },
     async (request, reply) => {
       const ended = await accounts.endOtherSessions(accountOf(request), callerOf(request));
-      return reply.send({ success: true, data: { ended }, meta });
+      return reply.send(envelope({ ended }));
     },
   );
 
@@ -240,7 +238,7 @@ export function registerAccount(
     async (request, reply) => {
       const { sessionId } = request.params;
       await accounts.endSession(accountOf(request), sessionId, callerOf(request));
-      return reply.send({ success: true, data: { done: true }, meta });
+      return reply.send(envelope({ done: true }));
     },
   );
 
@@ -266,9 +264,8 @@ export function registerAccount(
     async (request, reply) => {
       const { page, limit } = request.query;
       const found = await accounts.listActivity(signedInOf(request).userId, { page, limit });
-      const shown = pagination({ page, limit }, found.total);
       const data = found.entries.map(toEntry);
-      return reply.send({ success: true, data, meta, pagination: shown });
+      return reply.send(pageEnvelope(data, { page, limit }, found.total));
     },
   );
 }

@@ -11,7 +11,6 @@ import { registerAudit } from './audit.ts';
 import { registerAuthentication, type PortalAuthenticationDependencies } from './authenticate.ts';
 import { registerBindings } from './bindings.ts';
 import { registerCallback } from './callback.ts';
-import { registerDeliveries } from './deliveries.ts';
 import { registerEvents } from './events.ts';
 import { registerKeys } from './keys.ts';
 import { registerPortalOpenApi, type PortalOpenApiDependencies } from './openapi.ts';
@@ -19,7 +18,6 @@ import { registerOverview } from './overview.ts';
 import type { PortalRouteDependencies } from './route.ts';
 import { registerSession } from './session.ts';
 import { registerSignIn } from './sign-in.ts';
-import { registerWebhookActions } from './webhook-actions.ts';
 import { registerWebhooks } from './webhooks.ts';
 
 export type PortalDependencies = PortalAuthenticationDependencies &
@@ -50,8 +48,6 @@ export async function registerPortal(
   registerBindings(portal, dependencies);
   registerKeys(portal, dependencies);
   registerWebhooks(portal, dependencies);
-  registerWebhookActions(portal, dependencies);
-  registerDeliveries(portal, dependencies);
   registerEvents(portal, dependencies);
   registerAudit(portal, dependencies);
   refuseOtherMethods();

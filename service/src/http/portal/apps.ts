@@ -1,20 +1,20 @@
 /** Routes that manage one's own apps. */
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyInstance } from 'fastify';
-import { Type } from 'typebox';
 import { createApp, deleteApp, renameApp } from '../../access/apps.ts';
 import { listOwnApps, readOwnApp, type OwnApp } from '../../access/own-apps.ts';
 import { requireOwnApp } from '../../access/owned.ts';
 import { exampleId, exampleTime } from '../../contract/examples.ts';
-import { meta, pagination } from '../../contract/envelope.ts';
+import { envelope } from '../../contract/envelope.ts';
 import { name, PortalApp } from '../../contract/portal.ts';
-import { strictObject, uuid } from '../../contract/shapes.ts';
+import { deleted, strictObject } from '../../contract/shapes.ts';
 import { listOf, oneOf } from '../responses.ts';
 import { actorOf, ownerOf } from './authenticate.ts';
 import {
   appParams,
   config,
   noQuery,
+  onOnePage,
   portalErrors,
   portalResponses,
   security,
@@ -31,13 +31,10 @@ const AppChanges = strictObject(
   { name: appName },
   { title: 'AppChanges', description: 'What to change.', examples: [{ name: 'Announcer' }] },
 );
-const DeletedApp = strictObject(
-  {
-    id: uuid({ description: 'Of the app that was.' }),
-    deleted: Type.Literal(true, { description: 'Always true.' }),
-  },
-  { title: 'DeletedApp', description: 'Says that an app is gone.' },
-);
+const DeletedApp = deleted('Of the app that was.', {
+  title: 'DeletedApp',
+  description: 'Says that an app is gone.',
+});
 const example: PortalApp = {
   id: exampleId,
   name: 'Announcer',
@@ -52,8 +49,6 @@ const example: PortalApp = {
   createdAt: exampleTime,
 };
 export const appAnswer = oneOf(PortalApp, 'PortalAppResponse', example);
-/** All of them: an owner has ten at most. */
-const allOnOnePage = { page: 1, limit: 100 };
 
 export function registerApps(portal: FastifyInstance, { database }: PortalRouteDependencies): void {
   const routes = portal.withTypeProvider<TypeBoxTypeProvider>();
@@ -78,8 +73,7 @@ export function registerApps(portal: FastifyInstance, { database }: PortalRouteD
     },
     async (request, reply) => {
       const apps = await listOwnApps(database, ownerOf(request));
-      const shown = pagination(allOnOnePage, apps.length);
-      return reply.send({ success: true, data: apps.map(toPortalApp), meta, pagination: shown });
+      return reply.send(onOnePage(apps.map(toPortalApp)));
     },
   );
 
@@ -106,7 +100,7 @@ export function registerApps(portal: FastifyInstance, { database }: PortalRouteD
         const id = await createApp(tx, actorOf(request), { name: request.body.name, owner });
         return readOwnApp(tx, owner, id);
       });
-      return reply.code(201).send({ success: true, data: toPortalApp(app), meta });
+      return reply.code(201).send(envelope(toPortalApp(app)));
     },
   );
 
@@ -126,7 +120,7 @@ export function registerApps(portal: FastifyInstance, { database }: PortalRouteD
     },
     async (request, reply) => {
       const app = await readOwnApp(database, ownerOf(request), request.params.appId);
-      return reply.send({ success: true, data: toPortalApp(app), meta });
+      return reply.send(envelope(toPortalApp(app)));
     },
   );
 
@@ -153,7 +147,7 @@ export function registerApps(portal: FastifyInstance, { database }: PortalRouteD
         await renameApp(tx, actorOf(request), appId, request.body.name);
         return readOwnApp(tx, owner, appId);
       });
-      return reply.send({ success: true, data: toPortalApp(app), meta });
+      return reply.send(envelope(toPortalApp(app)));
     },
   );
 
@@ -182,7 +176,7 @@ export function registerApps(portal: FastifyInstance, { database }: PortalRouteD
         await requireOwnApp(tx, ownerOf(request), appId);
         await deleteApp(tx, actorOf(request), appId);
       });
-      return reply.send({ success: true, data: { id: appId, deleted: true }, meta });
+      return reply.send(envelope({ id: appId, deleted: true }));
     },
   );
 }

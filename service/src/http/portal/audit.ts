@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
 import { listOwnAudit } from '../../access/own-audit.ts';
 import { exampleId, exampleTime } from '../../contract/examples.ts';
-import { meta, pagination } from '../../contract/envelope.ts';
+import { pageEnvelope } from '../../contract/envelope.ts';
 import { PortalAuditEntry } from '../../contract/portal.ts';
 import { uuid } from '../../contract/shapes.ts';
 import { PageQuery } from '../../directory/list-query.ts';
@@ -63,8 +63,7 @@ export function registerAudit(
     async (request, reply) => {
       const { app: appId, page, limit } = request.query;
       const found = await listOwnAudit(database, ownerOf(request), { appId, page, limit });
-      const shown = pagination({ page, limit }, found.total);
-      return reply.send({ success: true, data: found.entries, meta, pagination: shown });
+      return reply.send(pageEnvelope(found.entries, { page, limit }, found.total));
     },
   );
 }

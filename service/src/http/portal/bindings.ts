@@ -6,7 +6,7 @@ import { bindApp, unbindApp } from '../../access/bindings.ts';
 import { readOwnApp } from '../../access/own-apps.ts';
 import { requireOwnApp } from '../../access/owned.ts';
 import { exampleId } from '../../contract/examples.ts';
-import { meta, pagination } from '../../contract/envelope.ts';
+import { envelope, pageEnvelope } from '../../contract/envelope.ts';
 import { Bindable, PortalBinding } from '../../contract/portal.ts';
 import { strictObject } from '../../contract/shapes.ts';
 import { findBindable, listBindable } from '../../directory/bindable.ts';
@@ -84,12 +84,7 @@ export function registerBindings(
     },
     async (request, reply) => {
       const { total, entries } = await listBindable(database, ownerOf(request), request.query);
-      return reply.send({
-        success: true,
-        data: entries,
-        meta,
-        pagination: pagination(request.query, total),
-      });
+      return reply.send(pageEnvelope(entries, request.query, total));
     },
   );
 
@@ -122,7 +117,7 @@ export function registerBindings(
         await bindApp(tx, actorOf(request), appId, subject);
         return readOwnApp(tx, owner, appId);
       });
-      return reply.send({ success: true, data: toPortalApp(app), meta });
+      return reply.send(envelope(toPortalApp(app)));
     },
   );
 
@@ -154,7 +149,7 @@ export function registerBindings(
         await unbindApp(tx, actorOf(request), appId);
         return readOwnApp(tx, owner, appId);
       });
-      return reply.send({ success: true, data: toPortalApp(app), meta });
+      return reply.send(envelope(toPortalApp(app)));
     },
   );
 }

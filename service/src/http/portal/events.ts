@@ -3,7 +3,6 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyInstance } from 'fastify';
 import { requireOwnApp } from '../../access/owned.ts';
 import { examples } from '../../contract/examples.ts';
-import { meta, pagination } from '../../contract/envelope.ts';
 import { CatalogueEvent, PortalEvent } from '../../contract/portal.ts';
 import { catalogue, subscribableEvents, type EventName } from '../../events/catalogue.ts';
 import { checkEvents } from '../../webhooks/management/webhooks.ts';
@@ -13,6 +12,7 @@ import {
   appParams,
   config,
   noQuery,
+  onOnePage,
   portalErrors,
   portalResponses,
   security,
@@ -55,7 +55,7 @@ export function registerEvents(
     },
     async (_request, reply) => {
       const data = names.map(entryOf);
-      return reply.send({ success: true, data, meta, pagination: onOnePage(data.length) });
+      return reply.send(onOnePage(data));
     },
   );
 
@@ -89,7 +89,7 @@ export function registerEvents(
         const reason = reasons.get(`body.events.${index}`) ?? null;
         return Object.assign(entryOf(event), { allowed: reason === null, reason });
       });
-      return reply.send({ success: true, data, meta, pagination: onOnePage(data.length) });
+      return reply.send(onOnePage(data));
     },
   );
 }
@@ -97,8 +97,4 @@ export function registerEvents(
 function entryOf(event: EventName) {
   const { audience, description, data: schema, sample } = catalogue[event];
   return { event, audience, description, schema, sample };
-}
-
-function onOnePage(total: number) {
-  return pagination({ page: 1, limit: 100 }, total);
 }

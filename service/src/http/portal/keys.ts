@@ -11,14 +11,14 @@ import {
   rotateKey,
 } from '../../access/rotate-key.ts';
 import { exampleId, exampleLaterTime, exampleTime } from '../../contract/examples.ts';
-import { meta, pagination } from '../../contract/envelope.ts';
+import { envelope, pageEnvelope } from '../../contract/envelope.ts';
 import { CreatedKey, name, PortalKey, RotatedKey } from '../../contract/portal.ts';
 import { nullable, strictObject, time } from '../../contract/shapes.ts';
 import { PageQuery } from '../../directory/list-query.ts';
 import type { Executor } from '../../database/database.ts';
 import { invalid } from '../../errors.ts';
 import { listOf, oneOf } from '../responses.ts';
-import { withEmptyBody } from '../v1/webhook-route.ts';
+import { withEmptyBody } from '../json-bodies.ts';
 import { actorOf, ownerOf } from './authenticate.ts';
 import {
   appParams,
@@ -102,12 +102,7 @@ export function registerKeys(portal: FastifyInstance, { database }: PortalRouteD
     async (request, reply) => {
       const { id } = await requireOwnApp(database, ownerOf(request), request.params.appId);
       const { total, keys } = await listAppKeys(database, id, request.query);
-      return reply.send({
-        success: true,
-        data: keys.map(toPortalKey),
-        meta,
-        pagination: pagination(request.query, total),
-      });
+      return reply.send(pageEnvelope(keys.map(toPortalKey), request.query, total));
     },
   );
 
@@ -140,7 +135,7 @@ export function registerKeys(portal: FastifyInstance, { database }: PortalRouteD
         const made = await createKey(tx, actorOf(request), { appId, ...input, expiresAt: ends });
         return { ...(await readKey(tx, appId, made.id)), key: made.key };
       });
-      return reply.code(201).send({ success: true, data, meta });
+      return reply.code(201).send(envelope(data));
     },
   );
 
@@ -171,7 +166,7 @@ export function registerKeys(portal: FastifyInstance, { database }: PortalRouteD
         await revokeKey(tx, actorOf(request), keyId);
         return readKey(tx, appId, keyId);
       });
-      return reply.send({ success: true, data, meta });
+      return reply.send(envelope(data));
     },
   );
 
@@ -210,7 +205,7 @@ export function registerKeys(portal: FastifyInstance, { database }: PortalRouteD
         const previous = { id: keyId, endsAt: made.oldEndsAt.toISOString() };
         return { ...(await readKey(tx, appId, made.id)), key: made.key, previous };
       });
-      return reply.code(201).send({ success: true, data, meta });
+      return reply.code(201).send(envelope(data));
     },
   );
 }

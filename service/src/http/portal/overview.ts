@@ -2,7 +2,7 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyInstance } from 'fastify';
 import { exampleId, exampleLaterTime, exampleTime } from '../../contract/examples.ts';
-import { meta } from '../../contract/envelope.ts';
+import { envelope } from '../../contract/envelope.ts';
 import { Overview } from '../../contract/portal.ts';
 import { readOverview } from '../../webhooks/management/overview.ts';
 import { oneOf } from '../responses.ts';
@@ -76,7 +76,7 @@ export function registerOverview(
     async (request, reply) => {
       const { maintenance } = health.snapshot();
       const overview = await readOverview(database, ownerOf(request));
-      return reply.send({ success: true, data: { maintenance, ...overview }, meta });
+      return reply.send(envelope({ maintenance, ...overview }));
     },
   );
 }

@@ -1,12 +1,12 @@
 /** What the portal's routes have in common: how they are documented, and what they work with. */
 import { Type, type TSchema } from 'typebox';
 import { uuid } from '../../contract/shapes.ts';
-import { errorBody } from '../../contract/envelope.ts';
+import { errorBody, pageEnvelope } from '../../contract/envelope.ts';
 import type { ErrorCode } from '../../errors.ts';
 import type { SignIn } from '../../sign-in/sign-in.ts';
 import type { Health } from '../../system/health.ts';
 import { responses } from '../responses.ts';
-import type { WebhookDependencies } from '../v1/webhooks.ts';
+import type { WebhookDependencies } from '../webhooks/operation.ts';
 
 export type PortalRouteDependencies = WebhookDependencies & {
   signIn: SignIn;
@@ -17,18 +17,16 @@ export type PortalRouteDependencies = WebhookDependencies & {
 export const config = { portal: 'signed-in' } as const;
 export const openConfig = { portal: 'open' } as const;
 export const security = [{ session: [] }];
-export const noQuery = Type.Object({}, { additionalProperties: false });
+export { noQuery } from '../../contract/shapes.ts';
+
+/** A list that is short enough to come whole. */
+export function onOnePage(data: unknown[]) {
+  return pageEnvelope(data, { page: 1, limit: 100 }, data.length);
+}
 
 const appId = uuid({ description: 'Of the app.' });
 export const appParams = Type.Object({ appId });
 export const keyParams = Type.Object({ appId, keyId: uuid({ description: 'Of the key.' }) });
-const id = uuid({ description: 'Of the webhook.' });
-export const webhookParams = Type.Object({ appId, id });
-export const deliveryParams = Type.Object({
-  appId,
-  id,
-  deliveryId: uuid({ description: 'Of the delivery.' }),
-});
 
 const open: ErrorCode[] = ['validation_failed', 'rate_limited', 'internal_error', 'unavailable'];
 const read: ErrorCode[] = [...open, 'unauthorized'];

@@ -1,7 +1,7 @@
 /** GET /session: who is signed in. */
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyInstance } from 'fastify';
-import { meta } from '../../contract/envelope.ts';
+import { envelope } from '../../contract/envelope.ts';
 import { exampleId, exampleTime } from '../../contract/examples.ts';
 import { PortalSession } from '../../contract/portal.ts';
 import { oneOf } from '../responses.ts';
@@ -35,7 +35,6 @@ export function registerSession(portal: FastifyInstance): void {
         ),
       },
     },
-    async (request, reply) =>
-      reply.send({ success: true, data: toPortalSession(signedInOf(request)), meta }),
+    async (request, reply) => reply.send(envelope(toPortalSession(signedInOf(request)))),
   );
 }

@@ -18,7 +18,7 @@ import {
   ProviderRedirect,
   providerRequest,
 } from '../../contract/account.ts';
-import { meta } from '../../contract/envelope.ts';
+import { envelope } from '../../contract/envelope.ts';
 import { exampleId, exampleTime } from '../../contract/examples.ts';
 import { passwordLengthMax, passwordLengthMin } from '../../contract/password-length.ts';
 import { SignInOptions } from '../../contract/portal.ts';
@@ -84,7 +84,7 @@ export function registerSignIn(
         ),
       },
     },
-    async (_request, reply) => reply.send({ success: true, data: signInOptionsOf(signIn), meta }),
+    async (_request, reply) => reply.send(envelope(signInOptionsOf(signIn))),
   );
 
   routes.post(
@@ -138,7 +138,7 @@ export function registerSignIn(
       const { provider, ...back } = request.body;
       const { url, cookies } = await signIn.withProvider(provider, back, callerOf(request));
       for (const cookie of cookies) reply.header('set-cookie', cookie);
-      return reply.send({ success: true, data: { url }, meta });
+      return reply.send(envelope({ url }));
     },
   );
 
@@ -215,7 +215,7 @@ export function registerSignIn(
     async (request, reply) => {
       const link = await accounts.readLink(request.body.token);
       if (link === null) throw unusableLink();
-      return reply.send({ success: true, data: link, meta });
+      return reply.send(envelope(link));
     },
   );
 
@@ -247,7 +247,7 @@ export function registerSignIn(
       const chosen = { token, password, name: name?.trim() ?? null };
       const used = await accounts.usePasswordLink(chosen, callerOf(request));
       if (used === null) throw unusableLink();
-      return reply.send({ success: true, data: used, meta });
+      return reply.send(envelope(used));
     },
   );
 
@@ -278,7 +278,7 @@ export function registerSignIn(
           'forbidden',
           'The link was used or has expired, or there is an account already.',
         );
-      return reply.code(201).send({ success: true, data: { userId }, meta });
+      return reply.code(201).send(envelope({ userId }));
     },
   );
 }
@@ -292,5 +292,5 @@ function unusableLink(): ServiceError {
 
 function sendDone(reply: FastifyReply, cookies: string[]): FastifyReply {
   for (const cookie of cookies) reply.header('set-cookie', cookie);
-  return reply.send({ success: true, data: { done: true }, meta });
+  return reply.send(envelope({ done: true }));
 }

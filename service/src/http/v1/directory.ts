@@ -4,10 +4,10 @@ import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 import { Type, type Static, type TSchema } from 'typebox';
 import { Alliance, AllianceDetail } from '../../contract/alliance.ts';
 import { Blueprint } from '../../contract/blueprint.ts';
-import { meta, pagination } from '../../contract/envelope.ts';
+import { envelope, pageEnvelope } from '../../contract/envelope.ts';
 import { examples } from '../../contract/examples.ts';
 import { Organisation } from '../../contract/organisation.ts';
-import { slug } from '../../contract/shapes.ts';
+import { noQuery, slug } from '../../contract/shapes.ts';
 import type { Database } from '../../database/database.ts';
 import type { Scope } from '../../database/revisions.ts';
 import { listAlliances, readAlliance } from '../../directory/alliances.ts';
@@ -16,9 +16,10 @@ import { AllianceQuery, BlueprintQuery, OrgQuery } from '../../directory/list-qu
 import type { Page } from '../../directory/list.ts';
 import { listOrgs, readOrg } from '../../directory/orgs.ts';
 import { ServiceError } from '../../errors.ts';
+import { keySecurity } from '../admit.ts';
 import { errorsOf, listOf, oneOf, responses } from '../responses.ts';
 import type { ResponseCache } from '../response-cache.ts';
-import { keyedCacheControl, sendEntry, sendWhenLoaded } from '../send-entry.ts';
+import { sendEntry, sendWhenLoaded } from '../send-entry.ts';
 
 export type DirectoryDependencies = {
   database: Database;
@@ -140,10 +141,10 @@ function listRoute<Query extends TSchema>(
         const { revision, total, rows } = await operation.load(query);
         return {
           revision,
-          content: { success: true, data: rows, meta, pagination: pagination(query, total) },
+          content: pageEnvelope(rows, query, total),
         };
       });
-      return sendWhenLoaded(request, reply, entry, keyedCacheControl);
+      return sendWhenLoaded(request, reply, entry);
     },
   );
 }
@@ -166,7 +167,7 @@ function detailRoute(
       schema: {
         ...documentation(operation, errorsOf.keyedResource),
         params,
-        querystring: Type.Object({}, { additionalProperties: false }),
+        querystring: noQuery,
       },
     },
     (request, reply) => {
@@ -179,9 +180,9 @@ function detailRoute(
       const entry = responseCache.get(place, async () => {
         const { revision, row } = await operation.load(name);
         if (row === null) throw new ServiceError('not_found');
-        return { revision, content: { success: true, data: row, meta } };
+        return { revision, content: envelope(row) };
       });
-      return sendWhenLoaded(request, reply, entry, keyedCacheControl);
+      return sendWhenLoaded(request, reply, entry);
     },
   );
 }
@@ -190,7 +191,7 @@ function detailRoute(
 function sendKnown(responseCache: ResponseCache): onRequestHookHandler {
   return (request, reply, done) => {
     const entry = request.method === 'GET' ? responseCache.recall(request.url) : null;
-    if (entry) sendEntry(request, reply, entry, keyedCacheControl);
+    if (entry) sendEntry(request, reply, entry);
     else done();
   };
 }
@@ -201,7 +202,7 @@ function documentation(operation: Operation, errors: typeof errorsOf.keyed) {
     tags: [operation.tag],
     summary: operation.summary,
     description: `${operation.description} Needs the scope \`read:directory\`.`,
-    security: [{ bearer: [] }, { apiKey: [] }],
+    security: keySecurity,
     response: responses(200, operation.answered, operation.answer, errors, {
       conditional: true,
     }),

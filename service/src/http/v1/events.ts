@@ -2,16 +2,16 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
-import { cursorList, meta } from '../../contract/envelope.ts';
+import { cursorList, envelope, meta } from '../../contract/envelope.ts';
 import { examples, exampleId, exampleTime } from '../../contract/examples.ts';
 import { strictObject, time, uuid } from '../../contract/shapes.ts';
 import type { Database } from '../../database/database.ts';
 import { subscribableEvents } from '../../events/catalogue.ts';
 import { pullEvents, type EventPage } from '../../events/pull-events.ts';
-import { callerOf } from '../admit.ts';
+import { callerOf, keySecurity } from '../admit.ts';
 import { errorsOf, responses } from '../responses.ts';
 import { entryOf } from '../response-cache.ts';
-import { keyedCacheControl, sendEntry } from '../send-entry.ts';
+import { sendEntry } from '../send-entry.ts';
 
 const EventQuery = Type.Object(
   {
@@ -45,11 +45,9 @@ const EventRecord = strictObject(
 );
 
 const example = {
-  success: true,
-  data: [
+  ...envelope([
     { id: exampleId, event: 'org.created', createdAt: exampleTime, data: examples.organisation },
-  ],
-  meta,
+  ]),
   pagination: { limit: 20, nextCursor: 'MTo0Mg', hasMore: false },
 };
 
@@ -64,7 +62,7 @@ export function registerEvents(app: FastifyInstance, { database }: { database: D
         summary: 'List what happened',
         description:
           'The events that this app may have, in the order in which they were sent out: go on from `nextCursor` and none is missed. Of its organisation or alliance only what happened since the app was bound to it. Needs the scope `read:events`.',
-        security: [{ bearer: [] }, { apiKey: [] }],
+        security: keySecurity,
         querystring: EventQuery,
         response: responses(
           200,
@@ -78,12 +76,7 @@ export function registerEvents(app: FastifyInstance, { database }: { database: D
     async (request, reply) => {
       const { after = null, limit, event = null } = request.query;
       const page = await pullEvents(database, callerOf(request).appId, { after, limit, event });
-      return sendEntry(
-        request,
-        reply,
-        entryOf(0, Buffer.from(render(page, limit))),
-        keyedCacheControl,
-      );
+      return sendEntry(request, reply, entryOf(0, Buffer.from(render(page, limit))));
     },
   );
 }

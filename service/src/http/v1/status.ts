@@ -1,8 +1,8 @@
 /** GET /status: open to all, answers while the database is away. */
 import type { FastifyInstance } from 'fastify';
-import { Type } from 'typebox';
-import { apiVersion, meta } from '../../contract/envelope.ts';
+import { apiVersion, envelope } from '../../contract/envelope.ts';
 import { examples } from '../../contract/examples.ts';
+import { noQuery } from '../../contract/shapes.ts';
 import { Status } from '../../contract/status.ts';
 import type { Health } from '../../system/health.ts';
 import { errorsOf, oneOf, responses } from '../responses.ts';
@@ -25,7 +25,7 @@ export function registerStatus(
         summary: 'How the service is doing',
         description: 'Needs no key. Always 200 while the process serves; `status` tells how well.',
         security: [],
-        querystring: Type.Object({}, { additionalProperties: false }),
+        querystring: noQuery,
         response: responses(
           200,
           'The state of the service.',
@@ -36,7 +36,7 @@ export function registerStatus(
       },
     },
     async (request, reply) => {
-      const content = { success: true, data: readStatus(health, version), meta };
+      const content = envelope(readStatus(health, version));
       return sendEntry(request, reply, toEntry(0, content), cacheControl);
     },
   );

@@ -1,5 +1,5 @@
 /**
- * Moves ended deliveries back to the queue: the same id and the same bytes, in a fresh cycle of up to six attempts. The
+ * Moves ended deliveries back to the queue: the same id and the same bytes, in a fresh cycle of attempts. The
  * worker does the rest, and checks permission as always.
  */
 import { sql, type Transaction } from '../../database/database.ts';

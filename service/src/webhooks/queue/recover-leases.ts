@@ -7,7 +7,7 @@ import { systemClock, type Clock } from '../sending/clock.ts';
 import type { RecordedAttempt } from '../sending/deliver.ts';
 import { recordAttempts } from './record.ts';
 import type { Deactivation } from './settle-webhooks.ts';
-import { attemptsMax, judge, type Backoff } from '../sending/retry.ts';
+import { cycleOf, judge, type Backoff } from '../sending/retry.ts';
 
 export type Recovery = {
   /** The attempts that this call recorded as interrupted, and nobody else did. */
@@ -86,15 +86,11 @@ async function takeExpired(
 
 function interrupted(delivery: Interrupted, backoff: Backoff, clock: Clock): RecordedAttempt {
   const result = { statusCode: null, error: 'interrupted', retryAfter: null } as const;
-  const cycle = {
-    attempt: delivery.cycleAttempt,
-    attemptsMax: delivery.trigger === 'test' ? 1 : attemptsMax,
-  };
   return {
     ...delivery,
     statusCode: null,
     error: 'interrupted',
-    verdict: judge(result, cycle, backoff, clock.random(), clock.now()),
+    verdict: judge(result, cycleOf(delivery), backoff, clock.random(), clock.now()),
   };
 }
 

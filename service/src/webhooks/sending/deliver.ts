@@ -2,12 +2,13 @@
 import type { Config } from '../../config.ts';
 import type { Logger } from '../../log.ts';
 import { logAttempt } from './attempt-log.ts';
-import { outcomeClass, type Metrics } from '../../metrics.ts';
+import type { Metrics } from '../../metrics.ts';
 import type { AttemptOutcome, Sender } from './attempt.ts';
 import type { Clock } from './clock.ts';
 import type { Deliverable } from './deliverable.ts';
 import { openSecrets } from './open-secrets.ts';
-import { attemptsMax, judge, type Verdict } from './retry.ts';
+import { outcomeClass } from './outcome-class.ts';
+import { cycleOf, judge, type Verdict } from './retry.ts';
 import type { SigningKeys } from './signing-keys.ts';
 import { deliveryHeaders, renderBody } from './sign.ts';
 
@@ -65,20 +66,19 @@ export async function deliver(
   });
   const outcome = await sender.attempt({ url: delivery.url, headers, body });
   const verdict = judgeAttempt(dependencies, delivery, outcome);
-  const { statusCode, error, durationMs } = outcome;
-  metrics.attempted({ outcome: outcomeClass(statusCode, error), trigger, durationMs });
+  const { durationMs } = outcome;
+  metrics.attempted({ outcome: outcomeClass(outcome), trigger, durationMs });
   logAttempt(log, delivery, outcome, verdict.kind);
   return ended(delivery, outcome, verdict);
 }
 
 function judgeAttempt(
   { webhooks, clock }: DeliverDependencies,
-  { trigger, cycleAttempt }: Deliverable,
+  delivery: Deliverable,
   outcome: AttemptOutcome,
 ): Verdict {
-  const cycle = { attempt: cycleAttempt, attemptsMax: trigger === 'test' ? 1 : attemptsMax };
   const backoff = { baseMs: webhooks.retryBaseMs, factor: webhooks.retryFactor };
-  return judge(outcome, cycle, backoff, clock.random(), clock.now());
+  return judge(outcome, cycleOf(delivery), backoff, clock.random(), clock.now());
 }
 
 /** What was claimed and not sent, to be claimed again: nothing of it counts. */

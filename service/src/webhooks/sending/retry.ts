@@ -1,8 +1,7 @@
 /** What follows an attempt. Pure: chance and time come in as arguments. */
+import { attemptsMax, isSuccess } from '../../contract/delivery-rules.ts';
 import { retryAfterMs } from './retry-after.ts';
 
-/** docs/reference/deliveries.md#retries */
-export const attemptsMax = 6;
 const jitter = 0.2;
 const retryAfterMaxMs = 6 * 3_600_000;
 
@@ -34,9 +33,10 @@ export function judge(
   return { kind: 'retry', waitMs: Math.max(waitMs, askedWaitMs(result, now)) };
 }
 
-/** A 2xx status within the deadline, and nothing else. */
-export function isSuccess({ statusCode, error }: AttemptResult): boolean {
-  return error === null && statusCode !== null && statusCode >= 200 && statusCode <= 299;
+/** Where an attempt stands in its cycle. A test has one attempt. */
+export function cycleOf(delivery: { trigger: string; cycleAttempt: number }) {
+  const { trigger, cycleAttempt } = delivery;
+  return { attempt: cycleAttempt, attemptsMax: trigger === 'test' ? 1 : attemptsMax };
 }
 
 /** base × factor^(n−1), ±20 %. */

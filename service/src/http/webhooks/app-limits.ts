@@ -1,0 +1,28 @@
+/** Limits on tests and redeliveries: per app and process, shared by the app's keys and its owner in the portal. */
+import { ServiceError } from '../../errors.ts';
+import { createRequestCounter, secondsUntil } from '../request-counter.ts';
+
+/** docs/reference/errors-and-limits.md#rate-limits */
+export const testsPerMinute = 10;
+export const redeliveriesPerMinute = 60;
+
+export type AppLimits = ReturnType<typeof createAppLimits>;
+
+/** Each limit counts one use by an app, and throws `rate_limited` once the minute is used up. */
+export function createAppLimits() {
+  return {
+    tests: createAppLimit(testsPerMinute, 'tests'),
+    redeliveries: createAppLimit(redeliveriesPerMinute, 'redeliveries'),
+  };
+}
+
+function createAppLimit(perMinute: number, what: string): (appId: string) => void {
+  const count = createRequestCounter(perMinute);
+  return (appId) => {
+    const { exceeded, resetAt } = count(appId);
+    if (!exceeded) return;
+    throw new ServiceError('rate_limited', `More than ${perMinute} ${what} in a minute.`, {
+      headers: { 'retry-after': String(secondsUntil(resetAt)) },
+    });
+  };
+}

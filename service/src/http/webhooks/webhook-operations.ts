@@ -1,0 +1,140 @@
+/** Operations on the webhooks themselves. Those on their deliveries: `delivery-operations.ts`. */
+import { envelope, pageEnvelope } from '../../contract/envelope.ts';
+import { examples } from '../../contract/examples.ts';
+import { CreatedWebhook, DeliveryDetail, Webhook } from '../../contract/webhook.ts';
+import { PageQuery } from '../../directory/list-query.ts';
+import { rotateSecret } from '../../webhooks/management/rotate-secret.ts';
+import { testWebhook } from '../../webhooks/management/test-webhook.ts';
+import { updateWebhook } from '../../webhooks/management/update-webhook.ts';
+import {
+  createWebhook,
+  deleteWebhook,
+  listWebhooks,
+  readWebhook,
+} from '../../webhooks/management/webhooks.ts';
+import { listOf, oneOf } from '../responses.ts';
+import { testsPerMinute } from './app-limits.ts';
+import {
+  DeletedWebhook,
+  NewWebhook,
+  RotateRequest,
+  TestRequest,
+  WebhookChanges,
+} from './bodies.ts';
+import { operation } from './operation.ts';
+
+const response = oneOf(Webhook, 'WebhookResponse', examples.webhook);
+const responseWithSecret = oneOf(CreatedWebhook, 'CreatedWebhookResponse', examples.createdWebhook);
+
+export const webhookOperations = [
+  operation({
+    operationId: 'listWebhooks',
+    method: 'GET',
+    path: '',
+    summary: 'List your webhooks',
+    description: 'The webhooks of the app that the key belongs to, oldest first.',
+    query: PageQuery,
+    responseDescription: 'Your webhooks.',
+    response: listOf(Webhook, 'WebhookList', examples.webhook),
+    async run({ database, appId, query }) {
+      const { total, webhooks } = await listWebhooks(database, appId, query);
+      return pageEnvelope(webhooks, query, total);
+    },
+  }),
+  operation({
+    operationId: 'createWebhook',
+    method: 'POST',
+    path: '',
+    summary: 'Register a webhook',
+    description: 'Answers with the secret, this once. An app has at most 20 webhooks.',
+    body: NewWebhook,
+    status: 201,
+    responseDescription: 'The new webhook, with its secret.',
+    response: responseWithSecret,
+    conflicts: true,
+    async run({ database, webhooks, secretBox, appId, actor, body }) {
+      const data = await database
+        .transaction()
+        .execute((tx) => createWebhook(tx, actor, appId, body, webhooks, secretBox));
+      return envelope(data);
+    },
+  }),
+  operation({
+    operationId: 'getWebhook',
+    method: 'GET',
+    path: '/:id',
+    summary: 'Get one webhook',
+    description: 'Without its secret.',
+    responseDescription: 'The webhook.',
+    response,
+    run: async ({ database, appId, params }) =>
+      envelope(await readWebhook(database, appId, params.id)),
+  }),
+  operation({
+    operationId: 'updateWebhook',
+    method: 'PATCH',
+    path: '/:id',
+    summary: 'Change a webhook',
+    description: 'Also activates and deactivates it.',
+    body: WebhookChanges,
+    responseDescription: 'The webhook as it is now.',
+    response,
+    async run({ database, webhooks, appId, actor, params, body }) {
+      const data = await database
+        .transaction()
+        .execute((tx) => updateWebhook(tx, actor, appId, params.id, body, webhooks));
+      return envelope(data);
+    },
+  }),
+  operation({
+    operationId: 'deleteWebhook',
+    method: 'DELETE',
+    path: '/:id',
+    summary: 'Delete a webhook',
+    description: 'Ends its pending deliveries.',
+    responseDescription: 'It is deleted.',
+    response: oneOf(DeletedWebhook, 'DeletedWebhookResponse', {
+      id: examples.webhook.id,
+      deleted: true,
+    }),
+    async run({ database, appId, actor, params: { id } }) {
+      await database.transaction().execute((tx) => deleteWebhook(tx, actor, appId, id));
+      return envelope({ id, deleted: true });
+    },
+  }),
+  operation({
+    operationId: 'testWebhook',
+    method: 'POST',
+    path: '/:id/test',
+    summary: 'Send a test',
+    description: `Sends \`webhook.test\` now, in one attempt, and answers with its record. At most ${testsPerMinute} a minute and app.`,
+    body: TestRequest,
+    bodyOptional: true,
+    responseDescription: 'The delivery, its attempt included.',
+    response: oneOf(DeliveryDetail, 'DeliveryResponse', examples.delivery),
+    conflicts: true,
+    async run({ appId, params, body, ...dependencies }) {
+      dependencies.appLimits.tests(appId);
+      const target = { appId, webhookId: params.id, event: body.event ?? null };
+      return envelope(await testWebhook(dependencies, target));
+    },
+  }),
+  operation({
+    operationId: 'rotateWebhookSecret',
+    method: 'POST',
+    path: '/:id/rotate-secret',
+    summary: 'Give it a new secret',
+    description:
+      'Answers with the new secret, this once. While the two overlap, `webhook-signature` holds both signatures, and the single-valued header keeps the old one.',
+    body: RotateRequest,
+    bodyOptional: true,
+    responseDescription: 'The webhook, with its new secret.',
+    response: responseWithSecret,
+    async run({ database, secretBox, appId, actor, params, body: { overlapSeconds } }) {
+      const data = await database
+        .transaction()
+        .execute((tx) => rotateSecret(tx, actor, appId, params.id, overlapSeconds, secretBox));
+      return envelope(data);
+    },
+  }),
+];

@@ -1,0 +1,19 @@
+import { isSuccess } from '../../contract/delivery-rules.ts';
+import type { OutcomeClass } from '../../metrics.ts';
+import type { AttemptResult } from './retry.ts';
+
+/** The class that an attempt is counted in. A status that no server should send as its answer counts as a reset. */
+export function outcomeClass(result: Pick<AttemptResult, 'statusCode' | 'error'>): OutcomeClass {
+  if (result.error !== null) return result.error;
+  if (isSuccess(result)) return 'succeeded';
+  switch (Math.floor((result.statusCode ?? 0) / 100)) {
+    case 3:
+      return '3xx';
+    case 4:
+      return '4xx';
+    case 5:
+      return '5xx';
+    default:
+      return 'reset';
+  }
+}
