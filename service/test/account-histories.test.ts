@@ -187,7 +187,7 @@ async function perform(world: World, step: Command): Promise<void> {
     }
     case 'guess token': {
       const own = world.links.mallory.at(-1) ?? 'x'.repeat(43);
-      const guesses = ['', 'x', own.split('').reverse().join(''), addressOf(world, step.at)];
+      const guesses = ['', 'x', own.split('').toReversed().join(''), addressOf(world, step.at)];
       const json = {
         token: guesses[step.pick],
         password: newPassword(world, 'mallory'),
