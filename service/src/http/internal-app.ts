@@ -15,6 +15,7 @@ import { answerError } from './error-answer.ts';
 import { registerInternalApi, type InternalApiDependencies } from './internal/api.ts';
 import { supportAllMethods, watchMethods } from './methods.ts';
 import { requestIdOf } from './request-id.ts';
+import { toOriginForm } from './request-target.ts';
 import { validatorCompiler } from './validate.ts';
 
 export type InternalAppDependencies = {
@@ -64,6 +65,7 @@ function createServer(log: FastifyBaseLogger): FastifyInstance {
     // Whatever fits into a line of a file can be sent alone.
     bodyLimit: lineBytesMax,
     genReqId: requestIdOf,
+    rewriteUrl: toOriginForm,
     frameworkErrors: (error, request, reply) => {
       reply.headers({ 'x-request-id': request.id, 'x-content-type-options': 'nosniff' });
       answerError(error, request, reply);

@@ -1,0 +1,97 @@
+/** Request targets in every form of RFC 9112 section 3.2, on both listeners. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { pino } from 'pino';
+import { put } from './support/directory.ts';
+import { startInternalApi } from './support/internal-api.ts';
+import { callAuth, password, printedLink } from './support/portal.ts';
+import { rawRequest, sendBytes } from './support/raw-request.ts';
+import { startTestService } from './support/service.ts';
+
+const lines: string[] = [];
+const log = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) });
+const service = await startTestService({ log });
+const withPort = await startTestService({
+  beside: service,
+  env: { PUBLIC_URL: 'http://directory.localhost:8080' },
+  log,
+});
+const internal = await startInternalApi(service, { log });
+await put(service.database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
+await service.settled();
+const publicKey = { authorization: `Bearer ${service.key}` };
+const platformKey = { authorization: `Bearer ${internal.key}` };
+
+/** Stands in for a token in a link; no log line may hold it. */
+const secret = 'c2VjcmV0LXRva2Vu';
+
+test('every route takes the absolute form and answers as it does to the origin form', async () => {
+  const routes = [
+    [service.url, '/api/v1/status', publicKey],
+    [service.url, '/api/v1/orgs?limit=1', publicKey],
+    [service.url, '/api/v1/orgs/acme', publicKey],
+    [service.url, '/api/v1/nothing', publicKey],
+    [service.url, '/docs', {}],
+    [service.url, '/portal/api/sign-in-options', {}],
+    [service.url, '/portal/api/overview', {}],
+    [withPort.url, `/portal/api/auth/verify-email?token=${secret}`, {}],
+    [withPort.url, `/portal/api/auth/reset-password/${secret}?callbackURL=%2F`, {}],
+    [service.url, '/profile/developer', {}],
+    [service.url, '/profile/developer/apps', {}],
+    [internal.url, '/livez', {}],
+    [internal.url, '/readyz', {}],
+    [internal.url, '/internal/v1/orgs/acme', platformKey],
+  ] as const;
+  for (const [url, path, headers] of routes) {
+    const origin = await rawRequest(url, { path, headers });
+    assert.ok(origin.status < 500, `${path} ${origin.status}`);
+    for (const authority of ['http://127.0.0.1', 'HTTPS://127.0.0.1:8443', 'http://[::1]:80']) {
+      const absolute = await rawRequest(url, { path: `${authority}${path}`, headers });
+      assert.equal(absolute.status, origin.status, `${authority}${path}`);
+      assert.equal(absolute.headers.location, origin.headers.location);
+    }
+  }
+  assert.ok(!lines.join('').includes(secret));
+});
+
+test('a link that was mailed opens in the absolute form', async () => {
+  const account = { email: 'ada@example.org', name: 'Ada', password };
+  await callAuth(service, '/sign-up/email', { json: account });
+  const link = printedLink(service, account.email);
+  const path = `http://directory.localhost/portal/api/auth${link}`;
+  const { status } = await rawRequest(service.url, { path });
+  assert.equal(status, 302);
+  const token = new URL(path).searchParams.get('token') ?? '';
+  assert.ok(token.length > 20);
+  assert.ok(!lines.join('').includes(token));
+});
+
+test('an absolute target without a path is the root', async () => {
+  for (const path of ['http://127.0.0.1', 'http://127.0.0.1?x=1', 'http://127.0.0.1/'])
+    for (const { url } of [service, internal])
+      assert.equal((await rawRequest(url, { path })).status, 404, path);
+});
+
+test('a target that cannot be parsed is refused, and no part of it is logged', async () => {
+  const below = `/portal/api/auth/verify-email?token=${secret}`;
+  const authorities = ['', '/', 'u:p@h', 'u@h', '@h', '[::', '%zz', 'h:99999', 'h:ab', 'a b'];
+  const targets = [
+    ...authorities.map((authority) => `http://${authority}${below}`),
+    `http://h#${below}`,
+    `ftp://127.0.0.1${below}`,
+    `http:${below}`,
+    `127.0.0.1:80${below}`,
+    `/${below}`,
+    `*${below}`,
+    below.slice(1),
+    '*',
+  ];
+  for (const { url } of [service, withPort, internal])
+    for (const target of targets) {
+      const request = `GET ${target} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n`;
+      const text = await sendBytes(url, request);
+      assert.match(text, /^HTTP\/1\.1 (400|404) /, target);
+      assert.match(text, /"code":"(validation_failed|not_found)"/, target);
+    }
+  assert.ok(!lines.join('').includes(secret));
+});
