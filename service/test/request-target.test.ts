@@ -1,4 +1,4 @@
-/** Request targets in every form of RFC 9112 section 3.2, on both listeners. */
+/** Request targets in every form, and the Host field (RFC 9112 section 3.2), on both listeners. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { pino } from 'pino';
@@ -94,4 +94,34 @@ test('a target that cannot be parsed is refused, and no part of it is logged', a
       assert.match(text, /"code":"(validation_failed|not_found)"/, target);
     }
   assert.ok(!lines.join('').includes(secret));
+});
+
+test('a request with two Host fields is refused, whatever they name, and one is enough', async () => {
+  for (const [url, path] of [
+    [service.url, '/api/v1/status'],
+    [service.url, '/portal/api/sign-in-options'],
+    [service.url, '/profile/developer'],
+    [service.url, '/nothing'],
+    [internal.url, '/livez'],
+    [internal.url, '/internal/v1/orgs'],
+  ] as const)
+    for (const fields of [
+      'Host: 127.0.0.1\r\nHost: 127.0.0.1',
+      'Host: 127.0.0.1\r\nX-Other: 1\r\nhOST: evil.example',
+      'Host: 127.0.0.1\r\nHost:',
+    ]) {
+      const request = `GET ${path} HTTP/1.1\r\n${fields}\r\nConnection: close\r\n\r\n`;
+      const [head = '', body = ''] = (await sendBytes(url, request)).split('\r\n\r\n');
+      assert.match(head, /^HTTP\/1\.1 400 /, `${path} ${fields}`);
+      assert.match(head, /\r\nx-request-id: /);
+      if (url === service.url) assert.match(head, /\r\naccess-control-allow-origin: \*\r\n/);
+      assert.deepEqual(JSON.parse(body).error, {
+        code: 'validation_failed',
+        message: 'headers.host: must be sent once',
+        details: { issues: [{ path: 'headers.host', message: 'must be sent once' }] },
+      });
+    }
+  const alike = 'X-Host: a\r\nHost: 127.0.0.1\r\nX-Forwarded-Host: b\r\nHosts: c';
+  const single = `GET /livez HTTP/1.1\r\n${alike}\r\nConnection: close\r\n\r\n`;
+  assert.match(await sendBytes(internal.url, single), /^HTTP\/1\.1 200 /);
 });
