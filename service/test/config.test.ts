@@ -11,6 +11,7 @@ const bad: Record<string, string[]> = {
   PORT: ['-1', '65536', '3e3', '0x10', 'http', '3000.5', '99999999999'],
   INTERNAL_HOST: ['a host', 'http://127.0.0.1', '-/-'],
   INTERNAL_PORT: ['-1', '65536', '3e3', 'http', '3001.5'],
+  INTERNAL_ALLOWED_HOSTS: ['localhost:3001', 'http://localhost', '*', 'a b', '[::1]', 'a..b', '.'],
   PUBLIC_URL: [
     'directory',
     'ftp://a.example',
@@ -166,7 +167,11 @@ test('nothing set gives the defaults of the manual, and an empty variable is one
     retryFactor: 6,
     deactivateAfter: 5,
   });
-  assert.deepEqual(config.internal, { host: '127.0.0.1', port: 3001 });
+  assert.deepEqual(config.internal, {
+    host: '127.0.0.1',
+    port: 3001,
+    allowedHosts: new Set(['localhost', '127.0.0.1']),
+  });
   assert.equal(config.mail, null);
   assert.equal(config.retentionDays, 30);
   assert.equal(config.rateLimitPerMinute, 600);

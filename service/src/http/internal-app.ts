@@ -16,12 +16,15 @@ import { registerInternalApi, type InternalApiDependencies } from './internal/ap
 import { supportAllMethods, watchMethods } from './methods.ts';
 import { requestIdOf } from './request-id.ts';
 import { toOriginForm } from './request-target.ts';
+import { requireAllowedHost } from './require-allowed-host.ts';
 import { validatorCompiler } from './validate.ts';
 
 export type InternalAppDependencies = {
   metrics: Metrics;
   readiness: ReadinessCheck;
   log: Logger;
+  /** Of `Config['internal']`. */
+  allowedHosts: ReadonlySet<string>;
   /** Null in a process without the role `api`. */
   api: InternalApiDependencies | null;
 };
@@ -46,6 +49,7 @@ export function createInternalApp(dependencies: InternalAppDependencies): Fastif
       'x-content-type-options': 'nosniff',
       'cache-control': 'no-store',
     });
+    requireAllowedHost(request.headers.host, dependencies.allowedHosts);
     done();
   });
   const refuseOtherMethods = watchMethods(app, { crossOrigin: false });

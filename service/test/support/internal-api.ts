@@ -41,6 +41,7 @@ export async function startInternalApi(
     metrics,
     readiness: createReadinessCheck(database),
     log,
+    allowedHosts: config.internal.allowedHosts,
     api: {
       ...config,
       database,
