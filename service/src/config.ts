@@ -15,7 +15,7 @@ export type MailSettings = {
   port: number;
   /** TLS from the first byte (smtps:). */
   secure: boolean;
-  /** Whether mail waits rather than goes out in clear: with a password, to another machine. */
+  /** To another machine: without STARTTLS nothing is sent. A sign-in link in clear is worth as much as a password. */
   requireTls: boolean;
   /** Not for this machine itself: nobody is on the way there, and a relay's certificate is its own. */
   verifyCertificate: boolean;
@@ -302,7 +302,7 @@ function smtpServer(text: string): SmtpServer {
     host: url.hostname.replace(/^\[|\]$/g, ''),
     port: url.port === '' ? (secure ? 465 : credentials ? 587 : 25) : Number(url.port),
     secure,
-    requireTls: !secure && !isLocal && credentials !== null,
+    requireTls: !secure && !isLocal,
     verifyCertificate: !isLocal,
     credentials,
   };

@@ -218,7 +218,7 @@ test('mail has a server and a sender, or is off', () => {
   );
 });
 
-test('a password never goes to another machine in clear, and certificates are checked there', () => {
+test('mail never goes to another machine without TLS, and certificates are checked there', () => {
   const mail = (url: string) => loadConfig({ SMTP_URL: url, MAIL_FROM: 'a@b.example' }).mail;
   const pick = (url: string) => {
     const { port, secure, requireTls, verifyCertificate } = mail(url) ?? assert.fail();
@@ -226,10 +226,11 @@ test('a password never goes to another machine in clear, and certificates are ch
   };
   assert.deepEqual(pick('smtps://u:p@mail.example'), [465, true, false, true]);
   assert.deepEqual(pick('smtp://u:p@mail.example:2525'), [2525, false, true, true]);
-  assert.deepEqual(pick('smtp://mail.example'), [25, false, false, true]);
+  assert.deepEqual(pick('smtp://mail.example'), [25, false, true, true]);
   assert.deepEqual(pick('smtp://u:p@localhost'), [587, false, false, false]);
   assert.deepEqual(pick('smtp://u:p@localhost.example'), [587, false, true, true]);
   assert.deepEqual(pick('smtp://[::1]'), [25, false, false, false]);
+  assert.deepEqual(pick('smtp://10.0.0.1'), [25, false, true, true]);
   assert.equal(mail('smtp://[::1]')?.host, '::1');
 });
 
