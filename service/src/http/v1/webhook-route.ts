@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { uuid } from '../../contract/shapes.ts';
 import { ServiceError } from '../../errors.ts';
-import { createRequestCounter, secondsUntil } from '../request-counter.ts';
+import { createRequestCounter, minuteMs, secondsUntil } from '../request-counter.ts';
 import { toEntry } from '../response-cache.ts';
 import { keyedCacheControl, sendEntry } from '../send-entry.ts';
 
@@ -45,7 +45,7 @@ export function createAppLimits() {
 }
 
 function createAppLimit(perMinute: number, what: string): (appId: string) => void {
-  const count = createRequestCounter(perMinute);
+  const count = createRequestCounter(perMinute, minuteMs, { bucketsMax: Infinity });
   return (appId) => {
     const { exceeded, resetAt } = count(appId);
     if (!exceeded) return;
