@@ -15,7 +15,7 @@ export type MailSettings = {
   port: number;
   /** TLS from the first byte (smtps:). */
   secure: boolean;
-  /** Whether mail waits rather than goes out in clear: with a password, to another machine. */
+  /** To another machine: without STARTTLS nothing is sent. A sign-in link in clear is worth as much as a password. */
   requireTls: boolean;
   /** Not for this machine itself: nobody is on the way there, and a relay's certificate is its own. */
   verifyCertificate: boolean;
@@ -43,9 +43,15 @@ export function loadConfig(env: Environment) {
   const host = read(env, 'HOST', '127.0.0.1', hostName);
   const port = read(env, 'PORT', '3000', wholeNumber(0, 65_535, '3000'));
   const roleNames = read(env, 'ROLES', 'api,worker', roles);
+  const internalHost = read(env, 'INTERNAL_HOST', '127.0.0.1', hostName);
   const internal = {
-    host: read(env, 'INTERNAL_HOST', '127.0.0.1', hostName),
+    host: internalHost,
     port: read(env, 'INTERNAL_PORT', '3001', wholeNumber(0, 65_535, '3001')),
+    /** The names that a Host header may have there, lower-cased; IP addresses always pass. */
+    allowedHosts: new Set([
+      ...read(env, 'INTERNAL_ALLOWED_HOSTS', 'localhost', hostNames),
+      internalHost.toLowerCase(),
+    ]) as ReadonlySet<string>,
   };
   if (roleNames.has('api')) requireTwoPorts({ host, port }, internal);
   const mail = mailSettings(
@@ -191,6 +197,19 @@ function hostName(text: string): string {
   throw new Fault(`must be a host name or an IP address, not ${quote(text)}`, '127.0.0.1');
 }
 
+/** Lower-cased and without the trailing dot of a fully qualified name. */
+function hostNames(text: string): string[] {
+  const names = text.split(',').map((part) => part.trim());
+  for (const name of names) {
+    if (!/^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?$/.test(name))
+      throw new Fault(
+        `must be host names without ports, with commas between, not ${quote(name)}`,
+        'localhost,orgdir-worker',
+      );
+  }
+  return names.map((name) => name.toLowerCase().replace(/\.$/, ''));
+}
+
 function baseUrl(text: string): string {
   const url = URL.parse(text);
   const isPlain = url && !url.search && !url.hash && !url.username && !url.password;
@@ -289,7 +308,7 @@ function smtpServer(text: string): SmtpServer {
     host: url.hostname.replace(/^\[|\]$/g, ''),
     port: url.port === '' ? (secure ? 465 : credentials ? 587 : 25) : Number(url.port),
     secure,
-    requireTls: !secure && !isLocal && credentials !== null,
+    requireTls: !secure && !isLocal,
     verifyCertificate: !isLocal,
     credentials,
   };

@@ -201,7 +201,8 @@ async function startOn(
           internalUrl: httpAddress(settings.internal.host, settings.internal.port),
         }
       : null;
-    const internalApp = createInternalApp({ metrics, readiness, log: logger, api });
+    const { allowedHosts } = settings.internal;
+    const internalApp = createInternalApp({ metrics, readiness, log: logger, allowedHosts, api });
     return {
       app: server,
       signIn,

@@ -382,7 +382,10 @@ test('a command is told under the name of who ran it, and `audit list` shows it'
   const name = 'Herald\u001b[2J\r\nsecond line\u202e';
   await inTransaction((tx) => createApp(tx, ada, { name, owner: 'e@example.org' }));
   const shown = await run('audit', 'list', '--limit', '1');
-  assert.match(shown, /name=Herald\uFFFD\[2J\uFFFD\uFFFDsecond line\uFFFD owner=e@example\.org$/m);
+  assert.match(
+    shown,
+    /name=Herald\\u001b\[2J\\u000d\\u000asecond line\\u202e owner=e@example\.org$/m,
+  );
   const { code, stderr } = await runCommand(['audit', 'list', '--action', 'nothing'], env);
   assert.equal(code, 2);
   assert.match(stderr, /It must be one of account, app, binding, key/);

@@ -11,6 +11,7 @@ const bad: Record<string, string[]> = {
   PORT: ['-1', '65536', '3e3', '0x10', 'http', '3000.5', '99999999999'],
   INTERNAL_HOST: ['a host', 'http://127.0.0.1', '-/-'],
   INTERNAL_PORT: ['-1', '65536', '3e3', 'http', '3001.5'],
+  INTERNAL_ALLOWED_HOSTS: ['localhost:3001', 'http://localhost', '*', 'a b', '[::1]', 'a..b', '.'],
   PUBLIC_URL: [
     'directory',
     'ftp://a.example',
@@ -166,7 +167,11 @@ test('nothing set gives the defaults of the manual, and an empty variable is one
     retryFactor: 6,
     deactivateAfter: 5,
   });
-  assert.deepEqual(config.internal, { host: '127.0.0.1', port: 3001 });
+  assert.deepEqual(config.internal, {
+    host: '127.0.0.1',
+    port: 3001,
+    allowedHosts: new Set(['localhost', '127.0.0.1']),
+  });
   assert.equal(config.mail, null);
   assert.equal(config.retentionDays, 30);
   assert.equal(config.rateLimitPerMinute, 600);
@@ -213,7 +218,7 @@ test('mail has a server and a sender, or is off', () => {
   );
 });
 
-test('a password never goes to another machine in clear, and certificates are checked there', () => {
+test('mail never goes to another machine without TLS, and certificates are checked there', () => {
   const mail = (url: string) => loadConfig({ SMTP_URL: url, MAIL_FROM: 'a@b.example' }).mail;
   const pick = (url: string) => {
     const { port, secure, requireTls, verifyCertificate } = mail(url) ?? assert.fail();
@@ -221,10 +226,11 @@ test('a password never goes to another machine in clear, and certificates are ch
   };
   assert.deepEqual(pick('smtps://u:p@mail.example'), [465, true, false, true]);
   assert.deepEqual(pick('smtp://u:p@mail.example:2525'), [2525, false, true, true]);
-  assert.deepEqual(pick('smtp://mail.example'), [25, false, false, true]);
+  assert.deepEqual(pick('smtp://mail.example'), [25, false, true, true]);
   assert.deepEqual(pick('smtp://u:p@localhost'), [587, false, false, false]);
   assert.deepEqual(pick('smtp://u:p@localhost.example'), [587, false, true, true]);
   assert.deepEqual(pick('smtp://[::1]'), [25, false, false, false]);
+  assert.deepEqual(pick('smtp://10.0.0.1'), [25, false, true, true]);
   assert.equal(mail('smtp://[::1]')?.host, '::1');
 });
 

@@ -150,6 +150,7 @@ test('a process without the role api has none of it, and tells of itself all the
     metrics: service.metrics,
     readiness: createReadinessCheck(database),
     log: createLogger('silent'),
+    allowedHosts: new Set(),
     api: null,
   });
   const url = await app.listen({ host: '127.0.0.1', port: 0 });

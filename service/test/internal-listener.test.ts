@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { after, test } from 'node:test';
+import { loadConfig } from '../src/config.ts';
 import { sql, type Database } from '../src/database/database.ts';
 import { createInternalApp } from '../src/http/internal-app.ts';
 import { createLogger } from '../src/log.ts';
@@ -21,11 +22,13 @@ const opened = await openTestDatabase();
 const { url } = await startListener(opened.database);
 const options = { timeout: 60_000 };
 
-async function startListener(database: Database) {
+async function startListener(database: Database, env: Record<string, string> = {}) {
   const metrics = createMetrics();
   metrics.queue(createQueueReader(database));
   const readiness = createReadinessCheck(database);
-  const app = createInternalApp({ metrics, readiness, log: createLogger('silent'), api: null });
+  const { allowedHosts } = loadConfig(env).internal;
+  const log = createLogger('silent');
+  const app = createInternalApp({ metrics, readiness, log, allowedHosts, api: null });
   const address = await app.listen({ host: '127.0.0.1', port: 0 });
   after(() => app.close());
   return { url: address, metrics, readiness };
@@ -74,6 +77,65 @@ test('what is no request, and one with too many headers, is refused and hung up 
   );
   const long = `GET /livez HTTP/1.1\r\nHost: x\r\nX-Long: ${'a'.repeat(20_000)}\r\n\r\n`;
   assert.match(await sendBytes(url, long), /^HTTP\/1\.1 400 .+16 KiB of headers/s);
+});
+
+const everywhere = [...paths, '/internal/v1/orgs', '/nothing'];
+
+test('a host name that is not listed is refused everywhere, so that DNS rebinding reads nothing', async () => {
+  const names = ['evil.example', 'localhost.evil.example', '127.0.0.1.evil.example', '127.1'];
+  const malformed = [
+    '127.0.0.1, localhost',
+    'localhost:80:80',
+    '::1',
+    '[::1',
+    '[localhost]',
+    '[::g]',
+  ];
+  for (const host of [...names, ...malformed, 'evil.example:3001', 'orgdir-worker'])
+    for (const path of everywhere)
+      for (const method of ['GET', 'POST', 'OPTIONS']) {
+        const { status, text } = await rawRequest(url, { method, path, headers: { host } });
+        assert.equal(status, 403, `${method} ${path} ${host}`);
+        assert.deepEqual(JSON.parse(text).error, {
+          code: 'forbidden',
+          message:
+            'This listener does not answer to the host name in the Host header; add it to INTERNAL_ALLOWED_HOSTS, or use the IP address.',
+          details: {},
+        });
+      }
+  const nameless = await sendBytes(
+    url,
+    'GET /livez HTTP/1.1\r\nHost:\r\nConnection: close\r\n\r\n',
+  );
+  assert.match(nameless, /^HTTP\/1\.1 403 /);
+  const absolute = { path: 'http://evil.example/livez', headers: { host: '127.0.0.1' } };
+  assert.equal((await rawRequest(url, absolute)).status, 403, 'the host of the target counts');
+});
+
+test('IP addresses, listed names and requests without a Host are answered', async () => {
+  const env = { INTERNAL_ALLOWED_HOSTS: 'orgdir-worker, Orgdir-Worker.default.svc.cluster.local.' };
+  const listed = await startListener(opened.database, env);
+  const named = await startListener(opened.database, { INTERNAL_HOST: 'Metrics.example' });
+  const addresses = ['127.0.0.1', '127.0.0.1:3001', '10.0.0.1.', '[::1]', '[2001:db8::1]:3001'];
+  for (const [base, hosts] of [
+    [url, [...addresses, 'localhost', 'LOCALHOST:3001', 'localhost.', 'localhost.:3001']],
+    [listed.url, [...addresses, 'orgdir-worker:3001', 'orgdir-worker.default.svc.cluster.local']],
+    [named.url, [...addresses, 'localhost', 'metrics.example:3001']],
+  ] as const)
+    for (const host of hosts)
+      assert.equal(
+        (await rawRequest(base, { path: '/livez', headers: { host } })).status,
+        200,
+        host,
+      );
+  const unlisted = { path: '/livez', headers: { host: 'localhost' } };
+  assert.equal(
+    (await rawRequest(listed.url, unlisted)).status,
+    403,
+    'the list replaces the default',
+  );
+  // Browsers always send a Host; HTTP/1.1 demands it, HTTP/1.0 does not.
+  assert.match(await sendBytes(url, 'GET /livez HTTP/1.0\r\n\r\n'), /^HTTP\/1\.1 200 /);
 });
 
 test('nothing of it is on the public port', async () => {

@@ -190,6 +190,28 @@ test('for people it is readable, keeps every digit, and lets nobody steer the te
   assert.doesNotMatch(command.stdout.replaceAll('\n', ' '), /\p{Cc}/u);
 });
 
+test('nothing in a body ends a line or turns text around, in words or as JSON', async () => {
+  const unsafe = '\u007f\u0085\u009b\u061c\u200f\u2028\u2029\u202a\u202e\u2066\u2069';
+  const escaped = String.raw`\u007f\u0085\u009b\u061c\u200f\u2028\u2029\u202a\u202e\u2066\u2069`;
+  const bodies = [`{"text":"${unsafe}"}`, `no JSON ${unsafe}`];
+  const words = startCommand(['listen', '--port', '0'], { env, input: '' });
+  started.push(words);
+  const [, url = ''] = await words.waitFor(/^Listening at (\S+)\. Ctrl-C ends it\.$/m);
+  const lines = await listen([]);
+  for (const body of bodies)
+    for (const to of [url, lines.url]) await fetch(to, { method: 'POST', body });
+  for (const command of [words, lines]) await command.waitFor(/no JSON [^\n]+\n/);
+  const printed = lines.stdout.trim().split('\n').slice(1);
+  assert.deepEqual(
+    printed.map((line) => JSON.parse(line).body),
+    bodies,
+  );
+  for (const { stdout } of [words, lines]) {
+    assert.equal(stdout.split(escaped).length, 3, stdout);
+    assert.doesNotMatch(stdout.replaceAll('\n', ''), /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u);
+  }
+});
+
 test('without a secret it says that nothing was checked', async () => {
   const command = await listen([]);
   await fetch(command.url, signed());

@@ -59,13 +59,15 @@ test('TLS from the first byte works too', async () => {
   assert.equal(server.mails[0]?.secure, true);
 });
 
-test('a password is not sent in clear, and a certificate that cannot be trusted ends it', async () => {
+test('nothing is sent without TLS where it is required, and a certificate that cannot be trusted ends it', async () => {
   const clear = await startSmtpServer({
     options: { disabledCommands: ['STARTTLS'], allowInsecureAuth: true },
   });
   const careful = { credentials: smtpUser, requireTls: true, verifyCertificate: true };
-  const inClear = await mailer(clear.port, careful).send(mail);
-  assert.equal(inClear.kind === 'failed' && inClear.error, 'tls');
+  for (const credentials of [smtpUser, null]) {
+    const inClear = await mailer(clear.port, { ...careful, credentials }).send(mail);
+    assert.equal(inClear.kind === 'failed' && inClear.error, 'tls');
+  }
   for (const secure of [false, true]) {
     const selfSigned = await startSmtpServer({ options: { secure } });
     const result = await mailer(selfSigned.port, { ...careful, secure }).send(mail);

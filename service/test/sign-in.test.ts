@@ -13,7 +13,6 @@ import {
   signInAs,
   signUp,
 } from './support/portal.ts';
-import { rawRequest } from './support/raw-request.ts';
 import { startTestService, testPublicUrl } from './support/service.ts';
 
 const service = await startTestService();
@@ -281,12 +280,6 @@ test('nothing below /auth but the callback of a provider is there', async () => 
     assert.equal(answer.status, 404, path);
     assert.equal(answer.headers.get('location'), null, path);
   }
-});
-
-test('a request target with a scheme and host leads where its path does', async () => {
-  const path = 'http://directory.localhost/portal/api/auth/callback/oidc?state=s3cret&code=c0de';
-  const answer = await rawRequest(service.url, { path });
-  assert.equal(answer.status, 302);
 });
 
 test('expired sessions and links are deleted as people sign in', async () => {

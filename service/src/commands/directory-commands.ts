@@ -13,6 +13,7 @@ import {
   type ImportResult,
 } from '../directory/import.ts';
 import { readCsv, readNdjson } from '../directory/import-source.ts';
+import { escapeControls, toJsonLine } from './escape-controls.ts';
 import { createProgressBar } from './progress-bar.ts';
 import { cliActor } from './cli-actor.ts';
 import { kindsInOrder } from './export-command.ts';
@@ -63,7 +64,7 @@ Examples:
 async function importFile(source: Source, flags: ImportFlags): Promise<void> {
   const { kept, results } = await importSources([source], flags);
   for (const { kind, result } of results) {
-    if (flags.json) console.log(JSON.stringify({ kept, ...result }));
+    if (flags.json) console.log(toJsonLine({ kept, ...result }));
     else tell(kind, result, kept, 'line');
   }
 }
@@ -73,7 +74,7 @@ async function importFolder(folder: string, flags: ImportFlags): Promise<void> {
   const sources = kindsInOrder.map((kind) => ({ kind, file: join(folder, `${kind}.ndjson`) }));
   const { kept, results } = await importSources(sources, flags);
   const byKind = Object.fromEntries(results.map(({ kind, result }) => [kind, result]));
-  if (flags.json) console.log(JSON.stringify({ kept, ...byKind }));
+  if (flags.json) console.log(toJsonLine({ kept, ...byKind }));
   else for (const { kind, result } of results) tell(kind, result, kept, `${kind}.ndjson, line`);
 }
 
@@ -140,7 +141,7 @@ async function fileSize(file: string): Promise<number | null> {
 
 function tell(kind: ImportKind, result: ImportResult, kept: boolean, line: string): void {
   for (const { line: number, reason } of result.badLines)
-    console.error(`${line} ${number}: ${reason}`);
+    console.error(escapeControls(`${line} ${number}: ${reason}`));
   if (result.bad > result.badLines.length)
     console.error(`and ${result.bad - result.badLines.length} more bad lines`);
   if (kept)

@@ -6,6 +6,7 @@ import { listEvents, type EventFilter, type ListedEvent } from '../events/list-e
 import { listRejected, type RejectedEvent } from '../events/published-events.ts';
 import { disableMaintenance, enableMaintenance } from '../system/maintenance.ts';
 import { cliActor } from './cli-actor.ts';
+import { escapeControls } from './escape-controls.ts';
 import { moment, wholeNumber } from './read-option.ts';
 import { print, table, withDatabase } from './with-database.ts';
 
@@ -122,7 +123,7 @@ Examples:
 
 async function showEvents(filter: EventFilter, json: boolean | undefined): Promise<void> {
   const found = await withDatabase(({ database }) => listEvents(database, filter));
-  if (json) return console.log(`[${found.map(toJson).join(',')}]`);
+  if (json) return console.log(escapeControls(`[${found.map(toJson).join(',')}]`));
   console.log(table(['ID', 'EVENT', 'ABOUT', 'STATE', 'RECORDED'], found.map(toRow)).join('\n'));
 }
 
@@ -141,7 +142,9 @@ function toRejectedRow({ id, event, org, alliance, rejectedAt, reason }: Rejecte
 
 /** The data as it was recorded: reading and writing it again would change large numbers. */
 function toJson({ data, ...event }: ListedEvent): string {
-  return `${JSON.stringify(event).slice(0, -1)},"data":${data}}`;
+  // Between its tokens alone: inside a string these characters are escaped.
+  const inOneLine = data.replaceAll(/[\t\n\r]/g, ' ');
+  return `${JSON.stringify(event).slice(0, -1)},"data":${inOneLine}}`;
 }
 
 function toRow(event: ListedEvent): string[] {

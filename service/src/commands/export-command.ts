@@ -4,6 +4,7 @@ import { csvColumns, csvLine } from '../directory/csv-line.ts';
 import { exportLines } from '../directory/export.ts';
 import { importSchemas, type ImportKind } from '../directory/import.ts';
 import { invalid } from '../errors.ts';
+import { toJsonLine } from './escape-controls.ts';
 import { print, withDatabase } from './with-database.ts';
 import {
   ReaderGoneError,
@@ -113,8 +114,7 @@ async function writeKind(
   write: Write,
 ): Promise<number> {
   const columns = csvColumns(importSchemas[kind]);
-  const toText =
-    format === 'csv' ? (entry: object) => csvLine({ ...entry }, columns) : JSON.stringify;
+  const toText = format === 'csv' ? (entry: object) => csvLine({ ...entry }, columns) : toJsonLine;
   const showProgress = createProgress(kind, write === writeToStandardOutput);
   let count = 0;
   if (format === 'csv') await write(`${columns.join(',')}\n`);

@@ -2,11 +2,12 @@
 import { createInterface } from 'node:readline';
 import type { Command } from 'commander';
 import { invalid } from '../errors.ts';
+import { escapeControls, toJsonLine } from './escape-controls.ts';
 import { startReceiver, type ReceivedDelivery } from './receive-deliveries.ts';
 import { registerByKey, registerInDatabase, type Registration } from './register-listener.ts';
 import { describeDelivery, inWords } from './show-delivery.ts';
 import { verifyDelivery } from './verify-delivery.ts';
-import { sameSignalMs, signalCodes } from './with-database.ts';
+import { print, sameSignalMs, signalCodes } from './with-database.ts';
 
 export type ListenFlags = {
   port: number;
@@ -100,7 +101,7 @@ async function register(
 
 async function unregister(registration: Registration, json: boolean | undefined): Promise<void> {
   await registration.remove();
-  if (!json) console.log(`The webhook ${registration.id} is deleted.`);
+  if (!json) console.log(escapeControls(`The webhook ${registration.id} is deleted.`));
 }
 
 async function show(
@@ -111,7 +112,7 @@ async function show(
   const signatures =
     secrets.length === 0 ? null : await verifyDelivery(delivery.body, delivery.headers, secrets);
   const shown = describeDelivery(delivery, signatures, flags.status);
-  console.log(flags.json ? JSON.stringify(shown) : inWords(shown));
+  console.log(flags.json ? toJsonLine(shown) : inWords(shown));
 }
 
 function tellStart(
@@ -120,11 +121,8 @@ function tellStart(
   json: boolean | undefined,
 ): void {
   const webhookId = registration?.id ?? null;
-  if (json) console.log(JSON.stringify({ type: 'listening', url, webhookId }));
-  else
-    console.log(
-      `Listening at ${url}${webhookId ? `, as the webhook ${webhookId}` : ''}. Ctrl-C ends it.`,
-    );
+  const as = webhookId === null ? '' : `, as the webhook ${webhookId}`;
+  print(json, { type: 'listening', url, webhookId }, [`Listening at ${url}${as}. Ctrl-C ends it.`]);
 }
 
 /** The first signal lets it end in order, a second one ends it at once. So does a reader of its output who has enough. */

@@ -1,14 +1,15 @@
 /** Says on standard error why a command ended as it did, in words or as JSON, and gives its exit code. */
 import { CommanderError } from 'commander';
 import { ServiceError, StartError, type Issue } from '../errors.ts';
+import { escapeLines, toJsonLine } from './escape-controls.ts';
 
 type Report = { code: string; message: string; details: Record<string, unknown> };
 
 /** Help and version that were asked for are no errors; what commander has said is not said again. */
 export function reportError(error: unknown, json: boolean): number {
   if (error instanceof CommanderError && error.exitCode === 0) return 0;
-  if (json) console.error(JSON.stringify({ error: toReport(error) }));
-  else if (!(error instanceof CommanderError)) console.error(inWords(error));
+  if (json) console.error(toJsonLine({ error: toReport(error) }));
+  else if (!(error instanceof CommanderError)) console.error(escapeLines(inWords(error)));
   return error instanceof CommanderError ? 2 : 1;
 }
 

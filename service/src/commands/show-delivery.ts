@@ -1,4 +1,5 @@
 /** What a receiver has got, in words for a terminal or as one line of JSON. */
+import { escapeControls, escapeLines } from './escape-controls.ts';
 import type { ReceivedDelivery } from './receive-deliveries.ts';
 import type { Verdict, Verification } from './verify-delivery.ts';
 
@@ -42,7 +43,7 @@ export function inWords(delivery: ShownDelivery): string {
   const rest = text.length - shownCharactersMax;
   const shown =
     rest > 0 ? `${text.slice(0, shownCharactersMax)}\n… and ${rest} characters more` : text;
-  return printable(`${head}, answered ${answered}\n${indent(shown)}\n`);
+  return `${escapeControls(head)}, answered ${answered}\n${indent(escapeLines(shown))}\n`;
 }
 
 function verdictOf({ signatures, verified }: ShownDelivery): string {
@@ -84,13 +85,4 @@ function keepNumbers(_name: string, value: unknown, context?: { source?: string 
   return typeof value === 'number' && context?.source !== undefined
     ? exact.rawJSON(context.source)
     : value;
-}
-
-/** Whoever can reach the port must not steer the terminal: control characters and those that turn text around are named. */
-function printable(text: string): string {
-  return text.replaceAll(
-    // oxlint-disable-next-line no-control-regex -- it is what this is about
-    /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g,
-    (character) => `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`,
-  );
 }

@@ -11,6 +11,7 @@ import { readLocation, type SourceLocation } from '../sync/source-location.ts';
 import { syncBlueprints } from '../sync/sync-blueprints.ts';
 import { syncChat } from '../sync/sync-chat.ts';
 import { version } from '../version.ts';
+import { escapeControls, toJsonLine } from './escape-controls.ts';
 import { createProgressBar, type ProgressBar } from './progress-bar.ts';
 import { wholeNumber } from './read-option.ts';
 import { print, signalCodes, table, withDatabase } from './with-database.ts';
@@ -161,10 +162,11 @@ function tell(kind: SyncKind, outcome: RunOutcome, { json }: SyncFlags): void {
     );
   const { run } = outcome;
   if (run.status !== 'succeeded') process.exitCode = 1;
-  if (json) return console.log(JSON.stringify(run));
-  for (const { subject, reason } of run.problems) console.error(`${subject}: ${reason}`);
+  if (json) return console.log(toJsonLine(run));
+  for (const { subject, reason } of run.problems)
+    console.error(escapeControls(`${subject}: ${reason}`));
   if (run.status === 'succeeded') console.log(`${inWords(run)}.`);
-  else console.error(`Nothing was changed: ${run.message}.`);
+  else console.error(escapeControls(`Nothing was changed: ${run.message}.`));
 }
 
 function inWords({ counts }: SyncRun): string {

@@ -2,6 +2,7 @@ import { loadConfig, type Config } from '../config.ts';
 import { isConnectionFault } from '../database/database.ts';
 import { StartError } from '../errors.ts';
 import { openConfiguredDatabase, type OpenedDatabase } from '../open-database.ts';
+import { escapeControls, toJsonLine } from './escape-controls.ts';
 
 type Options = {
   /** For a command that has something of its own to end on a signal, and closes nothing before. */
@@ -77,12 +78,12 @@ export const signalCodes = [
 
 /** Prints a result: JSON where asked, else the lines for people. */
 export function print(json: boolean | undefined, value: unknown, lines: string[]): void {
-  console.log(json ? JSON.stringify(value) : lines.join('\n'));
+  console.log(json ? toJsonLine(value) : lines.map(escapeControls).join('\n'));
 }
 
 /** A table with aligned columns, for people. */
 export function table(header: string[], rows: string[][]): string[] {
-  const shown = rows.map((row) => row.map(plain));
+  const shown = rows.map((row) => row.map(escapeControls));
   const widths = header.map((title, column) =>
     Math.max(title.length, ...shown.map((row) => row[column]?.length ?? 0)),
   );
@@ -92,9 +93,4 @@ export function table(header: string[], rows: string[][]): string[] {
       .join('  ')
       .trimEnd(),
   );
-}
-
-/** Integrators choose their names: a control character among them would steer the terminal of whoever reads this. */
-function plain(cell: string): string {
-  return cell.replaceAll(/[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu, '\uFFFD');
 }

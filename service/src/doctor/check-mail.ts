@@ -8,7 +8,7 @@ const advice: Partial<Record<MailError, string>> = {
   auth: 'check user and password in SMTP_URL; percent-encode what is special in them',
   connect: 'check host and port in SMTP_URL, and whether a firewall is between',
   dns: 'check the host in SMTP_URL',
-  tls: 'check that the port fits: smtps: is TLS from the first byte, mostly port 465; smtp: begins without, mostly 587',
+  tls: 'check that the port fits: smtps: is TLS from the first byte, mostly port 465; smtp: begins without, mostly 587, and a server on another machine must offer STARTTLS and a valid certificate',
   timeout: 'check host and port in SMTP_URL, and whether a firewall is between',
 };
 

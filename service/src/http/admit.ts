@@ -2,14 +2,12 @@
  * Admits requests: maintenance, key, rate limit, scope, in the order of docs/reference/errors-and-limits.md#order-of-checks.
  * Routes declare their scope in `config`. 404 and 405 are decided before this, bodies are read after it.
  */
-import { isIPv6 } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import ipaddr from 'ipaddr.js';
 import type { KeyCache } from '../access/key-cache.ts';
 import type { Caller, KeyScope } from '../access/keys.ts';
 import { ServiceError } from '../errors.ts';
 import type { Health } from '../system/health.ts';
-import { createRequestCounter, secondsUntil } from './request-counter.ts';
+import { addressBucket, createRequestCounter, minuteMs, secondsUntil } from './request-counter.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -56,7 +54,7 @@ export function registerAdmission(
     done: () => void,
   ): void {
     request.caller = caller;
-    const exceeded = limit?.(reply, caller?.keyId ?? addressBucket(request.ip)) ?? null;
+    const exceeded = limit?.(request, reply, caller?.keyId ?? null) ?? null;
     if (scope !== null && caller === null) throw unauthorized();
     if (exceeded) throw exceeded;
     if (scope !== null) requireScope(caller, scope);
@@ -104,11 +102,12 @@ export function unauthorized(): ServiceError {
   return new ServiceError('unauthorized', undefined, { headers: { 'www-authenticate': 'Bearer' } });
 }
 
-/** Counts a request against its caller, known by key, session or address, and says so in the headers. */
+/** Counts a request against its caller, by the id of the key or the user, or else by address, and says so in the headers. */
 export function createLimit(perMinute: number) {
-  const count = createRequestCounter(perMinute);
-  return (reply: FastifyReply, bucket: string): ServiceError | null => {
-    const usage = count(bucket);
+  const countId = createRequestCounter(perMinute, minuteMs, { bucketsMax: Infinity });
+  const countAddress = createRequestCounter(perMinute);
+  return (request: FastifyRequest, reply: FastifyReply, id: string | null): ServiceError | null => {
+    const usage = id === null ? countAddress(addressBucket(request.ip)) : countId(id);
     reply.header('x-ratelimit-limit', perMinute);
     reply.header('x-ratelimit-remaining', usage.remaining);
     // Seconds since 1970, as GitHub's API has it.
@@ -118,12 +117,4 @@ export function createLimit(perMinute: number) {
       headers: { 'retry-after': String(secondsUntil(usage.resetAt)) },
     });
   };
-}
-
-/** One subscriber has a whole /64 of IPv6 addresses; they count as one. */
-export function addressBucket(address: string): string {
-  if (!isIPv6(address)) return address;
-  const parsed = ipaddr.parse(address) as ipaddr.IPv6;
-  if (parsed.isIPv4MappedAddress()) return parsed.toIPv4Address().toString();
-  return parsed.parts.slice(0, 4).join(':');
 }

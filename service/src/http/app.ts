@@ -14,6 +14,7 @@ import { supportAllMethods, watchMethods } from './methods.ts';
 import { registerOpenApi } from './openapi.ts';
 import { registerOpenApiRoute } from './openapi-route.ts';
 import { requestIdOf } from './request-id.ts';
+import { toOriginForm } from './request-target.ts';
 import { errorsOf, responses } from './responses.ts';
 import { registerDirectory, type DirectoryDependencies } from './v1/directory.ts';
 import type { PortalDependencies } from './portal/api.ts';
@@ -109,6 +110,7 @@ function createServer({ log, trustProxy }: AppDependencies): FastifyInstance {
     bodyLimit: bodyBytesMax,
     trustProxy: trustProxy.length > 0 ? trustProxy : false,
     genReqId: requestIdOf,
+    rewriteUrl: toOriginForm,
     frameworkErrors: (error, request, reply) => {
       reply
         .headers({ 'x-request-id': request.id, 'x-content-type-options': 'nosniff' })

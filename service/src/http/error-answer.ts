@@ -3,6 +3,7 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { errorBody } from '../contract/envelope.ts';
 import { isConnectionFault, unavailable } from '../database/database.ts';
 import { invalid, ServiceError } from '../errors.ts';
+import { hasSeveralHosts } from './request-target.ts';
 
 export function answerError(
   error: unknown,
@@ -29,7 +30,7 @@ function toServiceError(error: unknown, request: FastifyRequest): ServiceError {
 
 function fromFastify(
   { code, statusCode }: FastifyError,
-  { routeOptions }: FastifyRequest,
+  { raw, routeOptions }: FastifyRequest,
 ): ServiceError | null {
   switch (code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
@@ -42,6 +43,9 @@ function fromFastify(
         message: 'must not be empty; send an object, or leave out the Content-Type',
       });
     case 'FST_ERR_BAD_URL':
+      return hasSeveralHosts(raw)
+        ? invalid({ path: 'headers.host', message: 'must be sent once' })
+        : new ServiceError('not_found');
     case 'FST_ERR_MAX_PARAM_LENGTH':
     case 'FST_ERR_ASYNC_CONSTRAINT':
       return new ServiceError('not_found');

@@ -15,12 +15,16 @@ import { answerError } from './error-answer.ts';
 import { registerInternalApi, type InternalApiDependencies } from './internal/api.ts';
 import { supportAllMethods, watchMethods } from './methods.ts';
 import { requestIdOf } from './request-id.ts';
+import { toOriginForm } from './request-target.ts';
+import { requireAllowedHost } from './require-allowed-host.ts';
 import { validatorCompiler } from './validate.ts';
 
 export type InternalAppDependencies = {
   metrics: Metrics;
   readiness: ReadinessCheck;
   log: Logger;
+  /** Of `Config['internal']`. */
+  allowedHosts: ReadonlySet<string>;
   /** Null in a process without the role `api`. */
   api: InternalApiDependencies | null;
 };
@@ -45,6 +49,7 @@ export function createInternalApp(dependencies: InternalAppDependencies): Fastif
       'x-content-type-options': 'nosniff',
       'cache-control': 'no-store',
     });
+    requireAllowedHost(request.headers.host, dependencies.allowedHosts);
     done();
   });
   const refuseOtherMethods = watchMethods(app, { crossOrigin: false });
@@ -64,6 +69,7 @@ function createServer(log: FastifyBaseLogger): FastifyInstance {
     // Whatever fits into a line of a file can be sent alone.
     bodyLimit: lineBytesMax,
     genReqId: requestIdOf,
+    rewriteUrl: toOriginForm,
     frameworkErrors: (error, request, reply) => {
       reply.headers({ 'x-request-id': request.id, 'x-content-type-options': 'nosniff' });
       answerError(error, request, reply);

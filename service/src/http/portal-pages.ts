@@ -10,7 +10,7 @@ import fastifyStatic from '@fastify/static';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ServiceError } from '../errors.ts';
 import type { SignIn } from '../sign-in/sign-in.ts';
-import { addressBucket, createLimit } from './admit.ts';
+import { createLimit } from './admit.ts';
 import { answerError } from './error-answer.ts';
 import { refuseOthers } from './methods.ts';
 import { toPortalSession } from './portal/portal-session.ts';
@@ -124,7 +124,7 @@ function createReadSession({
   return async (request, reply) => {
     const { cookie } = request.headers;
     if (cookie === undefined) return null;
-    if (limit?.(reply, addressBucket(request.ip))) return undefined;
+    if (limit?.(request, reply, null)) return undefined;
     return within(sessionWaitMs, read(cookie, reply));
   };
 }

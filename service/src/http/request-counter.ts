@@ -2,40 +2,102 @@
  * Counts requests in windows, of a minute unless said otherwise, in this process's memory. `@fastify/rate-limit` does the same through
  * a chain of promises, which cost a cached read a tenth of its time (docs/decisions/0003-reads.md).
  */
+import { randomInt } from 'node:crypto';
+import { isIPv6 } from 'node:net';
+import ipaddr from 'ipaddr.js';
+
 type Usage = {
   remaining: number;
   exceeded: boolean;
   /** When the window ends, in milliseconds since 1970. */
   resetAt: number;
 };
+type Window = { count: number; resetAt: number };
+type Options = {
+  /**
+   * How many buckets get a window of their own before new ones share. Infinity for the ids of stored rows, whose number the
+   * database bounds.
+   */
+  bucketsMax?: number;
+  now?: () => number;
+};
 
-const minuteMs = 60_000;
-/** Keys and addresses at once, about 3 MB; beyond that those that came first start anew. */
-const bucketsMax = 20_000;
+export const minuteMs = 60_000;
+/** In each window; together with the shared ones, and those of the window before, about 7 MB. */
+const ownBucketsMax = 20_000;
+/** So many that an attacker needs as many times the limit to use them all up. */
+const sharedBucketsMax = 8_192;
 
-export function createRequestCounter(most: number, windowMs = minuteMs): (bucket: string) => Usage {
-  const windows = new Map<string, { count: number; resetAt: number }>();
+/**
+ * No bucket is dropped before its window ends, or a flood of other addresses would free whoever is limited. At capacity,
+ * the addresses of one network share a bucket instead: a /24 of IPv4, a /56 of IPv6. Networks are hashed into a fixed
+ * number of shared buckets, so that memory stays bounded however many there are.
+ */
+export function createRequestCounter(
+  most: number,
+  windowMs = minuteMs,
+  { bucketsMax = ownBucketsMax, now = Date.now }: Options = {},
+): (bucket: string) => Usage {
+  // Shared buckets have numbers as keys. A window that began before the last turn ends before the next one.
+  let current = new Map<string | number, Window>();
+  let previous = new Map<string | number, Window>();
+  let turnsAt = 0;
+  const seed = randomInt(2 ** 32);
+
   return (bucket) => {
-    const at = Date.now();
-    let window = windows.get(bucket);
-    if (!window || window.resetAt <= at) {
-      window = { count: 0, resetAt: at + windowMs };
-      // Anew at the end of the map, which is kept in the order of the windows' ends.
-      windows.delete(bucket);
-      windows.set(bucket, window);
-      if (windows.size > bucketsMax) forgetFirst(windows);
-    }
+    const at = now();
+    if (at >= turnsAt) turn(at);
+    const window = find(bucket, at) ?? open(bucket, at);
     window.count += 1;
     const { count, resetAt } = window;
     return { remaining: Math.max(0, most - count), exceeded: count > most, resetAt };
   };
+
+  function turn(at: number): void {
+    previous = at < turnsAt + windowMs ? current : new Map();
+    current = new Map();
+    turnsAt = at + windowMs;
+  }
+
+  function find(key: string | number, at: number): Window | null {
+    const window = current.get(key) ?? previous.get(key);
+    return window !== undefined && window.resetAt > at ? window : null;
+  }
+
+  function open(bucket: string, at: number): Window {
+    const shared = sharedKey(bucket, seed);
+    const running = find(shared, at);
+    if (running) return running;
+    const window = { count: 0, resetAt: at + windowMs };
+    current.set(current.size < bucketsMax ? bucket : shared, window);
+    return window;
+  }
 }
 
-function forgetFirst(windows: Map<string, unknown>): void {
-  for (const bucket of windows.keys()) {
-    windows.delete(bucket);
-    return;
-  }
+/** One subscriber has a whole /64 of IPv6 addresses; they count as one. */
+export function addressBucket(address: string): string {
+  if (!isIPv6(address)) return address;
+  const parsed = ipaddr.parse(address) as ipaddr.IPv6;
+  if (parsed.isIPv4MappedAddress()) return parsed.toIPv4Address().toString();
+  return parsed.parts.slice(0, 4).join(':');
+}
+
+/** FNV-1a. The seed is secret, or an attacker could look for networks that share with a victim's. */
+function sharedKey(bucket: string, seed: number): number {
+  const network = networkOf(bucket);
+  let hash = seed;
+  for (let index = 0; index < network.length; index += 1)
+    hash = Math.imul(hash ^ network.charCodeAt(index), 0x01000193);
+  // The upper bits depend on every character.
+  return (hash >>> 16) % sharedBucketsMax;
+}
+
+/** Of an address bucket its /24 or /56; any other bucket stands for itself. */
+function networkOf(bucket: string): string {
+  const [, network24] = /^(\d+\.\d+\.\d+)\.\d+$/.exec(bucket) ?? [];
+  if (network24 !== undefined) return network24;
+  const [, network48, part = ''] = /^(\d+:\d+:\d+):(\d+)$/.exec(bucket) ?? [];
+  return network48 === undefined ? bucket : `${network48}:${Number(part) >> 8}`;
 }
 
 /** For `Retry-After`: whole seconds, one at least. */

@@ -21,6 +21,7 @@ export async function describeInternalApi(): Promise<string> {
     metrics,
     readiness: createReadinessCheck(database),
     log,
+    allowedHosts: config.internal.allowedHosts,
     api: {
       ...config,
       database,

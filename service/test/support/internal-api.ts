@@ -5,7 +5,7 @@ import { createPlatformKey } from '../../src/access/keys.ts';
 import { loadConfig } from '../../src/config.ts';
 import { openDatabase } from '../../src/database/database.ts';
 import { createInternalApp } from '../../src/http/internal-app.ts';
-import { createLogger } from '../../src/log.ts';
+import { createLogger, type Logger } from '../../src/log.ts';
 import { createMetrics } from '../../src/metrics.ts';
 import { createSyncs } from '../../src/sync/syncs.ts';
 import { createReadinessCheck } from '../../src/system/readiness.ts';
@@ -27,11 +27,11 @@ export async function startInternalApi(
   {
     env = {},
     settings = {},
-  }: { env?: Record<string, string>; settings?: Record<string, string> } = {},
+    log = createLogger('silent'),
+  }: { env?: Record<string, string>; settings?: Record<string, string>; log?: Logger } = {},
 ): Promise<TestInternalApi> {
   const { database, connection, revisions, metrics } = service;
   const config = loadConfig({ PUBLIC_URL: testPublicUrl, ...env });
-  const log = createLogger('silent');
   const version = '0.0.0-test';
   // Figures of its own, for several of these may stand beside one service.
   const syncs = createSyncs({ ...service, config, version, metrics: createMetrics(), log });
@@ -41,6 +41,7 @@ export async function startInternalApi(
     metrics,
     readiness: createReadinessCheck(database),
     log,
+    allowedHosts: config.internal.allowedHosts,
     api: {
       ...config,
       database,

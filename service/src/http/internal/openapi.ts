@@ -27,7 +27,10 @@ const description = `How the platform that owns the directory feeds it. Not for 
 Every answer is an envelope: \`success\`, \`data\` and \`meta\`, or \`success\` and \`error\`. Send a key that
 \`orgdir keys create --platform\` made as \`Authorization: Bearer <API_KEY>\`; a key of an app opens nothing here.
 What is read carries an \`ETag\`; send it as \`If-Match\` with a write, and the write is refused with 412 where somebody
-else was faster. \`PUT\` replaces whole: a field left out goes back to its default. \`PATCH\` changes the fields given.`;
+else was faster. \`PUT\` replaces whole: a field left out goes back to its default. \`PATCH\` changes the fields given.
+
+Address the listener by IP address or by a name that \`INTERNAL_ALLOWED_HOSTS\` lists; any other name in the \`Host\` header
+is a 403.`;
 
 /** Before any route; the document has those that come after it. */
 export async function registerInternalOpenApi(

@@ -33,8 +33,9 @@ export const blueprintParams = Type.Object({
   }),
 });
 
-const open: ErrorCode[] = ['validation_failed', 'internal_error'];
-const keyed: ErrorCode[] = [...open, 'unauthorized', 'forbidden', 'unavailable'];
+/** `forbidden`: also for a host name that is not in INTERNAL_ALLOWED_HOSTS, with or without a key. */
+const open: ErrorCode[] = ['validation_failed', 'internal_error', 'forbidden'];
+const keyed: ErrorCode[] = [...open, 'unauthorized', 'unavailable'];
 const withBody: ErrorCode[] = ['payload_too_large', 'unsupported_media_type'];
 
 /** The errors that an operation can give. */

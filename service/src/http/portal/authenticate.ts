@@ -9,7 +9,7 @@ import { ServiceError } from '../../errors.ts';
 import type { Caller } from '../../sign-in/caller.ts';
 import type { SignedIn, SignIn } from '../../sign-in/sign-in.ts';
 import type { Health } from '../../system/health.ts';
-import { addressBucket, createLimit, refuseDuringMaintenance } from '../admit.ts';
+import { createLimit, refuseDuringMaintenance } from '../admit.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -47,8 +47,7 @@ export function registerAuthentication(
       if (writes && !duringMaintenance) refuseDuringMaintenance(health);
       request.signedIn = await readSession(signIn, request, reply);
     }
-    const bucket = request.signedIn?.userId ?? addressBucket(request.ip);
-    const exceeded = limit?.(reply, bucket) ?? null;
+    const exceeded = limit?.(request, reply, request.signedIn?.userId ?? null) ?? null;
     if (who === 'signed-in') signedInOf(request);
     if (exceeded) throw exceeded;
     if (writes) requireOrigin(request, origin);

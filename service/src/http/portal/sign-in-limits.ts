@@ -5,8 +5,7 @@
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import { ServiceError } from '../../errors.ts';
-import { addressBucket } from '../admit.ts';
-import { createRequestCounter, secondsUntil } from '../request-counter.ts';
+import { addressBucket, createRequestCounter, minuteMs, secondsUntil } from '../request-counter.ts';
 
 type Attempt = {
   ip: string;
@@ -74,7 +73,7 @@ export function createSignInLimits({
 
 /** Bounds guesses at the current password by somebody who is signed in. Throws `rate_limited`. */
 export function createPasswordChangeLimit(): (userId: string) => void {
-  const count = createRequestCounter(passwordChangesPerMinute);
+  const count = createRequestCounter(passwordChangesPerMinute, minuteMs, { bucketsMax: Infinity });
   return (userId) => refuse(count(userId));
 }
 

@@ -1,6 +1,6 @@
 /** Limits on tests and redeliveries: per app and process, shared by the app's keys and its owner in the portal. */
 import { ServiceError } from '../../errors.ts';
-import { createRequestCounter, secondsUntil } from '../request-counter.ts';
+import { createRequestCounter, minuteMs, secondsUntil } from '../request-counter.ts';
 
 /** docs/reference/errors-and-limits.md#rate-limits */
 export const testsPerMinute = 10;
@@ -17,7 +17,7 @@ export function createAppLimits() {
 }
 
 function createAppLimit(perMinute: number, what: string): (appId: string) => void {
-  const count = createRequestCounter(perMinute);
+  const count = createRequestCounter(perMinute, minuteMs, { bucketsMax: Infinity });
   return (appId) => {
     const { exceeded, resetAt } = count(appId);
     if (!exceeded) return;

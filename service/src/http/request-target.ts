@@ -1,0 +1,34 @@
+/**
+ * The request target and the Host field, RFC 9112 section 3.2, checked once before routing. Routes, caches and redirects
+ * only know the origin form: a path and a query.
+ */
+import type { IncomingMessage } from 'node:http';
+
+const slash = 47;
+const absoluteForm = /^https?:\/\/([^/?#@]+)([/?#].*)?$/is;
+/** An absolute form without a host: the router takes it for a bad URL, which `error-answer.ts` turns into an answer. */
+const unroutable = 'http://';
+
+/**
+ * Turns the absolute form into the origin form, for Fastify's `rewriteUrl`. The host of the target replaces the Host
+ * field, as section 3.2.2 asks. User information in the target is refused (RFC 9110 section 4.2.4).
+ */
+export function toOriginForm(request: IncomingMessage): string {
+  const { url = '' } = request;
+  if (hasSeveralHosts(request)) return unroutable;
+  if (url.charCodeAt(0) === slash) return url;
+  const [, host, path = ''] = absoluteForm.exec(url) ?? [];
+  if (host === undefined || !URL.canParse(`http://${host}`)) return unroutable;
+  request.headers.host = host;
+  return path.startsWith('/') ? path : `/${path}`;
+}
+
+/** Node.js keeps the first and drops the others, so a proxy that looks at the last one sees another host. */
+export function hasSeveralHosts({ rawHeaders }: IncomingMessage): boolean {
+  let hosts = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index];
+    if (name?.length === 4 && name.toLowerCase() === 'host') hosts += 1;
+  }
+  return hosts > 1;
+}
