@@ -34,7 +34,7 @@ test('every route takes the absolute form and answers as it does to the origin f
     [service.url, '/portal/api/sign-in-options', {}],
     [service.url, '/portal/api/overview', {}],
     [withPort.url, `/portal/api/auth/callback/oidc?code=${secret}`, {}],
-    [withPort.url, `/portal/api/auth/reset-password/${secret}?callbackURL=%2F`, {}],
+    [withPort.url, `/portal/api/auth/callback/${secret}?code=x`, {}],
     [service.url, '/profile/developer', {}],
     [service.url, '/profile/developer/apps', {}],
     [internal.url, '/livez', {}],
