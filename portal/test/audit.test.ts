@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { auditActions } from '../../service/src/access/audit-log.ts';
-import { testActor } from '../../service/test/support/actor.ts';
 import { removeManager } from '../../service/src/access/managers.ts';
 import { put } from '../../service/test/support/directory.ts';
 import { startReceiver } from '../../service/test/support/receiver.ts';
@@ -14,6 +13,8 @@ import { openPortal, portalUrl, signUp } from './support/portal-browser.ts';
 const options = { skip: noBrowser };
 const portal = noBrowser ? null! : await openPortal();
 const ada = noBrowser ? null! : await signUp(portal.service, 'ada@example.org');
+
+const operator = { kind: 'cli', id: null, name: 'root' } as const;
 
 const entry = (action: string, fields: object = {}) => ({
   action,
@@ -43,9 +44,30 @@ test('whoever did it is named, but for those who are not to be', () => {
     [who('user', 'ada@example.org'), who('user', null), who('key', 'Server'), who('key', null)],
     ['You', 'Somebody else', 'The key “Server”', 'The operator of this service'],
   );
+  assert.equal(who('cli', null), 'The operator of this service');
+  assert.equal(who('system', null), 'The service');
+});
+
+test('a webhook that the service disabled says why, and one that its owner paused does not', () => {
+  const sentence = (kind: 'system' | 'user', details: object) => {
+    const actor = { kind, name: kind === 'user' ? 'ada@example.org' : null };
+    const { who, did } = describeEntry(entry('webhook.deactivated', { actor, details }));
+    return `${who} ${did}`;
+  };
+  const host = 'example.org';
   assert.deepEqual(
-    [who('cli', null), who('system', null)],
-    Array(2).fill('The operator of this service'),
+    [
+      sentence('system', { reason: 'failing', host }),
+      sentence('system', { reason: 'gone', host }),
+      sentence('user', { reason: 'owner', host }),
+      sentence('user', {}),
+    ],
+    [
+      'The service disabled the webhook at example.org because deliveries kept failing',
+      'The service disabled the webhook at example.org because its server answered 410 Gone',
+      'You paused the webhook at example.org',
+      'You paused a webhook',
+    ],
   );
 });
 
@@ -83,7 +105,7 @@ test(
     const { id } = bound.body.data.binding;
     await service.database
       .transaction()
-      .execute((tx) => removeManager(tx, testActor, { kind: 'organization', id }, ada.email));
+      .execute((tx) => removeManager(tx, operator, { kind: 'organization', id }, ada.email));
 
     const page = await portal.open({ as: ada, path: '/audit' });
     const list = page.getByRole('list', { name: 'What was done' });

@@ -15,7 +15,7 @@ import { toUrl } from './support/database.ts';
 import { put } from './support/directory.ts';
 import { startInternalApi } from './support/internal-api.ts';
 import { eventually } from './support/eventually.ts';
-import { loopbackAllowed } from './support/receiver.ts';
+import { loopbackAllowed, startReceiver } from './support/receiver.ts';
 import { runCommand } from './support/run-command.ts';
 import { makeKey, startTestService } from './support/service.ts';
 
@@ -276,7 +276,7 @@ test('a webhook tells what its key did to it, and never its address or its secre
     [
       ['webhook.created', { host, events }],
       ['webhook.changed', { changed: ['description'], host, events }],
-      ['webhook.deactivated', {}],
+      ['webhook.deactivated', { reason: 'owner', host }],
       ['webhook.changed', { changed: ['url'], host: 'other.example.org', events }],
       ['webhook.reactivated', { wasDeactivated: 'owner' }],
       ['webhook.secret_rotated', { overlapSeconds: 60 }],
@@ -293,6 +293,64 @@ test('a webhook tells what its key did to it, and never its address or its secre
     for (const secret of [...secrets, service.key, 'token'])
       assert.ok(!text.includes(secret), text);
   }
+});
+
+test('a webhook that the workers deactivate has one entry, with the reason, under the service', async () => {
+  const env = {
+    ...loopbackAllowed,
+    WEBHOOK_RETRY_BASE_MS: '1',
+    WEBHOOK_RETRY_FACTOR: '1',
+    WEBHOOK_DEACTIVATE_AFTER: '2',
+  };
+  const first = await startTestService({ env, worker: true });
+  await startTestService({ env, worker: true, beside: first });
+  const { appId } = first;
+  const makeWebhook = async (status: number) => {
+    const { url } = await startReceiver((response) => response.writeHead(status).end());
+    const json = { url: `${url}?token=hunter2`, events: ['org.created'] };
+    const { body } = await first.call('/webhooks', { method: 'POST', json });
+    return { id: body.data.id as string, host: new URL(url).host };
+  };
+  const failing = await makeWebhook(500);
+  const gone = await makeWebhook(410);
+  const healthy = await makeWebhook(200);
+  const orgs = Array.from({ length: 8 }, (_, index) => ({ slug: `o-${index}`, name: 'New' }));
+  await put(first.database, 'orgs', orgs, { emitEvents: true });
+  await eventually(async () => {
+    const { rows } = await sql<{ done: boolean }>`
+      select count(*) = 24 and not exists (select from pending_deliveries) as done from deliveries
+    `.execute(first.database);
+    return rows[0]?.done;
+  });
+
+  const filter = { ...everything, action: 'webhook.deactivated' };
+  const entries = await listAudit(first.database, filter);
+  assert.deepEqual(
+    new Map(entries.map(({ subject, details }) => [subject.id, details])),
+    new Map([
+      [gone.id, { reason: 'gone', host: gone.host }],
+      [failing.id, { reason: 'failing', host: failing.host }],
+    ]),
+  );
+  assert.equal(entries.length, 2);
+  for (const entry of entries) {
+    assert.deepEqual(entry.actor, { kind: 'system', id: null, name: 'delivery worker' });
+    assert.equal(entry.subject.kind, 'webhook');
+    assert.equal(entry.appId, appId);
+  }
+  // The deliveries to a healthy webhook leave nothing in the log.
+  const { length } = await listAudit(first.database, { ...everything, appId });
+  assert.equal(length, ['app', 'key', failing, gone, healthy, ...entries].length);
+
+  const { stdout } = await runCommand(['audit', 'list', '--action', 'webhook.deactivated'], {
+    DATABASE_URL: toUrl(first.connection),
+    SECRET_KEY: Buffer.alloc(32).toString('base64'),
+  });
+  const line = new RegExp(
+    `system delivery worker +webhook\\.deactivated +webhook ${failing.id} +${appId} +host=${failing.host} reason=failing$`,
+    'm',
+  );
+  assert.match(stdout, line);
 });
 
 test('maintenance tells when it begins, changes and ends, once each', async () => {

@@ -377,7 +377,7 @@ export interface PortalAuditEntry {
   at: string;
   /** Who did it. */
   actor: {
-    /** key: over the API. user: in the portal. cli, system: whoever runs the service. */
+    /** key: over the API. user: in the portal. cli: whoever runs the service. system: the service itself. */
     kind: 'key' | 'user' | 'cli' | 'system';
     /** The key of this app, or yourself; null: somebody who is not yours to see. */
     name: string | null;

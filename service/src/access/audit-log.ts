@@ -46,16 +46,17 @@ export type NewAuditEntry = Pick<AuditEntry, 'action' | 'subject' | 'appId' | 'd
 /** What `listAudit` gives at most. */
 export const auditEntriesMax = 1_000;
 
-/** Writes one entry in the transaction of what it tells of. */
+/** Writes entries in the transaction of the changes that they describe. */
 export async function recordAudit(
   tx: Transaction,
   actor: Actor,
-  { action, subject, appId, details }: NewAuditEntry,
+  ...entries: NewAuditEntry[]
 ): Promise<void> {
   await sql`
     insert into audit_log (actor_kind, actor_id, actor_name, action, subject_kind, subject_id, app_id, details)
-    values (${actor.kind}, ${actor.id}, ${actor.name}, ${action}, ${subject.kind}, ${subject.id}, ${appId},
-      ${JSON.stringify(details)}::jsonb)
+    select ${actor.kind}, ${actor.id}, ${actor.name}, e.action, e.subject->>'kind', e.subject->>'id', e."appId", e.details
+    from jsonb_to_recordset(${JSON.stringify(entries)}::jsonb)
+      as e(action text, subject jsonb, "appId" uuid, details jsonb)
   `.execute(tx);
 }
 

@@ -271,7 +271,7 @@ export const PortalAuditEntry = strictObject(
         kind: Type.Enum(['key', 'user', 'cli', 'system'], {
           type: 'string',
           description:
-            'key: over the API. user: in the portal. cli, system: whoever runs the service.',
+            'key: over the API. user: in the portal. cli: whoever runs the service. system: the service itself.',
         }),
         name: nullable(
           text('The key of this app, or yourself; null: somebody who is not yours to see.', 'Ada'),
