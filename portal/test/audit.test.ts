@@ -49,18 +49,19 @@ test('whoever did it is named, but for those who are not to be', () => {
 });
 
 test('a webhook that the service disabled says why, and one that its owner paused does not', () => {
-  const sentence = (kind: 'system' | 'user', details: object) => {
+  const sentence = (kind: 'system' | 'user', reason?: string) => {
     const actor = { kind, name: kind === 'user' ? 'ada@example.org' : null };
-    const { who, did } = describeEntry(entry('webhook.deactivated', { actor, details }));
+    const subject = { kind: 'webhook', id: null, name: reason ? 'example.org' : null };
+    const fields = { actor, subject, details: { reason } };
+    const { who, did } = describeEntry(entry('webhook.deactivated', fields));
     return `${who} ${did}`;
   };
-  const host = 'example.org';
   assert.deepEqual(
     [
-      sentence('system', { reason: 'failing', host }),
-      sentence('system', { reason: 'gone', host }),
-      sentence('user', { reason: 'owner', host }),
-      sentence('user', {}),
+      sentence('system', 'failing'),
+      sentence('system', 'gone'),
+      sentence('user', 'owner'),
+      sentence('user'),
     ],
     [
       'The service disabled the webhook at example.org because deliveries kept failing',
@@ -134,6 +135,41 @@ test(
     assert.equal(await list.getByRole('listitem').count(), 1);
     await page.getByRole('link', { name: 'Another' }).click();
     await page.getByRole('heading', { name: 'Another', level: 1 }).waitFor();
+  },
+);
+
+test(
+  'a deleted app keeps its entries, under its name, and can be filtered for',
+  options,
+  async () => {
+    const eve = await signUp(portal.service, 'eve@example.org');
+    const { id } = await create(eve, '/apps', { name: 'Herald' });
+    await create(eve, '/apps', { name: 'Kept' });
+    await create(eve, `/apps/${id}/keys`, { name: 'Server', scopes: ['read:events'] });
+    const deleted = await eve.call(`/apps/${id}`, { method: 'DELETE' });
+    assert.equal(deleted.status, 200);
+
+    const page = await portal.open({ as: eve, path: '/audit' });
+    const list = page.getByRole('list', { name: 'What was done' });
+    await list.getByRole('listitem').nth(3).waitFor();
+    const sentences = () => list.getByRole('listitem').locator('> p').allInnerTexts();
+    const ofHerald = [
+      'You deleted the app “Herald”',
+      'You made the key “Server”',
+      'You created the app “Herald”',
+    ];
+    assert.deepEqual(await sentences(), [
+      ...ofHerald.slice(0, 2),
+      'You created the app “Kept”',
+      ...ofHerald.slice(2),
+    ]);
+    await page.getByRole('link', { name: 'Herald (deleted)' }).first().click();
+    await list.getByText('Kept').first().waitFor({ state: 'detached' });
+    assert.ok(page.url().endsWith(`/audit?app=${id}`));
+    assert.deepEqual(await sentences(), ofHerald);
+    const filter = page.getByRole('combobox', { name: 'App' });
+    assert.equal(await filter.locator('option:checked').textContent(), 'Herald (deleted)');
+    await assertAccessible(page, 'the audit log of a deleted app');
   },
 );
 

@@ -271,17 +271,18 @@ test('a webhook tells what its key did to it, and never its address or its secre
   });
   const events = ['org.created'];
   const host = 'hooks.example.org';
+  const other = 'other.example.org';
   assert.deepEqual(
     entries.map(({ action, details }) => [action, details]),
     [
       ['webhook.created', { host, events }],
       ['webhook.changed', { changed: ['description'], host, events }],
       ['webhook.deactivated', { reason: 'owner', host }],
-      ['webhook.changed', { changed: ['url'], host: 'other.example.org', events }],
-      ['webhook.reactivated', { wasDeactivated: 'owner' }],
-      ['webhook.secret_rotated', { overlapSeconds: 60 }],
-      ['webhook.recovered', { since: entries[6]?.details['since'], count: 0 }],
-      ['webhook.deleted', { host: 'other.example.org' }],
+      ['webhook.changed', { changed: ['url'], host: other, events }],
+      ['webhook.reactivated', { wasDeactivated: 'owner', host: other }],
+      ['webhook.secret_rotated', { overlapSeconds: 60, host: other }],
+      ['webhook.recovered', { since: entries[6]?.details['since'], count: 0, host: other }],
+      ['webhook.deleted', { host: other }],
     ],
   );
   for (const entry of entries) {

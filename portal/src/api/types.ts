@@ -386,13 +386,17 @@ export interface PortalAuditEntry {
   action: string;
   /** Of the app. */
   appId: string;
+  /** The name of the app, or the last name of a deleted app. */
+  appName: string;
+  /** Whether the app was deleted since. */
+  appDeleted: boolean;
   /** What it was done to. */
   subject: {
     /** To what. */
     kind: string;
     /** Its identifier. */
     id: string | null;
-    /** What a key is called, or the host of a webhook, where there still is one. */
+    /** The name of the app or key, or the host of the webhook, at that time; null for anything else. */
     name: string | null;
   };
   /** What more is known. */

@@ -50,13 +50,12 @@ function named(name: unknown, before = ''): string {
   return typeof name === 'string' ? `${before} “${name}”` : '';
 }
 
-function theKey({ details, subject }: Entry): string {
-  return `the key${named(details['name'] ?? subject.name)}`;
+function theKey({ subject }: Entry): string {
+  return `the key${named(subject.name)}`;
 }
 
-function theWebhook({ details, subject }: Entry): string {
-  const host = details['host'] ?? subject.name;
-  return typeof host === 'string' && host !== '' ? `the webhook at ${host}` : 'a webhook';
+function theWebhook({ subject }: Entry): string {
+  return subject.name ? `the webhook at ${subject.name}` : 'a webhook';
 }
 
 const deactivationReasons: Record<string, string> = {

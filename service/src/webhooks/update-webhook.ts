@@ -72,7 +72,7 @@ async function recordChange(
     await recordAudit(tx, actor, { ...entry, action: 'webhook.deactivated', details });
   }
   if (!before.active && after.active) {
-    const details = { wasDeactivated: before.deactivated_reason };
+    const details = { wasDeactivated: before.deactivated_reason, host: urlHost(after.url) };
     await recordAudit(tx, actor, { ...entry, action: 'webhook.reactivated', details });
   }
 }
