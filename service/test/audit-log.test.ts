@@ -31,7 +31,14 @@ const league = {
 
 const ada: Actor = { kind: 'user', id: 'u-1', name: 'ada@example.org' };
 const operator: Actor = { kind: 'cli', id: null, name: 'root' };
-const everything = { actor: null, action: null, appId: null, since: null, limit: 1_000 };
+const everything = {
+  actor: null,
+  action: null,
+  subjectId: null,
+  appId: null,
+  since: null,
+  limit: 1_000,
+};
 
 const inTransaction = <T>(act: (tx: Transaction) => Promise<T>) =>
   database.transaction().execute(act);
@@ -392,7 +399,7 @@ test('an entry stays as it was written: update, delete and truncate are refused,
   assert.deepEqual(await listAudit(database, everything), before);
 });
 
-test('the list is newest first, and is narrowed by actor, action, app, time and length', async () => {
+test('the list is newest first, and is narrowed by actor, action, subject, app, time and length', async () => {
   const list = (filter: Partial<typeof everything> | object) =>
     listAudit(database, { ...everything, ...filter });
   const all = await list({});
@@ -411,6 +418,7 @@ test('the list is newest first, and is narrowed by actor, action, app, time and 
   await same({ actor: 'u-1' }, ({ actor }) => actor.id === 'u-1');
   await same({ action: 'webhook' }, ({ action }) => action.startsWith('webhook.'));
   await same({ action: 'key.created' }, ({ action }) => action === 'key.created');
+  await same({ subjectId: service.appId }, ({ subject }) => subject.id === service.appId);
   await same({ appId: service.appId }, ({ appId }) => appId === service.appId);
   const middle = all[Math.floor(all.length / 2)]?.at ?? new Date();
   await same({ since: middle }, ({ at }) => at >= middle);
@@ -438,6 +446,12 @@ test('a command is told under the name of who ran it, and `audit list` shows it'
   );
   const [entry] = JSON.parse(await run('audit', 'list', '--limit', '1', '--json')) as AuditEntry[];
   assert.deepEqual(entry?.actor, { kind: 'cli', id: null, name: me });
+  const subject = entry.subject.id ?? '';
+  const ofSubject = await run('audit', 'list', '--subject', subject.toUpperCase(), '--json');
+  assert.deepEqual(
+    JSON.parse(ofSubject),
+    JSON.parse(JSON.stringify(await listAudit(database, { ...everything, subjectId: subject }))),
+  );
   const name = 'Herald\u001b[2J\r\nsecond line\u202e';
   await inTransaction((tx) => createApp(tx, ada, { name, owner: 'e@example.org' }));
   const shown = await run('audit', 'list', '--limit', '1');

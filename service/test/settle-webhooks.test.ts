@@ -229,7 +229,7 @@ test('each deactivation has one audit entry, however many workers settle at once
   const failed = (id: string) => attempt(id, final);
   const entries = async () => {
     const filter = { actor: 'system', action: 'webhook.deactivated', appId: null, since: null };
-    const found = await listAudit(database, { ...filter, limit: 1_000 });
+    const found = await listAudit(database, { ...filter, subjectId: null, limit: 1_000 });
     return found
       .filter(({ subject }) => [...ids, paused.id].includes(subject.id ?? ''))
       .map(({ actor, subject, details }) => ({ actor, id: subject.id, details }))

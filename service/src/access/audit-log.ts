@@ -70,6 +70,7 @@ export type AuditFilter = {
   actor: string | null;
   /** An action, or what stands before its dot. */
   action: string | null;
+  subjectId: string | null;
   appId: string | null;
   since: Date | null;
   limit: number;
@@ -77,13 +78,14 @@ export type AuditFilter = {
 
 /** Newest first. */
 export async function listAudit(database: Database, filter: AuditFilter): Promise<AuditEntry[]> {
-  const { actor, action, appId, since, limit } = filter;
+  const { actor, action, subjectId, appId, since, limit } = filter;
   const { rows } = await sql<AuditEntry>`
     select id, at, jsonb_build_object('kind', actor_kind, 'id', actor_id, 'name', actor_name) as actor, action,
       jsonb_build_object('kind', subject_kind, 'id', subject_id) as subject, app_id as "appId", details
     from audit_log
     where ${actor === null ? sql`true` : sql`${actor}::text in (actor_kind, actor_id, actor_name)`}
       and ${action === null ? sql`true` : sql`${action}::text in (action, split_part(action, '.', 1))`}
+      and ${subjectId === null ? sql`true` : sql`subject_id = ${subjectId}`}
       and ${appId === null ? sql`true` : sql`app_id = ${appId}::uuid`}
       and ${since === null ? sql`true` : sql`at >= ${since.toISOString()}::timestamptz`}
     order by at desc, id desc limit ${Math.min(limit, auditEntriesMax)}
