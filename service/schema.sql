@@ -143,7 +143,9 @@ table audit_log
   audit_log_pkey: PRIMARY KEY (id)
   CREATE INDEX audit_log_by_account ON orgdir.audit_log USING btree (subject_id, at DESC, id DESC) WHERE (subject_kind = 'account'::text)
   CREATE INDEX audit_log_by_app ON orgdir.audit_log USING btree (app_id, at DESC, id DESC) WHERE (app_id IS NOT NULL)
+  CREATE INDEX audit_log_by_subject ON orgdir.audit_log USING btree (subject_id)
   CREATE INDEX audit_log_by_time ON orgdir.audit_log USING btree (at DESC, id DESC)
+  CREATE INDEX audit_log_of_deleted_apps ON orgdir.audit_log USING btree (((details ->> 'owner'::text)), app_id) WHERE (action = 'app.deleted'::text)
   CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON orgdir.audit_log FOR EACH STATEMENT EXECUTE FUNCTION refuse_audit_change()
 
 table bindings

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { auditActions } from '../../service/src/access/audit-log.ts';
-import { testActor } from '../../service/test/support/actor.ts';
 import { removeManager } from '../../service/src/access/managers.ts';
 import { put } from '../../service/test/support/directory.ts';
 import { startReceiver } from '../../service/test/support/receiver.ts';
@@ -14,6 +13,8 @@ import { openPortal, portalUrl, signUp } from './support/portal-browser.ts';
 const options = { skip: noBrowser };
 const portal = noBrowser ? null! : await openPortal();
 const ada = noBrowser ? null! : await signUp(portal.service, 'ada@example.org');
+
+const operator = { kind: 'cli', id: null, name: 'root' } as const;
 
 const entry = (action: string, fields: object = {}) => ({
   action,
@@ -43,9 +44,31 @@ test('whoever did it is named, but for those who are not to be', () => {
     [who('user', 'ada@example.org'), who('user', null), who('key', 'Server'), who('key', null)],
     ['You', 'Somebody else', 'The key “Server”', 'The operator of this service'],
   );
+  assert.equal(who('cli', null), 'The operator of this service');
+  assert.equal(who('system', null), 'The service');
+});
+
+test('a webhook that the service disabled says why, and one that its owner paused does not', () => {
+  const sentence = (kind: 'system' | 'user', reason?: string) => {
+    const actor = { kind, name: kind === 'user' ? 'ada@example.org' : null };
+    const subject = { kind: 'webhook', id: null, name: reason ? 'example.org' : null };
+    const fields = { actor, subject, details: { reason } };
+    const { who, did } = describeEntry(entry('webhook.deactivated', fields));
+    return `${who} ${did}`;
+  };
   assert.deepEqual(
-    [who('cli', null), who('system', null)],
-    Array(2).fill('The operator of this service'),
+    [
+      sentence('system', 'failing'),
+      sentence('system', 'gone'),
+      sentence('user', 'owner'),
+      sentence('user'),
+    ],
+    [
+      'The service disabled the webhook at example.org because deliveries kept failing',
+      'The service disabled the webhook at example.org because its server answered 410 Gone',
+      'You paused the webhook at example.org',
+      'You paused a webhook',
+    ],
   );
 });
 
@@ -83,7 +106,7 @@ test(
     const { id } = bound.body.data.binding;
     await service.database
       .transaction()
-      .execute((tx) => removeManager(tx, testActor, { kind: 'organization', id }, ada.email));
+      .execute((tx) => removeManager(tx, operator, { kind: 'organization', id }, ada.email));
 
     const page = await portal.open({ as: ada, path: '/audit' });
     const list = page.getByRole('list', { name: 'What was done' });
@@ -112,6 +135,41 @@ test(
     assert.equal(await list.getByRole('listitem').count(), 1);
     await page.getByRole('link', { name: 'Another' }).click();
     await page.getByRole('heading', { name: 'Another', level: 1 }).waitFor();
+  },
+);
+
+test(
+  'a deleted app keeps its entries, under its name, and can be filtered for',
+  options,
+  async () => {
+    const eve = await signUp(portal.service, 'eve@example.org');
+    const { id } = await create(eve, '/apps', { name: 'Herald' });
+    await create(eve, '/apps', { name: 'Kept' });
+    await create(eve, `/apps/${id}/keys`, { name: 'Server', scopes: ['read:events'] });
+    const deleted = await eve.call(`/apps/${id}`, { method: 'DELETE' });
+    assert.equal(deleted.status, 200);
+
+    const page = await portal.open({ as: eve, path: '/audit' });
+    const list = page.getByRole('list', { name: 'What was done' });
+    await list.getByRole('listitem').nth(3).waitFor();
+    const sentences = () => list.getByRole('listitem').locator('> p').allInnerTexts();
+    const ofHerald = [
+      'You deleted the app “Herald”',
+      'You made the key “Server”',
+      'You created the app “Herald”',
+    ];
+    assert.deepEqual(await sentences(), [
+      ...ofHerald.slice(0, 2),
+      'You created the app “Kept”',
+      ...ofHerald.slice(2),
+    ]);
+    await page.getByRole('link', { name: 'Herald (deleted)' }).first().click();
+    await list.getByText('Kept').first().waitFor({ state: 'detached' });
+    assert.ok(page.url().endsWith(`/audit?app=${id}`));
+    assert.deepEqual(await sentences(), ofHerald);
+    const filter = page.getByRole('combobox', { name: 'App' });
+    assert.equal(await filter.locator('option:checked').textContent(), 'Herald (deleted)');
+    await assertAccessible(page, 'the audit log of a deleted app');
   },
 );
 

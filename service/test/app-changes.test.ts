@@ -47,6 +47,7 @@ test('an app is renamed, bound, unbound and deleted by commands, and the log tel
     actor: 'cli',
     action: null,
     appId,
+    subjectId: null,
     since: null,
     limit: 10,
   });

@@ -15,7 +15,7 @@ import { toUrl } from './support/database.ts';
 import { put } from './support/directory.ts';
 import { startInternalApi } from './support/internal-api.ts';
 import { eventually } from './support/eventually.ts';
-import { loopbackAllowed } from './support/receiver.ts';
+import { loopbackAllowed, startReceiver } from './support/receiver.ts';
 import { runCommand } from './support/run-command.ts';
 import { makeKey, startTestService } from './support/service.ts';
 
@@ -31,7 +31,14 @@ const league = {
 
 const ada: Actor = { kind: 'user', id: 'u-1', name: 'ada@example.org' };
 const operator: Actor = { kind: 'cli', id: null, name: 'root' };
-const everything = { actor: null, action: null, appId: null, since: null, limit: 1_000 };
+const everything = {
+  actor: null,
+  action: null,
+  subjectId: null,
+  appId: null,
+  since: null,
+  limit: 1_000,
+};
 
 const inTransaction = <T>(act: (tx: Transaction) => Promise<T>) =>
   database.transaction().execute(act);
@@ -271,17 +278,18 @@ test('a webhook tells what its key did to it, and never its address or its secre
   });
   const events = ['org.created'];
   const host = 'hooks.example.org';
+  const other = 'other.example.org';
   assert.deepEqual(
     entries.map(({ action, details }) => [action, details]),
     [
       ['webhook.created', { host, events }],
       ['webhook.changed', { changed: ['description'], host, events }],
-      ['webhook.deactivated', {}],
-      ['webhook.changed', { changed: ['url'], host: 'other.example.org', events }],
-      ['webhook.reactivated', { wasDeactivated: 'owner' }],
-      ['webhook.secret_rotated', { overlapSeconds: 60 }],
-      ['webhook.recovered', { since: entries[6]?.details['since'], count: 0 }],
-      ['webhook.deleted', { host: 'other.example.org' }],
+      ['webhook.deactivated', { reason: 'owner', host }],
+      ['webhook.changed', { changed: ['url'], host: other, events }],
+      ['webhook.reactivated', { wasDeactivated: 'owner', host: other }],
+      ['webhook.secret_rotated', { overlapSeconds: 60, host: other }],
+      ['webhook.recovered', { since: entries[6]?.details['since'], count: 0, host: other }],
+      ['webhook.deleted', { host: other }],
     ],
   );
   for (const entry of entries) {
@@ -293,6 +301,64 @@ test('a webhook tells what its key did to it, and never its address or its secre
     for (const secret of [...secrets, service.key, 'token'])
       assert.ok(!text.includes(secret), text);
   }
+});
+
+test('a webhook that the workers deactivate has one entry, with the reason, under the service', async () => {
+  const env = {
+    ...loopbackAllowed,
+    WEBHOOK_RETRY_BASE_MS: '1',
+    WEBHOOK_RETRY_FACTOR: '1',
+    WEBHOOK_DEACTIVATE_AFTER: '2',
+  };
+  const first = await startTestService({ env, worker: true });
+  await startTestService({ env, worker: true, beside: first });
+  const { appId } = first;
+  const makeWebhook = async (status: number) => {
+    const { url } = await startReceiver((response) => response.writeHead(status).end());
+    const json = { url: `${url}?token=hunter2`, events: ['org.created'] };
+    const { body } = await first.call('/webhooks', { method: 'POST', json });
+    return { id: body.data.id as string, host: new URL(url).host };
+  };
+  const failing = await makeWebhook(500);
+  const gone = await makeWebhook(410);
+  const healthy = await makeWebhook(200);
+  const orgs = Array.from({ length: 8 }, (_, index) => ({ slug: `o-${index}`, name: 'New' }));
+  await put(first.database, 'orgs', orgs, { emitEvents: true });
+  await eventually(async () => {
+    const { rows } = await sql<{ done: boolean }>`
+      select count(*) = 24 and not exists (select from pending_deliveries) as done from deliveries
+    `.execute(first.database);
+    return rows[0]?.done;
+  });
+
+  const filter = { ...everything, action: 'webhook.deactivated' };
+  const entries = await listAudit(first.database, filter);
+  assert.deepEqual(
+    new Map(entries.map(({ subject, details }) => [subject.id, details])),
+    new Map([
+      [gone.id, { reason: 'gone', host: gone.host }],
+      [failing.id, { reason: 'failing', host: failing.host }],
+    ]),
+  );
+  assert.equal(entries.length, 2);
+  for (const entry of entries) {
+    assert.deepEqual(entry.actor, { kind: 'system', id: null, name: 'delivery worker' });
+    assert.equal(entry.subject.kind, 'webhook');
+    assert.equal(entry.appId, appId);
+  }
+  // The deliveries to a healthy webhook leave nothing in the log.
+  const { length } = await listAudit(first.database, { ...everything, appId });
+  assert.equal(length, ['app', 'key', failing, gone, healthy, ...entries].length);
+
+  const { stdout } = await runCommand(['audit', 'list', '--action', 'webhook.deactivated'], {
+    DATABASE_URL: toUrl(first.connection),
+    SECRET_KEY: Buffer.alloc(32).toString('base64'),
+  });
+  const line = new RegExp(
+    `system delivery worker +webhook\\.deactivated +webhook ${failing.id} +${appId} +host=${failing.host} reason=failing$`,
+    'm',
+  );
+  assert.match(stdout, line);
 });
 
 test('maintenance tells when it begins, changes and ends, once each', async () => {
@@ -333,7 +399,7 @@ test('an entry stays as it was written: update, delete and truncate are refused,
   assert.deepEqual(await listAudit(database, everything), before);
 });
 
-test('the list is newest first, and is narrowed by actor, action, app, time and length', async () => {
+test('the list is newest first, and is narrowed by actor, action, subject, app, time and length', async () => {
   const list = (filter: Partial<typeof everything> | object) =>
     listAudit(database, { ...everything, ...filter });
   const all = await list({});
@@ -352,6 +418,7 @@ test('the list is newest first, and is narrowed by actor, action, app, time and 
   await same({ actor: 'u-1' }, ({ actor }) => actor.id === 'u-1');
   await same({ action: 'webhook' }, ({ action }) => action.startsWith('webhook.'));
   await same({ action: 'key.created' }, ({ action }) => action === 'key.created');
+  await same({ subjectId: service.appId }, ({ subject }) => subject.id === service.appId);
   await same({ appId: service.appId }, ({ appId }) => appId === service.appId);
   const middle = all[Math.floor(all.length / 2)]?.at ?? new Date();
   await same({ since: middle }, ({ at }) => at >= middle);
@@ -379,6 +446,12 @@ test('a command is told under the name of who ran it, and `audit list` shows it'
   );
   const [entry] = JSON.parse(await run('audit', 'list', '--limit', '1', '--json')) as AuditEntry[];
   assert.deepEqual(entry?.actor, { kind: 'cli', id: null, name: me });
+  const subject = entry.subject.id ?? '';
+  const ofSubject = await run('audit', 'list', '--subject', subject.toUpperCase(), '--json');
+  assert.deepEqual(
+    JSON.parse(ofSubject),
+    JSON.parse(JSON.stringify(await listAudit(database, { ...everything, subjectId: subject }))),
+  );
   const name = 'Herald\u001b[2J\r\nsecond line\u202e';
   await inTransaction((tx) => createApp(tx, ada, { name, owner: 'e@example.org' }));
   const shown = await run('audit', 'list', '--limit', '1');

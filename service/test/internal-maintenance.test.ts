@@ -69,6 +69,7 @@ test('it is the maintenance of the command line, and the log says which of them 
     actor: null,
     action: 'maintenance',
     appId: null,
+    subjectId: null,
     since: null,
     limit: 2,
   });

@@ -270,6 +270,25 @@ for (const target of targets) {
     });
 }
 
+test('the audit log of a deleted app is shown to whoever owned it, and to nobody else', async () => {
+  const own = await makeThings(owner);
+  await owner.call(`/apps/${own.appId}`, { method: 'DELETE' });
+  const entries = async (person: Person | null, appId: string) => {
+    const path = `/audit?app=${appId}&limit=100`;
+    return person ? person.call(path) : callPortal(service, path);
+  };
+  const { text, body } = await entries(owner, own.appId);
+  assert.ok(text.includes(mark));
+  assert.equal(body.data[0].action, 'app.deleted');
+  for (const [role, person] of [...signedIn, ['nobody', null] as const]) {
+    if (person === owner) continue;
+    const answer = await entries(person, own.appId);
+    assert.deepEqual(seen(answer), seen(await entries(person, randomUUID())), role);
+    mustHaveNothing(answer, role, own);
+    if (person) mustHaveNothing(await person.call('/audit?limit=100'), role, own);
+  }
+});
+
 test('only what somebody manages is available to bind to, and an unlisted organisation is not even shown', async () => {
   const found = await Promise.all(
     [...signedIn].map(async ([role, person]) => {

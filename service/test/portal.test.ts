@@ -78,7 +78,7 @@ test('an app tells what it is bound to by name, and how much belongs to it', asy
   await post(`/apps/${app.id}`, undefined, 'DELETE');
 });
 
-test('the log names a key, and of a webhook the host alone, while there is one', async () => {
+test('the log names a key, and of a webhook the host alone, also when they are gone', async () => {
   const app = await post('/apps', { name: 'Named' });
   const key = await post(`/apps/${app.id}/keys`, { name: 'Server', scopes: ['read:events'] });
   const { url } = await startReceiver();
@@ -96,12 +96,12 @@ test('the log names a key, and of a webhook the host alone, while there is one',
     ['key.revoked', 'Server'],
     ['webhook.created', host],
     ['key.created', 'Server'],
-    ['app.created', null],
+    ['app.created', 'Named'],
   ]);
   await post(`/apps/${app.id}/webhooks/${webhook.id}`, undefined, 'DELETE');
   assert.deepEqual((await names()).slice(0, 2), [
-    ['webhook.deleted', null],
-    ['webhook.secret_rotated', null],
+    ['webhook.deleted', host],
+    ['webhook.secret_rotated', host],
   ]);
   await post(`/apps/${app.id}`, undefined, 'DELETE');
 });
@@ -215,7 +215,7 @@ test('the log tells who changed an app, and names nobody else', async () => {
       1,
       'app.created',
       { kind: 'user', name: owner.email },
-      { kind: 'app', id: app.id, name: null },
+      { kind: 'app', id: app.id, name: 'Logged' },
     ],
   );
   const whole = await owner.call('/audit?limit=100');

@@ -33,6 +33,7 @@ test('both keys are good while they overlap, and the new one has the name, scope
     actor: null,
     action: 'key.rotated',
     appId,
+    subjectId: null,
     since: null,
     limit: 1,
   });

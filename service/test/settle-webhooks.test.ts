@@ -1,6 +1,7 @@
 /** What recorded attempts do to their webhook and to what waits for it, however much that is. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { listAudit } from '../src/access/audit-log.ts';
 import { sql } from '../src/database/database.ts';
 import { claim } from '../src/webhooks/queue/claim.ts';
 import type { RecordedAttempt } from '../src/webhooks/sending/deliver.ts';
@@ -217,3 +218,39 @@ for (const [name, earlier, last, expected] of [
     assert.deepEqual(rows, expected ? [{ reason: expected, status_code: 410, error: null }] : []);
   });
 }
+
+test('each deactivation has one audit entry, however many workers settle at once, and each is rolled back with it', async () => {
+  const webhooks = await Promise.all(Array.from({ length: 6 }, makeWebhook));
+  const paused = await makeWebhook();
+  const json = { active: false };
+  await service.call(`/webhooks/${paused.id}`, { method: 'PATCH', key: paused.key, json });
+  const ids = webhooks.map(({ id }) => id).sort();
+  const gone = (id: string) => attempt(id, { ...final, statusCode: 410 });
+  const failed = (id: string) => attempt(id, final);
+  const entries = async () => {
+    const filter = { actor: 'system', action: 'webhook.deactivated', appId: null, since: null };
+    const found = await listAudit(database, { ...filter, subjectId: null, limit: 1_000 });
+    return found
+      .filter(({ subject }) => [...ids, paused.id].includes(subject.id ?? ''))
+      .map(({ actor, subject, details }) => ({ actor, id: subject.id, details }))
+      .toSorted((a, b) => Number(a.id! > b.id!) - Number(a.id! < b.id!));
+  };
+
+  const rolledBack = database.transaction().execute(async (tx) => {
+    await settleWebhooks(tx, ids.map(gone), 5);
+    throw new Error('rolled back');
+  });
+  await assert.rejects(rolledBack, /rolled back/);
+  assert.deepEqual(await entries(), []);
+
+  const batch = [...ids.slice(0, 3).map(gone), ...ids.slice(3).map(failed), gone(paused.id)];
+  await Promise.all(Array.from({ length: 10 }, () => settle(...batch)));
+  assert.deepEqual(
+    await entries(),
+    ids.map((id, index) => ({
+      actor: { kind: 'system', id: null, name: 'delivery worker' },
+      id,
+      details: { reason: index < 3 ? 'gone' : 'failing', host: 'example.org' },
+    })),
+  );
+});

@@ -495,7 +495,7 @@ export interface PortalAuditEntry {
   at: string;
   /** Who did it. */
   actor: {
-    /** key: over the API. user: in the portal. cli, system: whoever runs the service. */
+    /** key: over the API. user: in the portal. cli: whoever runs the service. system: the service itself. */
     kind: 'key' | 'user' | 'cli' | 'system';
     /** The key of this app, or yourself; null: somebody who is not yours to see. */
     name: string | null;
@@ -504,13 +504,17 @@ export interface PortalAuditEntry {
   action: string;
   /** Of the app. */
   appId: string;
+  /** The name of the app, or the last name of a deleted app. */
+  appName: string;
+  /** Whether the app was deleted since. */
+  appDeleted: boolean;
   /** What it was done to. */
   subject: {
     /** To what. */
     kind: string;
     /** Its identifier. */
     id: string | null;
-    /** What a key is called, or the host of a webhook, where there still is one. */
+    /** The name of the app or key, or the host of the webhook, at that time; null for anything else. */
     name: string | null;
   };
   /** What more is known. */

@@ -22,7 +22,7 @@ export function DeleteApp({ app }: { app: PortalApp }) {
   return (
     <Section
       title="Delete this app"
-      lead="With its keys, its webhooks, their deliveries and its entries in the audit log."
+      lead="With its keys, its webhooks and their deliveries. The audit log keeps its entries."
     >
       <Group>
         <Button variant="outline" color="red" onClick={open}>
@@ -54,7 +54,7 @@ export function DeleteApp({ app }: { app: PortalApp }) {
 }
 
 function lossesOf({ keyCount, webhookCount, binding }: PortalApp): string[] {
-  const losses = ['Its entries in your audit log, and keys that have ended.'];
+  const losses = ['Keys that have ended.'];
   if (binding) losses.unshift(`The binding to ${binding.name}.`);
   if (webhookCount > 0)
     losses.unshift(

@@ -7,8 +7,9 @@ import { describeEntry } from './describe-entry.ts';
 import { describeDetails } from './describe-details.ts';
 import classes from './audit.module.css';
 
-/** What was done, when, to which app, and what more is known of it. */
-export function AuditEntry({ entry, appName }: { entry: PortalAuditEntry; appName: string }) {
+/** What was done, when, to which app, and what more is known of it. A deleted app has no page: its name leads to its entries. */
+export function AuditEntry({ entry }: { entry: PortalAuditEntry }) {
+  const { appId, appName, appDeleted } = entry;
   const { who, did } = describeEntry(entry);
   const details = describeDetails(entry);
   return (
@@ -24,8 +25,12 @@ export function AuditEntry({ entry, appName }: { entry: PortalAuditEntry; appNam
           <Text span inherit c="dimmed">
             App:{' '}
           </Text>
-          <Anchor component={Link} to={`/apps/${entry.appId}`} inherit>
-            {appName}
+          <Anchor
+            component={Link}
+            to={appDeleted ? `/audit?app=${appId}` : `/apps/${appId}`}
+            inherit
+          >
+            {appDeleted ? `${appName} (deleted)` : appName}
           </Anchor>
         </Text>
         <details className={classes['details']}>

@@ -3,7 +3,7 @@ import { useQuery, type UseQueryResult } from '@tanstack/react-query';
 import { Link, useSearchParams } from 'react-router';
 import { apps, audit } from '../api/operations.ts';
 import type { Page as Listed } from '../api/read.ts';
-import type { PortalApp } from '../api/types.ts';
+import type { PortalApp, PortalAuditEntry } from '../api/types.ts';
 import { Page } from '../layout/page.tsx';
 import { Empty } from '../shown/empty.tsx';
 import { Loaded } from '../shown/loaded.tsx';
@@ -28,7 +28,12 @@ export function AuditPage() {
       title="Audit log"
       lead="Who changed what in your apps, whether here, with a key, or on the service itself. Newest first."
     >
-      <AppFilter apps={own} app={app} choose={(id) => setQuery(id === '' ? {} : { app: id })} />
+      <AppFilter
+        apps={own}
+        log={log.data}
+        app={app}
+        choose={(id) => setQuery(id === '' ? {} : { app: id })}
+      />
       <Loaded query={log}>
         {({ entries, pagination }) =>
           entries.length === 0 ? (
@@ -37,13 +42,7 @@ export function AuditPage() {
             <Paged name="Audit log" page={page} pagination={pagination} go={go}>
               <ul className={classes['list']} aria-label="What was done">
                 {entries.map((entry) => (
-                  <AuditEntry
-                    key={entry.id}
-                    entry={entry}
-                    appName={
-                      own.data?.entries.find(({ id }) => id === entry.appId)?.name ?? 'your app'
-                    }
-                  />
+                  <AuditEntry key={entry.id} entry={entry} />
                 ))}
               </ul>
             </Paged>
@@ -56,10 +55,12 @@ export function AuditPage() {
 
 function AppFilter({
   apps: { data, error, refetch },
+  log,
   app,
   choose,
 }: {
   apps: UseQueryResult<Listed<PortalApp>>;
+  log: Listed<PortalAuditEntry> | undefined;
   app: string;
   choose: (id: string) => void;
 }) {
@@ -75,10 +76,22 @@ function AppFilter({
       data={[
         { value: '', label: 'All your apps' },
         ...all.map(({ id, name }) => ({ value: id, label: name })),
-        ...(isUnknown ? [{ value: app, label: data ? 'None of your apps' : 'Loading' }] : []),
+        ...(isUnknown
+          ? [{ value: app, label: data && log ? describeMissingApp(app, log) : 'Loading' }]
+          : []),
       ]}
     />
   );
+}
+
+/** The log still holds the entries of a deleted app, and none of another's. */
+function describeMissingApp(
+  app: string,
+  { entries, pagination }: Listed<PortalAuditEntry>,
+): string {
+  if (pagination.total === 0) return 'None of your apps';
+  const entry = entries.find(({ appId }) => appId === app);
+  return entry ? `${entry.appName} (deleted)` : 'A deleted app';
 }
 
 function Nothing({ page, isFiltered }: { page: number; isFiltered: boolean }) {

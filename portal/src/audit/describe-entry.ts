@@ -12,6 +12,7 @@ export function describeEntry(entry: Entry): Sentence {
 function whoDid({ kind, name }: Entry['actor']): string {
   if (kind === 'key' && name !== null) return `The key “${name}”`;
   if (kind === 'user') return name === null ? 'Somebody else' : 'You';
+  if (kind === 'system') return 'The service';
   return 'The operator of this service';
 }
 
@@ -30,7 +31,7 @@ const wordsOf: Record<string, (entry: Entry) => string> = {
   'webhook.created': (entry) => `made ${theWebhook(entry)}`,
   'webhook.changed': (entry) => `changed ${whatOf(entry.details)}${theWebhook(entry)}`,
   'webhook.deleted': (entry) => `deleted ${theWebhook(entry)}`,
-  'webhook.deactivated': (entry) => `paused ${theWebhook(entry)}`,
+  'webhook.deactivated': describeDeactivation,
   'webhook.reactivated': (entry) => `switched on ${theWebhook(entry)} again`,
   'webhook.secret_rotated': (entry) => `gave ${theWebhook(entry)} a new secret`,
   'webhook.recovered': (entry) =>
@@ -49,13 +50,24 @@ function named(name: unknown, before = ''): string {
   return typeof name === 'string' ? `${before} “${name}”` : '';
 }
 
-function theKey({ details, subject }: Entry): string {
-  return `the key${named(details['name'] ?? subject.name)}`;
+function theKey({ subject }: Entry): string {
+  return `the key${named(subject.name)}`;
 }
 
-function theWebhook({ details, subject }: Entry): string {
-  const host = details['host'] ?? subject.name;
-  return typeof host === 'string' && host !== '' ? `the webhook at ${host}` : 'a webhook';
+function theWebhook({ subject }: Entry): string {
+  return subject.name ? `the webhook at ${subject.name}` : 'a webhook';
+}
+
+const deactivationReasons: Record<string, string> = {
+  failing: 'deliveries kept failing',
+  gone: 'its server answered 410 Gone',
+};
+
+function describeDeactivation(entry: Entry): string {
+  const reason = deactivationReasons[String(entry.details['reason'])];
+  return reason === undefined
+    ? `paused ${theWebhook(entry)}`
+    : `disabled ${theWebhook(entry)} because ${reason}`;
 }
 
 function theSubject({ details, subject }: Entry): string {

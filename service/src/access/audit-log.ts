@@ -63,16 +63,17 @@ export type NewAuditEntry = Pick<AuditEntry, 'action' | 'subject' | 'appId' | 'd
 /** What `listAudit` gives at most. */
 export const auditEntriesMax = 1_000;
 
-/** Writes one entry in the transaction of what it tells of. */
+/** Writes entries in the transaction of the changes that they describe. */
 export async function recordAudit(
   tx: Transaction,
   actor: Actor,
-  { action, subject, appId, details }: NewAuditEntry,
+  ...entries: NewAuditEntry[]
 ): Promise<void> {
   await sql`
     insert into audit_log (actor_kind, actor_id, actor_name, action, subject_kind, subject_id, app_id, details)
-    values (${actor.kind}, ${actor.id}, ${actor.name}, ${action}, ${subject.kind}, ${subject.id}, ${appId},
-      ${JSON.stringify(details)}::jsonb)
+    select ${actor.kind}, ${actor.id}, ${actor.name}, e.action, e.subject->>'kind', e.subject->>'id', e."appId", e.details
+    from jsonb_to_recordset(${JSON.stringify(entries)}::jsonb)
+      as e(action text, subject jsonb, "appId" uuid, details jsonb)
   `.execute(tx);
 }
 
@@ -86,6 +87,7 @@ export type AuditFilter = {
   actor: string | null;
   /** An action, or what stands before its dot. */
   action: string | null;
+  subjectId: string | null;
   appId: string | null;
   since: Date | null;
   limit: number;
@@ -93,13 +95,14 @@ export type AuditFilter = {
 
 /** Newest first. */
 export async function listAudit(database: Database, filter: AuditFilter): Promise<AuditEntry[]> {
-  const { actor, action, appId, since, limit } = filter;
+  const { actor, action, subjectId, appId, since, limit } = filter;
   const { rows } = await sql<AuditEntry>`
     select id, at, jsonb_build_object('kind', actor_kind, 'id', actor_id, 'name', actor_name) as actor, action,
       jsonb_build_object('kind', subject_kind, 'id', subject_id) as subject, app_id as "appId", details
     from audit_log
     where ${actor === null ? sql`true` : sql`${actor}::text in (actor_kind, actor_id, actor_name)`}
       and ${action === null ? sql`true` : sql`${action}::text in (action, split_part(action, '.', 1))`}
+      and ${subjectId === null ? sql`true` : sql`subject_id = ${subjectId}`}
       and ${appId === null ? sql`true` : sql`app_id = ${appId}::uuid`}
       and ${since === null ? sql`true` : sql`at >= ${since.toISOString()}::timestamptz`}
     order by at desc, id desc limit ${Math.min(limit, auditEntriesMax)}

@@ -1,4 +1,4 @@
-/** The audit log of somebody's own apps. Who acts on behalf of the service is not named to them. */
+/** The audit log of somebody's own apps, deleted ones too. Who acts on behalf of the service is not named to them. */
 import { sql, type Executor } from '../database/database.ts';
 import type { PortalAuditEntry } from '../contract/portal.ts';
 
@@ -8,8 +8,7 @@ type Row = Omit<PortalAuditEntry, 'at' | 'actor' | 'subject'> & {
   actor_name: string | null;
   subject_kind: string;
   subject_id: string | null;
-  key_name: string | null;
-  webhook_url: string | null;
+  subject_name: string | null;
   total: number;
 };
 
@@ -19,30 +18,41 @@ export async function listOwnAudit(
   owner: string,
   query: { appId?: string | undefined; page: number; limit: number },
 ): Promise<{ total: number; entries: PortalAuditEntry[] }> {
-  const own = sql`
-    from audit_log l join apps a on a.id = l.app_id
-    where a.owner_email = ${owner} and ${query.appId === undefined ? sql`true` : sql`a.id = ${query.appId}`}
-  `;
+  const { appId, page, limit } = query;
+  const offset = (page - 1) * limit;
   const { rows } = await sql<Row>`
-    select totals.total, page.* from (select count(*) as total ${own}) totals
-    left join lateral (
-      select l.id, l.at, l.action, l.app_id as "appId", l.actor_kind, l.subject_kind, l.subject_id, l.details,
+    with own as materialized (
+      select id, name, false as deleted from apps
+      where owner_email = ${owner} and ${appId === undefined ? sql`true` : sql`id = ${appId}`}
+      union
+      -- A deleted app stays with whoever owned it then.
+      select app_id, details->>'name', true from audit_log l
+      where action = 'app.deleted' and details->>'owner' = ${owner}
+        and ${appId === undefined ? sql`true` : sql`app_id = ${appId}`}
+        and not exists (select from apps where id = l.app_id)
+    ),
+    page as materialized (
+      select own.name, own.deleted, l.id from own cross join lateral (
+        select at, id from audit_log where app_id = own.id order by at desc, id desc limit ${offset + limit}
+      ) l
+      order by l.at desc, l.id desc limit ${limit} offset ${offset}
+    )
+    select totals.total, entries.*
+    from (select count(*) as total from own join audit_log l on l.app_id = own.id) totals
+    left join (
+      select l.id, l.at, l.action, l.app_id as "appId", page.name as "appName", page.deleted as "appDeleted",
+        l.actor_kind, l.subject_kind, l.subject_id, l.details,
+        coalesce(l.details->>'host', l.details->>'name') as subject_name,
         case
           when l.actor_kind = 'user' and l.actor_name = ${owner} then l.actor_name
-          when l.actor_kind = 'key'
-            and exists (select from api_keys k where k.id::text = l.actor_id and k.app_id = l.app_id) then l.actor_name
-        end as actor_name,
-        -- One look by primary key for each entry of the page.
-        case l.subject_kind when 'key' then
-          (select k.name from api_keys k where k.id = l.subject_id::uuid and k.app_id = l.app_id)
-        end as key_name,
-        case l.subject_kind when 'webhook' then
-          (select w.url from webhooks w where w.id = l.subject_id::uuid and w.app_id = l.app_id)
-        end as webhook_url
-      ${own}
-      order by l.at desc, l.id desc limit ${query.limit} offset ${(query.page - 1) * query.limit}
-    ) page on true
-    order by page.at desc, page.id desc
+          -- The key may be gone with its app; all its entries in the log have the app that it belonged to.
+          when l.actor_kind = 'key' and l.app_id = (
+            select app_id from audit_log where subject_id = l.actor_id and subject_kind = 'key' limit 1
+          ) then l.actor_name
+        end as actor_name
+      from page join audit_log l on l.id = page.id
+    ) entries on true
+    order by entries.at desc, entries.id desc
   `.execute(executor);
   const found = rows.filter((row) => row.id !== null);
   return { total: rows[0]?.total ?? 0, entries: found.map(toEntry) };
@@ -55,12 +65,9 @@ function toEntry(row: Row): PortalAuditEntry {
     actor: { kind: row.actor_kind, name: row.actor_name },
     action: row.action,
     appId: row.appId,
-    subject: { kind: row.subject_kind, id: row.subject_id, name: nameOf(row) },
+    appName: row.appName,
+    appDeleted: row.appDeleted,
+    subject: { kind: row.subject_kind, id: row.subject_id, name: row.subject_name },
     details: row.details,
   };
-}
-
-/** Of an address its host alone, as everywhere in the log. */
-function nameOf({ key_name: keyName, webhook_url: url }: Row): string | null {
-  return url === null ? keyName : (URL.parse(url)?.host ?? null);
 }

@@ -6,6 +6,7 @@ import { print, table, withDatabase } from './with-database.ts';
 type Flags = {
   actor?: string;
   action?: string;
+  subject?: string;
   app?: string;
   since?: Date;
   limit: number;
@@ -23,6 +24,11 @@ export function addAuditCommands(program: Command): void {
     .description('Changes, newest first.')
     .option('--actor <who>', 'only by this: a name, an id, or key, user, cli or system')
     .option('--action <action>', 'only this, such as key.revoked, or all of a family: key', action)
+    .option(
+      '--subject <id>',
+      'only what was done to the thing with this id, such as a webhook',
+      identifier,
+    )
     .option('--app <id>', 'only what concerns this app', identifier)
     .option('--since <time>', 'only from then on, such as 2027-01-31T12:00:00Z', moment)
     .option(
@@ -55,11 +61,20 @@ function action(text: string): string {
   throw new InvalidArgumentError(`It must be one of ${families.join(', ')}, or a single action.`);
 }
 
-async function list({ actor, action: wanted, app, since, limit, json }: Flags): Promise<void> {
+async function list({
+  actor,
+  action: wanted,
+  subject,
+  app,
+  since,
+  limit,
+  json,
+}: Flags): Promise<void> {
   const found = await withDatabase(({ database }) =>
     listAudit(database, {
       actor: actor ?? null,
       action: wanted ?? null,
+      subjectId: subject ?? null,
       appId: app ?? null,
       since: since ?? null,
       limit,

@@ -268,7 +268,7 @@ export const PortalAuditEntry = strictObject(
         kind: Type.Enum(['key', 'user', 'cli', 'system'], {
           type: 'string',
           description:
-            'key: over the API. user: in the portal. cli, system: whoever runs the service.',
+            'key: over the API. user: in the portal. cli: whoever runs the service. system: the service itself.',
         }),
         name: nullable(
           text('The key of this app, or yourself; null: somebody who is not yours to see.', 'Ada'),
@@ -278,13 +278,15 @@ export const PortalAuditEntry = strictObject(
     ),
     action: text('What was done.', 'key.created'),
     appId,
+    appName: text('The name of the app, or the last name of a deleted app.', 'Announcer'),
+    appDeleted: Type.Boolean({ description: 'Whether the app was deleted since.' }),
     subject: strictObject(
       {
         kind: text('To what.', 'key'),
         id: nullable(text('Its identifier.', '0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f')),
         name: nullable(
           text(
-            'What a key is called, or the host of a webhook, where there still is one.',
+            'The name of the app or key, or the host of the webhook, at that time; null for anything else.',
             'On the server',
           ),
         ),

@@ -31,6 +31,8 @@ const example: PortalAuditEntry = {
   actor: { kind: 'user', name: 'ada@example.org' },
   action: 'key.created',
   appId: exampleId,
+  appName: 'Announcer',
+  appDeleted: false,
   subject: { kind: 'key', id: exampleId, name: 'On the server' },
   details: { name: 'On the server', last4: '0000' },
 };
@@ -50,7 +52,8 @@ export function registerAudit(
         security,
         operationId: 'listAudit',
         summary: 'See who changed what in your apps',
-        description: 'Newest first, of the apps that there are. Of another app: nothing.',
+        description:
+          'Newest first. You keep seeing the entries of an app that you owned when it was deleted. For an app that was never yours the list is empty.',
         querystring: AuditQuery,
         response: portalResponses(
           200,

@@ -3,6 +3,7 @@ import type { Actor } from '../../access/actor.ts';
 import { recordAudit } from '../../access/audit-log.ts';
 import { sql, type Transaction } from '../../database/database.ts';
 import { queueAgain, recoverable, requireActive } from '../queue/queue-again.ts';
+import { urlHost } from '../sending/url-host.ts';
 
 /** docs/reference/deliveries.md#redeliver-and-recover */
 const recoveredMax = 10_000;
@@ -15,14 +16,14 @@ export async function recover(
   webhookId: string,
   since: Date,
 ): Promise<number> {
-  await requireActive(tx, appId, webhookId);
+  const { url } = await requireActive(tx, appId, webhookId);
   const chosen = await choose(tx, appId, webhookId, since);
   const count = await queueAgain(tx, appId, webhookId, chosen, recoverable);
   await recordAudit(tx, actor, {
     action: 'webhook.recovered',
     subject: { kind: 'webhook', id: webhookId },
     appId,
-    details: { since, count },
+    details: { since, count, host: urlHost(url) },
   });
   return count;
 }

@@ -5,6 +5,7 @@ import type { CreatedWebhook } from '../../contract/webhook.ts';
 import { sql, type Transaction } from '../../database/database.ts';
 import { ServiceError } from '../../errors.ts';
 import { generateSecret, type SecretBox } from '../sending/secrets.ts';
+import { urlHost } from '../sending/url-host.ts';
 import { toWebhook, webhookColumns, type WebhookRow } from './webhooks.ts';
 
 /** A day, at most a week: docs/reference/deliveries.md#rotate-the-secret */
@@ -38,7 +39,7 @@ export async function rotateSecret(
     action: 'webhook.secret_rotated',
     subject: { kind: 'webhook', id },
     appId,
-    details: { overlapSeconds: overlaps ? overlapSeconds : 0 },
+    details: { overlapSeconds: overlaps ? overlapSeconds : 0, host: urlHost(row.url) },
   });
   return { ...toWebhook(row), secret };
 }

@@ -67,10 +67,12 @@ async function recordChange(
     const details = { changed, host: urlHost(after.url), events: after.events };
     await recordAudit(tx, actor, { ...entry, action: 'webhook.changed', details });
   }
-  if (before.active && !after.active)
-    await recordAudit(tx, actor, { ...entry, action: 'webhook.deactivated', details: {} });
+  if (before.active && !after.active) {
+    const details = { reason: after.deactivated_reason, host: urlHost(after.url) };
+    await recordAudit(tx, actor, { ...entry, action: 'webhook.deactivated', details });
+  }
   if (!before.active && after.active) {
-    const details = { wasDeactivated: before.deactivated_reason };
+    const details = { wasDeactivated: before.deactivated_reason, host: urlHost(after.url) };
     await recordAudit(tx, actor, { ...entry, action: 'webhook.reactivated', details });
   }
 }

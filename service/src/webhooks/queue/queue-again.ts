@@ -53,12 +53,13 @@ export async function requireActive(
   appId: string,
   webhookId: string,
   hold = sql``,
-): Promise<void> {
-  const { rows } = await sql<{ active: boolean }>`
-    select active from webhooks where id = ${webhookId} and app_id = ${appId} ${hold}
+): Promise<{ url: string }> {
+  const { rows } = await sql<{ active: boolean; url: string }>`
+    select active, url from webhooks where id = ${webhookId} and app_id = ${appId} ${hold}
   `.execute(tx);
   const [webhook] = rows;
   if (!webhook) throw new ServiceError('not_found');
   if (!webhook.active)
     throw new ServiceError('conflict', 'The webhook is deactivated; activate it first.');
+  return webhook;
 }

@@ -3,6 +3,8 @@
  * exhausted, whether that deactivates it, and what its owner must hear of. Called by `record.ts` in the transaction
  * that stores the attempts.
  */
+import type { Actor } from '../../access/actor.ts';
+import { recordAudit } from '../../access/audit-log.ts';
 import { arrayLiteral } from '../../database/array-literal.ts';
 import { sql, type Transaction } from '../../database/database.ts';
 import { cancelPending } from './cancel-pending.ts';
@@ -49,6 +51,8 @@ type Settled = {
   wasFailing: boolean;
   failing: boolean;
 };
+
+const worker: Actor = { kind: 'system', id: null, name: 'delivery worker' };
 
 /** Returns the webhooks that these attempts deactivated; their pending deliveries are cancelled. */
 export async function settleWebhooks(
@@ -120,6 +124,7 @@ export async function settleWebhooks(
       is_failing(w.last_success_at, w.last_failure_at) as failing
   `.execute(tx);
   const deactivated = await cancelDeliveries(tx, rows);
+  if (deactivated.length > 0) await auditDeactivations(tx, rows);
   await moveBetweenLines(
     tx,
     rows.filter(({ failing, wasFailing }) => failing !== wasFailing),
@@ -149,6 +154,20 @@ async function cancelDeliveries(tx: Transaction, rows: Settled[]): Promise<Deact
     cancelled: counts.get(webhookId) ?? 0,
     more,
   }));
+}
+
+async function auditDeactivations(tx: Transaction, rows: Settled[]): Promise<void> {
+  const entries = rows.flatMap(({ webhookId, appId, url, reason }) =>
+    reason
+      ? {
+          action: 'webhook.deactivated' as const,
+          subject: { kind: 'webhook' as const, id: webhookId },
+          appId,
+          details: { reason, host: urlHost(url) },
+        }
+      : [],
+  );
+  await recordAudit(tx, worker, ...entries);
 }
 
 /** Once when a webhook begins to fail, and once when it is deactivated; where both come together, the latter says it all. */
