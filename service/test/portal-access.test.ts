@@ -271,7 +271,7 @@ for (const target of targets) {
 }
 
 test('the audit log of a deleted app is shown to whoever owned it, and to nobody else', async () => {
-  const own = await makeThings(owner);
+  const own: Things = { ...things, ...(await makeThings(owner)) };
   await owner.call(`/apps/${own.appId}`, { method: 'DELETE' });
   const entries = async (person: Person | null, appId: string) => {
     const path = `/audit?app=${appId}&limit=100`;
