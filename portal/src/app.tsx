@@ -5,6 +5,7 @@ import { QueryClientProvider } from '@tanstack/react-query';
 import { BrowserRouter, Route, Routes } from 'react-router';
 import { queryClient } from './api/query-client.ts';
 import { AccountPage } from './account/account-page.tsx';
+import { SetPasswordPage } from './account/set-password-page.tsx';
 import { AppPage } from './apps/app-page.tsx';
 import { AppsPage } from './apps/apps-page.tsx';
 import { AuditPage } from './audit/audit-page.tsx';
@@ -19,7 +20,6 @@ import { pageData, styleNonce } from './page-data.ts';
 import { SignedIn } from './session/signed-in.tsx';
 import { FirstAccountPage } from './sign-in/first-account-page.tsx';
 import { ForgotPasswordPage } from './sign-in/forgot-password-page.tsx';
-import { ResetPasswordPage } from './sign-in/reset-password-page.tsx';
 import { SignInPage } from './sign-in/sign-in-page.tsx';
 import { SignUpPage } from './sign-in/sign-up-page.tsx';
 import { cssVariables, theme } from './theme.ts';
@@ -51,7 +51,7 @@ function Pages() {
       <Route path="/sign-in" element={<SignInPage />} />
       <Route path="/sign-up" element={<SignUpPage />} />
       <Route path="/forgot-password" element={<ForgotPasswordPage />} />
-      <Route path="/reset-password" element={<ResetPasswordPage />} />
+      <Route path="/set-password" element={<SetPasswordPage />} />
       <Route path="/first-account" element={<FirstAccountPage />} />
       <Route
         element={

@@ -9,7 +9,7 @@ import { eventually } from '../../service/test/support/eventually.ts';
 import { startReceiver, type Received } from '../../service/test/support/receiver.ts';
 import { testPublicUrl } from '../../service/test/support/service.ts';
 import { noBrowser } from '../../test/support/browser.ts';
-import { openPortal, password, printedLink } from './support/portal-browser.ts';
+import { linkOf, openPortal, password, portalUrl } from './support/portal-browser.ts';
 
 /** One delivery that fails for good deactivates a webhook. */
 const portal = noBrowser ? null! : await openPortal({ WEBHOOK_DEACTIVATE_AFTER: '1' });
@@ -97,16 +97,13 @@ test('from signing up to the recovery of what failed', { skip: noBrowser }, asyn
 
 async function signUp(page: Page): Promise<void> {
   await page.getByRole('link', { name: 'Sign up' }).click();
+  await page.getByLabel('Email address').fill(email);
+  await page.getByRole('button', { name: 'Send link' }).click();
+  await page.getByRole('heading', { name: 'Check the terminal' }).waitFor();
+  await page.goto(`${portalUrl}${linkOf(portal, email)}`);
   await page.getByLabel('Name').fill('Grace');
-  await page.getByLabel('Email address').fill(email);
   await page.getByLabel('Password', { exact: true }).fill(password);
-  await page.getByRole('button', { name: 'Create the account' }).click();
-  await page.getByRole('heading', { name: 'Confirm your address' }).waitFor();
-  await page.goto(`${testPublicUrl}/portal/api/auth${printedLink(portal.service, email)}`);
-  await page.getByText('Your address is confirmed').waitFor();
-  await page.getByLabel('Email address').fill(email);
-  await page.getByLabel('Password', { exact: true }).fill(password);
-  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('button', { name: 'Create account' }).click();
   await page.getByRole('heading', { name: 'Overview' }).waitFor();
   await page.getByRole('link', { name: 'Apps', exact: true }).click();
 }

@@ -1,22 +1,27 @@
 import { Page } from '../layout/page.tsx';
 import { useSession } from '../session/use-session.ts';
+import { Activity } from './activity.tsx';
 import { Address } from './address.tsx';
-import { NameForm } from './name-form.tsx';
 import { Methods } from './methods.tsx';
+import { NameForm } from './name-form.tsx';
 import { Password } from './password.tsx';
 import { Sessions } from './sessions.tsx';
 
 export function AccountPage() {
   const { data: session } = useSession();
   if (!session) return null;
-  const { user } = session;
+  const { name, email } = session.user;
   return (
-    <Page title="Your account" lead="Who you are here, and how you sign in.">
-      <Address user={user} />
-      <NameForm name={user.name} />
+    <Page
+      title="Your account"
+      lead="Your name, how you sign in, and what happened to your account."
+    >
+      <Address email={email} />
+      <NameForm name={name} />
       <Methods />
-      <Password email={user.email} />
-      <Sessions currentId={session.id} />
+      <Password email={email} />
+      <Sessions />
+      <Activity />
     </Page>
   );
 }

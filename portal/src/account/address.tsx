@@ -1,26 +1,18 @@
-import { Badge, Group, Text } from '@mantine/core';
-import type { PortalSession } from '../api/types.ts';
+import { Text } from '@mantine/core';
 import { Section } from '../shown/section.tsx';
 
-/** By which everything that is theirs is found. */
-export function Address({ user: { email, verified } }: { user: PortalSession['user'] }) {
-  const isName = isProvidersName(email);
+/** The address that the user's apps belong to. */
+export function Address({ email }: { email: string }) {
+  // The service makes such a name for somebody whose provider confirms no address.
+  const isName = email.endsWith('.invalid');
   return (
-    <Section title={isName ? 'Your name at the provider' : 'Address'}>
-      <Group gap="sm">
-        <Text fw={600}>{email}</Text>
-        {!isName && <Badge variant="default">{verified ? 'Confirmed' : 'Not confirmed'}</Badge>}
-      </Group>
+    <Section title={isName ? 'Your name at the provider' : 'Email address'}>
+      <Text fw={600}>{email}</Text>
       <Text size="sm" c="dimmed" maw="70ch">
         {isName
-          ? 'The provider that you sign in with does not vouch for an address of yours, so this stands in its place. Your apps belong to it, and an organisation can make it a manager.'
-          : 'Your apps belong to it, and so do your roles as manager of organisations and alliances. It cannot be changed.'}
+          ? 'The provider that you sign in with confirms no email address, so this name identifies you. Your apps belong to it, and an organisation can make it a manager. It cannot be changed.'
+          : 'Your apps belong to this address, and so do your manager roles in organisations and alliances. It cannot be changed.'}
       </Text>
     </Section>
   );
-}
-
-/** What the service calls somebody whose provider vouches for no address. */
-function isProvidersName(email: string): boolean {
-  return email.endsWith('.invalid');
 }

@@ -1,39 +1,34 @@
 import { Box, Button, Group, Stack, Text } from '@mantine/core';
 import { useForm } from '@mantine/form';
-import { ApiError } from '@orgdir/client';
+import { changePassword } from '../api/operations.ts';
+import type { PasswordChange } from '../api/types.ts';
 import { useWrite } from '../api/use-write.ts';
+import { describeError } from '../shown/describe-error.ts';
 import { focusFirstError } from '../shown/focus-first-error.ts';
 import { Problem } from '../shown/problem.tsx';
 import { sayDone } from '../shown/say.ts';
 import { NewPasswordField, PasswordField, refuseNewPassword } from '../sign-in/password-field.tsx';
-import { wordsOf } from '../sign-in/words.ts';
-import { changePassword, sessionsPath } from './account.ts';
-
-const none = { current: '', chosen: '' };
 
 export function ChangePassword() {
-  const form = useForm({
-    initialValues: none,
+  const form = useForm<PasswordChange>({
+    initialValues: { currentPassword: '', newPassword: '' },
     validate: {
-      current: (password) => (password === '' ? 'Give your current password' : null),
-      chosen: refuseNewPassword,
+      currentPassword: (password) => (password === '' ? 'Enter your current password' : null),
+      newPassword: refuseNewPassword,
     },
   });
-  const changing = useWrite(
-    ({ current, chosen }: typeof none) => changePassword(current, chosen),
-    ['/session', sessionsPath],
-  );
+  const changing = useWrite(changePassword, ['/session', '/account']);
 
-  function change(given: typeof none): void {
+  function change(given: PasswordChange): void {
     changing.mutate(given, {
       onSuccess: () => {
         form.reset();
-        sayDone('Your password is changed. All your other sessions were signed out.');
+        sayDone('Password changed. All your other sessions were ended.');
       },
       onError: (error) => {
-        if (!isWrong(error)) return;
-        form.setFieldError('current', wordsOf(error.code));
-        form.getInputNode('current')?.focus();
+        if (!isWrongPassword(error)) return;
+        form.setFieldError('currentPassword', 'The current password is wrong.');
+        form.getInputNode('currentPassword')?.focus();
       },
     });
   }
@@ -49,12 +44,12 @@ export function ChangePassword() {
         <PasswordField
           label="Current password"
           autoComplete="current-password"
-          {...form.getInputProps('current')}
+          {...form.getInputProps('currentPassword')}
         />
-        <NewPasswordField label="New password" {...form.getInputProps('chosen')} />
-        {changing.isError && !isWrong(changing.error) && <Problem error={changing.error} />}
+        <NewPasswordField label="New password" {...form.getInputProps('newPassword')} />
+        {changing.isError && !isWrongPassword(changing.error) && <Problem error={changing.error} />}
         <Text size="sm" c="dimmed">
-          Wherever else you are signed in, you are signed out.
+          All your other sessions end.
         </Text>
         <Group>
           <Button type="submit" variant="default" loading={changing.isPending}>
@@ -66,6 +61,6 @@ export function ChangePassword() {
   );
 }
 
-function isWrong(error: Error): error is ApiError {
-  return error instanceof ApiError && error.code === 'INVALID_PASSWORD';
+function isWrongPassword(error: Error): boolean {
+  return 'currentPassword' in describeError(error).fields;
 }

@@ -1,4 +1,4 @@
-/** `Firefox on Windows`, as far as a browser says what it is; their order matters, for each says that it is those before it. */
+/** In this order: a user agent names browsers further down too, for compatibility. */
 const browsers: [RegExp, string][] = [
   [/Edg/, 'Edge'],
   [/OPR/, 'Opera'],
@@ -14,8 +14,9 @@ const systems: [RegExp, string][] = [
   [/Linux/, 'Linux'],
 ];
 
+/** `Firefox on Windows`, as far as the user agent says. */
 export function describeBrowser(userAgent: string | null): string {
-  const browser = find(browsers, userAgent) ?? 'Another program';
+  const browser = find(browsers, userAgent) ?? 'Unknown browser';
   const system = find(systems, userAgent);
   return system === null ? browser : `${browser} on ${system}`;
 }

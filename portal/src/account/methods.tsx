@@ -2,76 +2,65 @@ import { Alert, Group, Stack, Text } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import { useSearchParams } from 'react-router';
+import { accountMethods } from '../api/operations.ts';
+import type { AccountMethod } from '../api/types.ts';
 import { Loaded } from '../shown/loaded.tsx';
 import { Problem } from '../shown/problem.tsx';
 import { Section } from '../shown/section.tsx';
-import { link } from '../sign-in/authenticate.ts';
+import { describeProviderError } from '../sign-in/describe-provider-error.ts';
+import { addProvider } from '../sign-in/go-to-provider.ts';
 import { ProviderButton } from '../sign-in/provider-button.tsx';
 import { providers } from '../sign-in/providers.tsx';
-import { wordsOfAddress } from '../sign-in/words.ts';
-import { methods, type Method } from './account.ts';
-import { LinkedMethod } from './linked-method.tsx';
-import { nameOf } from './name-of-method.ts';
-import { Unlink } from './unlink.tsx';
+import { MethodList } from './method-list.tsx';
+import { methodName } from './method-name.ts';
+import { needsSignIn, SignInAgain } from './sign-in-again.tsx';
 
-/** The password, and the providers by which somebody may come. */
+/** The password and the providers that open the account. */
 export function Methods() {
-  const query = useQuery(methods());
-  const [asked, setAsked] = useState<Method | null>(null);
+  const query = useQuery(accountMethods());
   const [isNews, setIsNews] = useState(true);
   const heading = useRef<HTMLHeadingElement>(null);
   return (
     <Section
       title="Ways to sign in"
-      lead="Each of them opens this account. Link only what is yours alone."
+      lead="Each of them opens this account. Add only what nobody else can use."
       headingRef={heading}
     >
       {isNews && <Arrival />}
-      <Loaded query={query}>{(found) => <List found={found} unlink={setAsked} />}</Loaded>
-      <Unlink
-        method={asked}
-        close={() => setAsked(null)}
-        unlinked={() => {
-          setIsNews(false);
-          // The button that was pressed is gone.
-          heading.current?.focus();
-        }}
-      />
+      <Loaded query={query}>
+        {({ entries }) => (
+          <Stack>
+            <MethodList
+              methods={entries}
+              isLast={(method) => !hasOther(entries, method)}
+              removed={() => {
+                setIsNews(false);
+                // The button that was pressed is gone.
+                heading.current?.focus();
+              }}
+            />
+            <AddProviders methods={entries} />
+          </Stack>
+        )}
+      </Loaded>
     </Section>
   );
 }
 
-function List({ found, unlink }: { found: Method[]; unlink: (method: Method) => void }) {
-  const missing = providers.filter(({ id }) => !found.some(({ providerId }) => providerId === id));
-  return (
-    <Stack>
-      <Stack component="ul" gap="sm" m={0} p={0} style={{ listStyle: 'none' }}>
-        {found.map((method) => (
-          <LinkedMethod
-            key={method.id}
-            method={method}
-            isLast={!hasOther(found, method)}
-            unlink={() => unlink(method)}
-          />
-        ))}
-      </Stack>
-      {missing.length > 0 && <Links missing={missing} />}
-    </Stack>
-  );
-}
-
-/** Whether one can still sign in without it: what this service does not work with any more does not count. */
-function hasOther(found: Method[], method: Method): boolean {
-  return found.some(
-    ({ id, providerId }) =>
+/** Whether another method would still work. A provider that is no longer configured does not. */
+function hasOther(methods: AccountMethod[], method: AccountMethod): boolean {
+  return methods.some(
+    ({ id, provider }) =>
       id !== method.id &&
-      (providerId === 'credential' || providers.some((provider) => provider.id === providerId)),
+      (provider === 'credential' || providers.some((configured) => configured.id === provider)),
   );
 }
 
-function Links({ missing }: { missing: typeof providers }) {
-  const leaving = useMutation({ mutationFn: link });
+function AddProviders({ methods }: { methods: AccountMethod[] }) {
+  const leaving = useMutation({ mutationFn: addProvider });
   const isLeaving = leaving.isPending || leaving.isSuccess;
+  const missing = providers.filter(({ id }) => !methods.some(({ provider }) => provider === id));
+  if (missing.length === 0) return null;
   return (
     <Stack gap="xs">
       <Group gap="xs">
@@ -81,30 +70,36 @@ function Links({ missing }: { missing: typeof providers }) {
             loading={isLeaving && leaving.variables === id}
             onClick={() => leaving.mutate(id)}
           >
-            Link {name}
+            Add {name}
           </ProviderButton>
         ))}
       </Group>
-      {leaving.isError && <Problem error={leaving.error} />}
+      {needsSignIn(leaving.error) ? (
+        <SignInAgain />
+      ) : (
+        leaving.isError && <Problem error={leaving.error} />
+      )}
     </Stack>
   );
 }
 
-/** What became of the way to a provider, told once. */
+/** Says once whether a provider was added. */
 function Arrival() {
   const [query, setQuery] = useSearchParams();
-  const [{ error, linked }] = useState({ error: query.get('error'), linked: query.get('linked') });
-  useEffect(() => setQuery({}, { replace: true }), [setQuery]);
+  const [{ error, added }] = useState({ error: query.get('error'), added: query.get('added') });
+  useEffect(() => {
+    if (error !== null || added !== null) setQuery({}, { replace: true });
+  }, [error, added, setQuery]);
   if (error !== null)
     return (
-      <Alert color="red" variant="outline" title="Nothing was linked" role="alert">
-        <Text size="sm">{wordsOfAddress(error)}</Text>
+      <Alert color="red" variant="outline" title="Nothing was added" role="alert">
+        <Text size="sm">{describeProviderError(error)}</Text>
       </Alert>
     );
-  if (linked === null) return null;
+  if (added === null) return null;
   return (
-    <Alert color="green" variant="outline" title={`${nameOf(linked)} is linked`} role="status">
-      <Text size="sm">You can sign in with it from now on.</Text>
+    <Alert color="green" variant="outline" title={`${methodName(added)} added`} role="status">
+      <Text size="sm">You can now sign in with it.</Text>
     </Alert>
   );
 }

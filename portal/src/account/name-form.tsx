@@ -1,22 +1,22 @@
-import { Button, Group, TextInput } from '@mantine/core';
+import { Button, Group } from '@mantine/core';
 import { useState } from 'react';
+import { updateAccount } from '../api/operations.ts';
 import { useWrite } from '../api/use-write.ts';
 import { Problem } from '../shown/problem.tsx';
 import { sayDone } from '../shown/say.ts';
 import { Section } from '../shown/section.tsx';
-import { nameLengthMax, refuseName } from '../sign-in/account-form.tsx';
-import { rename } from './account.ts';
+import { NameField, refuseName } from '../sign-in/name-field.tsx';
 
 export function NameForm({ name: before }: { name: string }) {
   const [name, setName] = useState(before);
   const [tried, setTried] = useState(false);
-  const renaming = useWrite(rename, ['/session']);
+  const renaming = useWrite(updateAccount, ['/session', '/account']);
   const refusal = refuseName(name);
 
   function save(): void {
     setTried(true);
     if (refusal === null)
-      renaming.mutate(name.trim(), { onSuccess: () => sayDone('Your name is changed.') });
+      renaming.mutate({ name: name.trim() }, { onSuccess: () => sayDone('Name changed.') });
   }
 
   return (
@@ -29,12 +29,11 @@ export function NameForm({ name: before }: { name: string }) {
         }}
       >
         <Group align="flex-start" gap="sm">
-          <TextInput
+          <NameField
+            label={undefined}
             aria-label="Name"
             flex="1 1 14rem"
             maw={400}
-            autoComplete="name"
-            maxLength={nameLengthMax}
             value={name}
             onChange={(event) => setName(event.currentTarget.value)}
             error={tried && refusal}

@@ -1,21 +1,20 @@
 import { Button, Stack, Text } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
+import { accountMethods, requestPasswordLink } from '../api/operations.ts';
 import { pageData } from '../page-data.ts';
 import { Loaded } from '../shown/loaded.tsx';
 import { Problem } from '../shown/problem.tsx';
 import { Section } from '../shown/section.tsx';
-import { requestPasswordReset } from '../sign-in/authenticate.ts';
-import { whereLinksGo } from '../sign-in/where-links-go.ts';
-import { methods } from './account.ts';
+import { describeSentLink } from '../sign-in/sent-link.ts';
 import { ChangePassword } from './change-password.tsx';
 
 export function Password({ email }: { email: string }) {
-  const query = useQuery(methods());
+  const query = useQuery(accountMethods());
   return (
     <Section title="Password">
       <Loaded query={query}>
-        {(found) =>
-          found.some(({ providerId }) => providerId === 'credential') ? (
+        {({ entries }) =>
+          entries.some(({ provider }) => provider === 'credential') ? (
             <ChangePassword />
           ) : (
             <NoPassword email={email} />
@@ -26,22 +25,26 @@ export function Password({ email }: { email: string }) {
   );
 }
 
-/** Whoever came by a provider gets one as those do who forgot theirs. */
+/** A link sets the first password, too. */
 function NoPassword({ email }: { email: string }) {
-  const asking = useMutation({ mutationFn: () => requestPasswordReset(email) });
-  const possible = pageData.signInOptions.password.links !== null && !email.endsWith('.invalid');
+  const requesting = useMutation({ mutationFn: () => requestPasswordLink(email) });
+  const canRequest = pageData.signInOptions.password.links !== null && !email.endsWith('.invalid');
   return (
     <Stack gap="sm" align="flex-start">
-      <Text size="sm">You have none: you sign in another way.</Text>
-      {possible && (
-        <Button variant="default" loading={asking.isPending} onClick={() => asking.mutate()}>
-          Send a link to choose one
+      <Text size="sm">This account has no password.</Text>
+      {canRequest && (
+        <Button
+          variant="default"
+          loading={requesting.isPending}
+          onClick={() => requesting.mutate()}
+        >
+          Send a link to set one
         </Button>
       )}
       <Text size="sm" role="status">
-        {asking.isSuccess && `The link ${whereLinksGo(email)}. It works for an hour.`}
+        {requesting.isSuccess && describeSentLink(email).message}
       </Text>
-      {asking.isError && <Problem error={asking.error} />}
+      {requesting.isError && <Problem error={requesting.error} />}
     </Stack>
   );
 }

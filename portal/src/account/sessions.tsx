@@ -1,85 +1,83 @@
 import { Button, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useRef, useState } from 'react';
+import { accountSessions, endAccountSession, endOtherAccountSessions } from '../api/operations.ts';
+import type { AccountSession } from '../api/types.ts';
 import { useWrite } from '../api/use-write.ts';
 import { Confirm } from '../shown/confirm.tsx';
 import { Loaded } from '../shown/loaded.tsx';
 import { sayDone } from '../shown/say.ts';
 import { Section } from '../shown/section.tsx';
-import { endOtherSessions, endSession, sessions, sessionsPath, type Session } from './account.ts';
 import { describeSession } from './describe-session.ts';
 import { SessionEntry } from './session-entry.tsx';
-import { isStale, SignInAgain } from './sign-in-again.tsx';
 
-/** Null: none is asked about. */
-type Asked = Session | 'others' | null;
+type Asked = AccountSession | 'others';
 
-/** Wherever they are signed in. */
-export function Sessions({ currentId }: { currentId: string }) {
-  const query = useQuery(sessions());
-  const [asked, setAsked] = useState<Asked>(null);
+export function Sessions() {
+  const query = useQuery(accountSessions());
+  const [asked, setAsked] = useState<Asked | null>(null);
   const heading = useRef<HTMLHeadingElement>(null);
   return (
     <Section
       title="Sessions"
-      lead="Wherever you are signed in. A session ends seven days after it was last used."
+      lead="The browsers that are signed in. A session ends seven days after it was last used."
       headingRef={heading}
     >
-      {isStale(query.error) ? (
-        <SignInAgain />
-      ) : (
-        <Loaded query={query}>
-          {(found) => <List found={found} currentId={currentId} ask={setAsked} />}
-        </Loaded>
-      )}
-      <End
+      <Loaded query={query}>
+        {({ entries }) => <SessionList sessions={entries} ask={setAsked} />}
+      </Loaded>
+      <EndSession
         asked={asked}
         close={() => setAsked(null)}
-        // What was ended is gone, with its button.
+        // The button that was pressed is gone.
         ended={() => heading.current?.focus()}
       />
     </Section>
   );
 }
 
-function List({
-  found,
-  currentId,
+function SessionList({
+  sessions,
   ask,
 }: {
-  found: Session[];
-  currentId: string;
+  sessions: AccountSession[];
   ask: (asked: Asked) => void;
 }) {
-  const others = found
-    .filter(({ id }) => id !== currentId)
-    .toSorted((a, b) => b.createdAt.localeCompare(a.createdAt));
-  const current = found.find(({ id }) => id === currentId);
+  const currentFirst = sessions.toSorted((a, b) => Number(b.current) - Number(a.current));
   return (
     <Stack align="flex-start">
       <Stack component="ul" gap="sm" m={0} p={0} w="100%" style={{ listStyle: 'none' }}>
-        {current && <SessionEntry session={current} />}
-        {others.map((session) => (
+        {currentFirst.map((session) => (
           <SessionEntry key={session.id} session={session} end={() => ask(session)} />
         ))}
       </Stack>
-      {others.length === 0 ? (
+      {sessions.every(({ current }) => current) ? (
         <Text size="sm" c="dimmed">
-          You are signed in nowhere else.
+          You have no other sessions.
         </Text>
       ) : (
         <Button variant="default" onClick={() => ask('others')}>
-          Sign out everywhere else
+          End all other sessions
         </Button>
       )}
     </Stack>
   );
 }
 
-function End({ asked, close, ended }: { asked: Asked; close: () => void; ended: () => void }) {
+function EndSession({
+  asked,
+  close,
+  ended,
+}: {
+  /** Null: the dialogue is closed. */
+  asked: Asked | null;
+  close: () => void;
+  ended: () => void;
+}) {
   const ending = useWrite(
-    (which: Session | 'others') => (which === 'others' ? endOtherSessions() : endSession(which)),
-    [sessionsPath],
+    (which: Asked) =>
+      which === 'others' ? endOtherAccountSessions() : endAccountSession(which.id),
+    ['/account'],
   );
   const shut = () => {
     ending.reset();
@@ -90,25 +88,26 @@ function End({ asked, close, ended }: { asked: Asked; close: () => void; ended: 
     ending.mutate(asked, {
       onSuccess: () => {
         shut();
-        sayDone(asked === 'others' ? 'You are signed out everywhere else.' : 'Signed out there.');
+        sayDone(asked === 'others' ? 'All other sessions ended.' : 'Session ended.');
         ended();
       },
     });
   };
+  const isOne = asked !== null && asked !== 'others';
   return (
     <Confirm
       opened={asked !== null}
-      title="Sign out there?"
-      action="Sign out"
+      title={isOne ? 'End this session?' : 'End all other sessions?'}
+      action={isOne ? 'End session' : 'End sessions'}
       busy={ending.isPending}
       error={ending.error}
       confirm={confirm}
       close={shut}
     >
       <Text>
-        {asked === 'others' || asked === null
-          ? 'Every session but this one ends at once.'
-          : `It has to sign in again: ${describeSession(asked)}.`}
+        {isOne
+          ? `This browser is signed out at once: ${describeSession(asked)}.`
+          : 'All browsers except this one are signed out at once.'}
       </Text>
     </Confirm>
   );

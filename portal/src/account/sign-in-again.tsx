@@ -2,13 +2,12 @@ import { Alert, Button, Stack, Text } from '@mantine/core';
 import { ApiError } from '@orgdir/client';
 import { useMutation } from '@tanstack/react-query';
 import { useNavigate } from 'react-router';
+import { signOut } from '../api/operations.ts';
 import { useEndSession } from '../session/use-session.ts';
 import { Problem } from '../shown/problem.tsx';
-import { signOut } from '../sign-in/authenticate.ts';
 import { pageBefore } from '../sign-in/next-page.ts';
-import { wordsOf } from '../sign-in/words.ts';
 
-/** Some things are asked only of somebody who has shown lately who they are. */
+/** Changing the ways to sign in needs a session that began within a day. */
 export function SignInAgain() {
   const endSession = useEndSession();
   const navigate = useNavigate();
@@ -22,7 +21,9 @@ export function SignInAgain() {
   return (
     <Alert color="blue" variant="outline" title="Sign in again first" role="status">
       <Stack gap="xs" align="flex-start">
-        <Text size="sm">{wordsOf(notFresh)}</Text>
+        <Text size="sm">
+          You signed in more than a day ago. Sign in again to change how you sign in.
+        </Text>
         <Button
           size="xs"
           variant="default"
@@ -37,8 +38,6 @@ export function SignInAgain() {
   );
 }
 
-const notFresh = 'SESSION_NOT_FRESH';
-
-export function isStale(error: unknown): boolean {
-  return error instanceof ApiError && error.code === notFresh;
+export function needsSignIn(error: unknown): boolean {
+  return error instanceof ApiError && error.details['reason'] === 'sign_in_again';
 }

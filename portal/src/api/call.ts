@@ -66,11 +66,7 @@ async function readJson(response: Response): Promise<unknown> {
 }
 
 type Refusal = {
-  /** The service's own form. */
-  error?: { code: string; message: string; details: Record<string, unknown> };
-  /** That of sign-in. */
-  code?: string;
-  message?: string;
+  error?: { code?: string; message?: string; details?: Record<string, unknown> };
 };
 
 function toError(
@@ -82,14 +78,17 @@ function toError(
     requestId: headers.get('x-request-id'),
     retryAfter: retryAfterOf(headers),
   };
-  const refusal = (content ?? {}) as Refusal;
-  const { code, message, details } = { details: {}, ...refusal, ...refusal.error };
+  const { code, message, details = {} } = (content as Refusal | undefined)?.error ?? {};
   if (typeof code === 'string')
     return new ApiError({ ...seen, code, message: message ?? code, details });
   return new UnexpectedAnswerError({
     ...seen,
     message: `Something else than the service answered (${status}).`,
   });
+}
+
+export function isUnauthorized(error: unknown): boolean {
+  return error instanceof ApiError && error.status === 401;
 }
 
 function retryAfterOf(headers: Headers): number | null {

@@ -1,12 +1,19 @@
 /** Every operation of the service's side of the portal, once: what it asks for, and what it answers. */
-import { call, path, type Answer, type Call } from './call.ts';
+import { queryOptions } from '@tanstack/react-query';
+import { call, isUnauthorized, path, type Answer, type Call } from './call.ts';
 import { read, readPage } from './read.ts';
 import type {
+  AccountActivityEntry,
+  AccountChanges,
+  AccountMethod,
+  AccountSession,
   AppChanges,
   Bindable,
   CatalogueEvent,
+  ChosenPassword,
   CreatedKey,
   CreatedWebhook,
+  Credentials,
   Delivery,
   DeliveryDetail,
   FirstAccount,
@@ -18,10 +25,16 @@ import type {
   NewKey,
   NewWebhook,
   Overview,
+  PasswordChange,
+  PasswordLink,
+  PasswordSet,
   PortalApp,
   PortalAuditEntry,
   PortalEvent,
   PortalKey,
+  PortalSession,
+  ProviderRedirect,
+  ProviderRequest,
   Recovered,
   RotatedKey,
   Webhook,
@@ -105,8 +118,64 @@ export const events = (appId: string) => readPage<PortalEvent>(`${appPath(appId)
 export const audit = (query: PageQuery & { app?: string }) =>
   readPage<PortalAuditEntry>('/audit', query);
 
+/** Null: nobody is signed in. */
+export async function readSession(signal?: AbortSignal): Promise<PortalSession | null> {
+  try {
+    const answer = await call<Answer<PortalSession>>({
+      path: '/session',
+      ...(signal && { signal }),
+    });
+    return answer.data;
+  } catch (error) {
+    if (isUnauthorized(error)) return null;
+    throw error;
+  }
+}
+/** False: the address or the password is wrong. */
+export async function signIn(body: Credentials): Promise<boolean> {
+  try {
+    await write({ method: 'POST', path: '/sign-in', body });
+    return true;
+  } catch (error) {
+    if (isUnauthorized(error)) return false;
+    throw error;
+  }
+}
+export const signInWithProvider = (body: ProviderRequest) =>
+  write<ProviderRedirect>({ method: 'POST', path: '/sign-in/provider', body });
+export const signOut = () => write({ method: 'POST', path: '/sign-out' });
 export const createFirstAccount = (body: NewFirstAccount) =>
   write<FirstAccount>({ method: 'POST', path: '/first-account', body });
+
+export const requestPasswordLink = (email: string) =>
+  write({ method: 'POST', path: '/password-links', body: { email } });
+/** A read by POST, so that the token is in no address. It stays: somebody is filling in a form. */
+export const passwordLink = (token: string) =>
+  queryOptions({
+    queryKey: ['/password-links/check', { token }] as const,
+    queryFn: async ({ signal, queryKey: [checkPath, body] }) =>
+      (await call<Answer<PasswordLink>>({ method: 'POST', path: checkPath, body, signal })).data,
+    staleTime: Infinity,
+  });
+export const setPassword = (body: ChosenPassword) =>
+  write<PasswordSet>({ method: 'POST', path: '/password', body });
+
+export const updateAccount = (body: AccountChanges) =>
+  write({ method: 'PATCH', path: '/account', body });
+/** Ends all other sessions. */
+export const changePassword = (body: PasswordChange) =>
+  write({ method: 'PUT', path: '/account/password', body });
+export const accountMethods = () => readPage<AccountMethod>('/account/methods');
+export const addAccountMethod = (body: ProviderRequest) =>
+  write<ProviderRedirect>({ method: 'POST', path: '/account/methods', body });
+export const removeAccountMethod = (methodId: string) =>
+  write({ method: 'DELETE', path: path('account', 'methods', methodId) });
+export const accountSessions = () => readPage<AccountSession>('/account/sessions');
+export const endAccountSession = (sessionId: string) =>
+  write({ method: 'DELETE', path: path('account', 'sessions', sessionId) });
+export const endOtherAccountSessions = () => write({ method: 'DELETE', path: '/account/sessions' });
+export const accountActivity = (query: PageQuery) =>
+  readPage<AccountActivityEntry>('/account/activity', query);
 
 async function write<T = unknown>(request: Call): Promise<T> {
   return (await call<Answer<T>>(request)).data;

@@ -1,6 +1,7 @@
 /** How reads are kept, repeated and made anew. */
 import { ApiError } from '@orgdir/client';
 import { focusManager, QueryCache, QueryClient } from '@tanstack/react-query';
+import { isUnauthorized } from './call.ts';
 import { sessionKey } from './read.ts';
 
 // Of two windows side by side both can be seen all the time: coming back is taking the focus, too.
@@ -33,10 +34,6 @@ export const queryClient = new QueryClient({
     },
   },
 });
-
-export function isUnauthorized(error: unknown): boolean {
-  return error instanceof ApiError && error.status === 401;
-}
 
 /** What the service refused it refuses again; where it says when to ask again, people are told so at once. */
 function isWorthRepeating(failures: number, error: Error): boolean {

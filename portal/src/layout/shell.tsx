@@ -3,7 +3,6 @@ import { useDisclosure } from '@mantine/hooks';
 import { useEffect } from 'react';
 import { Outlet, useLocation } from 'react-router';
 import { pageData } from '../page-data.ts';
-import { UnverifiedBanner } from '../session/unverified-banner.tsx';
 import { MaintenanceBanner } from './maintenance-banner.tsx';
 import { Navigation } from './navigation.tsx';
 import { SchemeButton } from './scheme-button.tsx';
@@ -56,7 +55,6 @@ export function Shell() {
       <AppShell.Main id="content" tabIndex={-1}>
         <Container size="lg" px={0}>
           <MaintenanceBanner />
-          <UnverifiedBanner />
           <Outlet />
         </Container>
       </AppShell.Main>

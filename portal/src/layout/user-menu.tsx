@@ -1,7 +1,7 @@
 import { ActionIcon, Menu } from '@mantine/core';
 import { CircleUser } from 'lucide-react';
 import { Link, useNavigate } from 'react-router';
-import { signOut } from '../sign-in/authenticate.ts';
+import { signOut } from '../api/operations.ts';
 import { useEndSession, useSession } from '../session/use-session.ts';
 import { sayFailed } from '../shown/say.ts';
 

@@ -1,8 +1,7 @@
 import { useQuery, useQueryClient, type QueryClient } from '@tanstack/react-query';
-import { call, type Answer } from '../api/call.ts';
-import { isUnauthorized } from '../api/query-client.ts';
+import { readSession, signIn } from '../api/operations.ts';
 import { sessionKey } from '../api/read.ts';
-import type { PortalSession } from '../api/types.ts';
+import type { Credentials, PortalSession } from '../api/types.ts';
 import { pageData } from '../page-data.ts';
 
 /**
@@ -23,13 +22,15 @@ export function useSession() {
   });
 }
 
-/** After somebody has signed in: nothing that the one before saw stays. */
-export function useChangeSession(): () => Promise<void> {
+/** Signs in; nothing stays of what another account saw. False: the address or the password is wrong. */
+export function useSignIn(): (credentials: Credentials) => Promise<boolean> {
   const client = useQueryClient();
-  return async () => {
+  return async (credentials) => {
+    if (!(await signIn(credentials))) return false;
     const session = await readSession();
     client.clear();
     client.setQueryData(sessionKey, session);
+    return true;
   };
 }
 
@@ -46,17 +47,4 @@ function forgetOthers(client: QueryClient, session: PortalSession | null): void 
   const before = client.getQueryData<PortalSession | null>(sessionKey);
   if (before?.user.id === session?.user.id) return;
   client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== sessionKey[0] });
-}
-
-async function readSession(signal?: AbortSignal): Promise<PortalSession | null> {
-  try {
-    const answer = await call<Answer<PortalSession>>({
-      path: '/session',
-      ...(signal && { signal }),
-    });
-    return answer.data;
-  } catch (error) {
-    if (isUnauthorized(error)) return null;
-    throw error;
-  }
 }

@@ -4,6 +4,7 @@ import { ApiError, NetworkError, TimeoutError, UnexpectedAnswerError } from '@or
 /** What the service says of these is for programs. */
 const messages: Record<string, string> = {
   not_found: 'It was deleted, or it is not yours.',
+  rate_limited: 'You have done this too often.',
 };
 
 export type Described = {
@@ -16,7 +17,6 @@ export type Described = {
 };
 
 const titles: Record<string, string> = {
-  INVALID_EMAIL_OR_PASSWORD: 'You are not signed in',
   maintenance: 'Maintenance: your apps cannot be changed right now',
   rate_limited: 'Too many requests',
   forbidden: 'This is not allowed',
@@ -51,17 +51,25 @@ function describeRefusal({ code, message, details, requestId, retryAfter }: ApiE
   const fields = Object.fromEntries(
     issuesOf(details).map(({ path, message: said }) => [path.replace(/^body\.?/, ''), said]),
   );
-  const wait = retryAfter === null ? '' : ` Try again in ${retryAfter} s.`;
   const said =
     Object.keys(fields).length > 0
       ? issuesOf(details).map(describeIssue).join('; ')
       : (messages[code] ?? message);
+  const wait = retryAfter === null ? '' : ` Try again in ${formatWait(retryAfter)}.`;
   return {
     title: titles[code] ?? 'This did not work',
     message: `${said}${wait}`,
     requestId,
     fields,
   };
+}
+
+/** `42 seconds`, `59 minutes`. */
+function formatWait(seconds: number): string {
+  const [unit, count] = seconds < 120 ? ['second', seconds] : ['minute', Math.ceil(seconds / 60)];
+  return new Intl.NumberFormat(undefined, { style: 'unit', unit, unitDisplay: 'long' }).format(
+    count,
+  );
 }
 
 type Issue = { path: string; message: string };

@@ -1,6 +1,6 @@
 import { TextInput, type TextInputProps } from '@mantine/core';
 
-/** RFC 5321: longer is no address. */
+/** RFC 5321: no address is longer. */
 const lengthMax = 254;
 
 export function AddressField(props: TextInputProps) {
@@ -16,5 +16,7 @@ export function AddressField(props: TextInputProps) {
 }
 
 export function refuseAddress(email: string): string | null {
-  return /^[^\s@]+@[^\s@]+$/.test(email.trim()) ? null : 'Give an address such as ada@example.org';
+  return /^[^\s@]+@[^\s@]+$/.test(email.trim())
+    ? null
+    : 'Enter an email address, such as ada@example.org';
 }

@@ -1,37 +1,24 @@
-import { Anchor, Text } from '@mantine/core';
-import { useState } from 'react';
+import { Anchor, Button, Stack, Text } from '@mantine/core';
+import { useForm } from '@mantine/form';
+import { useMutation } from '@tanstack/react-query';
 import { Link, useNavigate } from 'react-router';
 import { createFirstAccount } from '../api/operations.ts';
 import { Bare } from '../layout/bare.tsx';
-import { useChangeSession } from '../session/use-session.ts';
-import { AccountForm, type Account } from './account-form.tsx';
-import { signIn } from './authenticate.ts';
+import { useSignIn } from '../session/use-session.ts';
+import { describeError } from '../shown/describe-error.ts';
+import { focusFirstError } from '../shown/focus-first-error.ts';
+import { Problem } from '../shown/problem.tsx';
+import { AddressField, refuseAddress } from './address-field.tsx';
+import { NameField, refuseName } from './name-field.tsx';
 import { pageBefore } from './next-page.ts';
-import { takeSecret } from './take-secret.ts';
-
-/** Behind `#`, which no server and no log on the way sees. */
-const readToken = ({ hash }: URL) => (hash.length > 1 ? hash.slice(1) : null);
+import { NewPasswordField, refuseNewPassword } from './password-field.tsx';
+import { useLinkToken } from './use-link-token.ts';
 
 export function FirstAccountPage() {
-  const [token] = useState(() => takeSecret(readToken));
-  const changeSession = useChangeSession();
-  const navigate = useNavigate();
-
-  async function make(account: Account): Promise<void> {
-    await createFirstAccount({ ...account, token: token ?? '' });
-    try {
-      await signIn(account.email, account.password);
-      await changeSession();
-      await navigate('/', { replace: true });
-    } catch {
-      // The account is there, and the link is used up: what is left is done by signing in.
-      await navigate(pageBefore('/', '/sign-in', { made: 'true' }), { replace: true });
-    }
-  }
-
+  const token = useLinkToken();
   return (
     <Bare
-      title="The first account"
+      title="Create the first account"
       below={
         <Anchor component={Link} to="/sign-in" inherit>
           Sign in
@@ -40,19 +27,49 @@ export function FirstAccountPage() {
     >
       {token === null ? (
         <Text>
-          Open the link as it stands on the terminal where the service was started: what makes the
-          account stands behind the # at its end. Each start prints a new one while there is no
-          account.
+          Open the link from the terminal where the service was started, including the part after
+          the #. While there is no account, each start prints a new link.
         </Text>
       ) : (
-        <>
-          <Text size="sm">
-            This service has no account yet. You came by the link on its terminal, so no mail has to
-            confirm your address.
-          </Text>
-          <AccountForm make={make} />
-        </>
+        <FirstAccountForm token={token} />
       )}
     </Bare>
+  );
+}
+
+function FirstAccountForm({ token }: { token: string }) {
+  const signIn = useSignIn();
+  const navigate = useNavigate();
+  const form = useForm({
+    initialValues: { name: '', email: '', password: '' },
+    validate: { name: refuseName, email: refuseAddress, password: refuseNewPassword },
+  });
+  const creating = useMutation({
+    mutationFn: async ({ name, email: given, password }: typeof form.values) => {
+      const email = given.trim();
+      await createFirstAccount({ token, name: name.trim(), email, password });
+      // The link is used up now: if signing in fails, they sign in by themselves.
+      const isSignedIn = await signIn({ email, password }).catch(() => false);
+      const page = isSignedIn ? '/' : pageBefore('/', '/sign-in', { password: 'set' });
+      await navigate(page, { replace: true });
+    },
+    onError: (error) => form.setErrors(describeError(error).fields),
+  });
+  return (
+    <form
+      noValidate
+      onSubmit={form.onSubmit((account) => creating.mutate(account), focusFirstError(form))}
+    >
+      <Stack>
+        <Text size="sm">This service has no account yet.</Text>
+        <NameField {...form.getInputProps('name')} />
+        <AddressField {...form.getInputProps('email')} />
+        <NewPasswordField label="Password" {...form.getInputProps('password')} />
+        {creating.isError && <Problem error={creating.error} />}
+        <Button type="submit" loading={creating.isPending}>
+          Create account
+        </Button>
+      </Stack>
+    </form>
   );
 }

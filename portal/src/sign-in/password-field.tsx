@@ -3,7 +3,7 @@ import { pageData } from '../page-data.ts';
 
 const { lengthMin, lengthMax } = pageData.signInOptions.password;
 
-/** A password, which can be looked at by keyboard and by screen reader too. */
+/** Its button that shows the password can be reached by keyboard, and has a name for screen readers. */
 export function PasswordField(props: PasswordInputProps & { label: string }) {
   return (
     <PasswordInput
@@ -14,7 +14,7 @@ export function PasswordField(props: PasswordInputProps & { label: string }) {
   );
 }
 
-/** One that is chosen now. */
+/** For a password that is chosen now. */
 export function NewPasswordField(props: PasswordInputProps & { label: string }) {
   return (
     <PasswordField
@@ -26,5 +26,5 @@ export function NewPasswordField(props: PasswordInputProps & { label: string }) 
 }
 
 export function refuseNewPassword(password: string): string | null {
-  return password.length < lengthMin ? `Choose at least ${lengthMin} characters` : null;
+  return password.length < lengthMin ? `Use at least ${lengthMin} characters` : null;
 }

@@ -1,38 +1,34 @@
-import { Anchor, Button, Stack } from '@mantine/core';
+import { Alert, Anchor, Button, Stack } from '@mantine/core';
 import { useForm } from '@mantine/form';
-import { ApiError } from '@orgdir/client';
 import { useMutation } from '@tanstack/react-query';
 import { Link, useNavigate } from 'react-router';
-import { useChangeSession } from '../session/use-session.ts';
+import { useSignIn } from '../session/use-session.ts';
 import { focusFirstError } from '../shown/focus-first-error.ts';
 import { Problem } from '../shown/problem.tsx';
 import { AddressField, refuseAddress } from './address-field.tsx';
-import { signIn } from './authenticate.ts';
-import { Confirmation } from './confirmation.tsx';
 import { PasswordField } from './password-field.tsx';
 
-type Given = { email: string; password: string };
-
-/** Signs in with an address and its password, and goes on to `next`. */
+/** Signs in with a password, and continues to `next`. */
 export function PasswordForm({ next }: { next: string }) {
-  const changeSession = useChangeSession();
+  const signIn = useSignIn();
   const navigate = useNavigate();
-  const form = useForm<Given>({
+  const form = useForm({
     initialValues: { email: '', password: '' },
     validate: {
       email: refuseAddress,
-      password: (password) => (password === '' ? 'Give your password' : null),
+      password: (password) => (password === '' ? 'Enter your password' : null),
     },
   });
   const signingIn = useMutation({
-    mutationFn: async ({ email, password }: Given) => {
-      await signIn(email.trim(), password);
-      await changeSession();
-      await navigate(next, { replace: true });
+    mutationFn: async ({ email, password }: typeof form.values) => {
+      const isRight = await signIn({ email: email.trim(), password });
+      if (isRight) await navigate(next, { replace: true });
+      return isRight;
     },
-    onError: () => form.getInputNode('password')?.focus(),
+    onSuccess: (isRight) => {
+      if (!isRight) form.getInputNode('password')?.focus();
+    },
   });
-  const { error } = signingIn;
   return (
     <form
       noValidate
@@ -50,16 +46,16 @@ export function PasswordForm({ next }: { next: string }) {
             Forgot your password?
           </Anchor>
         </Stack>
-        {error && isUnconfirmed(error) && <Confirmation email={signingIn.variables.email.trim()} />}
-        {error && !isUnconfirmed(error) && <Problem error={error} />}
+        {signingIn.data === false && (
+          <Alert color="red" variant="outline" role="alert">
+            The email address or the password is wrong.
+          </Alert>
+        )}
+        {signingIn.isError && <Problem error={signingIn.error} />}
         <Button type="submit" loading={signingIn.isPending}>
           Sign in
         </Button>
       </Stack>
     </form>
   );
-}
-
-function isUnconfirmed(error: Error): boolean {
-  return error instanceof ApiError && error.code === 'EMAIL_NOT_VERIFIED';
 }

@@ -1,6 +1,6 @@
 import { Button, type ButtonProps } from '@mantine/core';
 
-/** The operator names a provider, at any length: its name takes several lines where there is little room. */
+/** The operator chooses a provider's name, of any length: a long one wraps. */
 export function ProviderButton(
   props: ButtonProps & { onClick: () => void; children: (string | undefined)[] },
 ) {

@@ -2,15 +2,15 @@ import { Stack } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { pageData } from '../page-data.ts';
 import { Problem } from '../shown/problem.tsx';
-import { signInWith } from './authenticate.ts';
+import { goToProvider } from './go-to-provider.ts';
 import { ProviderButton } from './provider-button.tsx';
 
 export const { providers } = pageData.signInOptions;
 
-/** Where else one can come from. Who comes for the first time has an account from then on. */
+/** Sign-in with a provider. The first time creates an account. */
 export function Providers({ next }: { next: string }) {
-  const leaving = useMutation({ mutationFn: (id: string) => signInWith(id, next) });
-  // Until the browser is away, which it is not yet when the address is known.
+  const leaving = useMutation({ mutationFn: (id: string) => goToProvider(id, next) });
+  // The page stays for a moment after the provider's address has come.
   const isLeaving = leaving.isPending || leaving.isSuccess;
   return (
     <Stack gap="xs">

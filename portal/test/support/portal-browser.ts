@@ -6,9 +6,9 @@ import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import {
-  callAuth,
   password,
-  printedLink,
+  postPortal,
+  printedToken,
   signUp,
   type Person,
 } from '../../../service/test/support/portal.ts';
@@ -26,8 +26,13 @@ export type PortalBrowser = {
   open: (options?: { as?: Person; path?: string } & BrowserContextOptions) => Promise<Page>;
 };
 
-export { password, printedLink, callAuth, signUp, type Person };
+export { password, postPortal, signUp, type Person };
 export const portalUrl = `${testPublicUrl}/profile/developer`;
+
+/** The path, below `/profile/developer`, of the last link that was printed for somebody. */
+export function linkOf({ service }: Pick<PortalBrowser, 'service'>, email: string): string {
+  return `/set-password#${printedToken(service, email)}`;
+}
 
 /** Retries at once, so that nobody waits for a receiver that fails. */
 const env = {

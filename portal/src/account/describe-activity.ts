@@ -1,0 +1,50 @@
+/** Describes an entry of the account's activity as a sentence. */
+import type { AccountActivityEntry } from '../api/types.ts';
+
+type Details = AccountActivityEntry['details'];
+type Sentence = (details: Details, methodName: MethodName) => string;
+/** `GitHub` for `github`. */
+type MethodName = (provider: string) => string;
+
+export function describeActivity(
+  { action, details }: Pick<AccountActivityEntry, 'action' | 'details'>,
+  methodName: MethodName,
+): string {
+  return sentences[action]?.(details, methodName) ?? describeUnknown(action);
+}
+
+const sentences: Record<string, Sentence> = {
+  'account.signed_in': ({ method }, name) => `Signed in with ${describeMethod(method, name)}`,
+  'account.sign_in_failed': ({ count }) => `Failed to sign in${times(count)}`,
+  'account.signed_out': () => 'Signed out',
+  'account.created': ({ provider }, name) =>
+    `Created the account with ${describeMethod(provider, name)}`,
+  'account.password_changed': ({ byLink }) =>
+    byLink === true ? 'Set a new password with a link' : 'Changed the password',
+  'account.method_added': ({ provider }, name) =>
+    `Added ${describeMethod(provider, name)} as a way to sign in`,
+  'account.method_removed': ({ provider }, name) =>
+    `Removed ${describeMethod(provider, name)} as a way to sign in`,
+  'account.sessions_ended': ({ count }) =>
+    typeof count === 'number' && count > 1
+      ? `Ended ${count} other sessions`
+      : 'Ended another session',
+  'account.name_changed': ({ name }) =>
+    typeof name === 'string' ? `Changed the name to “${name}”` : 'Changed the name',
+  'account.link_created': () => 'The operator created a link that sets the password',
+};
+
+/** A later version of the service may record more: `account.photo_changed` becomes `Photo changed`. */
+function describeUnknown(action: string): string {
+  const words = action.slice(action.indexOf('.') + 1).replaceAll(/[._]/g, ' ');
+  return `${words[0]?.toUpperCase() ?? ''}${words.slice(1)}`;
+}
+
+function describeMethod(id: unknown, name: MethodName): string {
+  if (typeof id !== 'string') return 'a provider';
+  return id === 'password' || id === 'credential' ? 'a password' : name(id);
+}
+
+function times(count: unknown): string {
+  return typeof count === 'number' && count > 1 ? ` ${count.toLocaleString()} times` : '';
+}

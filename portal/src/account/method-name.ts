@@ -1,0 +1,7 @@
+import { providers } from '../sign-in/providers.tsx';
+
+/** `GitHub` for `github`. A provider that is no longer configured has only its id. */
+export function methodName(provider: string): string {
+  if (provider === 'credential') return 'Password';
+  return providers.find(({ id }) => id === provider)?.name ?? provider;
+}

@@ -1,0 +1,35 @@
+import { Button, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Link } from 'react-router';
+import { accountMethods } from '../api/operations.ts';
+import { Bare } from '../layout/bare.tsx';
+import { focusHeading } from '../shown/focus-heading.ts';
+import { Loaded } from '../shown/loaded.tsx';
+import { MethodList } from './method-list.tsx';
+
+/** After a password reset. Whoever had got into the account may have added a way to come back. */
+export function OtherMethodsPage() {
+  const query = useQuery(accountMethods());
+  return (
+    <Bare title="Review your other ways to sign in">
+      <Text size="sm">
+        Your new password is set, and all other sessions were ended. These ways to sign in still
+        work. Remove any that you don't recognise.
+      </Text>
+      <Loaded query={query}>
+        {({ entries }) => {
+          const others = entries.filter(({ provider }) => provider !== 'credential');
+          return (
+            <>
+              <MethodList methods={others} removed={focusHeading} />
+              {others.length === 0 && <Text>There are no other ways to sign in.</Text>}
+            </>
+          );
+        }}
+      </Loaded>
+      <Button component={Link} to="/" replace>
+        Continue
+      </Button>
+    </Bare>
+  );
+}

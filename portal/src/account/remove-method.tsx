@@ -1,0 +1,51 @@
+import { Text } from '@mantine/core';
+import { removeAccountMethod } from '../api/operations.ts';
+import type { AccountMethod } from '../api/types.ts';
+import { useWrite } from '../api/use-write.ts';
+import { Confirm } from '../shown/confirm.tsx';
+import { sayDone } from '../shown/say.ts';
+import { methodName } from './method-name.ts';
+import { needsSignIn, SignInAgain } from './sign-in-again.tsx';
+
+/** Asks, and removes. It is outside the method's entry, which is gone when the dialogue closes. */
+export function RemoveMethod({
+  method,
+  close,
+  removed,
+}: {
+  /** Null: the dialogue is closed. */
+  method: AccountMethod | null;
+  close: () => void;
+  removed: () => void;
+}) {
+  const removing = useWrite(removeAccountMethod, ['/account']);
+  const name = methodName(method?.provider ?? '');
+  const shut = () => {
+    removing.reset();
+    close();
+  };
+  const confirm = () => {
+    if (method === null) return;
+    removing.mutate(method.id, {
+      onSuccess: () => {
+        shut();
+        sayDone(`${name} removed.`);
+        removed();
+      },
+    });
+  };
+  const isOld = needsSignIn(removing.error);
+  return (
+    <Confirm
+      opened={method !== null}
+      title={`Remove ${name}?`}
+      action="Remove"
+      busy={removing.isPending}
+      error={isOld ? null : removing.error}
+      confirm={confirm}
+      close={shut}
+    >
+      {isOld ? <SignInAgain /> : <Text>It will no longer sign you in to this account.</Text>}
+    </Confirm>
+  );
+}
