@@ -1,32 +1,26 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
+import { auditActions } from '../../service/src/access/audit-log.ts';
 import { sql } from '../../service/src/database/database.ts';
-import { startOidcProvider } from '../../service/test/support/oidc-provider.ts';
+import { createAccountLink } from '../../service/src/sign-in/accounts.ts';
+import { testActor } from '../../service/test/support/actor.ts';
+import { eventually } from '../../service/test/support/eventually.ts';
+import { testPublicUrl } from '../../service/test/support/service.ts';
 import { noBrowser } from '../../test/support/browser.ts';
+import { describeActivity } from '../src/account/describe-activity.ts';
 import { assertAccessible } from './support/accessibility.ts';
 import {
-  callAuth,
-  openPortal,
+  openPortalWithProvider,
   password,
   portalUrl,
+  postPortal,
   signUp,
   type Person,
 } from './support/portal-browser.ts';
 
 const options = { skip: noBrowser };
-const provider = noBrowser ? null! : await startOidcProvider();
-const portal = noBrowser
-  ? null!
-  : await openPortal(
-      {
-        OIDC_ISSUER_URL: provider.issuer,
-        OIDC_CLIENT_ID: provider.client.id,
-        OIDC_CLIENT_SECRET: provider.client.secret,
-        OIDC_NAME: 'Example Login',
-      },
-      { providers: [provider.issuer] },
-    );
+const portal = noBrowser ? null! : await openPortalWithProvider('Example Login');
 
 const section = (page: Page, name: string) => page.getByRole('region', { name, exact: true });
 
@@ -36,43 +30,45 @@ async function openAccount(as: Person): Promise<Page> {
   return page;
 }
 
-/** A session of the same person's in another browser. */
-async function signInElsewhere({ email }: Person, userAgent: string): Promise<void> {
+/** Another session of the same account, in another browser. Returns the status. */
+async function signInElsewhere(
+  { email }: Person,
+  userAgent: string,
+  chosen = password,
+): Promise<number> {
   const headers = { 'user-agent': userAgent };
-  const { status } = await callAuth(portal.service, '/sign-in/email', {
-    json: { email, password },
-    headers,
-  });
-  assert.equal(status, 200);
+  const credentials = { email, password: chosen };
+  const { status } = await postPortal(portal.service, '/sign-in', credentials, { headers });
+  return status;
 }
 
 const firefox = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
 const safari =
   'Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.0 Mobile/15E148 Safari/604.1';
 
-test('one sees who one is, and changes what one is called', options, async () => {
+test('the account page shows who somebody is, and changes their name', options, async () => {
   const ada = await signUp(portal.service, 'ada@example.org');
   const page = await openAccount(ada);
-  const address = section(page, 'Address');
-  await address.getByText('ada@example.org').waitFor();
-  await address.getByText('Confirmed', { exact: true }).waitFor();
-  await section(page, 'Sessions').getByText('This one').waitFor();
+  await section(page, 'Email address').getByText('ada@example.org').waitFor();
+  await section(page, 'Sessions').getByText('Current session').waitFor();
+  await section(page, 'Recent activity').getByText('Created the account').waitFor();
   await assertAccessible(page, 'the account');
   const name = page.getByRole('textbox', { name: 'Name' });
   await name.fill(' ');
   await page.keyboard.press('Enter');
-  await page.getByText('Give a name').waitFor();
+  await page.getByText('Enter a name').waitFor();
   await name.fill('Ada Lovelace');
   await page.keyboard.press('Enter');
-  await page.getByText('Your name is changed.').waitFor();
+  await page.getByText('Name changed.').waitFor();
+  await section(page, 'Recent activity').getByText('Changed the name to “Ada Lovelace”').waitFor();
   await page.getByRole('button', { name: 'Your account' }).click();
   await page.getByRole('menu').getByText('Ada Lovelace').waitFor();
   assert.equal((await ada.call('/session')).body.data.user.name, 'Ada Lovelace');
 });
 
-test('a new password needs the old one, and signs one out elsewhere', options, async () => {
+test('a new password needs the current one, and ends all other sessions', options, async () => {
   const bob = await signUp(portal.service, 'bob@example.org');
-  await signInElsewhere(bob, firefox);
+  assert.equal(await signInElsewhere(bob, firefox), 200);
   const page = await openAccount(bob);
   await section(page, 'Sessions').getByText('Firefox on Linux').waitFor();
   const current = page.getByLabel('Current password', { exact: true });
@@ -80,18 +76,16 @@ test('a new password needs the old one, and signs one out elsewhere', options, a
   await page.getByLabel('New password', { exact: true }).fill('another horse entirely');
   await page.getByRole('button', { name: 'Change password' }).click();
   await page.getByText('The current password is wrong.').waitFor();
-  assert.ok(await current.evaluate((element) => element === element.ownerDocument.activeElement));
-  await assertAccessible(page, 'a current password that is wrong');
+  await current.and(page.locator(':focus')).waitFor();
+  await assertAccessible(page, 'a wrong current password');
   await current.fill(password);
   await page.keyboard.press('Enter');
-  await page.getByText('Your password is changed.').waitFor();
-  await section(page, 'Sessions').getByText('You are signed in nowhere else.').waitFor();
-  assert.equal((await bob.call('/session')).status, 401, 'the session before is over');
-  await page.reload();
-  await page.getByRole('heading', { name: 'Your account', level: 1 }).waitFor();
+  await page.getByText('Password changed.').waitFor();
+  await section(page, 'Sessions').getByText('You have no other sessions.').waitFor();
+  assert.equal((await bob.call('/session')).status, 200, 'this session goes on');
 });
 
-test('sessions are shown and ended, one or all but this', options, async () => {
+test('sessions are listed and ended, one or all others', options, async () => {
   const cleo = await signUp(portal.service, 'cleo@example.org');
   await signInElsewhere(cleo, firefox);
   await signInElsewhere(cleo, safari);
@@ -103,54 +97,57 @@ test('sessions are shown and ended, one or all but this', options, async () => {
   const sessions = section(page, 'Sessions');
   await sessions.getByRole('listitem').nth(3).waitFor();
   const names = await sessions
-    .getByRole('button', { name: 'Sign out Safari on iOS' })
+    .getByRole('button', { name: 'End session: Safari on iOS' })
     .evaluateAll((buttons) => buttons.map((button) => button.getAttribute('aria-label')));
   assert.equal(new Set(names).size, 2, names.join());
-  await sessions.getByRole('button', { name: 'Sign out Firefox on Linux' }).click();
-  const dialogue = page.getByRole('dialog', { name: 'Sign out there?' });
+  await sessions.getByRole('button', { name: 'End session: Firefox on Linux' }).click();
+  const dialogue = page.getByRole('dialog', { name: 'End this session?' });
   await dialogue.getByText(/Firefox on Linux, from 127\.0\.0\.1, signed in \S/).waitFor();
   await assertAccessible(page, 'a session that is to end');
-  await page.getByRole('button', { name: 'Sign out', exact: true }).click();
-  await page.getByText('Signed out there.').waitFor();
+  await dialogue.getByRole('button', { name: 'End session', exact: true }).click();
+  await page.getByText('Session ended.').waitFor();
   const heading = page.getByRole('heading', { name: 'Sessions' });
   await heading.and(page.locator(':focus')).waitFor();
   assert.equal(await sessions.getByRole('listitem').count(), 3);
   assert.equal(await sessions.getByText('Firefox on Linux').count(), 0);
-  await sessions.getByRole('button', { name: 'Sign out everywhere else' }).click();
-  await page.getByRole('button', { name: 'Sign out', exact: true }).click();
-  await sessions.getByText('You are signed in nowhere else.').waitFor();
+  await sessions.getByRole('button', { name: 'End all other sessions' }).click();
+  await page.getByRole('button', { name: 'End sessions', exact: true }).click();
+  await sessions.getByText('You have no other sessions.').waitFor();
   assert.equal((await cleo.call('/session')).status, 200, 'this one goes on');
 });
 
 test(
-  'a provider is linked, opens the account, and is unlinked, but never the last way in',
+  'a provider is added, signs in, and is removed, but the last way never is',
   options,
   async () => {
+    const { provider } = portal;
     const dora = await signUp(portal.service, 'dora@example.org');
     provider.person = { sub: 'd1', email: 'dora@elsewhere.example', email_verified: true };
     const page = await openAccount(dora);
     const methods = section(page, 'Ways to sign in');
-    await methods.getByText('It is your only way to sign in, so it stays.').waitFor();
-    await methods.getByRole('button', { name: 'Link Example Login' }).click();
-    await methods.getByText('Example Login is linked').waitFor();
+    await methods.getByText('Your only way to sign in').waitFor();
+    await methods.getByRole('button', { name: 'Add Example Login' }).click();
+    await methods.getByText('Example Login added').waitFor();
     assert.equal(page.url(), `${portalUrl}/account`);
-    await assertAccessible(page, 'a provider that is linked');
+    await assertAccessible(page, 'a provider that was added');
 
     const other = await portal.open({ path: '/sign-in?next=%2Faccount' });
     await other.getByRole('button', { name: 'Continue with Example Login' }).click();
-    await section(other, 'Address').getByText('dora@example.org').waitFor();
+    await section(other, 'Email address').getByText('dora@example.org').waitFor();
 
-    const unlink = methods.getByRole('button', { name: 'Unlink Example Login' });
-    await unlink.click();
-    await page.getByRole('dialog', { name: 'Unlink Example Login?' }).waitFor();
-    await page.getByRole('button', { name: 'Unlink', exact: true }).click();
-    await page.getByText('Example Login is unlinked.').waitFor();
+    await methods.getByRole('button', { name: 'Remove Example Login' }).click();
+    const dialogue = page.getByRole('dialog', { name: 'Remove Example Login?' });
+    await dialogue.getByRole('button', { name: 'Remove', exact: true }).click();
+    await page.getByText('Example Login removed.').waitFor();
     await page
       .getByRole('heading', { name: 'Ways to sign in' })
       .and(page.locator(':focus'))
       .waitFor();
-    await methods.getByText('It is your only way to sign in, so it stays.').waitFor();
-    assert.equal(await unlink.count(), 0);
+    await methods.getByText('Your only way to sign in').waitFor();
+    assert.equal(await methods.getByRole('button', { name: /^Remove/ }).count(), 0);
+    const activity = section(page, 'Recent activity');
+    await activity.getByText('Added Example Login as a way to sign in').waitFor();
+    await activity.getByText('Removed Example Login as a way to sign in').waitFor();
 
     const eve = await signUp(portal.service, 'eve@example.org');
     provider.person = { sub: 'e1' };
@@ -158,13 +155,13 @@ test(
     await owner.getByRole('button', { name: 'Continue with Example Login' }).click();
     await section(owner, 'Your name at the provider').getByText('e1@oidc.invalid').waitFor();
     const late = await openAccount(eve);
-    await late.getByRole('button', { name: 'Link Example Login' }).click();
-    await late.getByText('Another account here is linked to it.').waitFor();
+    await late.getByRole('button', { name: 'Add Example Login' }).click();
+    await late.getByText('Another account already uses it.').waitFor();
   },
 );
 
 test(
-  'whoever signed in long ago does so again before they see or end sessions',
+  'after a day the ways to sign in can be changed once one has signed in again',
   options,
   async () => {
     const fay = await signUp(portal.service, 'fay@example.org');
@@ -173,14 +170,102 @@ test(
     where user_id = (select id from users where email = ${fay.email})
   `.execute(portal.service.database);
     const page = await openAccount(fay);
-    const sessions = section(page, 'Sessions');
-    await sessions.getByText('You signed in more than a day ago.').waitFor();
-    await assertAccessible(page, 'a session that is old');
-    await sessions.getByRole('button', { name: 'Sign in again' }).click();
-    await page.getByLabel('Email address').fill(fay.email);
+    await section(page, 'Sessions').getByText('Current session').waitFor();
+    const methods = section(page, 'Ways to sign in');
+    await methods.getByRole('button', { name: 'Add Example Login' }).click();
+    await methods.getByText('You signed in more than a day ago.').waitFor();
+    await assertAccessible(page, 'an old session');
+    await methods.getByRole('button', { name: 'Sign in again' }).click();
+    await page.getByRole('textbox', { name: 'Email address' }).fill(fay.email);
     await page.getByLabel('Password', { exact: true }).fill(password);
     await page.keyboard.press('Enter');
-    await sessions.getByText('This one').waitFor();
+    await methods.getByRole('button', { name: 'Add Example Login' }).waitFor();
     assert.equal(page.url(), `${portalUrl}/account`);
   },
 );
+
+test('recent activity says what happened, from where, page by page', options, async () => {
+  const { database, signIn } = portal.service;
+  const gil = await signUp(portal.service, 'gil@example.org');
+  for (let guess = 0; guess < 3; guess += 1)
+    assert.equal(await signInElsewhere(gil, firefox, 'not this one'), 401);
+  // Failed sign-ins are counted for a minute, or until the service stops.
+  await eventually(async () => {
+    await signIn.stop();
+    const { rows } = await sql<{ count: number }>`
+      select sum((details->>'count')::int)::int as count from audit_log
+      where action = 'account.sign_in_failed' and subject_id = (select id::text from users where email = ${gil.email})
+    `.execute(database);
+    return rows[0]?.count === 3;
+  });
+  await database
+    .transaction()
+    .execute((tx) =>
+      createAccountLink(tx, testActor, { email: gil.email, publicUrl: testPublicUrl }),
+    );
+  await signInElsewhere(gil, safari);
+  const page = await openAccount(gil);
+  const activity = section(page, 'Recent activity');
+  const entries = activity.getByRole('listitem');
+  await entries.first().waitFor();
+  const texts = await entries.allInnerTexts();
+  const lines = texts.map((text) =>
+    text.replace(/\s*\n\s*/, ' · ').replace(/\d+ seconds? ago/, 'now'),
+  );
+  assert.equal(lines[0], 'Signed in with a password · now · Safari on iOS · 127.0.0.1');
+  assert.equal(lines[1], 'The operator created a link that sets the password · now');
+  assert.ok(
+    texts.some((text) => /^Failed to sign in( \d times)?\n/.test(text)),
+    texts.join('; '),
+  );
+  assert.match(texts.at(-1) ?? '', /^Created the account with a password/);
+
+  for (let name = 0; name < 8; name += 1)
+    await gil.call('/account', { method: 'PATCH', json: { name: `Gil ${name}` } });
+  await page.reload();
+  await activity.getByRole('button', { name: 'Page 2' }).click();
+  await activity.getByText('Created the account').waitFor();
+  await page
+    .getByRole('region', { name: 'Recent activity, page 2' })
+    .and(page.locator(':focus'))
+    .waitFor();
+  assert.equal(page.url(), `${portalUrl}/account?page=2`);
+  await assertAccessible(page, 'older activity');
+  await page.goto(`${portalUrl}/account?page=9`);
+  await activity.getByRole('button', { name: 'Go to the first page' }).click();
+  await activity.getByText('Changed the name to “Gil 7”').waitFor();
+});
+
+test('every action of an account is described, whatever is known about it', () => {
+  const describe = (action: string, details = {}) =>
+    describeActivity({ action, details }, (provider) => `the provider ${provider}`);
+  const actions = auditActions.filter((action) => action.startsWith('account.'));
+  assert.deepEqual(Object.fromEntries(actions.map((action) => [action, describe(action)])), {
+    'account.created': 'Created the account with a provider',
+    'account.link_created': 'The operator created a link that sets the password',
+    'account.method_added': 'Added a provider as a way to sign in',
+    'account.method_removed': 'Removed a provider as a way to sign in',
+    'account.name_changed': 'Changed the name',
+    'account.password_changed': 'Changed the password',
+    'account.sessions_ended': 'Ended another session',
+    'account.sign_in_failed': 'Failed to sign in',
+    'account.signed_in': 'Signed in with a provider',
+    'account.signed_out': 'Signed out',
+  });
+  assert.deepEqual(
+    [
+      describe('account.signed_in', { method: 'github' }),
+      describe('account.sign_in_failed', { count: 1_200 }),
+      describe('account.password_changed', { byLink: true }),
+      describe('account.sessions_ended', { count: 2 }),
+      describe('account.photo_changed'),
+    ],
+    [
+      'Signed in with the provider github',
+      'Failed to sign in 1,200 times',
+      'Set a new password with a link',
+      'Ended 2 other sessions',
+      'Photo changed',
+    ],
+  );
+});

@@ -24,8 +24,8 @@ const entry = (action: string, fields: object = {}) => ({
   ...fields,
 });
 
-test('there are words for every action that the service records, whatever is known of it', () => {
-  for (const action of auditActions) {
+test('there are words for every action on an app that the service records', () => {
+  for (const action of auditActions.filter((each) => !each.startsWith('account.'))) {
     const { who, did } = describeEntry(entry(action));
     assert.equal(who, 'You');
     assert.ok(!did.includes(action) && !did.startsWith('made a change'), `${action}: ${did}`);

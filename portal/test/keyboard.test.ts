@@ -4,7 +4,15 @@ import type { Page } from 'playwright-core';
 import { startReceiver } from '../../service/test/support/receiver.ts';
 import { noBrowser } from '../../test/support/browser.ts';
 import { pressOn, tabTo, typeInto } from './support/keyboard.ts';
-import { openPortal, password, signUp } from './support/portal-browser.ts';
+import {
+  linkOf,
+  openPortal,
+  openPortalWithProvider,
+  password,
+  portalUrl,
+  signInAs,
+  signUp,
+} from './support/portal-browser.ts';
 
 test(
   'a whole journey, from signing in to signing out, by keyboard alone',
@@ -55,24 +63,82 @@ test(
     assert.equal(receiver.received.length, 1);
 
     await pressOn(page, page.getByRole('button', { name: 'Pause' }));
-    const dialogue = page.getByRole('dialog');
-    await dialogue.getByRole('button', { name: 'Cancel' }).and(page.locator(':focus')).waitFor();
-    await pressOn(page, dialogue.getByRole('button', { name: 'Pause' }));
+    await confirm(page, 'Pause');
     await page.getByText('Paused by you').first().waitFor();
     await pressOn(page, page.getByRole('button', { name: 'Resume' }));
     await page.getByText('The webhook is active again.').waitFor();
 
-    await pressOn(page, page.getByRole('button', { name: 'Your account' }));
-    const menu = page.getByRole('menu');
-    await menu.locator(':focus').waitFor({ state: 'attached' });
-    for (const name of ['Account', 'Sign out']) {
-      await page.keyboard.press('ArrowDown');
-      await page.getByRole('menuitem', { name }).and(page.locator(':focus')).waitFor();
-    }
-    await page.keyboard.press('Enter');
+    await chooseFromMenu(page, 'Sign out');
     await heading(page, 'Sign in');
   },
 );
+
+test(
+  'an account, from signing up to ending a session, by keyboard alone',
+  { skip: noBrowser },
+  async () => {
+    const portal = await openPortalWithProvider('Example Login');
+    const email = 'ada@example.org';
+    portal.provider.person = { sub: 'ada', email, email_verified: true };
+    const page = await portal.open();
+    const button = (name: string) => page.getByRole('button', { name, exact: true });
+
+    await pressOn(page, page.getByRole('link', { name: 'Sign up' }));
+    await typeInto(page, page.getByLabel('Email address'), email);
+    await pressOn(page, button('Send link'));
+    await focused(page, 'Check the terminal');
+    await page.goto(`${portalUrl}${linkOf(portal, email)}`);
+    await typeInto(page, page.getByLabel('Name'), 'Ada');
+    await typeInto(page, page.getByLabel('Password', { exact: true }), password);
+    await page.keyboard.press('Enter');
+    await focused(page, 'Overview');
+
+    await chooseFromMenu(page, 'Account');
+    await focused(page, 'Your account');
+    await pressOn(page, button('Add Example Login'));
+    await page.getByText('You can now sign in with it.').waitFor();
+    const other = await signInAs(portal.service, email);
+    await page.reload();
+    const sessions = page.getByRole('region', { name: 'Sessions' });
+    await pressOn(page, sessions.getByRole('button', { name: /^End session/ }));
+    await confirm(page, 'End session');
+    await focused(page, 'Sessions');
+    assert.equal((await other.call('/session')).status, 401);
+    await chooseFromMenu(page, 'Sign out');
+    await focused(page, 'Sign in');
+
+    await pressOn(page, page.getByRole('link', { name: 'Forgot your password?' }));
+    await typeInto(page, page.getByLabel('Email address'), email);
+    await page.keyboard.press('Enter');
+    await focused(page, 'Check the terminal');
+    await page.goto(`${portalUrl}${linkOf(portal, email)}`);
+    await typeInto(page, page.getByLabel('New password', { exact: true }), password);
+    await page.keyboard.press('Enter');
+    await focused(page, 'Review your other ways to sign in');
+    await pressOn(page, button('Remove Example Login'));
+    await confirm(page, 'Remove');
+    await focused(page, 'Review your other ways to sign in');
+    await pressOn(page, page.getByRole('link', { name: 'Continue' }));
+    await focused(page, 'Overview');
+  },
+);
+
+/** Cancel has the focus first. */
+async function confirm(page: Page, action: string): Promise<void> {
+  const dialogue = page.getByRole('dialog');
+  await dialogue.getByRole('button', { name: 'Cancel' }).and(page.locator(':focus')).waitFor();
+  await pressOn(page, dialogue.getByRole('button', { name: action, exact: true }));
+}
+
+async function chooseFromMenu(page: Page, chosen: 'Account' | 'Sign out'): Promise<void> {
+  await pressOn(page, page.getByRole('button', { name: 'Your account' }));
+  await page.getByRole('menu').locator(':focus').waitFor({ state: 'attached' });
+  for (const name of chosen === 'Account' ? ['Account'] : ['Account', 'Sign out']) {
+    await page.keyboard.press('ArrowDown');
+    await page.getByRole('menuitem', { name }).and(page.locator(':focus')).waitFor();
+  }
+  await page.keyboard.press('Enter');
+}
 
 async function skipToContent(page: Page): Promise<void> {
   const link = page.getByRole('link', { name: 'Skip to content' });

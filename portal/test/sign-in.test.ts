@@ -1,34 +1,27 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { startOidcProvider } from '../../service/test/support/oidc-provider.ts';
+import { returnPattern } from '../../service/src/http/portal/callback.ts';
 import { disableMaintenance, enableMaintenance } from '../../service/src/system/maintenance.ts';
 import { testActor } from '../../service/test/support/actor.ts';
+import { testPublicUrl } from '../../service/test/support/service.ts';
 import { noBrowser } from '../../test/support/browser.ts';
 import { nextPage, pageBefore } from '../src/sign-in/next-page.ts';
 import { assertAccessible } from './support/accessibility.ts';
 import {
-  callAuth,
+  linkOf,
   openPortal,
+  openPortalWithProvider,
   password,
   portalUrl,
-  printedLink,
+  postPortal,
   signUp,
 } from './support/portal-browser.ts';
 
 const options = { skip: noBrowser };
-const provider = noBrowser ? null! : await startOidcProvider();
-const portal = noBrowser
-  ? null!
-  : await openPortal(
-      {
-        OIDC_ISSUER_URL: provider.issuer,
-        OIDC_CLIENT_ID: provider.client.id,
-        OIDC_CLIENT_SECRET: provider.client.secret,
-        OIDC_NAME: 'Example Login of a rather long name',
-      },
-      { providers: [provider.issuer] },
-    );
+const providerName = 'Example Login of a rather long name';
+const portal = noBrowser ? null! : await openPortalWithProvider(providerName);
+const newPassword = 'another horse entirely';
 
 const heading = (page: Page, name: string) => page.getByRole('heading', { name, exact: true });
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
@@ -38,150 +31,228 @@ async function fill(page: Page, fields: Record<string, string>): Promise<void> {
     await page.getByLabel(label, { exact: true }).fill(value);
 }
 
-const session = '**/portal/api/session';
-/** As where the connection goes: what was done is done, and nobody can say who is signed in. */
-async function refuseSession(page: Page): Promise<void> {
-  await page.route(session, (route) => route.abort());
+/** The path below `/profile/developer`. */
+const placeOf = (page: Page) => page.url().replace(portalUrl, '') || '/';
+
+/** Requests a link as the pages do, and returns its path. */
+async function requestLink(email: string): Promise<string> {
+  const { status } = await postPortal(portal.service, '/password-links', { email });
+  assert.equal(status, 202);
+  return linkOf(portal, email);
 }
 
-/** Below `/profile/developer`. */
-const placeOf = (page: Page) => page.url().replace(portalUrl, '') || '/';
-const printed = (email: string) =>
-  `${portalUrl}/../../portal/api/auth${printedLink(portal.service, email)}`;
+test('the first account is created with the link on the terminal', options, async () => {
+  const link = (await portal.service.signIn.offerFirstAccount()) ?? '';
+  const another = (await portal.service.signIn.offerFirstAccount()) ?? '';
+  const page = await portal.open({ path: link.replace(portalUrl, '') });
+  await heading(page, 'Create the first account').waitFor();
+  assert.equal(placeOf(page), '/first-account', 'the token is out of the address');
+  await assertAccessible(page, 'the first account');
+  await fill(page, { Name: 'Root', 'Email address': 'root@example.org', Password: password });
+  await button(page, 'Create account').click();
+  await heading(page, 'Overview').waitFor();
+  assert.equal(placeOf(page), '/');
 
-test(
-  'the first account is made with the link of the terminal, and signed in',
-  options,
-  async () => {
-    const link = (await portal.service.signIn.offerFirstAccount()) ?? '';
-    const another = (await portal.service.signIn.offerFirstAccount()) ?? '';
-    const page = await portal.open({ path: link.replace(portalUrl, '') });
-    await heading(page, 'The first account').waitFor();
-    assert.equal(placeOf(page), '/first-account', 'the secret is out of the address');
-    await assertAccessible(page, 'the first account');
-    await fill(page, { Name: 'Root', 'Email address': 'root@example.org', Password: password });
-    await button(page, 'Create the account').click();
-    await heading(page, 'Overview').waitFor();
-    assert.equal(placeOf(page), '/');
+  const late = await portal.open({ path: another.replace(portalUrl, '') });
+  await fill(late, { Name: 'Late', 'Email address': 'late@example.org', Password: password });
+  await button(late, 'Create account').click();
+  await late.getByText('The link was used or has expired, or there is an account').waitFor();
+  await late.reload();
+  await late.getByText('Open the link from the terminal').waitFor();
+});
 
-    const late = await portal.open({ path: another.replace(portalUrl, '') });
-    await fill(late, { Name: 'Late', 'Email address': 'late@example.org', Password: password });
-    await button(late, 'Create the account').click();
-    await late
-      .getByText('The link was used, has run out, or there is an account already')
-      .waitFor();
-    await late.reload();
-    await late.getByText('Open the link as it stands on the terminal').waitFor();
-  },
-);
-
-test('an account is made, confirmed by its link, signed in and out with', options, async () => {
+test('somebody signs up, sets a password with the link, and signs out', options, async () => {
   const email = 'cleo@example.org';
   const page = await portal.open({ path: '/apps?page=2' });
   await page.getByRole('link', { name: 'Sign up' }).click();
   await heading(page, 'Sign up').waitFor();
-  await button(page, 'Create the account').click();
-  const name = page.getByLabel('Name', { exact: true });
-  await page.getByText('Give a name').waitFor();
-  assert.ok(await name.evaluate((element) => element === element.ownerDocument.activeElement));
-  await assertAccessible(page, 'sign up, with what is missing');
-  await fill(page, { Name: 'Cleo', 'Email address': ` ${email} `, Password: password });
+  await button(page, 'Send link').click();
+  await page.getByText('Enter an email address').waitFor();
+  const address = page.getByLabel('Email address');
+  await address.and(page.locator(':focus')).waitFor();
+  await assertAccessible(page, 'sign up without an address');
+  await fill(page, { 'Email address': ` ${email} ` });
   await page.keyboard.press('Enter');
-  await heading(page, 'Confirm your address').waitFor();
-  await page.getByText('printed on the terminal').waitFor();
-  await assertAccessible(page, 'what follows signing up');
+  await heading(page, 'Check the terminal').and(page.locator(':focus')).waitFor();
+  await page.getByText(`the link for ${email} is printed on the terminal`).waitFor();
+  await assertAccessible(page, 'a link that was requested');
+  await button(page, 'Send another link').click();
+  assert.equal(await address.inputValue(), email);
 
-  await page.getByRole('link', { name: 'Sign in' }).click();
-  await fill(page, { 'Email address': email, Password: password });
+  await page.goto(`${portalUrl}${linkOf(portal, email)}`);
+  await heading(page, 'Set your password').waitFor();
+  await page.getByText('This creates your account.').waitFor();
+  assert.equal(await address.inputValue(), email);
+  assert.equal(placeOf(page), '/set-password', 'the token is out of the address');
+  await assertAccessible(page, 'a password for a new account');
+  await fill(page, { Password: 'short' });
+  await button(page, 'Create account').click();
+  await page.getByText('Enter a name').waitFor();
+  await page.getByText('Use at least 10 characters').waitFor();
+  await assertAccessible(page, 'a password that is too short');
+  await fill(page, { Name: 'Cleo', Password: password });
   await page.keyboard.press('Enter');
-  await page.getByText('Your address is not confirmed yet').waitFor();
-  const before = portal.service.printed.length;
-  await button(page, 'Send the link again').click();
-  await page.getByText('It is on its way').waitFor();
-  assert.equal(portal.service.printed.length, before + 1);
-  await assertAccessible(page, 'an address that is not confirmed');
+  await heading(page, 'Overview').waitFor();
+  assert.equal(placeOf(page), '/');
 
-  await page.goto(printed(email));
-  await page.getByText('Your address is confirmed').waitFor();
-  await page.goto(`${portalUrl}/sign-in?next=%2Fapps%3Fpage%3D2`);
-  await fill(page, { 'Email address': email, Password: password });
-  await button(page, 'Sign in').click();
-  await heading(page, 'Apps').waitFor();
-  assert.equal(placeOf(page), '/apps?page=2');
   await button(page, 'Your account').click();
-  await refuseSession(page);
+  await page.getByRole('menu').getByText('Cleo').waitFor();
+  // The connection fails: the portal shows that they are signed out all the same.
+  await page.route('**/portal/api/session', (route) => route.abort());
   await page.getByRole('menuitem', { name: 'Sign out' }).click();
   await heading(page, 'Sign in').waitFor();
   await page.goto(`${portalUrl}/apps`);
   await heading(page, 'Sign in').waitFor();
 });
 
-test('a wrong password and too many of them are told in words', options, async () => {
+test('a wrong password is refused, and the right one leads on', options, async () => {
   const email = 'guessed@example.org';
   await signUp(portal.service, email);
-  const page = await portal.open({ path: '/sign-in' });
+  const page = await portal.open({ path: '/sign-in?next=%2Fapps%3Fpage%3D2' });
   await fill(page, { 'Email address': email, Password: 'not this one' });
   await page.keyboard.press('Enter');
-  await page.getByText('The address or the password is wrong').waitFor();
-  const field = page.getByLabel('Password', { exact: true });
-  assert.ok(await field.evaluate((element) => element === element.ownerDocument.activeElement));
+  await page.getByText('The email address or the password is wrong.').waitFor();
+  assert.equal(await page.getByText('Your session has ended').count(), 0);
+  await page.getByLabel('Password', { exact: true }).and(page.locator(':focus')).waitFor();
   await assertAccessible(page, 'a wrong password');
-  // Each counts, whatever it lacks.
-  for (let guess = 0; guess < 20; guess += 1)
-    await callAuth(portal.service, '/sign-in/email', { json: { email } });
+  await fill(page, { Password: password });
   await button(page, 'Sign in').click();
-  await page.getByText(/Too many attempts; try again later\. Try again in \d+ s\./).waitFor();
+  await heading(page, 'Apps').waitFor();
+  assert.equal(placeOf(page), '/apps?page=2');
 });
 
-test('a password that was forgotten is replaced by a link, once', options, async () => {
+test('after too many attempts the page says when to try again', options, async () => {
+  const credentials = { email: 'flooded@example.org', password };
+  const page = await portal.open({ path: '/sign-in' });
+  await fill(page, { 'Email address': credentials.email, Password: password });
+  // Only ten at once are let in from one address.
+  for (let round = 0; round < 2; round += 1)
+    await Promise.all(
+      Array.from({ length: 10 }, () => postPortal(portal.service, '/sign-in', credentials)),
+    );
+  await button(page, 'Sign in').click();
+  await page.getByText(/Try again in \d+ seconds?\./).waitFor();
+});
+
+test('opening a link changes nothing, and it sets a password once', options, async () => {
   const email = 'forgetful@example.org';
-  await signUp(portal.service, email);
+  const person = await signUp(portal.service, email);
   const page = await portal.open({ path: '/sign-in' });
   await page.getByRole('link', { name: 'Forgot your password?' }).click();
-  await heading(page, 'Forgot your password?').waitFor();
+  await heading(page, 'Reset your password').waitFor();
   await assertAccessible(page, 'a forgotten password');
   await fill(page, { 'Email address': email });
-  await button(page, 'Send the link').click();
-  await heading(page, 'Open the link').waitFor();
-  const link = printed(email);
-  await page.goto(link);
-  await heading(page, 'Choose a new password').waitFor();
-  assert.equal(placeOf(page), '/reset-password', 'the secret is out of the address');
+  await button(page, 'Send link').click();
+  await heading(page, 'Check the terminal').waitFor();
+
+  const link = linkOf(portal, email);
+  const opened = await portal.open({ path: link });
+  await opened.getByText('All sessions of your account end.').waitFor();
+  await opened.close();
+  assert.equal((await person.call('/session')).status, 200);
+
+  await page.goto(`${portalUrl}${link}`);
+  await page.getByText('All sessions of your account end.').waitFor();
+  assert.equal(await page.getByLabel('Email address').inputValue(), email);
+  assert.equal(await page.getByLabel('Name').count(), 0);
   await assertAccessible(page, 'a new password');
-  await fill(page, { 'New password': 'short' });
-  await button(page, 'Set the password').click();
-  await page.getByText('Choose at least 10 characters').waitFor();
-  await fill(page, { 'New password': 'another horse entirely' });
-  await refuseSession(page);
-  await button(page, 'Set the password').click();
-  await page.getByText('Your new password is set').waitFor();
-  await page.unroute(session);
-  await fill(page, { 'Email address': email, Password: 'another horse entirely' });
-  await button(page, 'Sign in').click();
+  await fill(page, { 'New password': newPassword });
+  await button(page, 'Set password').click();
+  await heading(page, 'Overview').waitFor();
+  assert.equal((await person.call('/session')).status, 401, 'the session before has ended');
+
+  const late = await portal.open({ path: link });
+  await late.getByText("This link can't be used").waitFor();
+  await assertAccessible(late, 'a link that was used');
+  await late.reload();
+  await late.getByText('Open the link again').waitFor();
+  await assertAccessible(late, 'a page without its token');
+});
+
+test('a newer link replaces an older one', options, async () => {
+  const email = 'twice@example.org';
+  const first = await requestLink(email);
+  const page = await portal.open({ path: first });
+  await fill(page, { Name: 'Twice', Password: password });
+  const second = await requestLink(email);
+  await button(page, 'Create account').click();
+  await page.getByText("This link can't be used").waitFor();
+  // In the same window the two addresses differ in their fragment only, so the page is not loaded again.
+  await page.evaluate(`window.location.assign(${JSON.stringify(portalUrl + second)})`);
+  await fill(page, { Name: 'Twice', Password: password });
+  assert.equal(placeOf(page), '/set-password', 'the token is out of the address');
+  await button(page, 'Create account').click();
   await heading(page, 'Overview').waitFor();
 
-  await page.goto(link);
-  await page.getByText('The link was used already').waitFor();
+  const late = await portal.open({ path: first });
+  await late.getByRole('link', { name: 'Request a new link' }).click();
+  await heading(late, 'Reset your password').waitFor();
 });
 
 test(
-  'what a link or a provider could not do is told in words, and nothing else is',
+  'after a reset the other ways to sign in are listed, and can be removed',
   options,
   async () => {
-    const page = await portal.open({ path: '/sign-in?confirmed=true&error=TOKEN_EXPIRED' });
-    await page.getByText('The link has run out').waitFor();
-    await page.goto(`${portalUrl}/sign-in?error=state_mismatch`);
-    await page.getByText('longer than ten minutes').waitFor();
+    const email = 'careful@example.org';
+    const person = await signUp(portal.service, email);
+    portal.provider.person = { sub: 'intruder', email, email_verified: true };
+    const intruder = await portal.open({ as: person, path: '/account' });
+    await button(intruder, `Add ${providerName}`).click();
+    await intruder.getByText('You can now sign in with it.').waitFor();
+
+    const page = await portal.open({ path: await requestLink(email) });
+    await fill(page, { 'New password': newPassword });
+    await button(page, 'Set password').click();
+    await heading(page, 'Review your other ways to sign in').and(page.locator(':focus')).waitFor();
+    await page.getByText(/^Added /).waitFor();
+    assert.equal(await page.getByRole('listitem').count(), 1, 'the password is not among them');
+    await assertAccessible(page, 'the other ways to sign in');
+    await button(page, `Remove ${providerName}`).click();
+    await page.getByRole('dialog', { name: `Remove ${providerName}?` }).waitFor();
+    await assertAccessible(page, 'another way to sign in that is to be removed');
+    await button(page, 'Remove').click();
+    await page.getByText('There are no other ways to sign in.').waitFor();
+    await heading(page, 'Review your other ways to sign in').and(page.locator(':focus')).waitFor();
+    await assertAccessible(page, 'no other ways to sign in');
+    await page.getByRole('link', { name: 'Continue' }).click();
+    await heading(page, 'Overview').waitFor();
+
+    await intruder.goto(`${portalUrl}/sign-in`);
+    await button(intruder, `Continue with ${providerName}`).click();
+    await intruder.getByText('There is already an account with your email address').waitFor();
+  },
+);
+
+test('a password that is set is not set again where signing in then fails', options, async () => {
+  const email = 'unlucky@example.org';
+  const person = await signUp(portal.service, email);
+  const page = await portal.open({ as: person, path: await requestLink(email) });
+  await page.route('**/portal/api/sign-in', (route) => route.abort(), { times: 1 });
+  await fill(page, { 'New password': newPassword });
+  await button(page, 'Set password').click();
+  await page.getByText('Your password is set').waitFor();
+  await assertAccessible(page, 'a password that was set');
+  await fill(page, { 'Email address': email, Password: newPassword });
+  await button(page, 'Sign in').click();
+  await heading(page, 'Overview').waitFor();
+});
+
+test(
+  'a failed provider is explained, and nothing else in the address is shown',
+  options,
+  async () => {
+    const page = await portal.open({ path: '/sign-in?error=state_mismatch' });
+    await page.getByText('It took too long').waitFor();
     await page.goto(
       `${portalUrl}/sign-in?error=${encodeURIComponent('call 0800 123: we are you')}`,
     );
-    await page.getByText('Something went wrong on the way').waitFor();
+    await page.getByText('Something went wrong').waitFor();
     assert.equal(await page.getByText('0800').count(), 0);
   },
 );
 
 test(
-  'whoever is signed in goes on to where they wanted to go, and to no other host',
+  'somebody who is signed in continues to where they wanted to go, and to no other host',
   options,
   async () => {
     const person = await signUp(portal.service, 'next@example.org');
@@ -201,7 +272,7 @@ test(
   },
 );
 
-test('only paths of the portal are where one goes on to', () => {
+test('only pages of the portal are continued to', () => {
   const next = (value: string) => nextPage(new URLSearchParams({ next: value }));
   for (const evil of [
     '//evil.example',
@@ -224,29 +295,39 @@ test('only paths of the portal are where one goes on to', () => {
   assert.equal(nextPage(new URLSearchParams()), '/');
   const place = '/apps/1/webhooks?since=2026-01-01T00:00:00Z&event=a,b';
   assert.equal(next(place), place);
-  const before = pageBefore(`${place}'()*!~`, '/sign-in');
-  assert.match(before, /^\/sign-in\?next=[A-Za-z0-9%._-]+$/);
+  const before = pageBefore(`${place} \\'()*!~`, '/sign-in');
+  assert.match(`/profile/developer${before}`, new RegExp(returnPattern(testPublicUrl)));
   assert.equal(next('/apps?x=1#part'), '/apps?x=1');
 });
 
-test('a provider brings somebody in, and where they wanted to go', options, async () => {
-  provider.person = { sub: 'p1', email: 'p@example.org', email_verified: true, name: 'Pat' };
-  const page = await portal.open({ path: '/account' });
-  await button(page, 'Continue with Example Login of a rather long name').click();
-  await heading(page, 'Your account').waitFor();
-  assert.equal(placeOf(page), '/account');
-  await page.getByText('p@example.org').waitFor();
-  await page.getByText('You have none: you sign in another way').waitFor();
-});
+test(
+  'a provider signs somebody in, who continues to where they wanted to go',
+  options,
+  async () => {
+    portal.provider.person = {
+      sub: 'p1',
+      email: 'p@example.org',
+      email_verified: true,
+      name: 'Pat',
+    };
+    const page = await portal.open({ path: '/account' });
+    await button(page, `Continue with ${providerName}`).click();
+    await heading(page, 'Your account').waitFor();
+    assert.equal(placeOf(page), '/account');
+    await page.getByText('p@example.org').waitFor();
+    await button(page, 'Send a link to set one').click();
+    await page.getByText('the link for p@example.org is printed on the terminal').waitFor();
+  },
+);
 
 test('a provider takes over no account, and the page says what to do', options, async () => {
   const person = await signUp(portal.service, 'taken@example.org');
-  provider.person = { sub: 'p2', email: person.email, email_verified: true };
+  portal.provider.person = { sub: 'p2', email: person.email, email_verified: true };
   const page = await portal.open({ path: '/sign-in?next=%2Fapps' });
-  await button(page, 'Continue with Example Login of a rather long name').click();
-  await page.getByText('There is an account with your address already').waitFor();
+  await button(page, `Continue with ${providerName}`).click();
+  await page.getByText('There is already an account with your email address').waitFor();
   assert.match(placeOf(page), /next=%2Fapps/);
-  await assertAccessible(page, 'a provider that is not linked');
+  await assertAccessible(page, 'a provider that was not added');
 });
 
 test('during maintenance the sign-in page says so, and lets people in', options, async () => {
@@ -264,7 +345,7 @@ test('during maintenance the sign-in page says so, and lets people in', options,
 });
 
 test(
-  'an account that is made and not signed in is signed in to, not made again',
+  'a first account that is created is not created again where signing in fails',
   options,
   async () => {
     const { open, service } = await openPortal();
@@ -272,24 +353,26 @@ test(
     const page = await open({ path: link.replace(portalUrl, '') });
     const account = { 'Email address': 'root@example.org', Password: password };
     await fill(page, { Name: 'Root', ...account });
-    await page.route('**/portal/api/auth/sign-in/email', (route) => route.abort(), { times: 1 });
-    await button(page, 'Create the account').click();
-    await page.getByText('Your account is made').waitFor();
-    assert.equal(placeOf(page), '/sign-in?made=true');
+    await page.route('**/portal/api/sign-in', (route) => route.abort(), { times: 1 });
+    await button(page, 'Create account').click();
+    await page.getByText('Your password is set').waitFor();
     await fill(page, account);
     await button(page, 'Sign in').click();
     await heading(page, 'Overview').waitFor();
   },
 );
 
-test('where no mail is sent, the pages offer what is left', options, async () => {
-  const open = await openPortal({ HOST: '0.0.0.0' });
-  const page = await open.open({ path: '/sign-up' });
-  await page.getByText('No account can be made here').waitFor();
-  await assertAccessible(page, 'sign up without mail');
-  await page.goto(`${portalUrl}/forgot-password`);
-  await page.getByText('nobody can get a new password here').waitFor();
-  await page.goto(`${portalUrl}/sign-in`);
-  await heading(page, 'Sign in').waitFor();
-  assert.equal(await page.getByRole('link', { name: 'Sign up' }).count(), 0);
+test('where no mail is sent, the pages say whom to ask', options, async () => {
+  const { open } = await openPortal({ HOST: '0.0.0.0' });
+  const page = await open({ path: '/sign-in' });
+  for (const [link, title] of [
+    ['Sign up', 'Sign up'],
+    ['Forgot your password?', 'Reset your password'],
+  ] as const) {
+    await page.getByRole('link', { name: link }).click();
+    await heading(page, title).waitFor();
+    await page.getByText('Ask its operator for one').waitFor();
+    await assertAccessible(page, `${title}, without mail`);
+    await page.getByRole('link', { name: 'Sign in' }).click();
+  }
 });

@@ -6,9 +6,14 @@ import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import {
+  startOidcProvider,
+  type OidcProvider,
+} from '../../../service/test/support/oidc-provider.ts';
+import {
   password,
   postPortal,
   printedToken,
+  signInAs,
   signUp,
   type Person,
 } from '../../../service/test/support/portal.ts';
@@ -26,7 +31,7 @@ export type PortalBrowser = {
   open: (options?: { as?: Person; path?: string } & BrowserContextOptions) => Promise<Page>;
 };
 
-export { password, postPortal, signUp, type Person };
+export { password, postPortal, signInAs, signUp, type Person };
 export const portalUrl = `${testPublicUrl}/profile/developer`;
 
 /** The path, below `/profile/developer`, of the last link that was printed for somebody. */
@@ -68,6 +73,23 @@ export async function openPortal(
       return page;
     },
   };
+}
+
+/** The same, with an OpenID Connect provider to sign in with. */
+export async function openPortalWithProvider(
+  name: string,
+): Promise<PortalBrowser & { provider: OidcProvider }> {
+  const provider = await startOidcProvider();
+  const portal = await openPortal(
+    {
+      OIDC_ISSUER_URL: provider.issuer,
+      OIDC_CLIENT_ID: provider.client.id,
+      OIDC_CLIENT_SECRET: provider.client.secret,
+      OIDC_NAME: name,
+    },
+    { providers: [provider.issuer] },
+  );
+  return { ...portal, provider };
 }
 
 /** What signing in in another window of the same browser does to this one: its cookies are another's. */
