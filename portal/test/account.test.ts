@@ -146,7 +146,8 @@ test(
     await methods.getByText('Your only way to sign in').waitFor();
     assert.equal(await methods.getByRole('button', { name: /^Remove/ }).count(), 0);
     const activity = section(page, 'Recent activity');
-    await activity.getByText('Added Example Login as a way to sign in').waitFor();
+    const added = activity.getByRole('listitem').filter({ hasText: 'Added Example Login' });
+    await added.getByText(/· Chrome on Linux · 127\.0\.0\.1$/).waitFor();
     await activity.getByText('Removed Example Login as a way to sign in').waitFor();
 
     const eve = await signUp(portal.service, 'eve@example.org');

@@ -11,7 +11,7 @@ import type { Config } from '../config.ts';
 import { sql, type Database } from '../database/database.ts';
 import type { Logger } from '../log.ts';
 import { recordActivity } from './activity.ts';
-import { addressHeader } from './caller.ts';
+import { addressHeader, callerIn } from './caller.ts';
 import { createPasswordHashing, type PasswordHashing } from './hash-password.ts';
 import { passwordLengthMax } from '../contract/password-length.ts';
 import { providerIdentity } from './provider-identity.ts';
@@ -87,8 +87,10 @@ function hooks({ database, log, notifyMethodAdded }: AuthDependencies) {
       create: {
         // Nothing is asked of a provider later, so its tokens are not kept.
         before: async (account: object) => ({ data: { ...account, ...noTokens } }),
-        after: async ({ userId, providerId }: { userId: string; providerId: string }) =>
-          announceMethod(userId, providerId),
+        after: async (
+          { userId, providerId }: { userId: string; providerId: string },
+          context: HookContext | null,
+        ) => announceMethod(userId, providerId, context?.headers),
       },
       // A provider that is linked already is linked again, with new tokens.
       update: {
@@ -97,7 +99,7 @@ function hooks({ database, log, notifyMethodAdded }: AuthDependencies) {
     },
     session: {
       create: {
-        after: async (session: NewSession, context: SessionContext | null) => {
+        after: async (session: NewSession, context: HookContext | null) => {
           await recordSession(session, context?.params?.id ?? 'password');
           await sweep(database, log);
         },
@@ -105,14 +107,18 @@ function hooks({ database, log, notifyMethodAdded }: AuthDependencies) {
     },
   };
 
-  async function announceMethod(userId: string, provider: string): Promise<void> {
+  async function announceMethod(
+    userId: string,
+    provider: string,
+    headers: Headers | undefined,
+  ): Promise<void> {
     const account = await readAccount(database, userId);
     const isNew = account.methods === 1;
-    await database.transaction().execute((tx) =>
-      recordActivity(tx, isNew ? 'account.created' : 'account.method_added', account, null, {
-        provider,
-      }),
-    );
+    const action = isNew ? 'account.created' : 'account.method_added';
+    const caller = headers ? callerIn(headers) : null;
+    await database
+      .transaction()
+      .execute((tx) => recordActivity(tx, action, account, caller, { provider }));
     if (!isNew) notifyMethodAdded(account.email, provider);
   }
 
@@ -131,7 +137,7 @@ type NewSession = {
   userAgent?: string | null | undefined;
 };
 /** `params.id`: the provider, in its callback. */
-type SessionContext = { params?: { id?: string } | undefined };
+type HookContext = { params?: { id?: string } | undefined; headers?: Headers | undefined };
 type Account = { id: string; email: string; methods: number };
 
 async function readAccount(database: Database, userId: string): Promise<Account> {

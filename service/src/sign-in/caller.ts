@@ -17,3 +17,8 @@ export function headersOf({ ip, userAgent, cookie }: Caller): Headers {
     ...(cookie !== null && { cookie }),
   });
 }
+
+/** The caller in headers of `headersOf`. */
+export function callerIn(headers: Headers): Pick<Caller, 'ip' | 'userAgent'> {
+  return { ip: headers.get(addressHeader) ?? '', userAgent: headers.get('user-agent') };
+}
