@@ -6,13 +6,22 @@ import { sql } from '../../service/src/database/database.ts';
 import { publishEvent } from '../../service/src/directory/publish-event.ts';
 import { announce, put } from '../../service/test/support/directory.ts';
 import { eventually } from '../../service/test/support/eventually.ts';
+import { tokenOf } from '../../service/test/support/portal.ts';
 import { startReceiver, type Received } from '../../service/test/support/receiver.ts';
 import { testPublicUrl } from '../../service/test/support/service.ts';
+import { startSmtpServer } from '../../service/test/support/smtp-server.ts';
 import { noBrowser } from '../../test/support/browser.ts';
-import { linkOf, openPortal, password, portalUrl } from './support/portal-browser.ts';
+import { openPortal, password, portalUrl } from './support/portal-browser.ts';
 
+const mail = noBrowser ? null! : await startSmtpServer();
 /** One delivery that fails for good deactivates a webhook. */
-const portal = noBrowser ? null! : await openPortal({ WEBHOOK_DEACTIVATE_AFTER: '1' });
+const portal = noBrowser
+  ? null!
+  : await openPortal({
+      WEBHOOK_DEACTIVATE_AFTER: '1',
+      SMTP_URL: `smtp://127.0.0.1:${mail.port}`,
+      MAIL_FROM: 'Directory <no-reply@example.org>',
+    });
 const email = 'grace@example.org';
 const application = {
   id: 'a-1',
@@ -99,8 +108,10 @@ async function signUp(page: Page): Promise<void> {
   await page.getByRole('link', { name: 'Sign up' }).click();
   await page.getByLabel('Email address').fill(email);
   await page.getByRole('button', { name: 'Send link' }).click();
-  await page.getByRole('heading', { name: 'Check the terminal' }).waitFor();
-  await page.goto(`${portalUrl}${linkOf(portal, email)}`);
+  await page.getByRole('heading', { name: 'Check your email' }).waitFor();
+  await page.getByText(`We sent a link to ${email}. It works once, within an hour.`).waitFor();
+  const [received] = await mail.received(1);
+  await page.goto(`${portalUrl}/set-password#${tokenOf(received?.text ?? '')}`);
   await page.getByLabel('Name').fill('Grace');
   await page.getByLabel('Password', { exact: true }).fill(password);
   await page.getByRole('button', { name: 'Create account' }).click();

@@ -131,7 +131,7 @@ test('after too many attempts the page says when to try again', options, async (
       Array.from({ length: 10 }, () => postPortal(portal.service, '/sign-in', credentials)),
     );
   await button(page, 'Sign in').click();
-  await page.getByText(/Try again in \d+ seconds?\./).waitFor();
+  await page.getByText(/Too many attempts\. Try again in \d+ seconds?\./).waitFor();
 });
 
 test('opening a link changes nothing, and it sets a password once', options, async () => {
@@ -147,12 +147,12 @@ test('opening a link changes nothing, and it sets a password once', options, asy
 
   const link = linkOf(portal, email);
   const opened = await portal.open({ path: link });
-  await opened.getByText('All sessions of your account end.').waitFor();
+  await opened.getByText('You will be signed out everywhere else.').waitFor();
   await opened.close();
   assert.equal((await person.call('/session')).status, 200);
 
   await page.goto(`${portalUrl}${link}`);
-  await page.getByText('All sessions of your account end.').waitFor();
+  await page.getByText('You will be signed out everywhere else.').waitFor();
   assert.equal(await page.getByLabel('Email address').inputValue(), email);
   assert.equal(await page.getByLabel('Name').count(), 0);
   await assertAccessible(page, 'a new password');
@@ -317,6 +317,7 @@ test(
     await page.getByText('p@example.org').waitFor();
     await button(page, 'Send a link to set one').click();
     await page.getByText('the link for p@example.org is printed on the terminal').waitFor();
+    await assertAccessible(page, 'an account without a password');
   },
 );
 

@@ -23,7 +23,7 @@ export function ChangePassword() {
     changing.mutate(given, {
       onSuccess: () => {
         form.reset();
-        sayDone('Password changed. All your other sessions were ended.');
+        sayDone('Password changed. You are signed out everywhere else.');
       },
       onError: (error) => {
         if (!isWrongPassword(error)) return;
@@ -49,7 +49,7 @@ export function ChangePassword() {
         <NewPasswordField label="New password" {...form.getInputProps('newPassword')} />
         {changing.isError && !isWrongPassword(changing.error) && <Problem error={changing.error} />}
         <Text size="sm" c="dimmed">
-          All your other sessions end.
+          You will be signed out everywhere else.
         </Text>
         <Group>
           <Button type="submit" variant="default" loading={changing.isPending}>

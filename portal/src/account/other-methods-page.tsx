@@ -13,8 +13,8 @@ export function OtherMethodsPage() {
   return (
     <Bare title="Review your other ways to sign in">
       <Text size="sm">
-        Your new password is set, and all other sessions were ended. These ways to sign in still
-        work. Remove any that you don't recognise.
+        Your new password is set, and you are signed out everywhere else. These other ways to sign
+        in still work. Remove any that you don't recognise.
       </Text>
       <Loaded query={query}>
         {({ entries }) => {

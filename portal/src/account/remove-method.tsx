@@ -45,7 +45,7 @@ export function RemoveMethod({
       confirm={confirm}
       close={shut}
     >
-      {isOld ? <SignInAgain /> : <Text>It will no longer sign you in to this account.</Text>}
+      {isOld ? <SignInAgain /> : <Text>You will no longer be able to sign in with it.</Text>}
     </Confirm>
   );
 }

@@ -66,10 +66,10 @@ export function SetPasswordForm({
         <Text size="sm">
           {isNew
             ? 'This creates your account.'
-            : 'Choose a new password. All sessions of your account end.'}
+            : 'Choose a new password. You will be signed out everywhere else.'}
         </Text>
         {/* Password managers keep the password for this address. */}
-        <AddressField value={email} readOnly />
+        <AddressField value={email} readOnly variant="filled" />
         {isNew && <NameField {...form.getInputProps('name')} />}
         <NewPasswordField
           label={isNew ? 'Password' : 'New password'}

@@ -4,7 +4,6 @@ import { ApiError, NetworkError, TimeoutError, UnexpectedAnswerError } from '@or
 /** What the service says of these is for programs. */
 const messages: Record<string, string> = {
   not_found: 'It was deleted, or it is not yours.',
-  rate_limited: 'You have done this too often.',
 };
 
 export type Described = {

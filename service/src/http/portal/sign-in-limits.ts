@@ -82,7 +82,7 @@ function refuse({ exceeded, resetAt }: { exceeded: boolean; resetAt: number }): 
 }
 
 function tooMany(retryAfterSeconds: number): ServiceError {
-  return new ServiceError('rate_limited', 'Too many attempts; try again later.', {
+  return new ServiceError('rate_limited', 'Too many attempts.', {
     headers: { 'retry-after': String(retryAfterSeconds) },
   });
 }
