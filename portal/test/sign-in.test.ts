@@ -223,19 +223,23 @@ test(
   },
 );
 
-test('a password that is set is not set again where signing in then fails', options, async () => {
-  const email = 'unlucky@example.org';
-  const person = await signUp(portal.service, email);
-  const page = await portal.open({ as: person, path: await requestLink(email) });
-  await page.route('**/portal/api/sign-in', (route) => route.abort(), { times: 1 });
-  await fill(page, { 'New password': newPassword });
-  await button(page, 'Set password').click();
-  await page.getByText('Your password is set').waitFor();
-  await assertAccessible(page, 'a password that was set');
-  await fill(page, { 'Email address': email, Password: newPassword });
-  await button(page, 'Sign in').click();
-  await heading(page, 'Overview').waitFor();
-});
+test(
+  'if signing in fails after a password is set, the sign-in page takes over',
+  options,
+  async () => {
+    const email = 'unlucky@example.org';
+    const person = await signUp(portal.service, email);
+    const page = await portal.open({ as: person, path: await requestLink(email) });
+    await page.route('**/portal/api/sign-in', (route) => route.abort(), { times: 1 });
+    await fill(page, { 'New password': newPassword });
+    await button(page, 'Set password').click();
+    await page.getByText('Your password is set').waitFor();
+    await assertAccessible(page, 'a password that was set');
+    await fill(page, { 'Email address': email, Password: newPassword });
+    await button(page, 'Sign in').click();
+    await heading(page, 'Overview').waitFor();
+  },
+);
 
 test(
   'a failed provider is explained, and nothing else in the address is shown',
@@ -346,7 +350,7 @@ test('during maintenance the sign-in page says so, and lets people in', options,
 });
 
 test(
-  'a first account that is created is not created again where signing in fails',
+  'if signing in fails after the first account is created, the sign-in page takes over',
   options,
   async () => {
     const { open, service } = await openPortal();
