@@ -4,10 +4,10 @@
  */
 import { sql, type Transaction } from '../database/database.ts';
 import type { ImportKind } from './import.ts';
-import type { AllianceLine, BlueprintLine, OrgLine } from './import-schemas.ts';
+import type { AllianceInput, BlueprintInput, OrgInput } from './inputs.ts';
 import { iso, linksOf } from './rows.ts';
 
-export type ExportedLine = OrgLine | AllianceLine | BlueprintLine;
+export type ExportedLine = OrgInput | AllianceInput | BlueprintInput;
 
 /** Rows held at once; a blueprint may be some hundred kilobytes. */
 const batchSize = 200;
@@ -56,7 +56,7 @@ const sources: Record<
   blueprints: { select: sql`select t.* from blueprints t`, toLine: toBlueprintLine },
 };
 
-function toOrgLine(row: Row): OrgLine {
+function toOrgLine(row: Row): OrgInput {
   return {
     slug: row['slug'],
     name: row['name'],
@@ -85,7 +85,7 @@ function toOrgLine(row: Row): OrgLine {
   };
 }
 
-function toAllianceLine(row: Row): AllianceLine {
+function toAllianceLine(row: Row): AllianceInput {
   return {
     slug: row['slug'],
     name: row['name'],
@@ -101,7 +101,7 @@ function toAllianceLine(row: Row): AllianceLine {
   };
 }
 
-function toBlueprintLine(row: Row): BlueprintLine {
+function toBlueprintLine(row: Row): BlueprintInput {
   return {
     slug: row['slug'],
     key: row['key'],
