@@ -52,6 +52,14 @@ export const allianceFields = {
   ...times,
 } satisfies Fields;
 
+/** The fields that `search` looks in. */
+export const allianceSearch: (keyof typeof allianceFields)[] = [
+  'name',
+  'tag',
+  'slug',
+  'description',
+];
+
 export const managedAllianceFields = { ...allianceFields, managers };
 
 export const Alliance = strictObject(schemasOf(allianceFields), {

@@ -116,6 +116,14 @@ export const blueprintFields = {
   ...times,
 } satisfies Fields;
 
+/** The fields that `search` looks in; of an output and an ingredient, the item and its name. */
+export const blueprintSearch: (keyof typeof blueprintFields)[] = [
+  'name',
+  'key',
+  'output',
+  'ingredients',
+];
+
 export const Blueprint = strictObject(schemasOf(blueprintFields), {
   title: 'Blueprint',
   description: 'What makes what.',

@@ -18,7 +18,7 @@ export const ManagedAlliance = strictObject(schemasOf(managedAllianceFields), {
 });
 export type ManagedAlliance = Static<typeof ManagedAlliance>;
 
-const Member = strictObject(
+export const Member = strictObject(
   { ...OrganisationReference.properties, listed: privateOrgFields.listed.schema },
   { title: 'Member', description: 'A member of an alliance, listed or not.' },
 );

@@ -67,6 +67,9 @@ export const orgFields = {
   ...times,
 } satisfies Fields;
 
+/** The fields that `search` looks in: public ones, or a search would tell what is private. */
+export const orgSearch: (keyof typeof orgFields)[] = ['name', 'tag', 'slug', 'description'];
+
 /** Fields that never leave through the public API. */
 export const privateOrgFields = {
   listed: flag(
