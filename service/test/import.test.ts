@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
+import { Type } from 'typebox';
+import { nullable, strictObject } from '../src/contract/shapes.ts';
 import { openDatabase, sql } from '../src/database/database.ts';
 import {
   BadLinesError,
@@ -217,6 +219,14 @@ test('CSV with quotes, commas, line breaks and nested links', async () => {
     [second?.['name'], second?.['member_count'], second?.['links'].website],
     ['Plain', 0, null],
   );
+});
+
+test('a cell of a field that may be null is read as its other type', async () => {
+  const schema = strictObject({ size: nullable(Type.Integer()), open: nullable(Type.Boolean()) });
+  const values = [];
+  for await (const line of readCsv(Readable.from([Buffer.from('size,open\n12,true\n,\n')]), schema))
+    values.push('value' in line ? line.value : line);
+  assert.deepEqual(values, [{ size: 12, open: true }, {}]);
 });
 
 test('a bad cell and an unknown column are named by the line of the file', async () => {

@@ -1,40 +1,35 @@
-import { Type, type Static } from 'typebox';
-import { nullable, slug, strictObject, time, uuid } from './shapes.ts';
+import { Type, type Static, type TSchema } from 'typebox';
+import {
+  flag,
+  optionalText,
+  optionalTime,
+  orNull,
+  ownSlug,
+  requiredText,
+  schemasOf,
+  type Fields,
+} from './field.ts';
+import { name, times } from './shared-fields.ts';
+import { nullable, slug, strictObject, uuid } from './shapes.ts';
 
-export const BlueprintOutput = strictObject(
+const label = (maxLength: number, description: string, example: string) =>
+  Type.String({ minLength: 1, maxLength, description, examples: [example] });
+const quantity = (description: string) => Type.Number({ minimum: 0, maximum: 1e12, description });
+
+const BlueprintOutput = strictObject(
   {
-    item: Type.String({
-      minLength: 1,
-      maxLength: 200,
-      description: 'The key of the item.',
-      examples: ['granite'],
-    }),
-    name: Type.String({
-      minLength: 1,
-      maxLength: 200,
-      description: 'The name of the item.',
-      examples: ['Granite'],
-    }),
-    quantity: Type.Number({ minimum: 0, maximum: 1e12, description: 'How many are made at once.' }),
+    item: label(200, 'The key of the item.', 'granite'),
+    name: label(200, 'The name of the item.', 'Granite'),
+    quantity: quantity('How many are made at once.'),
   },
   { title: 'BlueprintOutput', description: 'What is made.' },
 );
 
 const Ingredient = strictObject(
   {
-    item: Type.String({
-      minLength: 1,
-      maxLength: 200,
-      description: 'The key of the item.',
-      examples: ['diorite'],
-    }),
-    name: Type.String({
-      minLength: 1,
-      maxLength: 200,
-      description: 'The name of the item.',
-      examples: ['Diorite'],
-    }),
-    quantity: Type.Number({ minimum: 0, maximum: 1e12, description: 'How much of it is used.' }),
+    item: label(200, 'The key of the item.', 'diorite'),
+    name: label(200, 'The name of the item.', 'Diorite'),
+    quantity: quantity('How much of it is used.'),
     unit: nullable(
       Type.String({
         maxLength: 40,
@@ -46,51 +41,91 @@ const Ingredient = strictObject(
   { title: 'Ingredient', description: 'What is used up.' },
 );
 
-export const BlueprintSource = strictObject(
+const BlueprintSource = strictObject(
   {
-    kind: Type.String({
-      minLength: 1,
-      maxLength: 80,
-      description: 'What kind of place or reward it is.',
-      examples: ['crafting-table'],
-    }),
-    name: Type.String({
-      minLength: 1,
-      maxLength: 200,
-      description: 'Its name.',
-      examples: ['Crafting table'],
-    }),
+    kind: label(80, 'What kind of place or reward it is.', 'crafting-table'),
+    name: label(200, 'Its name.', 'Crafting table'),
   },
   { title: 'BlueprintSource', description: 'Where the blueprint is found or used.' },
 );
 
-export const Blueprint = strictObject(
-  {
-    id: uuid(),
-    slug: slug({ description: 'Its name in addresses; unique.', examples: ['granite'] }),
-    key: Type.String({
-      description: 'The name that its source gives it; unique, and never changes.',
-      examples: ['granite'],
-    }),
-    name: Type.String({ description: 'Its name.', examples: ['Granite'] }),
-    description: nullable(
-      Type.String({ description: 'What it is, as plain text.', examples: ['A speckled stone.'] }),
-    ),
-    category: slug({ description: 'What sort of thing it makes.', examples: ['materials'] }),
-    output: BlueprintOutput,
-    craftTimeSeconds: nullable(
+const itemText = Type.String({ minLength: 1, maxLength: 200 });
+const ingredientInput = strictObject({
+  item: itemText,
+  name: itemText,
+  quantity: Type.Number({ minimum: 0, maximum: 1e12 }),
+  unit: orNull(Type.String({ minLength: 1, maxLength: 40 }), {}),
+} satisfies Record<keyof typeof Ingredient.properties, TSchema>);
+
+const list = <Read extends TSchema, Written extends TSchema>(
+  column: string,
+  schema: Read,
+  input: Written,
+  maxItems: number,
+  description: string,
+) => ({
+  column,
+  type: 'jsonb',
+  schema: Type.Array(schema, { description }),
+  input: Type.Array(input, { maxItems, default: [], description }),
+});
+
+/** Every field of a blueprint, in the order of a response; all are public. CONTRIBUTING.md says how to add one. */
+export const blueprintFields = {
+  id: { column: 'id', type: 'uuid', schema: uuid() },
+  slug: ownSlug('Its name in addresses; unique.', 'granite'),
+  key: requiredText(
+    'key',
+    'The name that its source gives it; unique, and never changes.',
+    'granite',
+    { maxLength: 200 },
+  ),
+  name: name('Granite'),
+  description: optionalText(
+    'description',
+    5_000,
+    'What it is, as plain text.',
+    'A speckled stone.',
+  ),
+  category: {
+    column: 'category',
+    type: 'text',
+    schema: slug({ description: 'What sort of thing it makes.', examples: ['materials'] }),
+    input: slug({ description: 'What sort of thing it makes.' }),
+  },
+  output: { column: 'output', type: 'jsonb', schema: BlueprintOutput, input: BlueprintOutput },
+  craftTimeSeconds: {
+    column: 'craft_time_seconds',
+    type: 'double precision',
+    schema: nullable(
       Type.Number({ minimum: 0, description: 'How long one run takes; null: unknown.' }),
     ),
-    ingredients: Type.Array(Ingredient, { description: 'What one run uses up.' }),
-    sources: Type.Array(BlueprintSource, { description: 'Where it is found or used.' }),
-    version: nullable(
-      Type.String({ description: 'The release that it was read from.', examples: ['1.21.4'] }),
-    ),
-    active: Type.Boolean({ description: 'Whether its source still has it.' }),
-    retiredAt: nullable(time({ description: 'When its source ceased to have it.' })),
-    createdAt: time({ description: 'When it was added to the directory.' }),
-    updatedAt: time({ description: 'Moves only when a field of this object does.' }),
+    input: orNull(Type.Number({ minimum: 0, maximum: 1e12 }), {
+      description: 'How long one run takes; null: unknown.',
+    }),
   },
-  { title: 'Blueprint', description: 'What makes what.' },
-);
+  ingredients: list('ingredients', Ingredient, ingredientInput, 200, 'What one run uses up.'),
+  sources: list('sources', BlueprintSource, BlueprintSource, 50, 'Where it is found or used.'),
+  version: optionalText('version', 100, 'The release that it was read from.', '1.21.4'),
+  active: flag('active', true, 'Whether its source still has it.'),
+  retiredAt: optionalTime(
+    'retired_at',
+    'When its source ceased to have it.',
+    'When its source ceased to have it; goes only with `active: false`. Left out, it is when that was first told.',
+  ),
+  ...times,
+} satisfies Fields;
+
+/** The fields that `search` looks in; of an output and an ingredient, the item and its name. */
+export const blueprintSearch: (keyof typeof blueprintFields)[] = [
+  'name',
+  'key',
+  'output',
+  'ingredients',
+];
+
+export const Blueprint = strictObject(schemasOf(blueprintFields), {
+  title: 'Blueprint',
+  description: 'What makes what.',
+});
 export type Blueprint = Static<typeof Blueprint>;

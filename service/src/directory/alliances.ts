@@ -1,55 +1,49 @@
 /** Alliances: how they are stored, read and written. Their counts hold listed organisations only; triggers keep them. */
-import { v7 as uuidv7 } from 'uuid';
-import type { Alliance, AllianceDetail } from '../contract/alliance.ts';
+import type { TObject } from 'typebox';
+import {
+  allianceFields,
+  allianceSearch,
+  managedAllianceFields,
+  OrganisationReference,
+  type Alliance,
+  type AllianceDetail,
+} from '../contract/alliance.ts';
+import { managedOrgFields } from '../contract/organisation.ts';
 import { sql, type Database, type Executor, type Transaction } from '../database/database.ts';
-import { foldText, searchText } from './fold-text.ts';
+import {
+  columnList,
+  columnsOf,
+  columnTypes,
+  computedColumns,
+  excludedValues,
+  jsonPairs,
+  writableFields,
+} from './columns.ts';
 import type { AllianceInput } from './inputs.ts';
 import type { AllianceQuery } from './list-query.ts';
-import { readOne, readPage, type Page } from './list.ts';
-import { iso, linksOf, type StoredLinks } from './rows.ts';
+import { readOne, readPage, type Page, type Sql } from './list.ts';
+import { computedValues, rowReader, toRow, type Row } from './rows.ts';
 
-export type AllianceRow = {
-  id: string;
-  slug: string;
-  name: string;
-  tag: string | null;
-  description: string | null;
-  logo_url: string | null;
-  banner_url: string | null;
-  links: StoredLinks;
-  recruiting: boolean;
-  org_count: number;
-  member_count: number;
-  status: 'active' | 'disbanded';
-  founded_at: Date | null;
-  created_at: Date;
-  updated_at: Date;
-};
+export type AllianceRow = Row & { slug: string };
 
-export const allianceColumns = sql`
-  t.id, t.slug, t.name, t.tag, t.description, t.logo_url, t.banner_url, t.links, t.recruiting,
-  t.org_count, t.member_count, t.status, t.founded_at, t.created_at, t.updated_at
-`;
-// Built from a subquery of objects, so that the detail is one round trip as well.
-const memberColumns = sql`
-  (select coalesce(json_agg(json_build_object('id', o.id, 'slug', o.slug, 'name', o.name, 'tag', o.tag,
-     'memberCount', o.member_count) order by o.name_sort, o.id), '[]')
-   from orgs o where o.alliance_id = t.id and o.listed) as orgs
-`;
-const source = {
+export const allianceSource = {
   scope: 'directory',
   kind: 'alliances',
+  fields: allianceFields,
   always: sql`true`,
-  columns: allianceColumns,
+  columns: columnList(columnsOf(allianceFields), 't'),
   joins: sql``,
 } as const;
 
-export const allianceSortColumns: Record<string, string> = {
-  name: 'name_sort',
-  createdAt: 'created_at',
-  updatedAt: 'updated_at',
-  memberCount: 'member_count',
-};
+/** The members that `which` allows, with the fields of `reference`. JSON, so that the detail takes one round trip as well. */
+export function selectMembers(reference: TObject, which: Sql): Sql {
+  const fields = columnsOf(managedOrgFields).filter(({ name }) => name in reference.properties);
+  return sql`
+    (select coalesce(json_agg(json_build_object(${jsonPairs(fields, 'o')}) order by o.name_sort, o.id), '[]')
+     from orgs o where o.alliance_id = t.id and ${which}) as orgs
+  `;
+}
+const listedMembers = selectMembers(OrganisationReference, sql`o.listed`);
 
 /** One page of the alliances. `baseUrl` goes into each `url`. */
 export async function listAlliances(
@@ -57,15 +51,7 @@ export async function listAlliances(
   query: AllianceQuery,
   baseUrl: string,
 ): Promise<Page<Alliance>> {
-  const page = await readPage<AllianceRow>(database, {
-    ...source,
-    page: query.page,
-    limit: query.limit,
-    filters: [],
-    search: query.search,
-    sort: query.sort,
-    sortColumns: allianceSortColumns,
-  });
+  const page = await readPage<AllianceRow>(database, { ...query, ...allianceSource, filters: [] });
   return { ...page, rows: page.rows.map((row) => toAlliance(row, baseUrl)) };
 }
 
@@ -74,9 +60,9 @@ export async function readAlliance(database: Database, slug: string, baseUrl: st
   const { revision, row } = await readOne<AllianceRow & { orgs: AllianceDetail['orgs'] }>(
     database,
     {
-      ...source,
+      ...allianceSource,
       slug,
-      columns: sql`${allianceColumns}, ${memberColumns}`,
+      columns: sql`${allianceSource.columns}, ${listedMembers}`,
     },
   );
   return { revision, row: row && { ...toAlliance(row, baseUrl), orgs: row.orgs } };
@@ -89,7 +75,7 @@ export async function publicAlliances(
   baseUrl: string,
 ): Promise<Alliance[]> {
   const { rows } = await sql<AllianceRow>`
-    select ${allianceColumns} from alliances t where t.id = any(${ids}::uuid[]) order by t.id
+    select ${allianceSource.columns} from alliances t where t.id = any(${ids}::uuid[]) order by t.id
   `.execute(tx);
   return rows.map((row) => toAlliance(row, baseUrl));
 }
@@ -112,28 +98,26 @@ export async function allianceIds(tx: Executor, slugs: string[]): Promise<Map<st
 
 export type WrittenAlliance = { id: string; created: boolean };
 
+type WritableAlliance = AllianceInput & { slug: string };
+
+const fieldColumns = columnsOf(writableFields(managedAllianceFields));
+const columns = [...computedColumns, ...fieldColumns];
+
 /** Inserts or updates by slug, one statement for the batch. Every input has its slug. */
 export async function upsertAlliances(
   tx: Transaction,
-  inputs: (AllianceInput & { slug: string })[],
+  inputs: WritableAlliance[],
 ): Promise<WrittenAlliance[]> {
   const rows = inputs.map(toColumns);
   const { rows: written } = await sql<WrittenAlliance>`
     with given as (
-      select * from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as g(
-        id uuid, slug text, name text, tag text, description text, logo_url text, banner_url text,
-        links jsonb, recruiting boolean, status text, founded_at timestamptz, name_sort text, search_text text)
+      select * from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as g(${columnTypes(columns)})
     ),
     before as (select a.slug from alliances a join given g on g.slug = a.slug),
     written as (
-      insert into alliances (id, slug, name, tag, description, logo_url, banner_url, links, recruiting,
-        status, founded_at, name_sort, search_text)
-      select * from given order by slug
-      on conflict (slug) do update set
-        name = excluded.name, tag = excluded.tag, description = excluded.description,
-        logo_url = excluded.logo_url, banner_url = excluded.banner_url, links = excluded.links,
-        recruiting = excluded.recruiting, status = excluded.status, founded_at = excluded.founded_at,
-        name_sort = excluded.name_sort, search_text = excluded.search_text
+      insert into alliances (${columnList(columns)})
+      select ${columnList(columns)} from given order by slug
+      on conflict (slug) do update set ${excludedValues(columns, ['id', 'slug'])}
       returning id, slug
     )
     select w.id, b.slug is null as created from written w left join before b on b.slug = w.slug
@@ -141,41 +125,17 @@ export async function upsertAlliances(
   return written;
 }
 
-function toColumns(input: AllianceInput & { slug: string }) {
-  return {
-    id: uuidv7(),
-    slug: input.slug,
-    name: input.name,
-    tag: input.tag,
-    description: input.description,
-    logo_url: input.logoUrl,
-    banner_url: input.bannerUrl,
-    links: input.links,
-    recruiting: input.recruiting,
-    status: input.status,
-    founded_at: input.foundedAt,
-    name_sort: foldText(input.name),
-    search_text: searchText(input.name, input.tag, input.slug, input.description),
-  };
+function toColumns(input: WritableAlliance): Row {
+  return { ...toRow(fieldColumns, input), ...computedValues(input, allianceSearch) };
 }
 
-export function toAlliance(row: AllianceRow, baseUrl: string): Alliance {
-  return {
-    id: row.id,
-    slug: row.slug,
-    name: row.name,
-    tag: row.tag,
-    description: row.description,
-    logoUrl: row.logo_url,
-    bannerUrl: row.banner_url,
-    links: linksOf(row.links),
-    recruiting: row.recruiting,
-    orgCount: row.org_count,
-    memberCount: row.member_count,
-    status: row.status,
-    foundedAt: iso(row.founded_at),
-    url: `${baseUrl}/api/v1/alliances/${row.slug}`,
-    createdAt: row.created_at.toISOString(),
-    updatedAt: row.updated_at.toISOString(),
-  };
+const read = rowReader<Alliance>(allianceFields);
+
+function toAlliance(row: AllianceRow, baseUrl: string): Alliance {
+  return read(row, otherFields(row, baseUrl));
+}
+
+/** The public fields that are not columns of `alliances`. */
+export function otherFields({ slug }: AllianceRow, baseUrl: string) {
+  return { url: `${baseUrl}/api/v1/alliances/${slug}` };
 }

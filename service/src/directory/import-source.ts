@@ -122,11 +122,11 @@ function toObject(record: Record<string, string>, schema: TSchema): Record<strin
 
 /** A cell is text; where the schema wants a number or a boolean and the cell is one, or a list of words, it becomes that. */
 function readCell(cell: string, schema: TSchema, name: string): unknown {
-  const { type } =
-    (schema as { properties?: Record<string, { type?: unknown }> }).properties?.[name] ?? {};
-  if (type === 'boolean' && (cell === 'true' || cell === 'false')) return cell === 'true';
-  if ((type === 'integer' || type === 'number') && /^-?\d+(\.\d+)?$/.test(cell))
+  const { properties } = schema as { properties?: Record<string, { type?: unknown }> };
+  const types = new Set([properties?.[name]?.type].flat());
+  if (types.has('boolean') && (cell === 'true' || cell === 'false')) return cell === 'true';
+  if ((types.has('integer') || types.has('number')) && /^-?\d+(\.\d+)?$/.test(cell))
     return Number(cell);
-  if (type === 'array') return cell.split(/\s+/).filter((word) => word !== '');
+  if (types.has('array')) return cell.split(/\s+/).filter((word) => word !== '');
   return cell;
 }

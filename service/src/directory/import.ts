@@ -12,7 +12,7 @@ import { blueprintKeys, blueprintSlugs, findBlueprint, upsertBlueprints } from '
 import { describeHold, heldSlugs } from './former-slugs.ts';
 import type { SourceLine } from './import-source.ts';
 import { toAddresses, writeManagers } from './import-managers.ts';
-import { AllianceLine, BlueprintLine, OrgLine } from './import-schemas.ts';
+import { AllianceInput, BlueprintInput, OrgInput } from './inputs.ts';
 import { lockDirectory } from './lock-directory.ts';
 import { upsertOrgs } from './orgs.ts';
 import { isAllowedSlug, SlugAllotment } from './slug.ts';
@@ -38,9 +38,9 @@ export type ImportOptions = {
 };
 
 export const importSchemas: Record<ImportKind, TSchema> = {
-  orgs: OrgLine,
-  alliances: AllianceLine,
-  blueprints: BlueprintLine,
+  orgs: OrgInput,
+  alliances: AllianceInput,
+  blueprints: BlueprintInput,
 };
 
 const batchSize = 1_000;
@@ -95,7 +95,7 @@ export async function tidyAfterImport(
 }
 
 type Accepted = { line: number; input: Input };
-type Input = OrgLine & AllianceLine & BlueprintLine;
+type Input = OrgInput & AllianceInput & BlueprintInput;
 type Counted = { created: boolean }[];
 
 function createRun(tx: Transaction, options: ImportOptions) {

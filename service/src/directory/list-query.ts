@@ -1,5 +1,8 @@
 /** The query parameters of the lists, and what they mean to `list.ts`. */
 import { Type, type Static } from 'typebox';
+import { allianceSearch } from '../contract/alliance.ts';
+import { blueprintSearch } from '../contract/blueprint.ts';
+import { orgSearch } from '../contract/organisation.ts';
 import { slug } from '../contract/shapes.ts';
 
 /** page × limit stays below 2^38, far inside what PostgreSQL counts. */
@@ -15,12 +18,13 @@ const paging = {
   limit: Type.Integer({ minimum: 1, maximum: 100, default: 20, description: 'Entries a page.' }),
 };
 
-const search = (where: string) =>
+const inWords = new Intl.ListFormat('en-GB', { type: 'conjunction' });
+const search = (fields: string[]) =>
   Type.Optional(
     Type.String({
       minLength: 1,
       maxLength: 100,
-      description: `Text to find in ${where}, regardless of case and accents. Without \`sort\`, names that start with it come first.`,
+      description: `Text to find in ${inWords.format(fields)}, regardless of case and accents. Without \`sort\`, names that start with it come first.`,
     }),
   );
 
@@ -44,7 +48,7 @@ export type PageQuery = Static<typeof PageQuery>;
 export const OrgQuery = Type.Object(
   {
     ...paging,
-    search: search('name, tag, slug and description'),
+    search: search(orgSearch),
     alliance: Type.Optional(
       slug({
         description: 'Only members of the alliance with this slug.',
@@ -89,7 +93,7 @@ export type ManagedOrgQuery = Static<typeof ManagedOrgQuery>;
 export const AllianceQuery = Type.Object(
   {
     ...paging,
-    search: search('name, tag, slug and description'),
+    search: search(allianceSearch),
     sort: sort([...timesAndName, 'memberCount']),
   },
   { additionalProperties: false },
@@ -99,7 +103,7 @@ export type AllianceQuery = Static<typeof AllianceQuery>;
 export const BlueprintQuery = Type.Object(
   {
     ...paging,
-    search: search('name, key, output and ingredients'),
+    search: search(blueprintSearch),
     category: Type.Optional(slug({ description: 'Only this category.', examples: ['materials'] })),
     active: Type.Optional(
       Type.Boolean({ description: 'Only active, or only retired ones. Without it, both.' }),

@@ -3,6 +3,7 @@
  * Keys first and rows after, so that skipping to a late page reads an index and not the table.
  */
 import type { RawBuilder } from 'kysely';
+import type { Fields } from '../contract/field.ts';
 import { sql, type Database } from '../database/database.ts';
 import type { Scope } from '../database/revisions.ts';
 import { likePattern } from './fold-text.ts';
@@ -21,11 +22,11 @@ export type ListPlan = {
   everything?: boolean;
   /** Further conditions from the request over `t`; with none and no search, the total is known without counting. */
   filters: Sql[];
-  search: string | undefined;
-  /** As asked for; undefined: by name, and in a search names that start with its text first. */
-  sort: string | undefined;
-  /** What may be sorted by. Ties by id. */
-  sortColumns: Record<string, string>;
+  search?: string;
+  /** Left out: by name, and in a search names that start with its text first. */
+  sort?: string;
+  /** The fields of the table, which it may be sorted by. Ties by id. */
+  fields: Fields;
   /** What to select, and from where, with `t` as the table itself. */
   columns: Sql;
   joins: Sql;
@@ -101,10 +102,11 @@ function matches(plan: ListPlan): Sql {
 }
 
 /** Splits `-updatedAt` into its column and its direction. */
-function sortOf({ sort = 'name', sortColumns }: ListPlan): { column: string; descending: boolean } {
+function sortOf({ sort = 'name', fields }: ListPlan): { column: string; descending: boolean } {
   const descending = sort.startsWith('-');
   const key = descending ? sort.slice(1) : sort;
-  return { column: sortColumns[key] ?? 'name_sort', descending };
+  const column = key === 'name' ? undefined : fields[key]?.column;
+  return { column: column ?? 'name_sort', descending };
 }
 
 function order(key: Sql, id: Sql, descending: boolean): Sql {

@@ -1,27 +1,15 @@
 /** Organisations as the platform reads them: listed or not, with their private fields. */
 import type { ManagedOrganisation } from '../contract/managed.ts';
+import { managedOrgFields, privateOrgFields } from '../contract/organisation.ts';
 import { sql, type Database, type Executor } from '../database/database.ts';
+import { columnList, columnsOf } from './columns.ts';
 import type { ManagedOrgQuery } from './list-query.ts';
 import { readPage, type Page } from './list.ts';
-import {
-  orgColumns,
-  orgFilters,
-  orgJoins,
-  orgSortColumns,
-  toOrganisation,
-  type OrgRow,
-} from './orgs.ts';
-
-type ManagedOrgRow = OrgRow & {
-  listed: boolean;
-  contact_email: string | null;
-  chat_server_id: string | null;
-  notes: string | null;
-  managers: string[];
-};
+import { orgFilters, orgSource, otherFields, type OrgRow } from './orgs.ts';
+import { rowReader } from './rows.ts';
 
 const columns = sql`
-  ${orgColumns}, t.listed, t.contact_email, t.chat_server_id, t.notes,
+  ${orgSource.columns}, ${columnList(columnsOf(privateOrgFields), 't')},
   array(select m.email from org_managers m where m.org_id = t.id order by m.email) as managers
 `;
 
@@ -32,19 +20,13 @@ export async function listManagedOrgs(
   baseUrl: string,
 ): Promise<Page<ManagedOrganisation>> {
   const { listed } = query;
-  const page = await readPage<ManagedOrgRow>(database, {
-    scope: 'directory',
-    kind: 'orgs',
+  const page = await readPage<OrgRow>(database, {
+    ...query,
+    ...orgSource,
     always: listed === undefined ? sql`true` : sql`t.listed = ${listed}`,
     everything: true,
     columns,
-    joins: orgJoins,
-    page: query.page,
-    limit: query.limit,
     filters: orgFilters(query),
-    search: query.search,
-    sort: query.sort,
-    sortColumns: orgSortColumns,
   });
   return { ...page, rows: page.rows.map((row) => toManaged(row, baseUrl)) };
 }
@@ -55,20 +37,15 @@ export async function readManagedOrg(
   slug: string,
   baseUrl: string,
 ): Promise<ManagedOrganisation | null> {
-  const { rows } = await sql<ManagedOrgRow>`
-    select ${columns} from orgs t ${orgJoins} where t.slug = ${slug}
+  const { rows } = await sql<OrgRow>`
+    select ${columns} from orgs t ${orgSource.joins} where t.slug = ${slug}
   `.execute(executor);
   const [row] = rows;
   return row ? toManaged(row, baseUrl) : null;
 }
 
-function toManaged(row: ManagedOrgRow, baseUrl: string): ManagedOrganisation {
-  return {
-    ...toOrganisation(row, baseUrl),
-    listed: row.listed,
-    contactEmail: row.contact_email,
-    chatServerId: row.chat_server_id,
-    notes: row.notes,
-    managers: row.managers,
-  };
+const read = rowReader<ManagedOrganisation>(managedOrgFields);
+
+function toManaged(row: OrgRow, baseUrl: string): ManagedOrganisation {
+  return read(row, { ...otherFields(row, baseUrl), managers: row['managers'] });
 }

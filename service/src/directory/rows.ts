@@ -1,18 +1,67 @@
-/** What the three nouns share when a row becomes an object of the wire. */
-import type { Organisation } from '../contract/organisation.ts';
+/** Between rows of the database and entries of the wire, by the tables of fields. */
+import type { TSchema } from 'typebox';
+import { v7 as uuidv7 } from 'uuid';
+import type { Fields } from '../contract/field.ts';
+import type { FieldColumn } from './columns.ts';
+import { foldText, searchText } from './fold-text.ts';
 
-export type StoredLinks = Partial<Organisation['links']>;
+export type Row = Record<string, unknown>;
 
-export function iso(time: Date | null): string | null {
-  return time === null ? null : time.toISOString();
+/** Makes a function that reads an entry out of a row. Fields without a column are taken from `others`. */
+export function rowReader<Entry>(fields: Fields): (row: Row, others: Row) => Entry {
+  const steps = Object.entries(fields).map(([name, { column, type, schema }]) => ({
+    name,
+    column,
+    read: readerOf(type, schema),
+  }));
+  return (row, others) => {
+    const entry: Row = {};
+    for (const { name, column, read } of steps)
+      entry[name] = column === undefined ? others[name] : read(row[column]);
+    return entry as Entry;
+  };
 }
 
-/** `jsonb` keeps no order of keys and may lack some; the wire has all four, in this order. */
-export function linksOf(stored: StoredLinks): Organisation['links'] {
-  return {
-    website: stored.website ?? null,
-    chat: stored.chat ?? null,
-    video: stored.video ?? null,
-    social: stored.social ?? null,
+/** The values of the columns that store a field as it is. */
+export function toRow(columns: FieldColumn[], input: Row): Row {
+  return Object.fromEntries(columns.map(({ name, column }) => [column, input[name]]));
+}
+
+/** The values of `computedColumns`; `search` names the fields that a search looks in. */
+export function computedValues(input: Row & { name: string }, search: string[]): Row {
+  const words = search.flatMap((name) => wordsOf(input[name]));
+  return { id: uuidv7(), name_sort: foldText(input.name), search_text: searchText(...words) };
+}
+
+function wordsOf(value: unknown): (string | null)[] {
+  if (Array.isArray(value)) return value.flatMap(wordsOf);
+  if (typeof value !== 'object' || value === null) return [value as string | null];
+  const { item, name } = value as { item: string; name: string };
+  return [item, name];
+}
+
+type Reader = (value: unknown) => unknown;
+
+function readerOf(type: string | undefined, schema: TSchema): Reader {
+  if (type === 'timestamptz(3)') return (value) => (value as Date | null)?.toISOString() ?? null;
+  return type === 'jsonb' ? jsonReader(schema) : (value) => value;
+}
+
+/** `jsonb` keeps no order of keys and may lack some; the wire has all of them in the order of the schema. */
+function jsonReader(schema: TSchema): Reader {
+  const { items, properties } = schema as {
+    items?: TSchema;
+    properties?: Record<string, TSchema>;
+  };
+  if (items) {
+    const read = jsonReader(items);
+    return (value) => (value as unknown[]).map(read);
+  }
+  if (!properties) return (value) => value ?? null;
+  const parts = Object.entries(properties).map(([name, part]) => [name, jsonReader(part)] as const);
+  return (value) => {
+    const whole: Row = {};
+    for (const [name, read] of parts) whole[name] = read((value as Row)[name]);
+    return whole;
   };
 }

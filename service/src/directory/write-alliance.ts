@@ -6,7 +6,6 @@ import { invalid, ServiceError } from '../errors.ts';
 import { upsertAlliances } from './alliances.ts';
 import { announceAlliances } from './announce.ts';
 import { writeManagers } from './import-managers.ts';
-import type { AllianceLine } from './import-schemas.ts';
 import { AllianceInput } from './inputs.ts';
 import { lockDirectory } from './lock-directory.ts';
 import { readManagedAlliance } from './managed-alliances.ts';
@@ -17,7 +16,7 @@ import type { WriteOptions, Written } from './write-options.ts';
 type Options = WriteOptions<ManagedAllianceDetail>;
 
 /** `orgs` are the slugs of all its members; left out, they stay who they are. */
-export type AllianceFields = AllianceLine & { orgs?: string[] };
+export type AllianceFields = AllianceInput & { orgs?: string[] };
 
 /** Makes the alliance, or replaces all fields but those left out of `managers` and `orgs`. Throws `conflict`, `validation_failed`. */
 export async function putAlliance(
@@ -43,7 +42,9 @@ export async function patchAlliance(
   const next = changes.slug ?? slug;
   if (next !== slug) await rename(tx, 'alliances', before.id, next);
   const links = { ...before.links, ...changes.links };
-  return write(tx, next, { ...pickFields(AllianceInput, before), ...changes, links }, options);
+  // Without the managers: left out, they stay.
+  const { managers: _, ...fields } = pickFields(AllianceInput, before);
+  return write(tx, next, { ...fields, ...changes, links }, options);
 }
 
 /** Deletes it; its members are in none then. Throws `not_found`. */

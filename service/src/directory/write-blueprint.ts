@@ -3,7 +3,6 @@ import type { Blueprint } from '../contract/blueprint.ts';
 import { sql, type Transaction } from '../database/database.ts';
 import { invalid, ServiceError } from '../errors.ts';
 import { findBlueprint, upsertBlueprints } from './blueprints.ts';
-import type { BlueprintLine } from './import-schemas.ts';
 import { BlueprintInput } from './inputs.ts';
 import { lockDirectory } from './lock-directory.ts';
 import { pickFields } from './pick-fields.ts';
@@ -16,7 +15,7 @@ type Options = Pick<WriteOptions<Blueprint>, 'check'>;
 /** Makes the blueprint, or replaces it whole; without a `slug` it keeps its own. Throws `conflict`, `validation_failed`. */
 export async function putBlueprint(
   tx: Transaction,
-  input: BlueprintLine,
+  input: BlueprintInput,
   options: Options,
 ): Promise<Written<Blueprint>> {
   const before = await lockBlueprint(tx, input.key, options);
@@ -27,7 +26,7 @@ export async function putBlueprint(
 export async function patchBlueprint(
   tx: Transaction,
   key: string,
-  changes: Partial<BlueprintLine>,
+  changes: Partial<BlueprintInput>,
   options: Options,
 ): Promise<Blueprint> {
   const before = await lockBlueprint(tx, key, options);
@@ -63,7 +62,7 @@ async function lockBlueprint(
 
 async function write(
   tx: Transaction,
-  input: BlueprintLine,
+  input: BlueprintInput,
   before: Blueprint | null,
 ): Promise<Blueprint> {
   if (input.active && input.retiredAt !== null)
@@ -77,7 +76,7 @@ async function write(
 
 async function chooseSlug(
   tx: Transaction,
-  { slug, name }: BlueprintLine,
+  { slug, name }: BlueprintInput,
   before: Blueprint | null,
 ): Promise<string> {
   if (slug !== null && slug !== before?.slug)

@@ -6,7 +6,6 @@ import { invalid, ServiceError } from '../errors.ts';
 import { allianceIds } from './alliances.ts';
 import { announceOrgs } from './announce.ts';
 import { writeManagers } from './import-managers.ts';
-import type { OrgLine } from './import-schemas.ts';
 import { OrgInput } from './inputs.ts';
 import { lockDirectory } from './lock-directory.ts';
 import { readManagedOrg } from './managed-orgs.ts';
@@ -21,7 +20,7 @@ type Options = WriteOptions<ManagedOrganisation>;
 export async function putOrg(
   tx: Transaction,
   slug: string,
-  input: OrgLine,
+  input: OrgInput,
   options: Options,
 ): Promise<Written<ManagedOrganisation>> {
   const before = await lockOrg(tx, slug, options);
@@ -33,7 +32,7 @@ export async function putOrg(
 export async function patchOrg(
   tx: Transaction,
   slug: string,
-  changes: Partial<OrgLine>,
+  changes: Partial<OrgInput>,
   options: Options,
 ): Promise<ManagedOrganisation> {
   const before = await lockOrg(tx, slug, options);
@@ -69,7 +68,7 @@ async function lockOrg(
 async function write(
   tx: Transaction,
   slug: string,
-  input: OrgLine,
+  input: OrgInput,
   { actor, publicUrl }: Options,
 ): Promise<ManagedOrganisation> {
   const allianceId = await requireAlliance(tx, input.alliance);
@@ -90,6 +89,8 @@ async function requireAlliance(tx: Transaction, slug: string | null): Promise<st
   return id;
 }
 
-function toInput({ alliance, ...fields }: ManagedOrganisation): OrgInput {
+/** Without the managers: left out, they stay. */
+function toInput(before: ManagedOrganisation): OrgInput {
+  const { alliance, managers: _, ...fields } = before;
   return pickFields(OrgInput, { ...fields, alliance: alliance?.slug ?? null });
 }

@@ -2,8 +2,10 @@
  * Makes the blueprints what was staged, in the caller's transaction: writes what is new or differs, retires what is
  * gone, and counts. What stayed as it was is not touched.
  */
+import { blueprintFields } from '../contract/blueprint.ts';
 import type { SyncProblem } from '../contract/sync-run.ts';
 import { sql, type Transaction } from '../database/database.ts';
+import { columnList, columnsOf, jsonValues, writableFields } from '../directory/columns.ts';
 import type { SourceLine } from '../directory/import-source.ts';
 import { BadLinesError, importLines, type ImportResult } from '../directory/import.ts';
 import { retireBlueprints } from '../directory/retire-blueprints.ts';
@@ -98,6 +100,10 @@ async function refuseShrinking(tx: Transaction): Promise<void> {
   );
 }
 
+// Of those left out, a slug and a time that the source does not name stay as they are.
+const { key: _, slug: __, retiredAt: ___, ...comparedFields } = blueprintFields;
+const compared = columnsOf(writableFields(comparedFields));
+
 /** Lists what is new or differs, those first whose slug the source names: none is given to another before. */
 async function findChanged(tx: Transaction): Promise<number> {
   await sql`
@@ -105,12 +111,8 @@ async function findChanged(tx: Transaction): Promise<number> {
     select row_number() over (order by s.slug is null, s.number) as position, s.number, s.input
     from staged_blueprints s left join blueprints b on b.key = s.key
     where b.id is null
-      or (b.slug, b.name, b.description, b.category, b.output, b.craft_time_seconds, b.ingredients,
-          b.sources, b.version, b.active)
-        is distinct from
-         (coalesce(s.slug, b.slug), s.input ->> 'name', s.input ->> 'description', s.input ->> 'category',
-          s.input -> 'output', (s.input ->> 'craftTimeSeconds')::double precision, s.input -> 'ingredients',
-          s.input -> 'sources', s.input ->> 'version', (s.input -> 'active')::boolean)
+      or (b.slug, ${columnList(compared, 'b')})
+        is distinct from (coalesce(s.slug, b.slug), ${jsonValues(compared, 's.input')})
       or (s.input ->> 'retiredAt')::timestamptz(3) <> coalesce(b.retired_at, '-infinity')
   `.execute(tx);
   await sql`create unique index on changed_blueprints (position)`.execute(tx);

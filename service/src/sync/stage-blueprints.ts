@@ -5,7 +5,7 @@
 import type { SyncProblem } from '../contract/sync-run.ts';
 import { createValidator, type Validator } from '../contract/validate.ts';
 import { sql, type Database } from '../database/database.ts';
-import type { BlueprintLine } from '../directory/import-schemas.ts';
+import type { BlueprintInput } from '../directory/inputs.ts';
 import { importSchemas } from '../directory/import.ts';
 import { isAllowedSlug } from '../directory/slug.ts';
 import type { SourceRows } from './read-rows.ts';
@@ -68,13 +68,13 @@ async function createTables(session: Database): Promise<void> {
   await sql`create temporary table kept_keys (key text collate "C" primary key)`.execute(session);
 }
 
-type Candidate = { number: number; key: string; slug: string | null; input: BlueprintLine };
+type Candidate = { number: number; key: string; slug: string | null; input: BlueprintInput };
 
 class Stage {
   readonly result: Staged = { good: 0, bad: 0, problems: [], missesKeys: false };
   readonly #session: Database;
   readonly #unit: SourceRows['unit'];
-  readonly #validate = createValidator(importSchemas.blueprints) as Validator<BlueprintLine>;
+  readonly #validate = createValidator(importSchemas.blueprints) as Validator<BlueprintInput>;
   #candidates: Candidate[] = [];
   #keptKeys: string[] = [];
 

@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify';
 import { Type, type TObject } from 'typebox';
 import { normaliseEmail } from '../../access/email.ts';
 import { strictObject } from '../../contract/shapes.ts';
-import { managersMax } from '../../directory/import-schemas.ts';
+import { managersMax } from '../../contract/shared-fields.ts';
 import { readManagers, replaceManagers, type ManagedKind } from '../../directory/write-managers.ts';
 import { ServiceError } from '../../errors.ts';
 import { oneOf } from '../responses.ts';

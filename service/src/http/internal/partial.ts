@@ -1,7 +1,7 @@
 /** The fields of an entry as a patch has them: all of them optional, none with a default. */
 import { Type, type TObject, type TSchema } from 'typebox';
 import { slug, strictObject } from '../../contract/shapes.ts';
-import { OrgLine } from '../../directory/import-schemas.ts';
+import { OrgInput } from '../../directory/inputs.ts';
 
 const newSlug = slug({
   description: 'Renames it. Nobody else is given the old one for 30 days.',
@@ -10,7 +10,7 @@ const newSlug = slug({
 /** Of the links too, what is left out stays. */
 const linkChanges = Type.Object(
   Object.fromEntries(
-    Object.entries(OrgLine.properties.links.properties).map(([name, schema]) => [
+    Object.entries(OrgInput.properties.links.properties).map(([name, schema]) => [
       name,
       Type.Optional(withoutDefault(schema)),
     ]),

@@ -7,7 +7,7 @@ import { examples } from '../../contract/examples.ts';
 import { ManagedAllianceDetail, ManagedOrganisation } from '../../contract/managed.ts';
 import { deleted } from '../../contract/shapes.ts';
 import type { Transaction } from '../../database/database.ts';
-import type { AllianceLine, BlueprintLine, OrgLine } from '../../directory/import-schemas.ts';
+import type { AllianceInput, BlueprintInput, OrgInput } from '../../directory/inputs.ts';
 import {
   deleteAlliance,
   patchAlliance,
@@ -54,8 +54,8 @@ export function registerWrites(v1: FastifyInstance, dependencies: RouteDependenc
     answer: oneOf(ManagedOrganisation, 'OrganisationResponse', examples.managedOrganisation),
     onCreate: 'A listed one is announced by `org.created`, once for all time.',
     onDelete: 'Its managers and the bindings of apps to it end with it.',
-    put: (tx, slug, body, options) => putOrg(tx, slug, body as OrgLine, options),
-    patch: (tx, slug, body, options) => patchOrg(tx, slug, body as Partial<OrgLine>, options),
+    put: (tx, slug, body, options) => putOrg(tx, slug, body as OrgInput, options),
+    patch: (tx, slug, body, options) => patchOrg(tx, slug, body as Partial<OrgInput>, options),
     remove: deleteOrg,
   });
   writeRoutes(v1, dependencies, {
@@ -69,7 +69,7 @@ export function registerWrites(v1: FastifyInstance, dependencies: RouteDependenc
     answer: oneOf(ManagedAllianceDetail, 'AllianceResponse', examples.managedAllianceDetail),
     onCreate: 'A new one is announced by `alliance.created`.',
     onDelete: 'Its organisations stay, in no alliance.',
-    put: (tx, slug, body, options) => putAlliance(tx, slug, body as AllianceLine, options),
+    put: (tx, slug, body, options) => putAlliance(tx, slug, body as AllianceInput, options),
     patch: (tx, slug, body, options) =>
       patchAlliance(tx, slug, body as Partial<AllianceFields>, options),
     remove: deleteAlliance,
@@ -85,9 +85,10 @@ export function registerWrites(v1: FastifyInstance, dependencies: RouteDependenc
     answer: oneOf(Blueprint, 'BlueprintResponse', examples.blueprint),
     onCreate: 'Without a `slug` it gets one made from its name.',
     onDelete: 'To retire it instead, set `active` to false.',
-    put: (tx, key, body, options) => putBlueprint(tx, { ...(body as BlueprintLine), key }, options),
+    put: (tx, key, body, options) =>
+      putBlueprint(tx, { ...(body as BlueprintInput), key }, options),
     patch: (tx, key, body, options) =>
-      patchBlueprint(tx, key, body as Partial<BlueprintLine>, options),
+      patchBlueprint(tx, key, body as Partial<BlueprintInput>, options),
     remove: deleteBlueprint,
   });
 }
