@@ -1,35 +1,15 @@
-/** Runs the service: configuration, database, roles, and a graceful end. `http/app.ts` builds what it serves. */
+/** Runs the service: database, demo, parts, and a graceful end. `create-parts.ts` says what it consists of. */
 import { setTimeout as wait } from 'node:timers/promises';
-import { createKeyCache } from './access/key-cache.ts';
-import { httpAddress, type Config, type MailSettings } from './config.ts';
-import { openDatabase } from './database/database.ts';
-import { createRevisions } from './database/revisions.ts';
+import { httpAddress, type Config } from './config.ts';
+import { createParts, type Parts } from './create-parts.ts';
 import { decideDemo, readDemoKey } from './demo.ts';
-import { takePublished } from './directory/take-published.ts';
 import { StartError } from './errors.ts';
-import { createApp } from './http/app.ts';
 import { endRequests } from './http/end-requests.ts';
-import { createInternalApp } from './http/internal-app.ts';
-import { createResponseCache } from './http/response-cache.ts';
 import type { Logger } from './log.ts';
-import type { Mailer } from './mail.ts';
-import { createMetrics } from './metrics.ts';
 import { openConfiguredDatabase, type OpenedDatabase } from './open-database.ts';
-import { createSyncs } from './sync/syncs.ts';
 import { readSecretKeys } from './read-secret-keys.ts';
-import { createSignIn, type SignIn } from './sign-in/sign-in.ts';
-import { createHealth } from './system/health.ts';
-import { createReadinessCheck } from './system/readiness.ts';
+import type { SignIn } from './sign-in/sign-in.ts';
 import { version } from './version.ts';
-import { createSender } from './webhooks/sending/attempt.ts';
-import { createInFlight } from './webhooks/queue/in-flight.ts';
-import type { OwnerMail, OwnerMailDependencies } from './webhooks/notifications/mail-owners.ts';
-import { createQueueReader } from './webhooks/queue/queue-state.ts';
-import { createSecretBox } from './webhooks/sending/secrets.ts';
-import { systemClock } from './webhooks/sending/clock.ts';
-import { leaseMs } from './webhooks/queue/dispatcher.ts';
-import { createSigningKeys } from './webhooks/sending/signing-keys.ts';
-import { createWorker } from './webhooks/queue/worker.ts';
 
 export type Service = {
   /** Where it listens; null without the role `api`. */
@@ -77,190 +57,57 @@ async function startOn(
   log: Logger,
   options: ServeOptions,
 ): Promise<Service> {
-  const { database, connection } = opened;
-  if (opened.embedded)
-    await decideDemo(database, {
-      dataDir: config.dataDir,
-      wanted: options.demo,
-      publicUrl: config.publicUrl,
-    });
-  const parts = await createParts(opened, config, log);
-  const { address, internalAddress } = await startParts(parts, config).catch(
-    async (error: unknown) => {
-      await stopParts(parts);
-      throw error;
-    },
-  );
+  const { database, connection, embedded } = opened;
+  const { dataDir, publicUrl, roles } = config;
+  if (embedded) await decideDemo(database, { dataDir, publicUrl, wanted: options.demo });
+  const secretKeys = await readSecretKeys(config, embedded);
+  const print = (line: string) => console.log(line);
+  const parts = await createParts({ config, database, connection, secretKeys, log, print });
+  const addresses = await startParts(parts);
   const firstAccountLink = (await parts.signIn?.offerFirstAccount()) ?? null;
-  const demoKey = opened.embedded ? await readDemoKey(database, config.dataDir) : null;
+  const demoKey = embedded ? await readDemoKey(database, dataDir) : null;
   log.info(
-    {
-      address,
-      internalAddress,
-      roles: [...config.roles],
-      version,
-      database: opened.embedded ? 'embedded' : 'server',
-    },
+    { ...addresses, roles: [...roles], version, database: embedded ? 'embedded' : 'server' },
     'service.started',
   );
   let stopping: Promise<void> | undefined;
   return {
-    address,
-    internalAddress,
+    ...addresses,
     demoKey,
     firstAccountLink,
     passwordLinks: parts.signIn?.links ?? null,
     stop: () => (stopping ??= stop(parts, opened, log)),
   };
+}
 
-  async function createParts(
-    { embedded }: OpenedDatabase,
-    { webhooks, ...settings }: Config,
-    logger: Logger,
-  ) {
-    const secretKeys = await readSecretKeys(settings, embedded);
-    const secretBox = createSecretBox(secretKeys);
-    const revisions = createRevisions(database, connection);
-    const health = createHealth(database, revisions);
-    const keyCache = createKeyCache(database, revisions);
-    const sender = createSender(webhooks);
-    const inFlight = createInFlight();
-    const metrics = createMetrics();
-    metrics.inFlight(() => inFlight.total());
-    metrics.queue(createQueueReader(database));
-    const readiness = createReadinessCheck(database);
-    const delivery = {
-      database,
-      sender,
-      secretBox,
-      signingKeys: createSigningKeys(secretBox),
-      clock: systemClock,
-      inFlight,
-      webhooks,
-      serviceName: settings.serviceName,
-      version,
-      metrics,
-      log: logger,
-    };
-    const mailer = settings.mail ? await openMailer(settings.mail) : null;
-    const signIn = settings.roles.has('api')
-      ? createSignIn({
-          ...settings,
-          database,
-          secretKeys,
-          mailer,
-          print: (line) => console.log(line),
-          log: logger,
-        })
-      : null;
-    const server = signIn
-      ? await createApp({
-          ...settings,
-          ...delivery,
-          signIn,
-          health,
-          keyCache,
-          responseCache: createResponseCache(revisions),
-          leaseMs: leaseMs(webhooks),
-          deactivateAfter: webhooks.deactivateAfter,
-        })
-      : null;
-    const loop = createWorker({
-      ...delivery,
-      connection,
-      retentionDays: settings.retentionDays,
-      takePublished: (on) => takePublished(on, settings.publicUrl),
-    });
-    const ownerMail = mailer
-      ? await createMail({
-          ...settings,
-          database,
-          connection,
-          mailer,
-          deactivateAfter: webhooks.deactivateAfter,
-          log: logger,
-        })
-      : null;
-    const syncs = createSyncs({
-      config: settings,
-      version,
-      database,
-      connection,
-      metrics,
-      log: logger,
-    });
-    const writes = openDatabase(connection, writesPool);
-    const api = settings.roles.has('api')
-      ? {
-          ...settings,
-          database,
-          writes,
-          keyCache,
-          syncs,
-          version,
-          internalUrl: httpAddress(settings.internal.host, settings.internal.port),
-        }
-      : null;
-    const { allowedHosts } = settings.internal;
-    const internalApp = createInternalApp({ metrics, readiness, log: logger, allowedHosts, api });
-    return {
-      app: server,
-      signIn,
-      mailer,
-      internalApp,
-      writes,
-      readiness,
-      worker: loop,
-      ownerMail,
-      syncs,
-      revisions,
-      health,
-      keyCache,
-      sender,
-    };
+type Addresses = Pick<Service, 'address' | 'internalAddress'>;
+
+/** Stops what was started where not everything can be. */
+async function startParts(parts: Parts): Promise<Addresses> {
+  try {
+    const addresses = await listenAndAnswer(parts);
+    if (parts.config.roles.has('worker')) startWork(parts);
+    return addresses;
+  } catch (error) {
+    await stopParts(parts);
+    throw error;
   }
 }
 
-/** Where the internal API writes. Writers wait for each other, and a bulk write waits in its transaction for its caller. */
-const writesPool = {
-  applicationName: `orgdir internal API, pid ${process.pid}`,
-  poolSize: 4,
-  // 100,000 rows take less on two quiet cores.
-  statementTimeoutMs: 60_000,
-  settings: { idle_in_transaction_session_timeout: '30000' },
-};
-
-type Parts = {
-  app: Awaited<ReturnType<typeof createApp>> | null;
-  signIn: ReturnType<typeof createSignIn> | null;
-  /** Null where no mail is sent. */
-  mailer: Mailer | null;
-  internalApp: ReturnType<typeof createInternalApp>;
-  writes: ReturnType<typeof openDatabase>;
-  readiness: ReturnType<typeof createReadinessCheck>;
-  worker: ReturnType<typeof createWorker>;
-  /** Null where no mail is sent. */
-  ownerMail: OwnerMail | null;
-  syncs: ReturnType<typeof createSyncs>;
-  revisions: ReturnType<typeof createRevisions>;
-  health: ReturnType<typeof createHealth>;
-  keyCache: ReturnType<typeof createKeyCache>;
-  sender: ReturnType<typeof createSender>;
-};
-
-async function startParts(parts: Parts, config: Config) {
-  const { app, internalApp, worker, ownerMail, syncs, health, revisions, keyCache } = parts;
+async function listenAndAnswer(parts: Parts): Promise<Addresses> {
+  const { app, internalApp, health, revisions, keyCache, config } = parts;
   const internalAddress = await listen(internalApp, config.internal, 'INTERNAL_');
   if (app) await health.start();
   if (app) await revisions.start();
   const address = app ? await listen(app, config, '') : null;
   keyCache.start();
-  if (config.roles.has('worker')) {
-    worker.start();
-    ownerMail?.start();
-    syncs.start();
-  }
   return { address, internalAddress };
+}
+
+function startWork({ worker, ownerMail, syncs }: Parts): void {
+  worker.start();
+  ownerMail?.start();
+  syncs.start();
 }
 
 async function stop(parts: Parts, opened: OpenedDatabase, log: Logger): Promise<void> {
@@ -275,8 +122,8 @@ const scrapesEndWithinMs = 500;
 /** What is written by then stands, and what is not is undone. */
 const writesEndWithinMs = 500;
 
-/** No new requests, no new claims; what is in flight ends first. It tells of itself until then. */
-async function stopParts(parts: Parts): Promise<void> {
+/** Takes no new requests and no new claims; what is in flight ends first, and `/metrics` answers until then. */
+export async function stopParts(parts: Parts): Promise<void> {
   const { app, internalApp, writes, readiness, worker, ownerMail, syncs } = parts;
   const { revisions, health, keyCache, sender, mailer, signIn } = parts;
   readiness.stop();
@@ -291,17 +138,6 @@ async function stopParts(parts: Parts): Promise<void> {
     sender.close(),
   ]);
   await Promise.race([writes.destroy(), wait(writesEndWithinMs, undefined, { ref: false })]);
-}
-
-/** Loaded only where mail is sent: a library of half a megabyte. */
-async function openMailer(settings: MailSettings): Promise<Mailer> {
-  const { createMailer } = await import('./mail.ts');
-  return createMailer(settings);
-}
-
-async function createMail(dependencies: OwnerMailDependencies): Promise<OwnerMail> {
-  const { createOwnerMail } = await import('./webhooks/notifications/mail-owners.ts');
-  return createOwnerMail(dependencies);
 }
 
 type Listening = Pick<Config, 'host' | 'port'>;

@@ -67,10 +67,12 @@ const batchBuckets = [1, 2, 5, 10, 20, 50, 100, 128, 200, 256, 512];
 export function createMetrics(): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
-  const flow = createFlowMetrics(registry);
   let showQueue: (() => Promise<void>) | undefined;
   return {
-    ...flow,
+    ...createAttemptMetrics(registry),
+    ...createBatchMetrics(registry),
+    ...createOutcomeMetrics(registry),
+    ...createTotals(registry),
     inFlight(read) {
       const gauge = new Gauge({
         name: 'orgdir_delivery_attempts_in_flight',
@@ -108,7 +110,7 @@ export function createMetrics(): Metrics {
   };
 }
 
-function createFlowMetrics(registry: Registry) {
+function createAttemptMetrics(registry: Registry) {
   const registers = [registry];
   const attempts = new Counter({
     name: 'orgdir_delivery_attempts_total',
@@ -123,18 +125,31 @@ function createFlowMetrics(registry: Registry) {
     buckets: durationBucketsSeconds,
     registers,
   });
-  const claims = new Histogram({
-    name: 'orgdir_claim_batch_deliveries',
-    help: 'Deliveries in each claim that found any.',
-    buckets: batchBuckets,
-    registers,
-  });
-  const records = new Histogram({
-    name: 'orgdir_record_batch_attempts',
-    help: 'Attempts in each transaction that recorded some.',
-    buckets: batchBuckets,
-    registers,
-  });
+  return {
+    attempted({ outcome, trigger, durationMs }) {
+      attempts.inc({ outcome, trigger });
+      durations.observe({ outcome }, durationMs / 1000);
+    },
+  } satisfies Partial<Metrics>;
+}
+
+function createBatchMetrics(registry: Registry) {
+  const batches = (name: string, help: string) =>
+    new Histogram({ name: `orgdir_${name}`, help, buckets: batchBuckets, registers: [registry] });
+  const claims = batches('claim_batch_deliveries', 'Deliveries in each claim that found any.');
+  const records = batches(
+    'record_batch_attempts',
+    'Attempts in each transaction that recorded some.',
+  );
+  return {
+    claimed: (count) => claims.observe(count),
+    recorded: (count) => records.observe(count),
+  } satisfies Partial<Metrics>;
+}
+
+/** Counters with labels start at zero: a rate needs a zero to rise from. */
+function createOutcomeMetrics(registry: Registry) {
+  const registers = [registry];
   const deactivations = new Counter({
     name: 'orgdir_webhooks_deactivated_total',
     help: 'Webhooks that this process deactivated, by reason.',
@@ -147,12 +162,18 @@ function createFlowMetrics(registry: Registry) {
     labelNames: ['kind', 'outcome'],
     registers,
   });
-  // A rate needs a zero to rise from.
   for (const reason of ['failing', 'gone']) deactivations.inc({ reason }, 0);
   for (const kind of ['blueprints', 'chat'])
     for (const outcome of ['succeeded', 'failed']) syncRuns.inc({ kind, outcome }, 0);
+  return {
+    deactivated: (reason) => deactivations.inc({ reason }),
+    synced: (run) => syncRuns.inc(run),
+  } satisfies Partial<Metrics>;
+}
+
+function createTotals(registry: Registry) {
   const total = (name: string, help: string) =>
-    new Counter({ name: `orgdir_${name}_total`, help, registers });
+    new Counter({ name: `orgdir_${name}_total`, help, registers: [registry] });
   const events = total('events_fanned_out', 'Events that this process fanned out.');
   const rejections = total(
     'events_rejected',
@@ -165,12 +186,6 @@ function createFlowMetrics(registry: Registry) {
     'Deliveries taken back from leases that ran out: attempts whose worker died or froze.',
   );
   return {
-    attempted({ outcome, trigger, durationMs }) {
-      attempts.inc({ outcome, trigger });
-      durations.observe({ outcome }, durationMs / 1000);
-    },
-    claimed: (count) => claims.observe(count),
-    recorded: (count) => records.observe(count),
     fannedOut(done) {
       events.inc(done.events);
       deliveries.inc(done.deliveries);
@@ -178,8 +193,6 @@ function createFlowMetrics(registry: Registry) {
     rejected: (count) => rejections.inc(count),
     cancelled: (count) => cancellations.inc(count),
     leasesRecovered: (count) => leases.inc(count),
-    deactivated: (reason) => deactivations.inc({ reason }),
-    synced: (run) => syncRuns.inc(run),
   } satisfies Partial<Metrics>;
 }
 

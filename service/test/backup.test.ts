@@ -47,7 +47,7 @@ test(
   { ...options, skip: noDump },
   async () => {
     const service = await startTestService({ env: loopbackAllowed });
-    const { database, connection, secretBox, key } = service;
+    const { database, connection, secretKeys, key } = service;
     await put(database, 'orgs', [{ slug: 'acme', name: 'Acme', contactEmail: 'a@example.org' }]);
     const receiver = await startReceiver();
     const json = { url: receiver.url };
@@ -82,7 +82,7 @@ test(
     const second = await startTestService({
       env: loopbackAllowed,
       worker: true,
-      beside: { database: copy, connection: restored, secretBox },
+      beside: { database: copy, connection: restored, secretKeys },
     });
     const again = await second.call('/orgs', { key });
     assert.deepEqual(

@@ -117,8 +117,7 @@ test('a test of a webhook whose secret no key opens says so, and leaves nothing 
   const json = { url: 'https://example.org/' };
   const { body } = await service.call('/webhooks', { method: 'POST', json });
   const { database, connection, key } = service;
-  const secretBox = createSecretBox([randomBytes(32)]);
-  const keyless = await startTestService({ beside: { database, connection, secretBox } });
+  const keyless = await startTestService({ beside: { database, connection } });
   const answer = await keyless.call(`/webhooks/${body.data.id}/test`, { method: 'POST', key });
   assert.deepEqual([answer.status, answer.body.error.code], [503, 'unavailable']);
   const { rows } = await sql<{ left: number }>`

@@ -9,6 +9,7 @@ import { publishEvent } from '../src/directory/publish-event.ts';
 import { bindApp } from '../src/access/bindings.ts';
 import { addManager, removeManager } from '../src/access/managers.ts';
 import { recordEvents } from '../src/events/record-event.ts';
+import { version } from '../src/version.ts';
 import { testActor } from './support/actor.ts';
 import { put } from './support/directory.ts';
 import { endedDelivery, eventually } from './support/eventually.ts';
@@ -103,7 +104,7 @@ test('a published event arrives once, in the exact format, with both signatures'
 
   const { headers } = delivery;
   assert.equal(headers['content-type'], 'application/json; charset=utf-8');
-  assert.equal(headers['user-agent'], 'Service-Webhooks/0.0.0-test');
+  assert.equal(headers['user-agent'], `Service-Webhooks/${version}`);
   assert.ok(delivery.rawHeaders.includes('X-Service-Event'));
   assert.equal(headers['x-service-event'], 'org.created');
   assert.equal(headers['x-service-delivery'], message.id);

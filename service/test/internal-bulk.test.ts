@@ -4,7 +4,8 @@ import { once } from 'node:events';
 import { createServer, request, type IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { after, test } from 'node:test';
-import { sql } from '../src/database/database.ts';
+import { openDatabase, sql } from '../src/database/database.ts';
+import { createInternalApp } from '../src/http/internal-app.ts';
 import { receive } from '../src/http/internal/receive.ts';
 import { blueprint } from './support/directory.ts';
 import { startInternalApi } from './support/internal-api.ts';
@@ -195,9 +196,18 @@ async function waitsInTransaction(): Promise<void> {
 
 test('lines that are long in coming are waited for beyond the idle limit, and nobody waits with them', async () => {
   await clear();
-  const slow = await startInternalApi(service, {
+  const writes = openDatabase(service.connection, {
+    applicationName: 'test',
     settings: { idle_in_transaction_session_timeout: '1000' },
   });
+  const api = { ...service.config, ...service, writes, internalUrl: 'http://internal.test' };
+  const { allowedHosts } = service.config.internal;
+  const internalApp = createInternalApp({ ...service, allowedHosts, api });
+  after(async () => {
+    await internalApp.close();
+    await writes.destroy();
+  });
+  const slow = await startInternalApi({ ...service, internalApp });
   const sent = request(`${slow.url}/internal/v1/orgs`, {
     method: 'PUT',
     headers: { ...ndjson, authorization: `Bearer ${slow.key}` },

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { describeInternalApi } from './support/describe-internal-api.ts';
+import { describeInternalApi } from './support/describe-api.ts';
 import { startInternalApi } from './support/internal-api.ts';
 import { internalOpenApi } from './support/openapi-check.ts';
 import { internalOpenApiFile } from './support/openapi-file.ts';
@@ -19,7 +19,7 @@ test('the internal API answers with the same description, under its own address'
   const internal = await startInternalApi(await startTestService());
   const { status, body } = await internal.call('/openapi.json', { key: null });
   assert.equal(status, 200);
-  assert.deepEqual(body.servers, [{ url: 'http://internal.test' }]);
+  assert.deepEqual(body.servers, [{ url: 'http://127.0.0.1:3001' }]);
   assert.deepEqual(body.paths, JSON.parse(JSON.stringify(internalOpenApi.paths)));
   assert.deepEqual(body.components, internalOpenApi.components);
 });

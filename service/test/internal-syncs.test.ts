@@ -8,7 +8,6 @@ import { startInternalApi, type TestInternalApi } from './support/internal-api.t
 import { startReceiver } from './support/receiver.ts';
 import { startTestService } from './support/service.ts';
 
-const service = await startTestService();
 const receiver = await startReceiver();
 const discord = await startDiscord();
 const env = {
@@ -18,8 +17,9 @@ const env = {
   CHAT_TOKEN: discord.token,
   CHAT_BASE_URL: discord.baseUrl,
 };
-const internal = await startInternalApi(service, { env });
-const beside = await startInternalApi(service, { env });
+const service = await startTestService({ env });
+const internal = await startInternalApi(service);
+const beside = await startInternalApi(await startTestService({ env, beside: service }));
 const rows = Array.from({ length: 4 }, () => blueprint());
 const textOf = (some: object[]) => some.map((row) => `${JSON.stringify(row)}\n`).join('');
 
@@ -109,7 +109,7 @@ test('runs are listed, newest first, by kind, a page at a time', async () => {
 });
 
 test('where nothing is configured that is said', async () => {
-  const bare = await startInternalApi(service);
+  const bare = await startInternalApi(await startTestService({ beside: service }));
   for (const [kind, variable] of [
     ['blueprints', 'SYNC_BLUEPRINTS_URL'],
     ['chat', 'CHAT_PROVIDER'],

@@ -6,7 +6,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, test } from 'node:test';
 import { sql } from '../src/database/database.ts';
-import { createSecretBox } from '../src/webhooks/sending/secrets.ts';
 import { deliveryHeaders, signingKey } from '../src/webhooks/sending/sign.ts';
 import { isAlive, startCommand, type Command } from './support/command.ts';
 import { openTestDatabase, toUrl } from './support/database.ts';
@@ -20,7 +19,7 @@ const key = randomBytes(32);
 const service = await startTestService({
   worker: true,
   env: { ...loopbackAllowed, WEBHOOK_RETRY_BASE_MS: '1', WEBHOOK_RETRY_FACTOR: '1' },
-  beside: { ...(await openTestDatabase()), secretBox: createSecretBox([key]) },
+  beside: { ...(await openTestDatabase()), secretKeys: [key] },
 });
 const folder = await mkdtemp(join(tmpdir(), 'orgdir-listen-'));
 after(() => rm(folder, { recursive: true }));

@@ -220,8 +220,8 @@ test('below another address everything finds itself', async () => {
 
 test('while the database is away or silent the page comes, and does not say who is signed in', async () => {
   const { opened, cut, mend, freeze, thaw } = await openCuttableDatabase(service);
-  const { secretBox, secretKeys } = service;
-  const cuttable = await startTestService({ beside: { ...opened, secretBox, secretKeys } });
+  const { secretKeys } = service;
+  const cuttable = await startTestService({ beside: { ...opened, secretKeys } });
   const headers = { cookie };
   assert.ok((await pageDataOf(await ask(cuttable, { headers }))).data.session);
   for (const [fail, heal] of [

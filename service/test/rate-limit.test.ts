@@ -3,14 +3,11 @@ import { test } from 'node:test';
 import { generateApiKey } from '../src/access/api-key.ts';
 import { openTestDatabase } from './support/database.ts';
 import { put } from './support/directory.ts';
-import { randomBytes } from 'node:crypto';
-import { createSecretBox } from '../src/webhooks/sending/secrets.ts';
 import { makeKey, startTestService, type Answer } from './support/service.ts';
 
 const perMinute = 5;
-const database = await openTestDatabase();
-await put(database.database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
-const beside = { ...database, secretBox: createSecretBox([randomBytes(32)]) };
+const beside = await openTestDatabase();
+await put(beside.database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
 
 /** A process of its own: counts are kept for each. */
 const start = (env: Record<string, string> = {}) =>

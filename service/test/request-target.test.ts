@@ -15,7 +15,7 @@ const withPort = await startTestService({
   env: { PUBLIC_URL: 'http://directory.localhost:8080' },
   log,
 });
-const internal = await startInternalApi(service, { log });
+const internal = await startInternalApi(service);
 await put(service.database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
 await service.settled();
 const publicKey = { authorization: `Bearer ${service.key}` };

@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import { Webhook as StandardWebhook } from 'standardwebhooks';
-import { createSecretBox } from '../src/webhooks/sending/secrets.ts';
 import { githubSignature } from '../src/webhooks/sending/sign.ts';
 import { openTestDatabase, toUrl } from './support/database.ts';
 import { loopbackAllowed, startReceiver } from './support/receiver.ts';
@@ -16,7 +15,7 @@ const [first, second, third] = [randomBytes(32), randomBytes(32), randomBytes(32
 const startWith = (...keys: Buffer[]) =>
   startTestService({
     env: loopbackAllowed,
-    beside: { ...opened, secretBox: createSecretBox(keys) },
+    beside: { ...opened, secretKeys: keys },
   });
 const reseal = (...keys: Buffer[]) =>
   runCommand(['webhooks', 'reseal', '--json'], {

@@ -88,6 +88,13 @@ function boundTo({ organizationSlug, allianceSlug }: App): string {
 
 function addKeys(program: Command): void {
   const keys = program.command('keys').description('API keys: made once, shown once.');
+  addKeyCreate(keys);
+  addKeyList(keys);
+  addKeyRevoke(keys);
+  addKeyRotation(keys);
+}
+
+function addKeyCreate(keys: Command): void {
   keys
     .command('create')
     .description('Make a key for an app, or for the platform, and show it, this once.')
@@ -114,6 +121,9 @@ Examples:
       const created = await withDatabase(({ database }) => database.transaction().execute(make));
       print(flags.json, created, [`Key ${created.id}, shown this once:`, created.key]);
     });
+}
+
+function addKeyList(keys: Command): void {
   keys
     .command('list')
     .description('Keys, oldest first; a key itself is never shown again.')
@@ -131,6 +141,9 @@ Examples:
         table(['ID', 'NAME', 'KEY', 'SCOPES', 'STATE', 'LAST USED'], found.map(keyRow)),
       );
     });
+}
+
+function addKeyRevoke(keys: Command): void {
   keys
     .command('revoke')
     .description('End a key for good. Every process refuses it within a second.')
@@ -145,7 +158,6 @@ Examples:
         fresh ? `Key ${id} is revoked.` : `Key ${id} was revoked before.`,
       ]);
     });
-  addKeyRotation(keys);
 }
 
 type NewKeyFlags = {

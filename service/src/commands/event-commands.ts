@@ -25,6 +25,12 @@ type PublishFlags = { org?: string; alliance?: string; data?: string; json?: boo
 
 export function addEventCommands(program: Command): void {
   const events = program.command('events').description('Events: what webhooks are told.');
+  addPublish(events);
+  addList(events);
+  addMaintenance(program);
+}
+
+function addPublish(events: Command): void {
   events
     .command('publish')
     .description('Record an event. The running service delivers it.')
@@ -56,7 +62,9 @@ Examples:
       );
       print(flags.json, { id, event: name }, [`Event ${id} (${name}) is recorded.`]);
     });
+}
 
+function addList(events: Command): void {
   events
     .command('list')
     .description('What was recorded, newest first.')
@@ -85,7 +93,9 @@ Examples:
       const filter = { event: event ?? null, since: since ?? sinceDefault(), limit };
       return rejected ? showRejected(filter, json) : showEvents(filter, json);
     });
+}
 
+function addMaintenance(program: Command): void {
   const maintenance = program
     .command('maintenance')
     .description('Maintenance: while it is on, the API answers 503.');

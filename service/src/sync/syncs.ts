@@ -88,25 +88,9 @@ export function createSyncs(dependencies: SyncsDependencies): Syncs {
   /** Runs, and says how it ended. Throws what is no failure of the source. */
   async function perform(kind: SyncKind, asked: Asked): Promise<RunOutcome> {
     const outcome = await run(kind, asked);
-    if (outcome.kind === 'succeeded' || outcome.kind === 'failed') tell(outcome.run);
+    if (outcome.kind === 'succeeded' || outcome.kind === 'failed')
+      logRun(dependencies, outcome.run);
     return outcome;
-  }
-
-  function tell({
-    id,
-    kind,
-    trigger,
-    source,
-    status,
-    durationMs,
-    counts,
-    reason,
-    message,
-  }: SyncRun): void {
-    metrics.synced({ kind, outcome: status === 'succeeded' ? 'succeeded' : 'failed' });
-    const line = { run: id, kind, trigger, source, durationMs };
-    if (status === 'succeeded') log.info({ ...line, counts }, 'sync.completed');
-    else log.error({ ...line, reason, message }, 'sync.failed');
   }
 
   function createSchedule(kind: SyncKind, schedule: Schedule): Loop {
@@ -159,6 +143,14 @@ export function createSyncs(dependencies: SyncsDependencies): Syncs {
       await provider?.close();
     },
   };
+}
+
+function logRun({ metrics, log }: Pick<SyncsDependencies, 'metrics' | 'log'>, run: SyncRun): void {
+  const { id, kind, trigger, source, status, durationMs, counts, reason, message } = run;
+  metrics.synced({ kind, outcome: status === 'succeeded' ? 'succeeded' : 'failed' });
+  const line = { run: id, kind, trigger, source, durationMs };
+  if (status === 'succeeded') log.info({ ...line, counts }, 'sync.completed');
+  else log.error({ ...line, reason, message }, 'sync.failed');
 }
 
 /** What ends before it is recorded was kept from beginning; what is recorded has been told before. */

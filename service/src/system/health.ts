@@ -43,25 +43,7 @@ export function createHealth(database: Database, revisions: Revisions): Health {
   async function read(): Promise<void> {
     const askedAt = performance.now();
     try {
-      const { rows } = await sql<Row>`
-        select m.message, m.since, m.expected_end, totals.*,
-          (select max(finished_at) from sync_runs where kind = 'blueprints' and status = 'succeeded') as blueprints_synced_at,
-          (select max(finished_at) from sync_runs where kind = 'chat' and status = 'succeeded') as chat_synced_at,
-          (select extract(epoch from queue_now() - min(due_at))::float8 * 1000
-           from (
-             -- the two lines of the queue, each in the order of its index and past no more than what can be under way
-             (select due_at, lease_token from pending_deliveries where not failing order by due_at limit ${leasedMax})
-             union all
-             (select due_at, lease_token from pending_deliveries where failing order by due_at limit ${leasedMax})
-           ) first where lease_token is null) as oldest_due_ms
-        from (
-          select coalesce(sum(entries) filter (where kind = 'orgs'), 0)::int8 as orgs,
-            coalesce(sum(entries) filter (where kind = 'alliances'), 0)::int8 as alliances,
-            coalesce(sum(entries) filter (where kind = 'blueprints'), 0)::int8 as blueprints
-          from list_totals
-        ) totals left join maintenance m on true
-      `.execute(database);
-      last = rows[0] ?? last;
+      last = (await readRow(database)) ?? last;
       confirmedAt = askedAt;
     } catch {
       // The snapshot says so once it is stale.
@@ -77,27 +59,7 @@ export function createHealth(database: Database, revisions: Revisions): Health {
   });
 
   return {
-    snapshot() {
-      const reachable = performance.now() - confirmedAt < staleAfterMs;
-      return {
-        maintenance: maintenanceOf(last),
-        components: {
-          database: reachable ? 'ok' : 'unavailable',
-          deliveries: !reachable
-            ? 'unavailable'
-            : (last?.oldest_due_ms ?? 0) > delayedAfterMs
-              ? 'delayed'
-              : 'ok',
-          blueprintSync: { lastCompletedAt: last?.blueprints_synced_at?.toISOString() ?? null },
-          chatSync: { lastCompletedAt: last?.chat_synced_at?.toISOString() ?? null },
-        },
-        counts: {
-          orgs: last?.orgs ?? 0,
-          alliances: last?.alliances ?? 0,
-          blueprints: last?.blueprints ?? 0,
-        },
-      };
-    },
+    snapshot: () => toSnapshot(last, performance.now() - confirmedAt < staleAfterMs),
     async start() {
       if (running) return;
       running = true;
@@ -108,6 +70,46 @@ export function createHealth(database: Database, revisions: Revisions): Health {
       running = false;
       clearInterval(timer);
       await refreshing;
+    },
+  };
+}
+
+async function readRow(database: Database): Promise<Row | undefined> {
+  const { rows } = await sql<Row>`
+    select m.message, m.since, m.expected_end, totals.*,
+      (select max(finished_at) from sync_runs where kind = 'blueprints' and status = 'succeeded') as blueprints_synced_at,
+      (select max(finished_at) from sync_runs where kind = 'chat' and status = 'succeeded') as chat_synced_at,
+      (select extract(epoch from queue_now() - min(due_at))::float8 * 1000
+       from (
+         -- the two lines of the queue, each in the order of its index and past no more than what can be under way
+         (select due_at, lease_token from pending_deliveries where not failing order by due_at limit ${leasedMax})
+         union all
+         (select due_at, lease_token from pending_deliveries where failing order by due_at limit ${leasedMax})
+       ) first where lease_token is null) as oldest_due_ms
+    from (
+      select coalesce(sum(entries) filter (where kind = 'orgs'), 0)::int8 as orgs,
+        coalesce(sum(entries) filter (where kind = 'alliances'), 0)::int8 as alliances,
+        coalesce(sum(entries) filter (where kind = 'blueprints'), 0)::int8 as blueprints
+      from list_totals
+    ) totals left join maintenance m on true
+  `.execute(database);
+  return rows[0];
+}
+
+function toSnapshot(row: Row | null, reachable: boolean): ReturnType<Health['snapshot']> {
+  const deliveries = (row?.oldest_due_ms ?? 0) > delayedAfterMs ? 'delayed' : 'ok';
+  return {
+    maintenance: maintenanceOf(row),
+    components: {
+      database: reachable ? 'ok' : 'unavailable',
+      deliveries: reachable ? deliveries : 'unavailable',
+      blueprintSync: { lastCompletedAt: row?.blueprints_synced_at?.toISOString() ?? null },
+      chatSync: { lastCompletedAt: row?.chat_synced_at?.toISOString() ?? null },
+    },
+    counts: {
+      orgs: row?.orgs ?? 0,
+      alliances: row?.alliances ?? 0,
+      blueprints: row?.blueprints ?? 0,
     },
   };
 }

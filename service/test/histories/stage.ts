@@ -6,6 +6,7 @@ import { openTestDatabase, type TestDatabase } from '../support/database.ts';
 import type { Handed, Snapshot } from './observation.ts';
 
 export type Stage = TestDatabase & {
+  secretKeys: Buffer[];
   secretBox: SecretBox;
   /** What each of two workers has claimed and not recorded. */
   workers: [Handed[], Handed[]];
@@ -22,6 +23,7 @@ export type Stage = TestDatabase & {
 export async function openStage({ ownClock = true } = {}): Promise<Stage> {
   const opened = await openTestDatabase();
   const { database } = opened;
+  const secretKeys = [randomBytes(32)];
   // Planning looks at every partition; a history needs today's, and tomorrow's where it runs past midnight.
   if (ownClock) await sql.raw(pruning).execute(database);
   if (ownClock) await sql.raw(clock).execute(database);
@@ -31,7 +33,8 @@ export async function openStage({ ownClock = true } = {}): Promise<Stage> {
   const clearing = tables[0]?.statements ?? '';
   const stage: Stage = {
     ...opened,
-    secretBox: createSecretBox([randomBytes(32)]),
+    secretKeys,
+    secretBox: createSecretBox(secretKeys),
     workers: [[], []],
     webhookOf: new Map(),
     async setClock(ms) {

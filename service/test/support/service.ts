@@ -1,30 +1,15 @@
 /** The real application over a database of its own, on a real socket. Every answer is held against openapi.json. */
 import { after } from 'node:test';
 import { randomBytes } from 'node:crypto';
-import type { FastifyInstance } from 'fastify';
 import { createApp as createOwnedApp } from '../../src/access/apps.ts';
 import { bindApp } from '../../src/access/bindings.ts';
-import { createKeyCache } from '../../src/access/key-cache.ts';
 import { createKey, scopes as allScopes } from '../../src/access/keys.ts';
 import { addManager, type Subject } from '../../src/access/managers.ts';
-import { loadConfig, type Config } from '../../src/config.ts';
-import { createRevisions, type Revisions } from '../../src/database/revisions.ts';
-import { takePublished } from '../../src/directory/take-published.ts';
-import { createApp } from '../../src/http/app.ts';
-import { createResponseCache } from '../../src/http/response-cache.ts';
-import { createLogger, type Logger } from '../../src/log.ts';
-import { createMetrics, type Metrics } from '../../src/metrics.ts';
-import { createMailer } from '../../src/mail.ts';
+import { loadConfig } from '../../src/config.ts';
+import { createParts, type Parts } from '../../src/create-parts.ts';
 import type { PasswordHashing } from '../../src/sign-in/hash-password.ts';
-import { createSignIn, type SignIn } from '../../src/sign-in/sign-in.ts';
-import { createHealth } from '../../src/system/health.ts';
-import { createSender } from '../../src/webhooks/sending/attempt.ts';
-import { createInFlight } from '../../src/webhooks/queue/in-flight.ts';
-import { createSecretBox, type SecretBox } from '../../src/webhooks/sending/secrets.ts';
-import { systemClock } from '../../src/webhooks/sending/clock.ts';
-import { leaseMs } from '../../src/webhooks/queue/dispatcher.ts';
-import { createSigningKeys } from '../../src/webhooks/sending/signing-keys.ts';
-import { createWorker, type Worker } from '../../src/webhooks/queue/worker.ts';
+import { createLogger, type Logger } from '../../src/log.ts';
+import { stopParts } from '../../src/main.ts';
 import { openTestDatabase, type TestDatabase } from './database.ts';
 import { checkAnswer, type AnswerCheck } from './openapi-check.ts';
 import { testActor } from './actor.ts';
@@ -38,16 +23,11 @@ export type CallOptions = {
   body?: string | Buffer;
 };
 
-export type TestService = TestDatabase & {
-  app: FastifyInstance;
-  revisions: Revisions;
-  worker: Worker;
-  secretBox: SecretBox;
-  secretKeys: Buffer[];
-  metrics: Metrics;
+export type TestService = Parts & {
+  app: NonNullable<Parts['app']>;
+  signIn: NonNullable<Parts['signIn']>;
   url: string;
-  signIn: SignIn;
-  /** What was printed on the terminal, such as links that would else be mailed. */
+  /** The lines printed on the terminal, such as sign-in links. */
   printed: string[];
   /** A key with every scope, of an app without a binding. */
   key: string;
@@ -63,8 +43,8 @@ export type TestServiceOptions = {
   env?: Record<string, string>;
   /** Starts the worker too. */
   worker?: boolean;
-  /** Another process of the same installation: its database and its SECRET_KEY. */
-  beside?: TestDatabase & Pick<TestService, 'secretBox'> & Partial<Pick<TestService, 'secretKeys'>>;
+  /** Another process of the same installation: its database, and its SECRET_KEY unless the test does not need it. */
+  beside?: TestDatabase & Partial<Pick<TestService, 'secretKeys'>>;
   log?: Logger;
   /** In the place of the real hashing of passwords, which takes 60 ms of a core. */
   hashing?: PasswordHashing;
@@ -74,77 +54,36 @@ export type TestServiceOptions = {
 export const testPublicUrl = 'http://directory.localhost';
 
 export async function startTestService(options: TestServiceOptions = {}): Promise<TestService> {
-  const opened = options.beside ?? (await openTestDatabase());
-  const { database, connection } = opened;
-  const config: Config = loadConfig({
-    PUBLIC_URL: testPublicUrl,
-    RATE_LIMIT_PER_MINUTE: '0',
-    ...options.env,
-  });
-  const log = options.log ?? createLogger('silent');
+  const { database, connection } = options.beside ?? (await openTestDatabase());
   const secretKeys = options.beside?.secretKeys ?? [randomBytes(32)];
-  const secretBox = options.beside?.secretBox ?? createSecretBox(secretKeys);
-  const revisions = createRevisions(database, connection);
-  const health = createHealth(database, revisions);
-  const keyCache = createKeyCache(database, revisions);
-  const sender = createSender(config.webhooks);
-  const inFlight = createInFlight();
-  const metrics = createMetrics();
-  const delivery = {
-    database,
-    sender,
-    secretBox,
-    signingKeys: createSigningKeys(secretBox),
-    clock: systemClock,
-    inFlight,
-    webhooks: config.webhooks,
-    serviceName: config.serviceName,
-    version: '0.0.0-test',
-    metrics,
-    log,
-  };
   const printed: string[] = [];
-  const mailer = config.mail ? createMailer(config.mail) : null;
-  const print = (line: string) => void printed.push(line);
-  const hashing = options.hashing && { hashing: options.hashing };
-  const signIn = createSignIn({ ...config, database, secretKeys, mailer, print, log, ...hashing });
-  const app = await createApp({
-    ...config,
-    signIn,
-    ...delivery,
-    health,
-    keyCache,
-    responseCache: createResponseCache(revisions),
-    leaseMs: leaseMs(config.webhooks),
-    deactivateAfter: config.webhooks.deactivateAfter,
-  });
-  const worker = createWorker({
-    ...delivery,
+  const { app, signIn, ...parts } = await createParts({
+    config: loadConfig({
+      PUBLIC_URL: testPublicUrl,
+      RATE_LIMIT_PER_MINUTE: '0',
+      ...options.env,
+    }),
+    database,
     connection,
-    retentionDays: config.retentionDays,
-    takePublished: (on) => takePublished(on, config.publicUrl),
+    secretKeys,
+    log: options.log ?? createLogger('silent'),
+    print: (line) => void printed.push(line),
+    ...(options.hashing && { hashing: options.hashing }),
   });
+  if (!app || !signIn) throw new Error('a test service needs the role api');
+  after(() => stopParts({ app, signIn, ...parts }));
+  const { revisions, health, worker } = parts;
   await revisions.start();
   await health.start();
   const url = await app.listen({ host: '127.0.0.1', port: 0 });
   if (options.worker) worker.start();
-  const { appId, key } = await makeKey(opened);
-  after(async () => {
-    await Promise.all([app.close(), worker.stop(), signIn.stop()]);
-    mailer?.close();
-    await Promise.all([revisions.stop(), health.stop(), keyCache.stop(), sender.close()]);
-  });
+  const { appId, key } = await makeKey(parts);
   return {
-    ...opened,
+    ...parts,
     app,
-    revisions,
-    worker,
-    secretBox,
-    secretKeys,
     signIn,
-    printed,
-    metrics,
     url,
+    printed,
     key,
     appId,
     call: (path, callOptions = {}) =>

@@ -1,7 +1,6 @@
 /** Writes openapi.json, openapi.internal.json and openapi.portal.json from the routes: npm run openapi. */
 import { writeFile } from 'node:fs/promises';
-import { describeApi, describePortal } from './describe-api.ts';
-import { describeInternalApi } from './describe-internal-api.ts';
+import { describeApi, describeInternalApi, describePortal } from './describe-api.ts';
 import { internalOpenApiFile, openApiFile, portalOpenApiFile } from './openapi-file.ts';
 
 await writeFile(openApiFile, await describeApi());

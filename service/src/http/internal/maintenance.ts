@@ -71,13 +71,13 @@ const answer = oneOf(MaintenanceSwitch, 'MaintenanceResponse', {
 });
 const tags = ['System'];
 
-export function registerMaintenance(
-  v1: FastifyInstance,
-  { database, writes }: RouteDependencies,
-): void {
-  const routes = v1.withTypeProvider<TypeBoxTypeProvider>();
+export function registerMaintenance(v1: FastifyInstance, dependencies: RouteDependencies): void {
+  registerRead(v1, dependencies);
+  registerSwitch(v1, dependencies);
+}
 
-  routes.get(
+function registerRead(v1: FastifyInstance, { database }: RouteDependencies): void {
+  v1.get(
     '/maintenance',
     {
       config,
@@ -98,8 +98,10 @@ export function registerMaintenance(
       return sendEntry(request, reply, entryOf(toSwitch(state)));
     },
   );
+}
 
-  routes.put(
+function registerSwitch(v1: FastifyInstance, { writes }: RouteDependencies): void {
+  v1.withTypeProvider<TypeBoxTypeProvider>().put(
     '/maintenance',
     {
       config,

@@ -38,40 +38,29 @@ const Managers = strictObject(
   { title: 'Managers', description: 'All managers, in order.' },
 );
 
+type Noun = { kind: ManagedKind; name: string; tag: string; params: TObject };
+
+const nouns: Noun[] = [
+  { kind: 'orgs', name: 'Org', tag: 'Organisations', params: orgParams },
+  { kind: 'alliances', name: 'Alliance', tag: 'Alliances', params: allianceParams },
+];
+const answer = oneOf(Managers, 'ManagersResponse', example);
+
 export function registerManagers(v1: FastifyInstance, dependencies: RouteDependencies): void {
-  managerRoutes(v1, dependencies, {
-    kind: 'orgs',
-    noun: 'Org',
-    tag: 'Organisations',
-    params: orgParams,
-  });
-  managerRoutes(v1, dependencies, {
-    kind: 'alliances',
-    noun: 'Alliance',
-    tag: 'Alliances',
-    params: allianceParams,
-  });
+  for (const noun of nouns) {
+    registerRead(v1, dependencies, noun);
+    registerReplacement(v1, dependencies, noun);
+  }
 }
 
-type Noun = { kind: ManagedKind; noun: string; tag: string; params: TObject };
-
-function managerRoutes(
-  v1: FastifyInstance,
-  { database, writes }: RouteDependencies,
-  { kind, noun, tag, params }: Noun,
-): void {
-  const routes = v1.withTypeProvider<TypeBoxTypeProvider>();
-  const url = `/${kind}/:slug/managers`;
-  const common = { tags: [tag], security, params, querystring: noQuery };
-  const answer = oneOf(Managers, 'ManagersResponse', example);
-
-  routes.get(
-    url,
+function registerRead(v1: FastifyInstance, { database }: RouteDependencies, noun: Noun): void {
+  v1.get(
+    urlOf(noun),
     {
       config,
       schema: {
-        ...common,
-        operationId: `get${noun}Managers`,
+        ...schemaOf(noun),
+        operationId: `get${noun.name}Managers`,
         summary: 'Get the managers',
         description: 'Who may bind an app to it.',
         response: internalResponses(200, 'The managers.', answer, internalErrors.keyedResource, {
@@ -80,19 +69,21 @@ function managerRoutes(
       },
     },
     async (request, reply) => {
-      const found = await readManagers(database, kind, slugOf(request));
+      const found = await readManagers(database, noun.kind, slugOf(request));
       if (!found) throw new ServiceError('not_found');
       return sendEntry(request, reply, entryOf(found));
     },
   );
+}
 
-  routes.put(
-    url,
+function registerReplacement(v1: FastifyInstance, { writes }: RouteDependencies, noun: Noun): void {
+  v1.withTypeProvider<TypeBoxTypeProvider>().put(
+    urlOf(noun),
     {
       config,
       schema: {
-        ...common,
-        operationId: `put${noun}Managers`,
+        ...schemaOf(noun),
+        operationId: `put${noun.name}Managers`,
         summary: 'Replace the managers',
         description:
           'Who is not in the list stops being a manager, and the bindings of their apps end with it; those of all others stay.',
@@ -113,10 +104,18 @@ function managerRoutes(
       const options = { actor: actorOf(request), check: preconditionOf(request) };
       const written = await writes
         .transaction()
-        .execute((tx) => replaceManagers(tx, kind, slugOf(request), managers, options));
+        .execute((tx) => replaceManagers(tx, noun.kind, slugOf(request), managers, options));
       return sendWritten(reply, written);
     },
   );
+}
+
+function urlOf({ kind }: Noun): string {
+  return `/${kind}/:slug/managers`;
+}
+
+function schemaOf({ tag, params }: Noun) {
+  return { tags: [tag], security, params, querystring: noQuery };
 }
 
 function slugOf({ params }: { params: unknown }): string {

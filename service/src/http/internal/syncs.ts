@@ -60,14 +60,13 @@ const variablesOf: Record<SyncKind, string> = {
 };
 
 export function registerSyncs(v1: FastifyInstance, dependencies: SyncRouteDependencies): void {
-  registerReads(v1, dependencies);
+  registerList(v1, dependencies);
+  registerRun(v1, dependencies);
   registerStarts(v1, dependencies);
 }
 
-function registerReads(v1: FastifyInstance, { database }: SyncRouteDependencies): void {
-  const routes = v1.withTypeProvider<TypeBoxTypeProvider>();
-
-  routes.get(
+function registerList(v1: FastifyInstance, { database }: SyncRouteDependencies): void {
+  v1.withTypeProvider<TypeBoxTypeProvider>().get(
     '/syncs',
     {
       config,
@@ -93,8 +92,10 @@ function registerReads(v1: FastifyInstance, { database }: SyncRouteDependencies)
       return sendEntry(request, reply, toEntry(0, pageEnvelope(runs, { page, limit }, total)));
     },
   );
+}
 
-  routes.get(
+function registerRun(v1: FastifyInstance, { database }: SyncRouteDependencies): void {
+  v1.withTypeProvider<TypeBoxTypeProvider>().get(
     '/syncs/:id',
     {
       config,

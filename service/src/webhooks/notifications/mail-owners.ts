@@ -34,51 +34,16 @@ const pollMs = 30_000;
 const stopWithinMs = 3_000;
 
 export function createOwnerMail(dependencies: OwnerMailDependencies): OwnerMail {
-  const { database, mailer, log } = dependencies;
+  const { mailer, log } = dependencies;
   const loop = createLoop({
     name: 'mail',
     log,
     async turn() {
-      await giveUpLate();
-      return (await sendSome()) ? 0 : pollMs;
+      await giveUpLate(dependencies);
+      return (await sendSome(dependencies)) ? 0 : pollMs;
     },
   });
   const listener = createListener(dependencies.connection, [mailChannel], () => loop.wake());
-
-  async function giveUpLate(): Promise<void> {
-    const count = await giveUpLateMails(database);
-    if (count > 0) log.warn({ count }, 'mail.given_up_late');
-  }
-
-  async function sendSome(): Promise<boolean> {
-    const claimed = await claimMails(database, mailsAtOnce);
-    await Promise.all(claimed.map((mail) => send(mail)));
-    return claimed.length > 0;
-  }
-
-  async function send(mail: ClaimedMail): Promise<void> {
-    const told = { operationalEventId: mail.id, webhookId: mail.webhookId, attempt: mail.attempt };
-    const result = await mailer.send({
-      id: mail.id,
-      to: mail.ownerEmail,
-      ...renderMail(mail, dependencies),
-    });
-    switch (result.kind) {
-      case 'sent':
-        await recordMailed(database, mail);
-        log.info(told, 'mail.sent');
-        return;
-      case 'refused':
-        await recordMailGivenUp(database, mail, result.error);
-        log.warn({ ...told, ...result }, 'mail.given_up');
-        return;
-      case 'failed': {
-        if (result.error === 'closed') return releaseMail(database, mail);
-        const follows = await recordMailFailed(database, mail, result.error);
-        log.warn({ ...told, ...result }, follows === 'again' ? 'mail.deferred' : 'mail.given_up');
-      }
-    }
-  }
 
   return {
     start() {
@@ -93,4 +58,40 @@ export function createOwnerMail(dependencies: OwnerMailDependencies): OwnerMail 
       await ended;
     },
   };
+}
+
+async function giveUpLate({ database, log }: OwnerMailDependencies): Promise<void> {
+  const count = await giveUpLateMails(database);
+  if (count > 0) log.warn({ count }, 'mail.given_up_late');
+}
+
+async function sendSome(dependencies: OwnerMailDependencies): Promise<boolean> {
+  const claimed = await claimMails(dependencies.database, mailsAtOnce);
+  await Promise.all(claimed.map((mail) => send(dependencies, mail)));
+  return claimed.length > 0;
+}
+
+async function send(dependencies: OwnerMailDependencies, mail: ClaimedMail): Promise<void> {
+  const { database, mailer, log } = dependencies;
+  const told = { operationalEventId: mail.id, webhookId: mail.webhookId, attempt: mail.attempt };
+  const result = await mailer.send({
+    id: mail.id,
+    to: mail.ownerEmail,
+    ...renderMail(mail, dependencies),
+  });
+  switch (result.kind) {
+    case 'sent':
+      await recordMailed(database, mail);
+      log.info(told, 'mail.sent');
+      return;
+    case 'refused':
+      await recordMailGivenUp(database, mail, result.error);
+      log.warn({ ...told, ...result }, 'mail.given_up');
+      return;
+    case 'failed': {
+      if (result.error === 'closed') return releaseMail(database, mail);
+      const follows = await recordMailFailed(database, mail, result.error);
+      log.warn({ ...told, ...result }, follows === 'again' ? 'mail.deferred' : 'mail.given_up');
+    }
+  }
 }

@@ -60,34 +60,24 @@ export const queueSettings = {
 };
 
 export function createWorker(dependencies: WorkerDependencies): Worker {
-  const { log, metrics, webhooks, connection, clock } = dependencies;
-  const backoff = { baseMs: webhooks.retryBaseMs, factor: webhooks.retryFactor };
+  const { log, connection } = dependencies;
   let database: Database | null = null;
   let dispatcher: Dispatcher | null = null;
 
-  const fanOutLoop = createLoop({
-    name: 'fan-out',
-    log,
-    async turn() {
-      const done = await fanOut(opened());
-      if (done.events === 0) return pollMs;
-      metrics.fannedOut(done);
-      log.info(done, 'events.fanned_out');
-      claimLoop.wake();
-      // A batch at a time; the claims go on beside it.
-      return 0;
-    },
-  });
+  function opened(): Database {
+    if (!database) throw new Error('the worker does not run');
+    return database;
+  }
+
   const intakeLoop = createLoop({
     name: 'intake',
     log,
-    async turn() {
-      const { accepted, rejected } = await dependencies.takePublished(opened());
-      if (rejected.length > 0) metrics.rejected(rejected.length);
-      for (const { id, name } of rejected) log.warn({ event: name, eventId: id }, 'event.rejected');
-      if (accepted > 0) fanOutLoop.wake();
-      return accepted + rejected.length === 0 ? pollMs : 0;
-    },
+    turn: () => takeIn(opened(), dependencies, () => fanOutLoop.wake()),
+  });
+  const fanOutLoop = createLoop({
+    name: 'fan-out',
+    log,
+    turn: () => fanOutBatch(opened(), dependencies, () => claimLoop.wake()),
   });
   const claimLoop = createLoop({
     name: 'claim',
@@ -97,35 +87,12 @@ export function createWorker(dependencies: WorkerDependencies): Worker {
   const leaseLoop = createLoop({
     name: 'leases',
     log,
-    async turn() {
-      const { deactivateAfter } = webhooks;
-      const done = await recoverLeases(opened(), backoff, deactivateAfter, clock);
-      for (const failure of done.failures) log.error(failure, 'lease.not_recovered');
-      for (const { trigger, durationMs } of done.recorded)
-        metrics.attempted({ outcome: 'interrupted', trigger, durationMs });
-      tellDeactivated(dependencies, done.deactivated);
-      if (done.recorded.length > 0) {
-        metrics.leasesRecovered(done.recorded.length);
-        log.warn({ count: done.recorded.length }, 'leases.recovered');
-        claimLoop.wake();
-      }
-      return leaseCheckMs;
-    },
+    turn: () => takeBackLeases(opened(), dependencies, () => claimLoop.wake()),
   });
   const partitionLoop = createLoop({
     name: 'partitions',
     log,
-    async turn() {
-      const { retentionDays } = dependencies;
-      const dropped = await turnPartitions(opened(), retentionDays, (day) =>
-        log.warn({ day }, 'partitions.kept'),
-      );
-      if (dropped.length > 0) log.info({ partitions: dropped }, 'partitions.dropped');
-      await dropOldOperationalEvents(opened(), retentionDays);
-      await dropOldRejected(opened(), retentionDays);
-      await dropExpiredKeys(opened());
-      return partitionCheckMs;
-    },
+    turn: () => keepHistoryBounded(opened(), dependencies),
   });
   const loops = [intakeLoop, fanOutLoop, claimLoop, leaseLoop, partitionLoop];
   const listener = createListener(connection, [eventsChannel, publishedChannel], (channel) => {
@@ -134,11 +101,6 @@ export function createWorker(dependencies: WorkerDependencies): Worker {
     fanOutLoop.wake();
     claimLoop.wake();
   });
-
-  function opened(): Database {
-    if (!database) throw new Error('the worker does not run');
-    return database;
-  }
 
   return {
     start() {
@@ -163,4 +125,65 @@ export function createWorker(dependencies: WorkerDependencies): Worker {
       dispatcher = null;
     },
   };
+}
+
+async function takeIn(
+  database: Database,
+  dependencies: WorkerDependencies,
+  onAccepted: () => void,
+): Promise<number> {
+  const { metrics, log } = dependencies;
+  const { accepted, rejected } = await dependencies.takePublished(database);
+  if (rejected.length > 0) metrics.rejected(rejected.length);
+  for (const { id, name } of rejected) log.warn({ event: name, eventId: id }, 'event.rejected');
+  if (accepted > 0) onAccepted();
+  return accepted + rejected.length === 0 ? pollMs : 0;
+}
+
+/** Takes its next turn at once where it found something; claims run at the same time. */
+async function fanOutBatch(
+  database: Database,
+  { metrics, log }: WorkerDependencies,
+  onDone: () => void,
+): Promise<number> {
+  const done = await fanOut(database);
+  if (done.events === 0) return pollMs;
+  metrics.fannedOut(done);
+  log.info(done, 'events.fanned_out');
+  onDone();
+  return 0;
+}
+
+async function takeBackLeases(
+  database: Database,
+  dependencies: WorkerDependencies,
+  onRecovered: () => void,
+): Promise<number> {
+  const { webhooks, clock, metrics, log } = dependencies;
+  const backoff = { baseMs: webhooks.retryBaseMs, factor: webhooks.retryFactor };
+  const done = await recoverLeases(database, backoff, webhooks.deactivateAfter, clock);
+  for (const failure of done.failures) log.error(failure, 'lease.not_recovered');
+  for (const { trigger, durationMs } of done.recorded)
+    metrics.attempted({ outcome: 'interrupted', trigger, durationMs });
+  tellDeactivated(dependencies, done.deactivated);
+  if (done.recorded.length > 0) {
+    metrics.leasesRecovered(done.recorded.length);
+    log.warn({ count: done.recorded.length }, 'leases.recovered');
+    onRecovered();
+  }
+  return leaseCheckMs;
+}
+
+async function keepHistoryBounded(
+  database: Database,
+  { retentionDays, log }: WorkerDependencies,
+): Promise<number> {
+  const dropped = await turnPartitions(database, retentionDays, (day) =>
+    log.warn({ day }, 'partitions.kept'),
+  );
+  if (dropped.length > 0) log.info({ partitions: dropped }, 'partitions.dropped');
+  await dropOldOperationalEvents(database, retentionDays);
+  await dropOldRejected(database, retentionDays);
+  await dropExpiredKeys(database);
+  return partitionCheckMs;
 }

@@ -1,0 +1,129 @@
+/** Creates every part of a process and gives each the parts it needs. Starts nothing; `main.ts` does. */
+import { createKeyCache } from './access/key-cache.ts';
+import { httpAddress, type Config } from './config.ts';
+import { openDatabase, type ConnectionSettings, type Database } from './database/database.ts';
+import { createRevisions } from './database/revisions.ts';
+import { takePublished } from './directory/take-published.ts';
+import { createApp } from './http/app.ts';
+import { createInternalApp } from './http/internal-app.ts';
+import { createResponseCache } from './http/response-cache.ts';
+import type { Logger } from './log.ts';
+import type { Mailer } from './mail.ts';
+import { createMetrics } from './metrics.ts';
+import type { PasswordHashing } from './sign-in/hash-password.ts';
+import { createSignIn } from './sign-in/sign-in.ts';
+import { createSyncs } from './sync/syncs.ts';
+import { createHealth } from './system/health.ts';
+import { createReadinessCheck } from './system/readiness.ts';
+import { version } from './version.ts';
+import type { OwnerMail } from './webhooks/notifications/mail-owners.ts';
+import { leaseMs } from './webhooks/queue/dispatcher.ts';
+import { createInFlight } from './webhooks/queue/in-flight.ts';
+import { createQueueReader } from './webhooks/queue/queue-state.ts';
+import { createWorker } from './webhooks/queue/worker.ts';
+import { createSender } from './webhooks/sending/attempt.ts';
+import { systemClock } from './webhooks/sending/clock.ts';
+import { createSecretBox } from './webhooks/sending/secrets.ts';
+import { createSigningKeys } from './webhooks/sending/signing-keys.ts';
+
+export type PartsOptions = {
+  config: Config;
+  database: Database;
+  connection: ConnectionSettings;
+  /** As in SECRET_KEY, newest first. */
+  secretKeys: Buffer[];
+  log: Logger;
+  /** Prints a line on the terminal, such as a sign-in link where no mail is sent. */
+  print: (line: string) => void;
+  /** Tests replace it by one that takes no time. */
+  hashing?: PasswordHashing;
+};
+export type Parts = Awaited<ReturnType<typeof createParts>>;
+type Shared = ReturnType<typeof createShared>;
+
+/** `app` and `signIn` are null without the role `api`; `mailer` and `ownerMail` are null where no mail is sent. */
+export async function createParts(options: PartsOptions) {
+  const { config } = options;
+  const shared = createShared(options);
+  const mailer = await createConfiguredMailer(config);
+  const signIn = config.roles.has('api') ? createSignIn({ ...config, ...shared, mailer }) : null;
+  return {
+    ...shared,
+    ...createInternalParts(shared),
+    mailer,
+    signIn,
+    app: signIn && (await createApp({ ...config, ...shared, signIn })),
+    worker: createWorker({
+      ...config,
+      ...shared,
+      takePublished: (on) => takePublished(on, config.publicUrl),
+    }),
+    ownerMail: mailer && (await createConfiguredOwnerMail(shared, mailer)),
+  };
+}
+
+/** The parts that several others use. */
+function createShared(options: PartsOptions) {
+  const { database, connection, config, secretKeys } = options;
+  const { webhooks } = config;
+  const revisions = createRevisions(database, connection);
+  const secretBox = createSecretBox(secretKeys);
+  const inFlight = createInFlight();
+  const metrics = createMetrics();
+  metrics.inFlight(() => inFlight.total());
+  metrics.queue(createQueueReader(database));
+  return {
+    ...options,
+    version,
+    metrics,
+    revisions,
+    health: createHealth(database, revisions),
+    keyCache: createKeyCache(database, revisions),
+    responseCache: createResponseCache(revisions),
+    clock: systemClock,
+    inFlight,
+    sender: createSender(webhooks),
+    secretBox,
+    signingKeys: createSigningKeys(secretBox),
+    leaseMs: leaseMs(webhooks),
+    deactivateAfter: webhooks.deactivateAfter,
+  };
+}
+
+/** Where the internal API writes. Writers wait for each other, and a bulk write waits in its transaction for its caller. */
+const writesPool = {
+  applicationName: `orgdir internal API, pid ${process.pid}`,
+  poolSize: 4,
+  // 100,000 rows take less on two quiet cores.
+  statementTimeoutMs: 60_000,
+  settings: { idle_in_transaction_session_timeout: '30000' },
+};
+
+/** The internal listener's application, and the parts that only it uses. */
+function createInternalParts(shared: Shared) {
+  const { config, database, connection } = shared;
+  const { host, port, allowedHosts } = config.internal;
+  const readiness = createReadinessCheck(database);
+  const syncs = createSyncs(shared);
+  const writes = openDatabase(connection, writesPool);
+  const internalUrl = httpAddress(host, port);
+  const api = config.roles.has('api') ? { ...config, ...shared, syncs, writes, internalUrl } : null;
+  return {
+    readiness,
+    syncs,
+    writes,
+    internalApp: createInternalApp({ ...shared, readiness, allowedHosts, api }),
+  };
+}
+
+/** Loaded only where mail is sent: a library of half a megabyte. */
+async function createConfiguredMailer({ mail }: Config): Promise<Mailer | null> {
+  if (!mail) return null;
+  const { createMailer } = await import('./mail.ts');
+  return createMailer(mail);
+}
+
+async function createConfiguredOwnerMail(shared: Shared, mailer: Mailer): Promise<OwnerMail> {
+  const { createOwnerMail } = await import('./webhooks/notifications/mail-owners.ts');
+  return createOwnerMail({ ...shared.config, ...shared, mailer });
+}
