@@ -1,6 +1,6 @@
 /**
- * Counts requests in windows, of a minute unless said otherwise, in this process's memory. `@fastify/rate-limit` does the same through
- * a chain of promises, which cost a cached read a tenth of its time (docs/decisions/0003-reads.md).
+ * Counts requests in windows, of a minute unless said otherwise, in this process's memory. `@fastify/rate-limit` does the
+ * same through a chain of promises, which cost a cached read a tenth of its time (docs/decisions/0003-reads.md).
  */
 import { randomInt } from 'node:crypto';
 import { isIPv6 } from 'node:net';
@@ -23,9 +23,9 @@ type Options = {
 };
 
 export const minuteMs = 60_000;
-/** In each window; together with the shared ones, and those of the window before, about 7 MB. */
+/** Per window. With the shared buckets, and those of the previous window, about 7 MB. */
 const ownBucketsMax = 20_000;
-/** So many that an attacker needs as many times the limit to use them all up. */
+/** To use all of them up, an attacker must send this many times the limit. */
 const sharedBucketsMax = 8_192;
 
 /**
