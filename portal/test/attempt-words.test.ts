@@ -24,13 +24,13 @@ test('every fault has words of its own, and something to check', () => {
   assert.deepEqual(new Set(words.map(({ outcome }) => outcome)), new Set(['failed']));
   for (const part of ['title', 'advice'] as const)
     assert.equal(new Set(words.map((each) => each[part] ?? '')).size, faults.length);
-  assert.equal(without('timeout', 10_000).title, 'No answer within 10 s');
+  assert.equal(without('timeout', 10_000).title, 'No response within 10 s');
 });
 
 test('redirects, refusals, absence and failures are told apart', () => {
   assert.match(answered(301).advice ?? '', /location/);
-  assert.match(answered(401).title, /sign-in/);
-  assert.match(answered(404).title, /Nothing is at this address/);
+  assert.match(answered(401).title, /authentication/);
+  assert.match(answered(404).title, /Not found at this URL/);
   assert.match(answered(410).advice ?? '', /deactivated/);
   assert.match(answered(500).title, /failed/);
 });

@@ -29,7 +29,7 @@ test(
   async () => {
     const portal = await openPortal();
     const page = await portal.open({ as: await signUp(portal.service, 'ada@example.org') });
-    await page.getByText('None is failing, and none is deactivated.').waitFor();
+    await page.getByText('No webhooks are failing or deactivated.').waitFor();
     const loaded = (await page.evaluate(`performance.getEntriesByType('resource')
     .filter(({ name }) => name.startsWith(${JSON.stringify(new URL(portalUrl).origin)}))
     .map(({ name, startTime, responseEnd, transferSize }) =>

@@ -23,7 +23,7 @@ export function Methods() {
   return (
     <Section
       title="Ways to sign in"
-      lead="Each of them opens this account. Add only what nobody else can use."
+      lead="Each one opens this account. Add only methods that nobody else can use."
       headingRef={heading}
     >
       {isNews && <Arrival />}

@@ -51,7 +51,7 @@ async function send({
     });
   } catch (cause) {
     if (signal?.aborted) throw cause;
-    if (deadline.aborted) throw new TimeoutError('The service did not answer in time.', timeoutMs);
+    if (deadline.aborted) throw new TimeoutError('The service did not respond in time.', timeoutMs);
     throw new NetworkError('The service cannot be reached.', { cause });
   }
 }
@@ -83,7 +83,7 @@ function toError(
     return new ApiError({ ...seen, code, message: message ?? code, details });
   return new UnexpectedAnswerError({
     ...seen,
-    message: `Something else than the service answered (${status}).`,
+    message: `The response did not come from the service (status ${status}).`,
   });
 }
 

@@ -32,7 +32,7 @@ export function AppBinding({
     <Section
       title="Binding"
       headingRef={headingRef}
-      lead="An app that is bound to an organisation or alliance is told its internal events too. Only its managers can bind an app to it, and the binding ends with that role."
+      lead="A bound app also gets the internal events of its organisation or alliance. Only managers can bind an app, and the binding ends when they are no longer managers."
     >
       {binding ? (
         <Group justify="space-between">
@@ -74,9 +74,9 @@ export function AppBinding({
         }}
       >
         <Text size="sm">
-          Internal events of {binding?.name ?? 'it'} are no longer sent to this app, and those that
-          wait to be delivered are cancelled. Binding it again does not bring them back. Keys,
-          webhooks and events for everyone stay.
+          Internal events of {binding?.name ?? 'it'} are no longer sent to this app, and pending
+          deliveries of them are cancelled. Binding it again does not bring them back. Keys,
+          webhooks and public events are not affected.
         </Text>
       </Confirm>
     </Section>

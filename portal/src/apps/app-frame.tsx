@@ -53,7 +53,7 @@ function Sections({ appId }: { appId: string }) {
   const root = `/apps/${appId}`;
   const { pathname } = useLocation();
   return (
-    <Group component="nav" aria-label="Of this app" gap="xs">
+    <Group component="nav" aria-label="App sections" gap="xs">
       {sections.map(({ below, title }) => {
         const isHere = pathname.replace(/\/$/, '') === `${root}${below}`;
         return (

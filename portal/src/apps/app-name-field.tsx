@@ -29,7 +29,7 @@ export function AppNameField({
         onChange={(event) => setName(event.currentTarget.value)}
         maxLength={lengthMax}
         pattern=".*\S.*"
-        title="At least one character besides spaces"
+        title="Enter at least one character that is not a space"
         error={refused}
         autoComplete="off"
         required

@@ -38,7 +38,7 @@ export function ChooseBinding({
       <TextInput
         type="search"
         label="Find an organisation or alliance"
-        description="What you manage comes first. Search to see the rest of the directory."
+        description="Those you manage come first. Search to see the rest of the directory."
         leftSection={<Search size={16} aria-hidden />}
         value={typed}
         onChange={(event) => setTyped(event.currentTarget.value)}
@@ -64,7 +64,7 @@ export function ChooseBinding({
 
 function describe({ entries, pagination: { total } }: Page<Bindable>, search: string): string {
   if (search === '') return total === 0 ? '' : `You manage ${total.toLocaleString()}.`;
-  if (total === 0) return `Nothing in the directory is called “${search}”.`;
+  if (total === 0) return `No results for “${search}”.`;
   const available = entries.filter((subject) => subject.available).length;
   const mayBind = available === 0 ? 'none' : available.toLocaleString();
   return `${total.toLocaleString()} found; you can bind to ${mayBind} of those shown.`;
@@ -75,9 +75,9 @@ function ManagesNothing() {
   const { data: session } = useSession();
   return (
     <Text size="sm" maw="65ch">
-      You manage no organisation and no alliance here. Whoever runs the directory can make you a
-      manager of one: the role goes by the address that you have confirmed,{' '}
-      <strong>{session?.user.email}</strong>. An app works without a binding too.
+      You don't manage any organisation or alliance. The operator of the directory can make you a
+      manager by your confirmed address, <strong>{session?.user.email}</strong>. An app also works
+      without a binding.
     </Text>
   );
 }

@@ -22,7 +22,7 @@ export function DeleteApp({ app }: { app: PortalApp }) {
   return (
     <Section
       title="Delete this app"
-      lead="With its keys, its webhooks and their deliveries. The audit log keeps its entries."
+      lead="This also deletes its keys, webhooks and deliveries. The audit log keeps its entries."
     >
       <Group>
         <Button variant="outline" color="red" onClick={open}>
@@ -42,7 +42,7 @@ export function DeleteApp({ app }: { app: PortalApp }) {
           write.reset();
         }}
       >
-        <Text size="sm">This cannot be undone. What is lost:</Text>
+        <Text size="sm">This can't be undone. You will lose:</Text>
         <List size="sm">
           {lossesOf(app).map((loss) => (
             <List.Item key={loss}>{loss}</List.Item>
@@ -54,15 +54,13 @@ export function DeleteApp({ app }: { app: PortalApp }) {
 }
 
 function lossesOf({ keyCount, webhookCount, binding }: PortalApp): string[] {
-  const losses = ['Keys that have ended.'];
+  const losses = ['Expired and revoked keys.'];
   if (binding) losses.unshift(`The binding to ${binding.name}.`);
   if (webhookCount > 0)
-    losses.unshift(
-      `${count(webhookCount, 'webhook')}, with all past deliveries and those that wait to be sent.`,
-    );
+    losses.unshift(`${count(webhookCount, 'webhook')}, with all past and pending deliveries.`);
   if (keyCount > 0)
     losses.unshift(
-      `${count(keyCount, 'valid key')}: programs with one are refused within a second.`,
+      `${count(keyCount, 'valid key')}: programs that use one are refused within a second.`,
     );
   return losses;
 }

@@ -27,7 +27,7 @@ export function EventsGiven({ app }: { app: PortalApp }) {
           ))}
           <Text size="sm">
             <Anchor component={Link} to="/events" inherit>
-              What each event tells
+              See what each event contains
             </Anchor>
           </Text>
         </Stack>

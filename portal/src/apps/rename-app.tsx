@@ -18,7 +18,7 @@ export function RenameApp({ app }: { app: PortalApp }) {
     write.mutate(draft ?? app.name, {
       onSuccess: ({ name }) => {
         setDraft(null);
-        sayDone(`The app is called ${name}.`);
+        sayDone(`App renamed to ${name}.`);
       },
     });
   return (

@@ -40,7 +40,7 @@ export function AuditPage() {
             <Nothing page={page} isFiltered={app !== ''} />
           ) : (
             <Paged name="Audit log" page={page} pagination={pagination} go={go}>
-              <ul className={classes['list']} aria-label="What was done">
+              <ul className={classes['list']} aria-label="Audit log entries">
                 {entries.map((entry) => (
                   <AuditEntry key={entry.id} entry={entry} />
                 ))}
@@ -98,26 +98,26 @@ function Nothing({ page, isFiltered }: { page: number; isFiltered: boolean }) {
   if (page > 1)
     return (
       <Empty
-        title="There is nothing on this page"
+        title="This page is past the last one"
         action={
           <Anchor component={Link} to="/audit" onClick={focusHeading}>
             Go to the first page
           </Anchor>
         }
       >
-        The log is shorter than that.
+        The audit log has fewer pages.
       </Empty>
     );
   return (
     <Empty
-      title="Nothing was done yet"
+      title="No entries yet"
       action={
         <Anchor component={Link} to="/apps">
           {isFiltered ? 'See your apps' : 'Create an app'}
         </Anchor>
       }
     >
-      As soon as an app of yours is created, bound or given a key or a webhook, it is written here.
+      Entries appear here when you create or bind an app, or add a key or a webhook.
     </Empty>
   );
 }

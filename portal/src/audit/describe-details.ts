@@ -5,12 +5,12 @@ import { formatExact } from '../shown/time.tsx';
 const names: Record<string, string> = {
   last4: 'Last four characters',
   scopes: 'Scopes',
-  expiresAt: 'Ends',
-  newKeyId: 'Id of the new key',
-  oldEndsAt: 'The old one ends',
-  wasDeactivated: 'Was off because of',
-  overlapSeconds: 'Seconds with both secrets',
-  slug: 'Name in addresses',
+  expiresAt: 'Expires',
+  newKeyId: 'New key id',
+  oldEndsAt: 'Old key expires',
+  wasDeactivated: 'Was deactivated because of',
+  overlapSeconds: 'Overlap in seconds',
+  slug: 'Slug',
 };
 
 export function describeDetails({ at, subject, details }: PortalAuditEntry): [string, string][] {
@@ -18,7 +18,7 @@ export function describeDetails({ at, subject, details }: PortalAuditEntry): [st
     names[name] ?? inWords(name),
     describeValue(value),
   ]);
-  const exact: [string, string] = ['When exactly', formatExact(at)];
+  const exact: [string, string] = ['Time', formatExact(at)];
   return subject.id === null ? [exact, ...known] : [exact, ...known, ['Id', subject.id]];
 }
 

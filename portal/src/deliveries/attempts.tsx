@@ -7,7 +7,7 @@ import { Fold } from '../shown/fold.tsx';
 import { Time } from '../shown/time.tsx';
 
 const triggers: Record<Attempt['trigger'], string> = {
-  event: 'because of the event',
+  event: 'triggered by the event',
   test: 'as a test',
   redelivery: 'sent again',
 };
@@ -18,8 +18,8 @@ export function Attempts({ attempts, status }: Pick<DeliveryDetail, 'attempts' |
     return (
       <Text c="dimmed">
         {status === 'pending'
-          ? 'None yet. This page shows the first as soon as it has ended.'
-          : 'None was made.'}
+          ? 'None yet. The first attempt appears here when it ends.'
+          : 'No attempts were made.'}
       </Text>
     );
   return (

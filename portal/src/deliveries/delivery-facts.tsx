@@ -20,8 +20,8 @@ export function DeliveryFacts({ delivery }: { delivery: DeliveryDetail }) {
       </Anchor>,
     ],
     ['Queued', <When key="queued" at={createdAt} />],
-    ['Delivery', <Copied key="delivery" value={id} label="Copy delivery id" />],
-    ['Of event', <Copied key="of" value={eventId} label="Copy event id" />],
+    ['Delivery id', <Copied key="delivery" value={id} label="Copy delivery id" />],
+    ['Event id', <Copied key="of" value={eventId} label="Copy event id" />],
   ];
   if (completedAt) entries.splice(3, 0, ['Ended', <When key="ended" at={completedAt} />]);
   return <Terms entries={entries} layout="grid" />;
@@ -61,11 +61,11 @@ function Story({ delivery }: { delivery: DeliveryDetail }): ReactNode {
   const { status, attemptCount, nextAttemptAt } = delivery;
   if (status === 'succeeded') return `Accepted after ${toAttempts(attemptCount)}.`;
   if (status === 'failed')
-    return `No attempt was answered with a 2xx status: ${toAttempts(attemptCount)} so far, and none is left.`;
+    return `All attempts failed: no 2xx response after ${toAttempts(attemptCount)}.`;
   if (status === 'cancelled')
-    return 'Not sent any more: the webhook was paused, deactivated or deleted, or the app may no longer have this event.';
+    return 'The webhook was paused, deactivated or deleted, or the app can no longer get this event.';
   const made = attemptCount === 0 ? 'Not tried yet' : `${toAttempts(attemptCount)} so far`;
-  if (nextAttemptAt === null) return `${made}; one is under way.`;
+  if (nextAttemptAt === null) return `${made}; one is in progress.`;
   return (
     <>
       {made}; the next is due <Time at={nextAttemptAt} past="now" />.

@@ -101,7 +101,7 @@ function LiveButton({ page, isPaused, setPaused }: { page: number } & Live) {
   if (page > 1)
     return (
       <Text size="sm" c="dimmed">
-        Only the first page is live
+        Only the first page updates live
       </Text>
     );
   const Icon = isPaused ? Play : Pause;
@@ -134,12 +134,14 @@ function Nothing({
   if (total > 0)
     return (
       <Empty
-        title="Nothing is so far back"
+        title="This page is past the last one"
         action={
-          <Button onClick={() => changeAndSee({ ...filters, page: 1 })}>To the first page</Button>
+          <Button onClick={() => changeAndSee({ ...filters, page: 1 })}>
+            Go to the first page
+          </Button>
         }
       >
-        The list has fewer pages than this one’s number.
+        The list has fewer pages.
       </Empty>
     );
   if (isFiltered(filters))
@@ -148,7 +150,7 @@ function Nothing({
         title="Nothing matches these filters"
         action={<Button onClick={() => changeAndSee(noFilters)}>Clear filters</Button>}
       >
-        There are no deliveries in this state, of this event, or from this time.
+        No deliveries have this status, event and time.
       </Empty>
     );
   return <NoDeliveries id={id} sent={focus} />;

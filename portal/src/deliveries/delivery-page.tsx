@@ -80,8 +80,8 @@ function Detail({
         </Title>
         {delivery.body === null ? (
           <Text>
-            The body cannot be shown: the app may no longer have this event, or the event is no
-            longer kept. A new binding does not bring it back.
+            The body can't be shown: the app can no longer get this event, or the event was deleted.
+            A new binding does not bring it back.
           </Text>
         ) : (
           <SentRequest delivery={delivery} body={delivery.body} url={webhook?.url} />
@@ -109,7 +109,7 @@ function Neighbours({
   ];
   if (at === -1) return null;
   return (
-    <Group component="nav" aria-label="Of the list" gap="xs">
+    <Group component="nav" aria-label="Newer and older deliveries" gap="xs">
       {ways.map(
         ({ title, to }) =>
           to !== undefined && (

@@ -82,7 +82,7 @@ export function DeliveryTable({
 }
 
 function nextOf({ nextAttemptAt }: Delivery): ReactNode {
-  if (nextAttemptAt === null) return 'under way';
+  if (nextAttemptAt === null) return 'in progress';
   return <Time at={nextAttemptAt} past="now" />;
 }
 

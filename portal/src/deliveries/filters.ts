@@ -26,7 +26,7 @@ export const spanWords: Record<Span, string> = {
   hour: 'Last hour',
   day: 'Last 24 hours',
   week: 'Last 7 days',
-  own: 'From and to',
+  own: 'Custom range',
 };
 
 const spanMs: Record<Exclude<Span, 'own'>, number> = {

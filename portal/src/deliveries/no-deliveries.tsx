@@ -27,8 +27,8 @@ export function NoDeliveries({ id, sent }: { id: WebhookId; sent: () => void }) 
         </Stack>
       }
     >
-      Each event that is sent to this webhook appears here, with every attempt and every answer.
-      Send a test to see one now, or wait for one of{' '}
+      Every event sent to this webhook appears here, with all attempts and responses. Send a test to
+      see one now, or wait for one of{' '}
       <Anchor component={Link} to={`/events?app=${id.appId}`}>
         the events
       </Anchor>

@@ -17,7 +17,7 @@ const spans = [
   { label: 'The last 7 days', value: String(7 * 24 * hourMs) },
   // A minute less, for the way there: the service refuses what is further back than 14 days.
   { label: 'The last 14 days', value: String(14 * 24 * hourMs - 60_000) },
-  { label: 'Since a time of your choice', value: 'own' },
+  { label: 'Since a custom time', value: 'own' },
 ];
 /** One recovery brings back no more: docs/reference/deliveries.md#redeliver-and-recover */
 const recoveredMax = 10_000;
@@ -71,12 +71,12 @@ function RecoverForm({ id, active, close }: { id: WebhookId; active: boolean; cl
     >
       <Stack>
         <Text size="sm">
-          Every delivery that failed for good, or was cancelled when the webhook was paused or
-          deactivated, is sent again, oldest first: the same id and the same body, with up to{' '}
-          {attemptsMaxInWords} new attempts. Tests stay as they are.
+          This sends again every delivery that failed, or was cancelled when the webhook was paused
+          or deactivated, oldest first. Each keeps its id and body and gets up to{' '}
+          {attemptsMaxInWords} new attempts. Tests are not sent again.
         </Text>
         <NativeSelect
-          label="Which ended in"
+          label="Time range"
           data={spans}
           value={span}
           onChange={({ currentTarget }) => setSpan(currentTarget.value)}
@@ -95,10 +95,8 @@ function RecoverForm({ id, active, close }: { id: WebhookId; active: boolean; cl
           />
         )}
         {!active && (
-          <Alert color="orange" variant="outline" title="This webhook is off">
-            <Text size="sm">
-              Resume or reactivate it first, on its own page: until then it is sent nothing.
-            </Text>
+          <Alert color="orange" variant="outline" title="This webhook is disabled">
+            <Text size="sm">Resume or reactivate it on its page first.</Text>
           </Alert>
         )}
         {write.isError && fault === null && <Problem error={write.error} />}
@@ -132,9 +130,9 @@ function Recovered({ count, close }: { count: number; close: () => void }) {
 }
 
 function toWords(count: number): string {
-  if (count === 0) return 'Nothing failed in that time, so nothing is sent again.';
-  if (count === 1) return '1 delivery is sent again. It shows as pending until it has ended.';
-  const said = `${count.toLocaleString()} deliveries are sent again. They show as pending until they have ended.`;
+  if (count === 0) return 'No deliveries failed in this time range.';
+  if (count === 1) return '1 delivery is being sent again. It is pending until it ends.';
+  const said = `${count.toLocaleString()} deliveries are being sent again. They are pending until they end.`;
   if (count < recoveredMax) return said;
-  return `${said} More do not come back at once: when these have ended, recover again.`;
+  return `${said} This is the most per recovery: when these have ended, recover again.`;
 }

@@ -45,8 +45,7 @@ export function Redeliver({
           Redeliver
         </Button>
         <Text size="sm" c="dimmed" id="redeliver-said" flex="1 1 14rem">
-          {refusal ??
-            `The same id and the same body, with up to ${attemptsMaxInWords} new attempts.`}
+          {refusal ?? `Keeps the id and the body, with up to ${attemptsMaxInWords} new attempts.`}
         </Text>
       </Group>
       {write.isError && <Problem error={write.error} />}
@@ -63,21 +62,21 @@ function refusalOf(
   webhook: Webhook | undefined,
   root: string,
 ): ReactNode {
-  if (status === 'pending') return 'It is pending: it is tried by itself.';
+  if (status === 'pending') return 'This delivery is pending and is retried automatically.';
   if (event === 'webhook.test')
     return (
       <>
-        A test is not sent again.{' '}
+        Tests can't be redelivered.{' '}
         <Anchor component={Link} to={root} inherit>
           Send a new one
         </Anchor>
       </>
     );
-  if (body === null) return 'The app may no longer have this event.';
+  if (body === null) return 'The app can no longer get this event.';
   if (webhook && !webhook.active)
     return (
       <>
-        The webhook is off.{' '}
+        The webhook is disabled.{' '}
         <Anchor component={Link} to={root} inherit>
           Resume or reactivate it first
         </Anchor>
@@ -87,8 +86,8 @@ function refusalOf(
 }
 
 function answerOf({ status, attempts }: DeliveryDetail): string {
-  if (status === 'pending') return 'Sent again. This page follows it until it has ended.';
+  if (status === 'pending') return 'Sent again. This page updates until it ends.';
   const last = attempts.at(-1);
   const said = last ? `: ${describeAttempt(last).title}` : '';
-  return status === 'succeeded' ? `It has arrived${said}` : `It did not arrive${said}`;
+  return status === 'succeeded' ? `Delivered${said}` : `Delivery failed${said}`;
 }

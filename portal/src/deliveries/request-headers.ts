@@ -2,7 +2,7 @@
 import { pageData } from '../page-data.ts';
 import type { Attempt, DeliveryDetail } from '../api/types.ts';
 
-const signedWithSecret = 'made with the secret, which this page does not know';
+const signedWithSecret = "made with the secret, which this page doesn't have";
 
 /** Those that are the same at every attempt, as they are written. */
 export function fixedHeaders({

@@ -30,14 +30,14 @@ export function SentRequest({
             headers={requestHeaders({ ...delivery, body }, last)}
           />
           <Text size="xs" c="dimmed">
-            The timestamp and its signature differ at each attempt; all else stays the same.
+            The timestamp and its signature differ for each attempt; everything else stays the same.
           </Text>
         </Stack>
       )}
       {url !== undefined && (
         <Stack gap={4}>
           <CodeBlock
-            label="Repeat it with curl"
+            label="Repeat with curl"
             text={renderCurl({
               // As it is written on the wire.
               url: new URL(url).href,
@@ -49,8 +49,8 @@ export function SentRequest({
             maxHeight={320}
           />
           <Text size="xs" c="dimmed">
-            It sends the same bytes and signs them anew: set WEBHOOK_SECRET to the secret of the
-            webhook before. It needs curl and openssl.
+            Sends the same bytes with a new signature. Set WEBHOOK_SECRET to the secret of the
+            webhook first. Needs curl and openssl.
           </Text>
         </Stack>
       )}
@@ -63,7 +63,7 @@ function Body({ body }: { body: string }) {
   return (
     <Stack gap="xs" align="stretch">
       <SegmentedControl
-        aria-label="How to show the body"
+        aria-label="Body format"
         size="xs"
         style={{ alignSelf: 'flex-start' }}
         value={view}

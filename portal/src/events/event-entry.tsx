@@ -37,7 +37,7 @@ export function EventEntry({
         <CodeBlock label={`JSON Schema of ${event}`} text={toText(schema)} />
       </SmallFold>
       <Text size="sm" c="dimmed">
-        A delivery holds <Code>id</Code>, <Code>event</Code>, <Code>createdAt</Code> and this{' '}
+        A delivery contains <Code>id</Code>, <Code>event</Code>, <Code>createdAt</Code> and this{' '}
         <Code>data</Code>.{' '}
         <Anchor component={Link} to={{ search, hash: event }} inherit>
           Link to {event}
@@ -53,7 +53,9 @@ function Permission({ allowed, reason }: Pick<PortalEvent, 'allowed' | 'reason'>
   return (
     <Group gap={6} wrap="nowrap" align="flex-start" mt={4}>
       <Icon size={16} color={color} aria-hidden style={{ flexShrink: 0, marginTop: 2 }} />
-      <Text size="sm">{allowed ? 'This app may have it.' : `Not for this app: ${reason}.`}</Text>
+      <Text size="sm">
+        {allowed ? 'Available to this app.' : `Not available to this app: ${reason}.`}
+      </Text>
     </Group>
   );
 }

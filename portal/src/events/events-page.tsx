@@ -14,17 +14,17 @@ const audiences: { audience: CatalogueEvent['audience']; title: string; lead: st
   {
     audience: 'organization',
     title: 'For apps of an organisation',
-    lead: 'Only apps that are bound to the organisation get what happens inside it.',
+    lead: 'Internal events, only for apps bound to the organisation.',
   },
   {
     audience: 'alliance',
     title: 'For apps of an alliance',
-    lead: 'Only apps that are bound to the alliance get what happens inside it.',
+    lead: 'Internal events, only for apps bound to the alliance.',
   },
   {
     audience: 'webhook',
     title: 'For one webhook',
-    lead: 'Sent when you ask for a test, and only then.',
+    lead: 'Sent only when you send a test.',
   },
 ];
 /** The catalogue: what can be delivered, to whom, and what it looks like. */
@@ -38,7 +38,7 @@ export function EventsPage() {
   return (
     <Page
       title="Events"
-      lead="What a webhook can be sent. Each event has the same form wherever you meet it: in a delivery, in a test, and in the list of events of the API."
+      lead="The events that a webhook can get. Each has the same form in a delivery, in a test, and in the API's list of events."
     >
       <AppChoice appId={appId} choose={(id) => setQuery(id === '' ? {} : { app: id })} />
       {appId !== null && permissions.isError && <Problem error={permissions.error} />}
@@ -61,7 +61,7 @@ function AppChoice({ appId, choose }: { appId: string | null; choose: (id: strin
   if (apps?.length === 0)
     return (
       <Text>
-        To get events you need an app with a webhook.{' '}
+        To get events, you need an app with a webhook.{' '}
         <Anchor component={Link} to="/apps">
           Create an app
         </Anchor>
@@ -70,7 +70,7 @@ function AppChoice({ appId, choose }: { appId: string | null; choose: (id: strin
   return (
     <NativeSelect
       label="For the app"
-      description="Choose one to see which events it may have."
+      description="Choose an app to see which events it can get."
       maw={360}
       value={appId ?? ''}
       onChange={({ currentTarget }) => choose(currentTarget.value)}

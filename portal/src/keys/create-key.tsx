@@ -50,7 +50,7 @@ export function CreateKey({
         <Stack>
           <TextInput
             label="Name"
-            description="Such as where it is used: it stands in your lists and in the audit log."
+            description="For example, where it is used. Shown in your lists and in the audit log."
             maxLength={nameLengthMax}
             maw="30rem"
             autoComplete="off"
@@ -59,12 +59,12 @@ export function CreateKey({
           />
           <ScopeChoice {...form.getInputProps('scopes')} />
           <Group align="flex-start">
-            <NativeSelect label="Ends" data={expiryChoices} {...form.getInputProps('expiry')} />
+            <NativeSelect label="Expires" data={expiryChoices} {...form.getInputProps('expiry')} />
             {form.values.expiry === 'day' && (
               <TextInput
                 type="date"
                 label="Last day"
-                description="It ends when this day does where you are."
+                description="The key expires at the end of this day, in your time zone."
                 min={today(Date.now())}
                 required
                 {...form.getInputProps('day')}
@@ -87,7 +87,7 @@ export function CreateKey({
 }
 
 const validate = {
-  name: (name: string) => (name.trim() === '' ? 'Give it a name.' : null),
+  name: (name: string) => (name.trim() === '' ? 'Enter a name.' : null),
   scopes: (scopes: Scope[]) => (scopes.length === 0 ? 'Choose at least one.' : null),
   day: (day: string, { expiry }: Fields) =>
     expiresAt(expiry, day, Date.now()) === undefined ? 'Choose today or a later day.' : null,

@@ -5,7 +5,7 @@ export const expiryChoices = [
   { value: '30', label: 'In 30 days' },
   { value: '90', label: 'In 90 days' },
   { value: '365', label: 'In a year' },
-  { value: 'day', label: 'On a day that you choose' },
+  { value: 'day', label: 'On a day you choose' },
 ];
 
 const dayMs = 86_400_000;

@@ -11,8 +11,8 @@ import { describeScopes } from './scope-words.ts';
 
 const badges: Record<KeyState, { words: string; color: string }> = {
   valid: { words: 'Valid', color: 'green.9' },
-  'ends soon': { words: 'Ends soon', color: 'orange.9' },
-  expired: { words: 'Ended', color: 'gray.7' },
+  'expires soon': { words: 'Expires soon', color: 'orange.9' },
+  expired: { words: 'Expired', color: 'gray.7' },
   revoked: { words: 'Revoked', color: 'gray.7' },
 };
 
@@ -71,6 +71,6 @@ function factsOf(key: PortalKey, state: KeyState): Term[] {
 
 function endOf({ revokedAt, expiresAt }: PortalKey, state: KeyState): Term {
   if (revokedAt !== null) return ['Revoked', <Time key="revoked" at={revokedAt} />];
-  const name = state === 'expired' ? 'Ended' : 'Ends';
+  const name = state === 'expired' ? 'Expired' : 'Expires';
   return [name, expiresAt === null ? 'Never' : <Time key="ends" at={expiresAt} />];
 }

@@ -90,7 +90,7 @@ function Keys({
         if (entries.length === 0)
           return (
             <Anchor component={Link} to={`/apps/${appId}/keys`} onClick={focusHeading}>
-              There is nothing on this page. Go to the first one
+              This page is past the last one. Go to the first page
             </Anchor>
           );
         return (
@@ -109,8 +109,8 @@ function NoKeys({ make }: { make: () => void }) {
       title="This app has no keys yet"
       action={<Button onClick={make}>Create the first key</Button>}
     >
-      Make one for each place that calls the API, such as “On the server”: then each can be revoked
-      alone. A key can do no more than you choose.
+      Create one for each place that calls the API, such as “Production server”, so that you can
+      revoke each on its own. A key can do only what you choose.
     </Empty>
   );
 }

@@ -29,10 +29,10 @@ function Previous({ endsAt }: { endsAt: string }) {
   return (
     <Text size="sm">
       {isOver ? (
-        'The key before it opens nothing any more.'
+        'The old key no longer works.'
       ) : (
         <>
-          The key before it works until <Time at={endsAt} />: put this one in its place by then.
+          The old key works until <Time at={endsAt} />. Replace it by then.
         </>
       )}
     </Text>

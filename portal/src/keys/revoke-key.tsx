@@ -44,8 +44,8 @@ export function RevokeKey({
         }}
       >
         <Text size="sm">
-          The key that ends in {apiKey.last4} opens nothing any more, within a second and for good.
-          Programs that use it are refused. To change it without a gap, rotate it instead.
+          The key that ends in {apiKey.last4} stops working within a second, for good. Programs that
+          use it are refused. To replace it without downtime, rotate it instead.
         </Text>
       </Confirm>
     </>

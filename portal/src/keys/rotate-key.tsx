@@ -9,8 +9,8 @@ import { nameOfKey } from './name-of-key.ts';
 import type { MadeKey } from './new-key.tsx';
 
 const graces = [
-  { value: '0', label: 'It ends at once' },
-  { value: '3600', label: 'An hour' },
+  { value: '0', label: 'Expires immediately' },
+  { value: '3600', label: '1 hour' },
   { value: '86400', label: '24 hours' },
   { value: '604800', label: '7 days' },
 ];
@@ -70,11 +70,9 @@ export function RotateKey({
           }}
         >
           <Stack>
-            <Text size="sm">
-              You get a new key with the same name, the same scopes and the same end.
-            </Text>
+            <Text size="sm">You get a new key with the same name, scopes and expiry.</Text>
             <Radio.Group
-              label="How long the old key goes on working"
+              label="How long the old key keeps working"
               value={grace}
               onChange={setGrace}
             >

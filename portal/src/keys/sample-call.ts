@@ -22,8 +22,8 @@ const samples: Record<Scope, Sample> = {
       const answer = await client.events.list({ limit: 1 });
       const [first] = answer.data;
       const words = first
-        ? `the oldest event that is kept is ${first.event}`
-        : 'there has been no event yet that this app may have';
+        ? `the oldest stored event is ${first.event}`
+        : 'there are no events for this app yet';
       return { words, answer };
     },
   },

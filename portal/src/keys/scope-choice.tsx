@@ -10,8 +10,8 @@ export function ScopeChoice(props: {
 }) {
   return (
     <Checkbox.Group
-      label="What it may do"
-      description="No more than the program needs: whoever has the key can do this."
+      label="Scopes"
+      description="Choose only what the program needs: anyone with the key can do this."
       required
       {...props}
     >

@@ -30,10 +30,10 @@ export function TryKey({ apiKey, scopes }: { apiKey: string; scopes: Scope[] }) 
       <Text size="sm" role="status">
         {outcome?.kind === 'answered' && `It works: ${outcome.words}.`}
         {outcome?.kind === 'ended' &&
-          'The service refuses this key: it was revoked, or it has ended.'}
+          'The service refuses this key: it was revoked or has expired.'}
       </Text>
       {outcome?.kind === 'answered' && (
-        <CodeBlock label="Answer" text={firstOf(outcome.answer)} wrap />
+        <CodeBlock label="Response" text={firstOf(outcome.answer)} wrap />
       )}
       {outcome?.kind === 'failed' && <Problem error={outcome.error} />}
     </Stack>

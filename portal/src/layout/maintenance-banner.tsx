@@ -20,14 +20,14 @@ export function MaintenanceBanner() {
     >
       <Text size="sm">
         {message && <>{message} </>}
-        It began <Time at={since} exact />
+        Started <Time at={since} exact />
         {expectedEnd && (
           <>
             {' '}
             and is expected to end <Time at={expectedEnd} exact />
           </>
         )}
-        . Deliveries go on; the API answers again afterwards.
+        . Deliveries continue; the API is available again afterwards.
       </Text>
     </Alert>
   );

@@ -61,7 +61,7 @@ export function useHeading(title: string) {
 
 function Way({ crumbs }: { crumbs: Crumb[] }) {
   return (
-    <nav aria-label="Where you are">
+    <nav aria-label="Breadcrumbs">
       <Breadcrumbs separatorMargin={6} style={{ flexWrap: 'wrap' }}>
         {crumbs.map(({ title, to }) => (
           <Anchor key={to} component={Link} to={to} size="sm">

@@ -18,7 +18,7 @@ export function HoursTable({ hours }: { hours: DeliveryHour[] }) {
         <Table>
           <Table.Thead>
             <Table.Tr>
-              {['Hour', 'Succeeded', 'Failed', 'Waiting', 'Half within', '95 % within'].map(
+              {['Hour', 'Succeeded', 'Failed', 'Pending', 'p50 latency', 'p95 latency'].map(
                 (title) => (
                   <Table.Th key={title} scope="col">
                     {title}

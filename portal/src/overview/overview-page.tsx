@@ -15,10 +15,7 @@ const refreshMs = 30_000;
 export function OverviewPage() {
   const query = useQuery({ ...overview(), refetchInterval: refreshMs });
   return (
-    <Page
-      title="Overview"
-      lead="What needs you, and what became of the deliveries of the last 24 hours."
-    >
+    <Page title="Overview" lead="What needs attention, and deliveries in the last 24 hours.">
       <Loaded query={query}>{(data) => <Parts data={data} />}</Loaded>
     </Page>
   );

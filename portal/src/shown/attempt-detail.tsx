@@ -39,7 +39,7 @@ function Response({
   if (statusCode === null)
     return (
       <Text size="sm" c="dimmed">
-        There was no answer to show.
+        There was no response.
       </Text>
     );
   return (
@@ -47,7 +47,7 @@ function Response({
       <HeaderList label="Response headers" headers={responseHeaders ?? {}} />
       {responseBody ? (
         <CodeBlock
-          label={`Response body${isCut(responseBody) ? ', its first 4 KiB' : ''}`}
+          label={`Response body${isCut(responseBody) ? ', first 4 KiB' : ''}`}
           text={responseBody}
           maxHeight={240}
           wrap

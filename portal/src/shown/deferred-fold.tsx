@@ -54,8 +54,8 @@ function NotLoaded({ retry }: { retry: () => void }) {
     <Alert color="red" variant="outline" title="This part could not be loaded" role="alert">
       <Stack gap="xs" align="flex-start">
         <Text size="sm">
-          Check your connection and try again. If that does not help, these pages are newer by now:
-          reload this one.
+          Check your connection and try again. If that doesn't help, reload the page: there may be a
+          newer version.
         </Text>
         <Button size="xs" variant="default" onClick={retry}>
           Try again

@@ -28,7 +28,7 @@ const titles: Record<string, string> = {
 
 export function describeError(error: unknown): Described {
   if (error instanceof ApiError) return describeRefusal(error);
-  const title = 'No answer from the service';
+  const title = 'No response from the service';
   if (error instanceof UnexpectedAnswerError)
     return { title, message: error.message, requestId: error.requestId, fields: {} };
   if (error instanceof NetworkError || error instanceof TimeoutError)
@@ -40,7 +40,7 @@ export function describeError(error: unknown): Described {
     };
   return {
     title: 'This page failed',
-    message: 'Reload it. If it happens again, tell the operator of this service.',
+    message: 'Reload it. If it happens again, contact the operator of this service.',
     requestId: null,
     fields: {},
   };
@@ -56,7 +56,7 @@ function describeRefusal({ code, message, details, requestId, retryAfter }: ApiE
       : (messages[code] ?? message);
   const wait = retryAfter === null ? '' : ` Try again in ${formatWait(retryAfter)}.`;
   return {
-    title: titles[code] ?? 'This did not work',
+    title: titles[code] ?? 'Something went wrong',
     message: `${said}${wait}`,
     requestId,
     fields,

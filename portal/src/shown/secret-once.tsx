@@ -26,7 +26,7 @@ export function SecretOnce({
           {title}
         </Title>
         <Text size="sm">
-          Copy it now and keep it where only your program reads it. It is not shown again.
+          Copy it now and store it where only your program can read it. It won't be shown again.
         </Text>
         <Group gap="xs">
           <Code data-testid="secret" fz="sm">
@@ -37,7 +37,7 @@ export function SecretOnce({
         {children}
         <Group>
           <Button size="xs" variant="default" onClick={done}>
-            I have kept it
+            Done, I've saved it
           </Button>
         </Group>
       </Stack>

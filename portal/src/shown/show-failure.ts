@@ -5,7 +5,7 @@ export function showFailure(error: unknown): void {
   said.role = 'alert';
   said.style.padding = '2rem';
   said.textContent =
-    'This page failed. Reload it. If it happens again, tell the operator of this service.';
+    'This page failed. Reload it. If it happens again, contact the operator of this service.';
   // Beside what React has, which it clears.
   document.body.append(said);
 }

@@ -40,7 +40,7 @@ export default function CheckSignatureForm() {
       <Stack maw={640}>
         <Textarea
           label="Headers"
-          description="One in a line. webhook-id, webhook-timestamp and webhook-signature are needed; others help to explain."
+          description="One per line. webhook-id, webhook-timestamp and webhook-signature are required; others help to explain the result."
           placeholder={'webhook-id: …\nwebhook-timestamp: …\nwebhook-signature: v1,…'}
           autosize
           minRows={3}
@@ -52,7 +52,7 @@ export default function CheckSignatureForm() {
         />
         <Textarea
           label="Body"
-          description="Exactly as it came."
+          description="Exactly as received."
           autosize
           minRows={3}
           maxRows={10}
@@ -63,7 +63,7 @@ export default function CheckSignatureForm() {
         />
         <TextInput
           label="Secret"
-          description="As it was shown: whsec_…"
+          description="It starts with whsec_."
           maxLength={200}
           required
           {...field}

@@ -28,7 +28,7 @@ export async function checkSignature(
   if (fault === null)
     return {
       verdict: 'genuine',
-      title: 'The signature is right, and the delivery is fresh',
+      title: 'The signature is valid, and the delivery is fresh',
       explanation: `It was signed ${ageOf(delivery, now)} ago with this secret, over exactly this body.`,
     };
   return explain(fault, delivery, now);
@@ -63,20 +63,20 @@ async function explain(fault: Fault, delivery: Delivery, now: Date): Promise<Sig
     case 'missing_header':
       return refused(
         `The header ${fault.header} is missing`,
-        'Paste it too. If your program did not get it, a proxy before it may have dropped it.',
+        'Paste it too. If your program did not get it, a proxy in front of it may have removed it.',
       );
     case 'malformed_header':
       return refused(
-        `The header ${fault.header} is not as it was sent`,
-        `${fault.message} Copy it whole, once, with nothing before or after it.`,
+        `The header ${fault.header} is malformed`,
+        `${fault.message} Copy the whole value once, with nothing before or after it.`,
       );
     case 'too_old':
     case 'too_new':
       return explainAge(fault, delivery, now);
     case 'malformed_body':
       return refused(
-        'The signature is right, but the body is no delivery',
-        'It was signed with this secret, by something else than this service.',
+        'The signature is valid, but the body is not a delivery',
+        'It was signed with this secret, but not by this service.',
       );
     case 'body_too_large':
       return refused('The body is too large', fault.message);
@@ -95,21 +95,21 @@ async function explainAge(
   if (reason === 'too_new')
     return {
       verdict: 'signed but not fresh',
-      title: 'The signature is right, but from the future',
-      explanation: `The clock of this machine is ${ageOf(delivery, now)} behind that of the service. A receiver allows for 5 minutes.`,
+      title: 'The signature is valid, but from the future',
+      explanation: `The clock of this machine is ${ageOf(delivery, now)} behind that of the service. Receivers allow 5 minutes.`,
     };
   return {
     verdict: 'signed but not fresh',
-    title: 'The signature is right, but too old',
-    explanation: `It was signed ${ageOf(delivery, now)} ago, with this secret, over exactly this body. A receiver refuses what is older than 5 minutes, because somebody might send a recorded delivery again. If it was fresh when it came, set the clock of your server.`,
+    title: 'The signature is valid, but too old',
+    explanation: `It was signed ${ageOf(delivery, now)} ago, with this secret, over exactly this body. Receivers refuse deliveries older than 5 minutes to prevent replay attacks. If it was fresh when it came, correct the clock of your server.`,
   };
 }
 
 /** 32 bytes in base64. */
 const secretForm = /^(whsec_)?[A-Za-z0-9+/]{43}=$/;
 const noSecret = refused(
-  'This is no secret of a webhook',
-  'A secret begins with whsec_, and 44 characters follow. Paste it as it was shown.',
+  'This is not a webhook secret',
+  'A secret starts with whsec_, followed by 44 characters.',
 );
 
 async function explainMismatch(delivery: Delivery): Promise<SignatureCheck> {
@@ -122,28 +122,26 @@ async function explainMismatch(delivery: Delivery): Promise<SignatureCheck> {
   if (await signsBodyAlone(delivery))
     return refused(
       'Another header was changed',
-      'Secret and body are right, as the signature of the body alone shows. webhook-id, webhook-timestamp or webhook-signature is not as it was sent.',
+      'The secret and the body are right, as the signature of the body alone shows. webhook-id, webhook-timestamp or webhook-signature was changed.',
     );
   return refused(
     'Most likely the wrong secret',
-    'The body looks as the service writes it, but no signature was made with this secret over it. Take the secret of this webhook, the newest one if it was replaced. If the secret is right, something within the body or the header webhook-id differs from what was sent.',
+    'The body looks right, but no signature of it was made with this secret. Use the secret of this webhook, the newest one if it was replaced. If the secret is right, the body or the webhook-id header differs from what was sent.',
   );
 }
 
-const bytesAsTheyCame =
-  'Check the signature over the bytes as they came, before anything reads them.';
+const bytesAsTheyCame = 'Check the signature over the raw bytes, before anything parses them.';
 
 /** What programs do to a body most often, undone. */
 function mended(body: string): { body: string; explanation: string }[] {
   return [
     {
       body: body.trim(),
-      explanation: 'It has spaces or line ends before or after it that were not sent.',
+      explanation: 'It has extra spaces or line breaks before or after it.',
     },
     {
       body: rewritten(body) ?? body,
-      explanation:
-        'It was parsed and written again, with other spaces or other escapes than were sent.',
+      explanation: 'It was parsed and serialised again, with different spaces or escapes.',
     },
   ];
 }
@@ -165,9 +163,9 @@ function visibleChange({ headers, body }: Delivery): string | null {
   if (rewritten(body) === null) return 'It is not JSON, as every delivery is.';
   const [, id] = /^\{"id":"([^"]*)","event":"[^"]*","createdAt":"[^"]*","data":/.exec(body) ?? [];
   if (id === undefined)
-    return 'It does not begin as the service writes it: {"id":…,"event":…,"createdAt":…,"data":….';
+    return 'It does not start like a delivery: {"id":…,"event":…,"createdAt":…,"data":….';
   if (id !== headers['webhook-id']?.[0])
-    return 'It is of another delivery than the header webhook-id: their identifiers differ.';
+    return 'Its id differs from the webhook-id header: they belong to different deliveries.';
   return null;
 }
 

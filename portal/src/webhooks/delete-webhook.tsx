@@ -24,7 +24,7 @@ export function DeleteWebhook({ webhook }: { webhook: Webhook }) {
   return (
     <Section
       title="Delete this webhook"
-      lead="Deliveries that wait for an attempt end, and its record of deliveries can be read no longer. To stop deliveries for a while, pause it instead."
+      lead="Pending deliveries are cancelled, and past deliveries can no longer be read. To stop deliveries for a while, pause the webhook instead."
     >
       <Group>
         <Button variant="outline" color="red" onClick={() => setIsAsking(true)}>
@@ -44,8 +44,7 @@ export function DeleteWebhook({ webhook }: { webhook: Webhook }) {
         }}
       >
         <Text size="sm">
-          Nothing more is sent to {webhook.url}, deliveries that wait for an attempt included. This
-          cannot be undone.
+          Nothing more is sent to {webhook.url}, including pending deliveries. This can't be undone.
         </Text>
       </Confirm>
     </Section>

@@ -67,8 +67,8 @@ function Created({ webhook }: { webhook: CreatedWebhook }) {
         done={() => void navigate(page)}
       >
         <Text size="sm">
-          Every delivery to {webhook.url} is signed with it. Your program checks the signature, so
-          that it does nothing for anybody else. Next: send a test from the page of the webhook.
+          Every delivery to {webhook.url} is signed with this secret. Check the signature in your
+          program to reject forged requests. Next, send a test from the webhook's page.
         </Text>
       </SecretOnce>
       <Receivers />

@@ -31,7 +31,7 @@ export function RecentDeliveries() {
         {({ entries }) =>
           entries.length === 0 ? (
             <Text size="sm" c="dimmed">
-              Nothing was sent to it yet. Send a test to see what a delivery looks like.
+              No deliveries yet. Send a test to see what a delivery looks like.
             </Text>
           ) : (
             <Stack gap="xs" component="ul" m={0} p={0} style={{ listStyle: 'none' }}>

@@ -27,7 +27,7 @@ export function SendTest({ webhook }: { webhook: Webhook }) {
   return (
     <Section
       title="Send a test"
-      lead="One delivery of the event webhook.test, now. It goes to a webhook that is off too, and counts towards nothing. At most 10 a minute for an app."
+      lead="Sends one webhook.test delivery now. You can test a disabled webhook; tests don't affect its health. At most 10 per minute for each app."
     >
       <form
         onSubmit={(submitted) => {
@@ -37,11 +37,11 @@ export function SendTest({ webhook }: { webhook: Webhook }) {
       >
         <Group align="flex-end" gap="sm">
           <NativeSelect
-            label="With a sample of"
+            label="Sample event"
             value={event}
             onChange={({ currentTarget }) => setEvent(currentTarget.value)}
             data={[
-              { value: noSample, label: 'No event' },
+              { value: noSample, label: 'None' },
               ...allowed.map(({ event: name }) => ({ value: name, label: name })),
             ]}
           />

@@ -11,13 +11,13 @@ export function TestResult({ delivery, url }: { delivery: DeliveryDetail; url: s
     <Stack>
       <Divider />
       <Title order={3} size="h5">
-        The answer of your server
+        Response of your server
       </Title>
       <AttemptDetail attempt={attempt} />
       {delivery.body !== null && (
         <>
           <Title order={3} size="h5">
-            What was sent
+            Request
           </Title>
           <SentRequest delivery={delivery} body={delivery.body} url={url} />
         </>

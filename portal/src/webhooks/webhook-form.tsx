@@ -43,7 +43,7 @@ export function WebhookForm({
       events: { every: initial.events === null, chosen: initial.events ?? [] },
     },
     validate: {
-      url: (url) => (url.trim() === '' ? 'Give the address of your server.' : null),
+      url: (url) => (url.trim() === '' ? 'Enter the URL of your server.' : null),
       events: ({ every, chosen }) =>
         !every && chosen.length === 0 ? 'Choose at least one event.' : null,
     },
@@ -69,7 +69,7 @@ export function WebhookForm({
       <Stack gap="lg" maw={640}>
         <TextInput
           label="URL"
-          description="Your server takes deliveries there, by POST. It begins with https:// and can be reached from the internet."
+          description="Your server receives deliveries here, as POST requests. It must start with https:// and be reachable from the internet."
           placeholder="https://example.org/hooks"
           required
           autoFocus={autoFocus}

@@ -28,7 +28,7 @@ export function WebhookSecret({ webhook }: { webhook: Webhook }) {
   return (
     <Section
       title="Secret and signatures"
-      lead="Every delivery is signed with the secret that was shown when the webhook was made, or when the secret was last replaced."
+      lead="Every delivery is signed with the secret that was shown when the webhook was created, or when the secret was last replaced."
       actions={
         <Button
           ref={opener}
@@ -57,9 +57,9 @@ export function WebhookSecret({ webhook }: { webhook: Webhook }) {
         )}
         {overlapEnd && (
           <Text size="sm">
-            The secret before is valid too, and ends <Time at={overlapEnd} />. Until then
-            webhook-signature carries a signature of each, and X-{pageData.serviceName}-Signature
-            that of the secret before.
+            The previous secret is also valid and expires <Time at={overlapEnd} />. Until then,
+            webhook-signature carries a signature for each secret, and X-{pageData.serviceName}
+            -Signature uses the previous one.
           </Text>
         )}
         <Receivers />

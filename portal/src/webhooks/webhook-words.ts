@@ -25,7 +25,7 @@ export function deliveriesInARow(count: number): string {
 }
 
 export function describeEvents(events: string[] | null): string {
-  if (events === null) return 'Every event that the app may have, later ones too';
+  if (events === null) return 'All events the app can get, including future ones';
   return events.join(', ');
 }
 

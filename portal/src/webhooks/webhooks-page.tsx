@@ -21,7 +21,7 @@ export function WebhooksPage() {
   return (
     <AppFrame
       title="Webhooks"
-      lead="Where events are sent to as they happen, signed, so that your program need not ask."
+      lead="Signed events, sent to your server as they happen."
       actions={!isFull && <NewButton />}
     >
       {() => (
@@ -63,9 +63,8 @@ function NewButton() {
 function Nothing() {
   return (
     <Empty title="No webhooks yet" action={<NewButton />}>
-      A webhook is an address of your server that the service calls when something happens: a new
-      organisation, a maintenance, an application to your organisation. Give the address, choose the
-      events, and send a test to see that it works.
+      A webhook sends events to your server, such as a new organisation or an application to yours.
+      Enter the URL, choose the events, and send a test to see that it works.
     </Empty>
   );
 }
