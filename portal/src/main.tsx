@@ -6,8 +6,8 @@ import { setNonce } from 'get-nonce';
 import { createRoot } from 'react-dom/client';
 import { App } from './app.tsx';
 import { styleNonce } from './page-data.ts';
-import { keepFocus } from './shown/keep-focus.ts';
-import { showFailure } from './shown/show-failure.ts';
+import { keepFocus } from './ui/keep-focus.ts';
+import { showFailure } from './ui/show-failure.ts';
 
 // What keeps the page from scrolling behind a dialogue adds its styles by this.
 setNonce(styleNonce);

@@ -1,5 +1,5 @@
 import { Text } from '@mantine/core';
-import { Section } from '../shown/section.tsx';
+import { Section } from '../ui/section.tsx';
 
 /** The address that the user's apps belong to. */
 export function Address({ email }: { email: string }) {

@@ -1,5 +1,5 @@
 import type { AccountSession } from '../api/types.ts';
-import { formatExact } from '../shown/time.tsx';
+import { formatExact } from '../ui/time.tsx';
 import { describeBrowser } from './describe-browser.ts';
 
 /** Tells a session from others with the same kind of browser. */

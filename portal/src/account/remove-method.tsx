@@ -2,8 +2,8 @@ import { Text } from '@mantine/core';
 import { removeAccountMethod } from '../api/operations.ts';
 import type { AccountMethod } from '../api/types.ts';
 import { useWrite } from '../api/use-write.ts';
-import { Confirm } from '../shown/confirm.tsx';
-import { sayDone } from '../shown/say.ts';
+import { Confirm } from '../ui/confirm.tsx';
+import { toastSuccess } from '../ui/toast.ts';
 import { methodName } from './method-name.ts';
 import { needsSignIn, SignInAgain } from './sign-in-again.tsx';
 
@@ -29,7 +29,7 @@ export function RemoveMethod({
     removing.mutate(method.id, {
       onSuccess: () => {
         shut();
-        sayDone(`${name} removed.`);
+        toastSuccess(`${name} removed.`);
         removed();
       },
     });

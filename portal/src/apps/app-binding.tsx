@@ -4,9 +4,9 @@ import type { RefObject } from 'react';
 import { bindApp, unbindApp } from '../api/operations.ts';
 import type { Bindable, PortalApp } from '../api/types.ts';
 import { useWrite } from '../api/use-write.ts';
-import { Confirm } from '../shown/confirm.tsx';
-import { sayDone } from '../shown/say.ts';
-import { Section } from '../shown/section.tsx';
+import { Confirm } from '../ui/confirm.tsx';
+import { toastSuccess } from '../ui/toast.ts';
+import { Section } from '../ui/section.tsx';
 import { subjectWords } from './app-words.ts';
 import { ChooseBinding } from './choose-binding.tsx';
 import { EventsGiven } from './events-given.tsx';
@@ -23,8 +23,8 @@ export function AppBinding({
   const changes = ['/apps', '/bindable', '/overview', '/audit'];
   const bind = useWrite(({ kind, slug }: Bindable) => bindApp(app.id, { kind, slug }), changes);
   const unbind = useWrite(() => unbindApp(app.id), changes);
-  const say = (words: string) => {
-    sayDone(words);
+  const toastAndFocus = (message: string) => {
+    toastSuccess(message);
     headingRef.current?.focus();
   };
   const { binding } = app;
@@ -47,7 +47,7 @@ export function AppBinding({
       ) : (
         <ChooseBinding
           bind={(subject) =>
-            bind.mutate(subject, { onSuccess: () => say(`Bound to ${subject.name}.`) })
+            bind.mutate(subject, { onSuccess: () => toastAndFocus(`Bound to ${subject.name}.`) })
           }
           busyWith={bind.isPending ? bind.variables.id : null}
           error={bind.error}
@@ -64,7 +64,7 @@ export function AppBinding({
           unbind.mutate(undefined, {
             onSuccess: () => {
               close();
-              say('The app is no longer bound.');
+              toastAndFocus('The app is no longer bound.');
             },
           })
         }

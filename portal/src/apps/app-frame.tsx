@@ -5,7 +5,7 @@ import { Link, useLocation, useParams } from 'react-router';
 import { app as appOperation } from '../api/operations.ts';
 import type { PortalApp } from '../api/types.ts';
 import { Page, type Crumb } from '../layout/page.tsx';
-import { Loaded } from '../shown/loaded.tsx';
+import { Loaded } from '../ui/loaded.tsx';
 
 const sections = [
   { below: '', title: 'App' },

@@ -1,6 +1,6 @@
 import { TextInput } from '@mantine/core';
-import { describeError } from '../shown/describe-error.ts';
-import { Problem } from '../shown/problem.tsx';
+import { describeError } from '../ui/describe-error.ts';
+import { Problem } from '../ui/problem.tsx';
 
 /** As the service's. */
 const lengthMax = 100;

@@ -4,8 +4,8 @@ import { useQuery } from '@tanstack/react-query';
 import { Plus } from 'lucide-react';
 import { apps } from '../api/operations.ts';
 import { Page } from '../layout/page.tsx';
-import { Empty } from '../shown/empty.tsx';
-import { Loaded } from '../shown/loaded.tsx';
+import { Empty } from '../ui/empty.tsx';
+import { Loaded } from '../ui/loaded.tsx';
 import { AppList } from './app-list.tsx';
 import { CreateApp } from './create-app.tsx';
 

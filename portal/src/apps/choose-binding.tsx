@@ -7,9 +7,9 @@ import type { Page } from '../api/read.ts';
 import { bindable } from '../api/operations.ts';
 import type { Bindable } from '../api/types.ts';
 import { useSession } from '../session/use-session.ts';
-import { Loaded } from '../shown/loaded.tsx';
-import { Pager } from '../shown/pager.tsx';
-import { Problem } from '../shown/problem.tsx';
+import { Loaded } from '../ui/loaded.tsx';
+import { Pager } from '../ui/pager.tsx';
+import { Problem } from '../ui/problem.tsx';
 import { BindableList } from './bindable-list.tsx';
 
 /** Nobody types a name faster than this between two letters and wants an answer for each. */
@@ -47,7 +47,7 @@ export function ChooseBinding({
       />
       {error ? <Problem error={error} /> : null}
       <Text size="sm" c="dimmed" role="status">
-        {query.data && !query.isPlaceholderData ? describe(query.data, search) : ''}
+        {query.data && !query.isPlaceholderData ? describeResults(query.data, search) : ''}
       </Text>
       <Loaded query={query}>
         {(found) => (
@@ -62,7 +62,10 @@ export function ChooseBinding({
   );
 }
 
-function describe({ entries, pagination: { total } }: Page<Bindable>, search: string): string {
+function describeResults(
+  { entries, pagination: { total } }: Page<Bindable>,
+  search: string,
+): string {
   if (search === '') return total === 0 ? '' : `You manage ${total.toLocaleString()}.`;
   if (total === 0) return `No results for “${search}”.`;
   const available = entries.filter((subject) => subject.available).length;

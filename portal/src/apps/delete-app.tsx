@@ -4,9 +4,9 @@ import { useNavigate } from 'react-router';
 import { deleteApp } from '../api/operations.ts';
 import type { PortalApp } from '../api/types.ts';
 import { useWrite } from '../api/use-write.ts';
-import { Confirm } from '../shown/confirm.tsx';
-import { sayDone } from '../shown/say.ts';
-import { Section } from '../shown/section.tsx';
+import { Confirm } from '../ui/confirm.tsx';
+import { toastSuccess } from '../ui/toast.ts';
+import { Section } from '../ui/section.tsx';
 import { count } from './app-words.ts';
 
 export function DeleteApp({ app }: { app: PortalApp }) {
@@ -15,7 +15,7 @@ export function DeleteApp({ app }: { app: PortalApp }) {
   const write = useWrite(() => deleteApp(app.id), ['/apps', '/overview', '/audit'], {
     gone: `/apps/${app.id}`,
     done: () => {
-      sayDone(`The app ${app.name} is deleted.`);
+      toastSuccess(`The app ${app.name} is deleted.`);
       void navigate('/apps', { replace: true });
     },
   });

@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from 'react-router';
 import { events } from '../api/operations.ts';
 import type { PortalApp, PortalEvent } from '../api/types.ts';
-import { Loaded } from '../shown/loaded.tsx';
+import { Loaded } from '../ui/loaded.tsx';
 
 const groups: { audience: PortalEvent['audience']; title: string }[] = [
   { audience: 'global', title: 'Events for every app' },

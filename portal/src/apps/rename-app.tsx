@@ -3,8 +3,8 @@ import { useState } from 'react';
 import { updateApp } from '../api/operations.ts';
 import type { PortalApp } from '../api/types.ts';
 import { useWrite } from '../api/use-write.ts';
-import { sayDone } from '../shown/say.ts';
-import { Section } from '../shown/section.tsx';
+import { toastSuccess } from '../ui/toast.ts';
+import { Section } from '../ui/section.tsx';
 import { AppNameField } from './app-name-field.tsx';
 
 export function RenameApp({ app }: { app: PortalApp }) {
@@ -18,7 +18,7 @@ export function RenameApp({ app }: { app: PortalApp }) {
     write.mutate(draft ?? app.name, {
       onSuccess: ({ name }) => {
         setDraft(null);
-        sayDone(`App renamed to ${name}.`);
+        toastSuccess(`App renamed to ${name}.`);
       },
     });
   return (

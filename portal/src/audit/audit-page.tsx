@@ -5,12 +5,12 @@ import { apps, audit } from '../api/operations.ts';
 import type { Page as Listed } from '../api/read.ts';
 import type { PortalApp, PortalAuditEntry } from '../api/types.ts';
 import { Page } from '../layout/page.tsx';
-import { Empty } from '../shown/empty.tsx';
-import { Loaded } from '../shown/loaded.tsx';
-import { focusHeading } from '../shown/focus-heading.ts';
-import { Paged } from '../shown/paged.tsx';
-import { Problem } from '../shown/problem.tsx';
-import { usePage } from '../shown/use-page.ts';
+import { Empty } from '../ui/empty.tsx';
+import { Loaded } from '../ui/loaded.tsx';
+import { focusHeading } from '../ui/focus-heading.ts';
+import { Paged } from '../ui/paged.tsx';
+import { Problem } from '../ui/problem.tsx';
+import { usePage } from '../ui/use-page.ts';
 import { AuditEntry } from './audit-entry.tsx';
 import classes from './audit.module.css';
 

@@ -1,6 +1,6 @@
 /** What more an entry of the audit log knows, name by name, for people. */
 import type { PortalAuditEntry } from '../api/types.ts';
-import { formatExact } from '../shown/time.tsx';
+import { formatExact } from '../ui/time.tsx';
 
 const names: Record<string, string> = {
   last4: 'Last four characters',
@@ -15,7 +15,7 @@ const names: Record<string, string> = {
 
 export function describeDetails({ at, subject, details }: PortalAuditEntry): [string, string][] {
   const known = Object.entries(details).map(([name, value]): [string, string] => [
-    names[name] ?? inWords(name),
+    names[name] ?? formatFieldName(name),
     describeValue(value),
   ]);
   const exact: [string, string] = ['Time', formatExact(at)];
@@ -23,7 +23,7 @@ export function describeDetails({ at, subject, details }: PortalAuditEntry): [st
 }
 
 /** `somethingNew` → `Something new`. */
-function inWords(name: string): string {
+function formatFieldName(name: string): string {
   const words = name.replaceAll(/([A-Z])/g, ' $1').toLowerCase();
   return `${words[0]?.toUpperCase() ?? ''}${words.slice(1)}`;
 }

@@ -1,10 +1,10 @@
 import { Stack, Text } from '@mantine/core';
 import type { Attempt, DeliveryDetail } from '../api/types.ts';
-import { AttemptDetail } from '../shown/attempt-detail.tsx';
-import { describeAttempt } from '../shown/attempt-words.ts';
-import { formatDuration } from '../shown/duration.ts';
-import { Fold } from '../shown/fold.tsx';
-import { Time } from '../shown/time.tsx';
+import { AttemptDetail } from '../ui/attempt-detail.tsx';
+import { describeAttempt } from '../ui/describe-attempt.ts';
+import { formatDuration } from '../ui/format-duration.ts';
+import { Fold } from '../ui/fold.tsx';
+import { Time } from '../ui/time.tsx';
 
 const triggers: Record<Attempt['trigger'], string> = {
   event: 'triggered by the event',

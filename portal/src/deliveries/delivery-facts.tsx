@@ -2,9 +2,9 @@ import { Anchor, Code, Group, Stack, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { Link } from 'react-router';
 import type { DeliveryDetail } from '../api/types.ts';
-import { CopyButton } from '../shown/copy-button.tsx';
-import { Terms, type Term } from '../shown/terms.tsx';
-import { Time } from '../shown/time.tsx';
+import { CopyButton } from '../ui/copy-button.tsx';
+import { DescriptionList, type Term } from '../ui/description-list.tsx';
+import { Time } from '../ui/time.tsx';
 import { DeliveryStatus } from './delivery-status.tsx';
 import { toAttempts } from './delivery-table.tsx';
 
@@ -24,7 +24,7 @@ export function DeliveryFacts({ delivery }: { delivery: DeliveryDetail }) {
     ['Event id', <Copied key="of" value={eventId} label="Copy event id" />],
   ];
   if (completedAt) entries.splice(3, 0, ['Ended', <When key="ended" at={completedAt} />]);
-  return <Terms entries={entries} layout="grid" />;
+  return <DescriptionList entries={entries} layout="grid" />;
 }
 
 function Status({ delivery }: { delivery: DeliveryDetail }) {

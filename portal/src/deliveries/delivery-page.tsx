@@ -10,7 +10,7 @@ import {
 import type { DeliveryDetail, Webhook } from '../api/types.ts';
 import { crumbsOf } from '../apps/app-frame.tsx';
 import { Page } from '../layout/page.tsx';
-import { Loaded } from '../shown/loaded.tsx';
+import { Loaded } from '../ui/loaded.tsx';
 import { useWebhookId } from '../webhooks/use-webhook-id.ts';
 import { hostOf } from '../webhooks/webhook-words.ts';
 import { Attempts } from './attempts.tsx';

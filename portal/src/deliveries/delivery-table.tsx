@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 import { Link } from 'react-router';
 import type { WebhookId } from '../api/operations.ts';
 import type { Delivery } from '../api/types.ts';
-import { Time } from '../shown/time.tsx';
+import { Time } from '../ui/time.tsx';
 import { DeliveryStatus } from './delivery-status.tsx';
 
 /** What the page of a delivery is told on the way to it: where to go back to, and what stands before and after it. */

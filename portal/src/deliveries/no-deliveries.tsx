@@ -2,8 +2,8 @@ import { Anchor, Button, Stack } from '@mantine/core';
 import { Link } from 'react-router';
 import { testWebhook, type WebhookId } from '../api/operations.ts';
 import { useWrite } from '../api/use-write.ts';
-import { Empty } from '../shown/empty.tsx';
-import { Problem } from '../shown/problem.tsx';
+import { Empty } from '../ui/empty.tsx';
+import { Problem } from '../ui/problem.tsx';
 import { useWebhookId } from '../webhooks/use-webhook-id.ts';
 
 /** How to get a first one. */

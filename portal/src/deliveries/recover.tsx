@@ -5,8 +5,8 @@ import { useEffect, useRef, useState } from 'react';
 import { attemptsMaxInWords } from '../../../service/src/contract/delivery-rules.ts';
 import { recover, type WebhookId } from '../api/operations.ts';
 import { useWrite } from '../api/use-write.ts';
-import { describeError } from '../shown/describe-error.ts';
-import { Problem } from '../shown/problem.tsx';
+import { describeError } from '../ui/describe-error.ts';
+import { Problem } from '../ui/problem.tsx';
 import { webhookChanges } from '../webhooks/use-webhook-id.ts';
 import { fromLocalInput, toLocalInput } from './local-time.ts';
 
@@ -114,13 +114,13 @@ function RecoverForm({ id, active, close }: { id: WebhookId; active: boolean; cl
 }
 
 function Recovered({ count, close }: { count: number; close: () => void }) {
-  const said = useRef<HTMLParagraphElement>(null);
+  const message = useRef<HTMLParagraphElement>(null);
   // The form that had the focus is gone.
-  useEffect(() => said.current?.focus(), []);
+  useEffect(() => message.current?.focus(), []);
   return (
     <Stack>
-      <Text ref={said} tabIndex={-1} style={{ outline: 'none' }}>
-        {toWords(count)}
+      <Text ref={message} tabIndex={-1} style={{ outline: 'none' }}>
+        {describeRecovered(count)}
       </Text>
       <Group justify="flex-end">
         <Button onClick={close}>Done</Button>
@@ -129,10 +129,10 @@ function Recovered({ count, close }: { count: number; close: () => void }) {
   );
 }
 
-function toWords(count: number): string {
+function describeRecovered(count: number): string {
   if (count === 0) return 'No deliveries failed in this time range.';
   if (count === 1) return '1 delivery is being sent again. It is pending until it ends.';
-  const said = `${count.toLocaleString()} deliveries are being sent again. They are pending until they end.`;
-  if (count < recoveredMax) return said;
-  return `${said} This is the most per recovery: when these have ended, recover again.`;
+  const sent = `${count.toLocaleString()} deliveries are being sent again. They are pending until they end.`;
+  if (count < recoveredMax) return sent;
+  return `${sent} This is the most per recovery: when these have ended, recover again.`;
 }

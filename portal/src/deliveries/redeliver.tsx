@@ -7,8 +7,8 @@ import { attemptsMaxInWords } from '../../../service/src/contract/delivery-rules
 import { delivery as deliveryOperation, redeliver, type DeliveryId } from '../api/operations.ts';
 import { useWrite } from '../api/use-write.ts';
 import type { DeliveryDetail, Webhook } from '../api/types.ts';
-import { describeAttempt } from '../shown/attempt-words.ts';
-import { Problem } from '../shown/problem.tsx';
+import { describeAttempt } from '../ui/describe-attempt.ts';
+import { Problem } from '../ui/problem.tsx';
 import { useWebhookId, webhookChanges } from '../webhooks/use-webhook-id.ts';
 
 /** Sends it again, and says what came of it. While it is pending, the page around follows it. */

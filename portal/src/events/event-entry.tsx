@@ -2,8 +2,8 @@ import { Anchor, Code, Group, Text } from '@mantine/core';
 import { CircleCheck, CircleSlash } from 'lucide-react';
 import { Link, useLocation } from 'react-router';
 import type { CatalogueEvent, PortalEvent } from '../api/types.ts';
-import { CodeBlock } from '../shown/code-block.tsx';
-import { Fold, SmallFold } from '../shown/fold.tsx';
+import { CodeBlock } from '../ui/code-block.tsx';
+import { Fold, SmallFold } from '../ui/fold.tsx';
 import { FieldTable } from './field-table.tsx';
 
 /** One event, folded to what it tells. The element's id is its name: `/events#org.created` leads here. */

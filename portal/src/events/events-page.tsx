@@ -5,8 +5,8 @@ import { Link, useLocation, useSearchParams } from 'react-router';
 import { apps as appsOperation, catalogue, events as eventsOperation } from '../api/operations.ts';
 import type { CatalogueEvent, PortalEvent } from '../api/types.ts';
 import { Page } from '../layout/page.tsx';
-import { Loaded } from '../shown/loaded.tsx';
-import { Problem } from '../shown/problem.tsx';
+import { Loaded } from '../ui/loaded.tsx';
+import { Problem } from '../ui/problem.tsx';
 import { EventEntry } from './event-entry.tsx';
 
 const audiences: { audience: CatalogueEvent['audience']; title: string; lead: string }[] = [

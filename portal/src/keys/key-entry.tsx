@@ -1,8 +1,8 @@
 import { Badge, Code, Group, Paper, Stack, Text, Title } from '@mantine/core';
 import { useRef } from 'react';
 import type { PortalKey } from '../api/types.ts';
-import { Terms, type Term } from '../shown/terms.tsx';
-import { Time } from '../shown/time.tsx';
+import { DescriptionList, type Term } from '../ui/description-list.tsx';
+import { Time } from '../ui/time.tsx';
 import { keyState, type KeyState } from './key-state.ts';
 import type { MadeKey } from './new-key.tsx';
 import { RevokeKey } from './revoke-key.tsx';
@@ -48,7 +48,7 @@ export function KeyEntry({
             <Code>odk_…{apiKey.last4}</Code>
           </Group>
           <Text size="sm">{describeScopes(apiKey.scopes)}</Text>
-          <Terms entries={factsOf(apiKey, state)} layout="line" />
+          <DescriptionList entries={factsOf(apiKey, state)} layout="line" />
         </Stack>
         {!hasEnded && (
           <Group gap="xs">

@@ -1,8 +1,8 @@
 import { Text } from '@mantine/core';
 import type { CreatedKey, RotatedKey } from '../api/types.ts';
-import { CodeBlock } from '../shown/code-block.tsx';
-import { SecretOnce } from '../shown/secret-once.tsx';
-import { Time } from '../shown/time.tsx';
+import { CodeBlock } from '../ui/code-block.tsx';
+import { SecretOnce } from '../ui/secret-once.tsx';
+import { Time } from '../ui/time.tsx';
 import { nameOfKey } from './name-of-key.ts';
 import { curlOf } from './sample-call.ts';
 import { TryKey } from './try-key.tsx';

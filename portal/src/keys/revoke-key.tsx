@@ -3,8 +3,8 @@ import { useDisclosure } from '@mantine/hooks';
 import { revokeKey } from '../api/operations.ts';
 import type { PortalKey } from '../api/types.ts';
 import { useWrite } from '../api/use-write.ts';
-import { Confirm } from '../shown/confirm.tsx';
-import { sayDone } from '../shown/say.ts';
+import { Confirm } from '../ui/confirm.tsx';
+import { toastSuccess } from '../ui/toast.ts';
 import { nameOfKey } from './name-of-key.ts';
 
 export function RevokeKey({
@@ -22,7 +22,7 @@ export function RevokeKey({
   const write = useWrite(() => revokeKey(appId, apiKey.id), ['/apps', '/overview', '/audit'], {
     done: () => {
       close();
-      sayDone(`The key ${name} is revoked.`);
+      toastSuccess(`The key ${name} is revoked.`);
       after();
     },
   });

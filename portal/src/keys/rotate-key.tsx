@@ -4,7 +4,7 @@ import { useState } from 'react';
 import { rotateKey } from '../api/operations.ts';
 import type { PortalKey } from '../api/types.ts';
 import { useWrite } from '../api/use-write.ts';
-import { Problem } from '../shown/problem.tsx';
+import { Problem } from '../ui/problem.tsx';
 import { nameOfKey } from './name-of-key.ts';
 import type { MadeKey } from './new-key.tsx';
 

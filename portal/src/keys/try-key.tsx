@@ -2,8 +2,8 @@ import { ApiError, createClient } from '@orgdir/client';
 import { Button, Stack, Text } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { apiAddress } from '../api/public-api.ts';
-import { CodeBlock } from '../shown/code-block.tsx';
-import { Problem } from '../shown/problem.tsx';
+import { CodeBlock } from '../ui/code-block.tsx';
+import { Problem } from '../ui/problem.tsx';
 import { sampleFor, type Sampled } from './sample-call.ts';
 import type { Scope } from './scope-words.ts';
 

@@ -2,7 +2,7 @@ import { Alert, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Wrench } from 'lucide-react';
 import { status } from '../api/public-api.ts';
-import { Time } from '../shown/time.tsx';
+import { Time } from '../ui/time.tsx';
 
 /** Says, on every page, that no app can be changed right now, and until when. One's own account can. */
 export function MaintenanceBanner() {

@@ -1,7 +1,7 @@
 import { Anchor, Text } from '@mantine/core';
 import { Link } from 'react-router';
 import type { ExpiringKey } from '../api/types.ts';
-import { Time } from '../shown/time.tsx';
+import { Time } from '../ui/time.tsx';
 import { Attention } from './attention.tsx';
 
 export function ExpiringKeys({ keys }: { keys: ExpiringKey[] }) {

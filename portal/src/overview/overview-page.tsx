@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { overview } from '../api/operations.ts';
 import type { Overview } from '../api/types.ts';
 import { Page } from '../layout/page.tsx';
-import { Loaded } from '../shown/loaded.tsx';
+import { Loaded } from '../ui/loaded.tsx';
 import { DeliveriesOfTheDay } from './deliveries-of-the-day.tsx';
 import { ExpiringKeys } from './expiring-keys.tsx';
 import { NextSteps } from './next-steps.tsx';

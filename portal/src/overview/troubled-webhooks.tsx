@@ -1,7 +1,7 @@
 import { Anchor, Text } from '@mantine/core';
 import { Link } from 'react-router';
 import type { TroubledWebhook } from '../api/types.ts';
-import { Time } from '../shown/time.tsx';
+import { Time } from '../ui/time.tsx';
 import { Attention } from './attention.tsx';
 
 export function TroubledWebhooks({ webhooks }: { webhooks: TroubledWebhook[] }) {
@@ -18,7 +18,7 @@ export function TroubledWebhooks({ webhooks }: { webhooks: TroubledWebhook[] }) 
             of {webhook.appName}
           </Text>
           <Text size="sm">
-            {describe(webhook)}
+            {describeTrouble(webhook)}
             {webhook.since && (
               <>
                 {' '}
@@ -32,7 +32,7 @@ export function TroubledWebhooks({ webhooks }: { webhooks: TroubledWebhook[] }) 
   );
 }
 
-function describe({ state, reason, exhaustedInARow }: TroubledWebhook): string {
+function describeTrouble({ state, reason, exhaustedInARow }: TroubledWebhook): string {
   if (state === 'failing')
     return `Failing: ${exhaustedInARow} ${exhaustedInARow === 1 ? 'delivery' : 'deliveries'} failed since the last success`;
   if (reason === 'gone') return 'Deactivated after a 410 Gone response';

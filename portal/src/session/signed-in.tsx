@@ -1,7 +1,7 @@
 import { Center, Loader } from '@mantine/core';
 import { Fragment, useRef, type ReactNode } from 'react';
 import { Navigate, useLocation } from 'react-router';
-import { Problem } from '../shown/problem.tsx';
+import { Problem } from '../ui/problem.tsx';
 import { useSession } from './use-session.ts';
 
 /** What the page to sign in is told: whether somebody was signed in until a moment ago. */

@@ -1,7 +1,7 @@
 import { Alert, Button, Group, Stack, Text, Textarea, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { useState } from 'react';
-import { focusFirstError } from '../shown/focus-first-error.ts';
+import { focusFirstError } from '../ui/focus-first-error.ts';
 import { checkSignature, type PastedDelivery, type SignatureCheck } from './check-signature.ts';
 
 const colors: Record<SignatureCheck['verdict'], string> = {

@@ -1,6 +1,6 @@
 import { Text } from '@mantine/core';
-import { DeferredFold } from '../shown/deferred-fold.tsx';
-import { Section } from '../shown/section.tsx';
+import { DeferredFold } from '../ui/deferred-fold.tsx';
+import { Section } from '../ui/section.tsx';
 
 /** For whoever wonders why their program refuses a delivery. */
 export function CheckSignatureSection() {

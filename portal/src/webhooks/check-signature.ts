@@ -31,7 +31,7 @@ export async function checkSignature(
       title: 'The signature is valid, and the delivery is fresh',
       explanation: `It was signed ${ageOf(delivery, now)} ago with this secret, over exactly this body.`,
     };
-  return explain(fault, delivery, now);
+  return describeFault(fault, delivery, now);
 }
 
 /** What cannot be a header, such as the first line of a request, is passed over. */
@@ -57,7 +57,7 @@ async function verify(delivery: Delivery, now: Date | 'any'): Promise<Fault | nu
   }
 }
 
-async function explain(fault: Fault, delivery: Delivery, now: Date): Promise<SignatureCheck> {
+async function describeFault(fault: Fault, delivery: Delivery, now: Date): Promise<SignatureCheck> {
   if (fault instanceof TypeError) return noSecret;
   switch (fault.reason) {
     case 'missing_header':
@@ -72,7 +72,7 @@ async function explain(fault: Fault, delivery: Delivery, now: Date): Promise<Sig
       );
     case 'too_old':
     case 'too_new':
-      return explainAge(fault, delivery, now);
+      return describeAge(fault, delivery, now);
     case 'malformed_body':
       return refused(
         'The signature is valid, but the body is not a delivery',
@@ -82,16 +82,16 @@ async function explain(fault: Fault, delivery: Delivery, now: Date): Promise<Sig
       return refused('The body is too large', fault.message);
     case 'no_match':
   }
-  return explainMismatch(delivery);
+  return describeMismatch(delivery);
 }
 
-async function explainAge(
+async function describeAge(
   { reason }: WebhookVerificationError,
   delivery: Delivery,
   now: Date,
 ): Promise<SignatureCheck> {
   const fault = await verify(delivery, 'any');
-  if (fault !== null) return explain(fault, delivery, now);
+  if (fault !== null) return describeFault(fault, delivery, now);
   if (reason === 'too_new')
     return {
       verdict: 'signed but not fresh',
@@ -112,9 +112,9 @@ const noSecret = refused(
   'A secret starts with whsec_, followed by 44 characters.',
 );
 
-async function explainMismatch(delivery: Delivery): Promise<SignatureCheck> {
+async function describeMismatch(delivery: Delivery): Promise<SignatureCheck> {
   if (!secretForm.test(delivery.secret)) return noSecret;
-  for (const { body, explanation } of mended(delivery.body))
+  for (const { body, explanation } of repairedBodies(delivery.body))
     if (body !== delivery.body && (await verify({ ...delivery, body }, 'any')) === null)
       return refused('The body was changed', `${explanation} ${bytesAsTheyCame}`);
   const visible = visibleChange(delivery);
@@ -133,20 +133,20 @@ async function explainMismatch(delivery: Delivery): Promise<SignatureCheck> {
 const bytesAsTheyCame = 'Check the signature over the raw bytes, before anything parses them.';
 
 /** What programs do to a body most often, undone. */
-function mended(body: string): { body: string; explanation: string }[] {
+function repairedBodies(body: string): { body: string; explanation: string }[] {
   return [
     {
       body: body.trim(),
       explanation: 'It has extra spaces or line breaks before or after it.',
     },
     {
-      body: rewritten(body) ?? body,
+      body: serialiseAgain(body) ?? body,
       explanation: 'It was parsed and serialised again, with different spaces or escapes.',
     },
   ];
 }
 
-function rewritten(body: string): string | null {
+function serialiseAgain(body: string): string | null {
   try {
     return JSON.stringify(JSON.parse(body));
   } catch {
@@ -160,7 +160,7 @@ function visibleChange({ headers, body }: Delivery): string | null {
   const length = headers['content-length']?.[0];
   if (length !== undefined && Number(length) !== bytes)
     return `It has ${bytes.toLocaleString()} bytes, and content-length says ${Number(length).toLocaleString()}.`;
-  if (rewritten(body) === null) return 'It is not JSON, as every delivery is.';
+  if (serialiseAgain(body) === null) return 'It is not JSON, as every delivery is.';
   const [, id] = /^\{"id":"([^"]*)","event":"[^"]*","createdAt":"[^"]*","data":/.exec(body) ?? [];
   if (id === undefined)
     return 'It does not start like a delivery: {"id":…,"event":…,"createdAt":…,"data":….';

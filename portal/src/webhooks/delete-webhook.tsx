@@ -4,9 +4,9 @@ import { useNavigate } from 'react-router';
 import { deleteWebhook } from '../api/operations.ts';
 import type { Webhook } from '../api/types.ts';
 import { useWrite } from '../api/use-write.ts';
-import { Confirm } from '../shown/confirm.tsx';
-import { sayDone } from '../shown/say.ts';
-import { Section } from '../shown/section.tsx';
+import { Confirm } from '../ui/confirm.tsx';
+import { toastSuccess } from '../ui/toast.ts';
+import { Section } from '../ui/section.tsx';
 import { useWebhookId, webhookChanges } from './use-webhook-id.ts';
 
 export function DeleteWebhook({ webhook }: { webhook: Webhook }) {
@@ -16,7 +16,7 @@ export function DeleteWebhook({ webhook }: { webhook: Webhook }) {
   const write = useWrite(async () => deleteWebhook(id), webhookChanges, {
     gone: id.page,
     done: () => {
-      sayDone('The webhook is deleted.');
+      toastSuccess('The webhook is deleted.');
       void navigate(id.list, { replace: true });
     },
   });

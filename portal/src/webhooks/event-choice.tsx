@@ -14,7 +14,7 @@ import { useId } from 'react';
 import { Link } from 'react-router';
 import { events as eventsOperation } from '../api/operations.ts';
 import type { PortalEvent } from '../api/types.ts';
-import { Loaded } from '../shown/loaded.tsx';
+import { Loaded } from '../ui/loaded.tsx';
 
 export type ChosenEvents = {
   /** Every event that the app may have, later ones too. */

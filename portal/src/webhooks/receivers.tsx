@@ -1,5 +1,5 @@
 import { Text } from '@mantine/core';
-import { DeferredFold } from '../shown/deferred-fold.tsx';
+import { DeferredFold } from '../ui/deferred-fold.tsx';
 
 /** Programs that check signatures, which are long and wanted once. */
 export function Receivers() {

@@ -4,9 +4,9 @@ import { Link } from 'react-router';
 import { deliveries as deliveriesOperation } from '../api/operations.ts';
 import type { Delivery } from '../api/types.ts';
 import { DeliveryStatus } from '../deliveries/delivery-status.tsx';
-import { Loaded } from '../shown/loaded.tsx';
-import { Section } from '../shown/section.tsx';
-import { Time } from '../shown/time.tsx';
+import { Loaded } from '../ui/loaded.tsx';
+import { Section } from '../ui/section.tsx';
+import { Time } from '../ui/time.tsx';
 import { useWebhookId } from './use-webhook-id.ts';
 
 const shownCount = 5;

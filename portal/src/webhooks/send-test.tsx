@@ -4,9 +4,9 @@ import { useState } from 'react';
 import { events as eventsOperation, testWebhook } from '../api/operations.ts';
 import type { Webhook } from '../api/types.ts';
 import { useWrite } from '../api/use-write.ts';
-import { describeAttempt } from '../shown/attempt-words.ts';
-import { Problem } from '../shown/problem.tsx';
-import { Section } from '../shown/section.tsx';
+import { describeAttempt } from '../ui/describe-attempt.ts';
+import { Problem } from '../ui/problem.tsx';
+import { Section } from '../ui/section.tsx';
 import { TestResult } from './test-result.tsx';
 import { useWebhookId } from './use-webhook-id.ts';
 

@@ -1,7 +1,7 @@
 import { Divider, Stack, Title } from '@mantine/core';
 import type { DeliveryDetail } from '../api/types.ts';
 import { SentRequest } from '../deliveries/sent-request.tsx';
-import { AttemptDetail } from '../shown/attempt-detail.tsx';
+import { AttemptDetail } from '../ui/attempt-detail.tsx';
 
 /** What a test came to: the answer first, then what was sent. */
 export function TestResult({ delivery, url }: { delivery: DeliveryDetail; url: string }) {

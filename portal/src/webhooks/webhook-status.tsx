@@ -4,11 +4,11 @@ import { Link } from 'react-router';
 import { updateWebhook } from '../api/operations.ts';
 import type { Webhook } from '../api/types.ts';
 import { useWrite } from '../api/use-write.ts';
-import { Confirm } from '../shown/confirm.tsx';
-import { Problem } from '../shown/problem.tsx';
-import { sayDone } from '../shown/say.ts';
-import { Section } from '../shown/section.tsx';
-import { Time } from '../shown/time.tsx';
+import { Confirm } from '../ui/confirm.tsx';
+import { Problem } from '../ui/problem.tsx';
+import { toastSuccess } from '../ui/toast.ts';
+import { Section } from '../ui/section.tsx';
+import { Time } from '../ui/time.tsx';
 import { LastTimes } from './last-times.tsx';
 import { useWebhookId, webhookChanges } from './use-webhook-id.ts';
 import { WebhookBadge } from './webhook-badge.tsx';
@@ -26,7 +26,7 @@ export function WebhookStatus({ webhook }: { webhook: Webhook }) {
     write.mutate(active, {
       onSuccess: () => {
         setAsksToPause(false);
-        sayDone(active ? 'The webhook is active again.' : 'The webhook is paused.');
+        toastSuccess(active ? 'The webhook is active again.' : 'The webhook is paused.');
         // While it was busy the button had to let go of the focus.
         if (active) heading.current?.focus();
       },

@@ -1,9 +1,9 @@
 import { Alert, Group, Stack, Text } from '@mantine/core';
 import type { Attempt } from '../api/types.ts';
 import { AttemptBadge } from './attempt-badge.tsx';
-import { describeAttempt } from './attempt-words.ts';
+import { describeAttempt } from './describe-attempt.ts';
 import { CodeBlock } from './code-block.tsx';
-import { formatDuration } from './duration.ts';
+import { formatDuration } from './format-duration.ts';
 import { HeaderList } from './header-list.tsx';
 import { Time } from './time.tsx';
 

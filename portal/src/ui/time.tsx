@@ -1,6 +1,5 @@
 import { Text } from '@mantine/core';
-import { useSyncExternalStore } from 'react';
-import { onTick } from './tick.ts';
+import { useNow } from './use-now.ts';
 
 const exactly = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
 /** Days are counted, not named: what is 24 hours old may be from the day before yesterday. */
@@ -24,8 +23,8 @@ type Shown = {
 
 /** A time, relative to now where it is near, and that goes on; with the exact one to read by pointing. */
 export function Time({ at, exact = false, past }: Shown) {
-  const text = useSyncExternalStore(onTick, () => {
-    const ms = new Date(at).getTime() - Date.now();
+  const text = useNow((nowMs) => {
+    const ms = new Date(at).getTime() - nowMs;
     if (past !== undefined && ms <= 0) return past;
     return exact || Math.abs(ms) > relativeMaxMs ? formatExact(at) : formatRelative(ms);
   });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isSuccess } from '../../service/src/contract/delivery-rules.ts';
-import { describeAttempt } from '../src/shown/attempt-words.ts';
+import { describeAttempt } from '../src/ui/describe-attempt.ts';
 
 const answered = (statusCode: number) =>
   describeAttempt({ statusCode, error: null, durationMs: 12 });

@@ -1,5 +1,5 @@
 import { Stack, Text } from '@mantine/core';
-import { Terms } from './terms.tsx';
+import { DescriptionList } from './description-list.tsx';
 
 /** Headers of a request or an answer, as text. */
 export function HeaderList({ label, headers }: { label: string; headers: Record<string, string> }) {
@@ -15,7 +15,7 @@ export function HeaderList({ label, headers }: { label: string; headers: Record<
       <Text size="sm" fw={600}>
         {label}
       </Text>
-      <Terms entries={entries} isCode />
+      <DescriptionList entries={entries} isCode />
     </Stack>
   );
 }

@@ -1,6 +1,6 @@
 import { Badge } from '@mantine/core';
 import type { Attempt } from '../api/types.ts';
-import { describeAttempt } from './attempt-words.ts';
+import { describeAttempt } from './describe-attempt.ts';
 
 /** Whether an attempt succeeded, in a word, with a colour beside it. */
 export function AttemptBadge({

@@ -1,13 +1,13 @@
 import { notifications } from '@mantine/notifications';
 import { describeError } from './describe-error.ts';
 
-/** Says, in a corner and to screen readers, that something was done. */
-export function sayDone(message: string): void {
+/** Shows a success message in the corner. Screen readers announce it. */
+export function toastSuccess(message: string): void {
   notifications.show({ message, color: 'green.9', closeButtonProps: { 'aria-label': 'Close' } });
 }
 
-/** For what has no place of its own on the screen. */
-export function sayFailed(error: unknown): void {
+/** For errors that have no place on the page. */
+export function toastError(error: unknown): void {
   const { title, message, requestId } = describeError(error);
   notifications.show({
     title,

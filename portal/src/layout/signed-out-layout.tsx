@@ -6,7 +6,7 @@ import { useHeading } from './page.tsx';
 import { SchemeButton } from './scheme-button.tsx';
 
 /** A page for somebody who is not signed in: one thing to do, in the middle. */
-export function Bare({
+export function SignedOutLayout({
   title,
   children,
   below,

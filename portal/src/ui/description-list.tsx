@@ -1,6 +1,6 @@
 import { Text } from '@mantine/core';
 import type { ReactNode } from 'react';
-import classes from './terms.module.css';
+import classes from './description-list.module.css';
 
 export type Term = [term: string, value: ReactNode];
 
@@ -8,7 +8,7 @@ export type Term = [term: string, value: ReactNode];
  * What is known of something, each with its name. `list`: beside it where there is room; `grid`: above it, in columns;
  * `line`: above it, small, one after the other.
  */
-export function Terms({
+export function DescriptionList({
   entries,
   layout = 'list',
   isCode = false,

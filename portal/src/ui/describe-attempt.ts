@@ -1,22 +1,22 @@
 /** What became of an attempt, in words, and what to check where it failed. Pure. */
 import { isSuccess } from '../../../service/src/contract/delivery-rules.ts';
 import type { Attempt } from '../api/types.ts';
-import { formatDuration } from './duration.ts';
+import { formatDuration } from './format-duration.ts';
 
-export type AttemptWords = {
+export type AttemptDescription = {
   outcome: 'succeeded' | 'failed';
   title: string;
   /** What to check; null where nothing is wrong. */
   advice: string | null;
 };
 
-type Words = Omit<AttemptWords, 'outcome'>;
+type Words = Omit<AttemptDescription, 'outcome'>;
 
 export function describeAttempt({
   statusCode,
   error,
   durationMs,
-}: Pick<Attempt, 'statusCode' | 'error' | 'durationMs'>): AttemptWords {
+}: Pick<Attempt, 'statusCode' | 'error' | 'durationMs'>): AttemptDescription {
   if (error !== null) return { outcome: 'failed', ...describeFault(error, durationMs) };
   if (statusCode === null)
     return { outcome: 'failed', title: 'No response', advice: faults.reset.advice };
