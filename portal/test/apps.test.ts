@@ -26,7 +26,7 @@ if (!noBrowser) {
   ]);
 }
 
-/** What a screen reader is at. */
+/** Returns the text of the focused element, which a screen reader reads. */
 function focusedHeading(page: Page, name: string): Promise<void> {
   return page.locator('h1:focus, h2:focus', { hasText: name }).waitFor();
 }
@@ -176,7 +176,7 @@ test('what is lost with an app is said, and its name has to be typed', options, 
   await typed.and(page.locator(':focus')).waitFor();
   assert.ok(await confirm.isDisabled(), 'what was typed before confirms nothing');
 
-  // What is on its way is not called back, so its end is told.
+  // A running request cannot be cancelled, so its result is shown.
   const answered = Promise.withResolvers<void>();
   const json = { error: { code: 'maintenance', message: 'A new disk.', details: {} } };
   const path = `**/portal/api/apps/${id}`;

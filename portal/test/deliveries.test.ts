@@ -19,7 +19,7 @@ const ada = noBrowser ? null! : await signUp(portal.service, 'ada@example.org');
 /** Nobody may have more than ten apps. */
 const bob = noBrowser ? null! : await signUp(portal.service, 'bob@example.org');
 
-/** Whatever a shell, a page or a parser could take for something else. */
+/** Characters that a shell, a page or a parser could misread. */
 const hostile = 'It\'s "quoted" \\ $HOME $(id) `id` !! \u2028 <b>🎉</b> %s \\n';
 if (!noBrowser)
   await put(portal.service.database, 'orgs', [
@@ -49,7 +49,7 @@ function isListOf({ webhookId }: OwnWebhook) {
     request.url().includes('/portal/api/');
 }
 
-/** Whatever has arrived is on the screen. */
+/** Waits until all deliveries that have arrived are on the screen. */
 async function drawn(page: Page): Promise<void> {
   await page.evaluate(
     'new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))',
@@ -60,7 +60,7 @@ async function focused(page: Page, list: string): Promise<void> {
   await page.getByRole('region', { name: list }).and(page.locator(':focus')).waitFor();
 }
 
-/** Of each time whether its text is the exact one. */
+/** For each time, true if its text is the exact time. */
 function exactTimes(within: Locator): Promise<boolean[]> {
   return within
     .locator('time')

@@ -72,7 +72,7 @@ test('a link leads to one event, and the chosen app stays in the address', optio
   const other = await ada.call('/apps', { method: 'POST', json: { name: 'Not bound' } });
   await page.reload();
   await page.getByText('Available to this app.').first().waitFor();
-  // What the other may have is not known yet, and that of the first is not said of it.
+  // The permissions of the second app are not known yet, and those of the first must not show.
   await page.route(`**/apps/${other.body.data.id}/events`, () => {});
   await page.getByLabel('For the app').selectOption('Not bound');
   await page.getByText('Available to this app.').first().waitFor({ state: 'detached' });

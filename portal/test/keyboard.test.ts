@@ -52,7 +52,7 @@ test(
     await pressOn(page, page.getByRole('link', { name: 'Webhooks', exact: true }));
     await pressOn(page, page.getByRole('link', { name: 'New webhook' }).first());
     await typeInto(page, page.getByLabel('URL'), receiver.url);
-    await tabTo(page, page.getByRole('radio', { name: /^Every event/ }));
+    await tabTo(page, page.getByRole('radio', { name: /^All events/ }));
     await page.keyboard.press('ArrowDown');
     await pressOn(page, page.getByRole('checkbox', { name: 'org.created' }), 'Space');
     await pressOn(page, page.getByRole('button', { name: 'Create webhook' }));

@@ -244,7 +244,7 @@ test(
       [(await run(second)).status, (await run(await commandOn(page))).status],
       [401, 200],
     );
-    await entryOf(page, 'Ended').waitFor();
+    await entryOf(page, 'Expired').waitFor();
   },
 );
 

@@ -39,7 +39,7 @@ async function post(path: string, json: object = {}) {
   return body.data;
 }
 
-/** What the receiver got of a test, whose sample has letters beyond ASCII and all that JSON has. */
+/** The request that the receiver got from a test. Its sample has non-ASCII letters and every JSON type. */
 async function deliver(id: string = webhookId): Promise<Delivery> {
   await post(`/webhooks/${id}/test`, { event: 'org.created' });
   const { headers, body } = receiver.received.at(-1)!;

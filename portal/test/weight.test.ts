@@ -43,7 +43,7 @@ test(
       (overviews[0]?.start ?? Infinity) < script.end,
       'asked for beside the script, not after it',
     );
-    // What else is asked for after the script adds to a screen that can be used already.
+    // Later requests only add to a screen that is already usable.
     const later = loaded.filter(({ start }) => start >= script.end).map(({ path }) => path);
     assert.deepEqual(later, ['/api/v1/status']);
     const scripts = loaded.filter(({ path }) => path.endsWith('.js'));

@@ -13,7 +13,7 @@ import { methodName } from './method-name.ts';
 
 const perPage = 10;
 
-/** Sign-ins, failed ones too, and changes, from the audit log. */
+/** Lists sign-ins, failed sign-ins and changes to the account, from the audit log. */
 export function Activity() {
   const [page, go] = usePage();
   const query = useQuery(accountActivity({ page, limit: perPage }));
@@ -44,7 +44,7 @@ export function Activity() {
 function ActivityEntry({ entry }: { entry: AccountActivityEntry }) {
   const { at, userAgent } = entry;
   const addresses = addressesOf(entry);
-  // Sign-ins that failed from several addresses came from several browsers.
+  // An entry with several addresses counts failed sign-ins from several browsers.
   const browser = userAgent !== null && addresses.length <= 1 ? describeBrowser(userAgent) : null;
   return (
     <li>

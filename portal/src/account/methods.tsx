@@ -47,7 +47,7 @@ export function Methods() {
   );
 }
 
-/** Whether another method would still work. A provider that is no longer configured does not. */
+/** True if another method still works. A provider that is no longer configured does not. */
 function hasOther(methods: AccountMethod[], method: AccountMethod): boolean {
   return methods.some(
     ({ id, provider }) =>
@@ -83,7 +83,7 @@ function AddProviders({ methods }: { methods: AccountMethod[] }) {
   );
 }
 
-/** Says once whether a provider was added. */
+/** Shows once if a provider was added or why not. */
 function Arrival() {
   const [query, setQuery] = useSearchParams();
   const [{ error, added }] = useState({ error: query.get('error'), added: query.get('added') });

@@ -7,7 +7,7 @@ import { focusHeading } from '../ui/focus-heading.ts';
 import { Loaded } from '../ui/loaded.tsx';
 import { MethodList } from './method-list.tsx';
 
-/** After a password reset. Whoever had got into the account may have added a way to come back. */
+/** Shown after a password reset: an intruder may have added a sign-in method to get back in. */
 export function OtherMethodsPage() {
   const query = useQuery(accountMethods());
   return (

@@ -7,7 +7,7 @@ import { toastSuccess } from '../ui/toast.ts';
 import { methodName } from './method-name.ts';
 import { needsSignIn, SignInAgain } from './sign-in-again.tsx';
 
-/** Asks, and removes. It is outside the method's entry, which is gone when the dialogue closes. */
+/** Confirms and removes. It is outside the method's entry, because the entry is gone when the dialogue closes. */
 export function RemoveMethod({
   method,
   close,

@@ -22,7 +22,7 @@ export function SetPasswordForm({
 }: {
   token: string;
   email: string;
-  /** Whether it creates the account, which needs a name. */
+  /** True if the form creates the account, which needs a name. */
   isNew: boolean;
   /** Called when somebody is signed in whose account can be opened in other ways. */
   reviewMethods: () => void;

@@ -11,7 +11,7 @@ import { subjectWords } from './app-words.ts';
 import { ChooseBinding } from './choose-binding.tsx';
 import { EventsGiven } from './events-given.tsx';
 
-/** What an app is bound to, what that gives, and how to change it. Its heading takes the focus when that has changed. */
+/** Shows and changes the binding of an app. The heading takes the focus after a change. */
 export function AppBinding({
   app,
   headingRef,

@@ -3,7 +3,7 @@ import { Link } from 'react-router';
 import type { PortalApp } from '../api/types.ts';
 import { count } from './app-words.ts';
 
-/** How many keys and webhooks an app has, and what to do next where it has none. */
+/** Shows the number of keys and webhooks, with the next step if there are none. */
 export function AppContents({ app }: { app: PortalApp }) {
   return (
     <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="md">

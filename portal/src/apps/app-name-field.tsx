@@ -2,10 +2,10 @@ import { TextInput } from '@mantine/core';
 import { describeError } from '../ui/describe-error.ts';
 import { Problem } from '../ui/problem.tsx';
 
-/** As the service's. */
+/** The limit of the service. */
 const lengthMax = 100;
 
-/** The name of an app, with what the service said of it beside it, or below where it is about something else. */
+/** The name field, with errors about the name at the field and other errors below. */
 export function AppNameField({
   name,
   setName,

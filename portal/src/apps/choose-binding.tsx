@@ -12,25 +12,28 @@ import { Pager } from '../ui/pager.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { BindableList } from './bindable-list.tsx';
 
-/** Nobody types a name faster than this between two letters and wants an answer for each. */
+/** Waits for a pause in typing, to avoid one search per letter. */
 const debounceMs = 250;
 const perPage = 10;
 
-/** What the user manages, and by searching what else is in the directory and why an app cannot be bound to it. */
+/**
+ * Lists the organisations and alliances that the user manages. A search also finds others, with why they are not
+ * available.
+ */
 export function ChooseBinding({
   bind,
   busyWith,
   error,
 }: {
   bind: (subject: Bindable) => void;
-  /** The id of what is being bound to. */
+  /** The id of the organisation or alliance that is being bound. */
   busyWith: string | null;
   error: unknown;
 }) {
   const [typed, setTyped] = useState('');
   const [search] = useDebouncedValue(typed.trim(), debounceMs);
   const [at, setAt] = useState({ search, page: 1 });
-  // A page is one of a search: another search begins at its first.
+  // A new search starts at its first page.
   const page = at.search === search ? at.page : 1;
   const query = useQuery(bindable({ page, limit: perPage, ...(search !== '' && { search }) }));
   return (
@@ -73,7 +76,7 @@ function describeResults(
   return `${total.toLocaleString()} found; you can bind to ${mayBind} of those shown.`;
 }
 
-/** Who can change that is outside of this service's own hands. */
+/** Only the operator of the directory makes somebody a manager, so there is nothing to do here. */
 function ManagesNothing() {
   const { data: session } = useSession();
   return (

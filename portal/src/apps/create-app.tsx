@@ -5,7 +5,7 @@ import { createApp } from '../api/operations.ts';
 import { useWrite } from '../api/use-write.ts';
 import { AppNameField } from './app-name-field.tsx';
 
-/** Asks for the name of a new app, and leads to it. */
+/** Creates an app and opens its page. */
 export function CreateApp({ opened, close }: { opened: boolean; close: () => void }) {
   return (
     <Modal

@@ -11,7 +11,7 @@ const groups: { audience: PortalEvent['audience']; title: string }[] = [
   { audience: 'alliance', title: 'Internal events of an alliance' },
 ];
 
-/** Which events an app may have as it is bound, and which it may not. */
+/** Lists the events that an app can and cannot get with its current binding. */
 export function EventsGiven({ app }: { app: PortalApp }) {
   const query = useQuery(events(app.id));
   return (

@@ -8,7 +8,7 @@ import { Section } from '../ui/section.tsx';
 import { AppNameField } from './app-name-field.tsx';
 
 export function RenameApp({ app }: { app: PortalApp }) {
-  // Null while nothing was typed: the name is then the app's, whoever changes it.
+  // Null until somebody types: the field then follows the app's name, even if it changes elsewhere.
   const [draft, setDraft] = useState<string | null>(null);
   const write = useWrite(
     (name: string) => updateApp(app.id, { name }),

@@ -7,7 +7,7 @@ import { describeEntry } from './describe-entry.ts';
 import { describeDetails } from './describe-details.ts';
 import classes from './audit.module.css';
 
-/** What was done, when, to which app, and what more is known of it. A deleted app has no page: its name leads to its entries. */
+/** One entry of the audit log. A deleted app has no page, so its name links to its entries. */
 export function AuditEntry({ entry }: { entry: PortalAuditEntry }) {
   const { appId, appName, appDeleted } = entry;
   const { who, did } = describeEntry(entry);

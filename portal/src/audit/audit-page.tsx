@@ -16,7 +16,7 @@ import classes from './audit.module.css';
 
 const perPage = 25;
 
-/** Who changed what in the user's apps. The filter and the page stand in the address. */
+/** Lists the changes to the user's apps. The address holds the filter and the page number. */
 export function AuditPage() {
   const [query, setQuery] = useSearchParams();
   const [page, go] = usePage();
@@ -84,7 +84,7 @@ function AppFilter({
   );
 }
 
-/** The log still holds the entries of a deleted app, and none of another's. */
+/** The log keeps the entries of deleted apps, and never shows those of other users' apps. */
 function describeMissingApp(
   app: string,
   { entries, pagination }: Listed<PortalAuditEntry>,

@@ -1,4 +1,4 @@
-/** What more an entry of the audit log knows, name by name, for people. */
+/** Describes the details of an audit log entry as names and values. */
 import type { PortalAuditEntry } from '../api/types.ts';
 import { formatExact } from '../ui/time.tsx';
 

@@ -1,4 +1,4 @@
-/** What an entry of the audit log tells, as a sentence: who did it, and what. */
+/** Describes an entry of the audit log as a sentence. */
 import type { PortalAuditEntry } from '../api/types.ts';
 
 type Entry = Pick<PortalAuditEntry, 'action' | 'actor' | 'subject' | 'details'>;
@@ -40,7 +40,7 @@ const wordsOf: Record<string, (entry: Entry) => string> = {
   'maintenance.disabled': () => 'ended maintenance',
 };
 
-/** What a later version of the service may record. */
+/** A later version of the service may record other actions. */
 function withoutWords({ action }: Entry): string {
   return `made a change: ${action.replaceAll(/[._]/g, ' ')}`;
 }
@@ -98,7 +98,7 @@ const fieldWords: Record<string, string> = {
   description: 'the description',
 };
 
-/** `the address and the events of `; nothing where it is not said. */
+/** `the address and the events of `; empty if the entry does not list fields. */
 function whatOf({ changed }: Entry['details']): string {
   if (!Array.isArray(changed) || changed.length === 0) return '';
   const fields = changed.map((field) => fieldWords[String(field)] ?? String(field));

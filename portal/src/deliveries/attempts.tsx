@@ -12,7 +12,7 @@ const triggers: Record<Attempt['trigger'], string> = {
   redelivery: 'sent again',
 };
 
-/** Every attempt, the last one first: it is the one that one came for. */
+/** Lists all attempts, newest first, because the last one matters most. */
 export function Attempts({ attempts, status }: Pick<DeliveryDetail, 'attempts' | 'status'>) {
   if (attempts.length === 0)
     return (

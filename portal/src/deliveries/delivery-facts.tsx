@@ -8,7 +8,7 @@ import { Time } from '../ui/time.tsx';
 import { DeliveryStatus } from './delivery-status.tsx';
 import { toAttempts } from './delivery-table.tsx';
 
-/** What is known of a delivery, beginning with what became of it. */
+/** Shows the facts of a delivery, status first. */
 export function DeliveryFacts({ delivery }: { delivery: DeliveryDetail }) {
   const { id, event, eventId, createdAt, completedAt } = delivery;
   const entries: Term[] = [

@@ -28,16 +28,17 @@ export function DeliveryList({
   id: WebhookId;
   page: Page<Delivery>;
   readAt: number;
-  /** These are of the question before; what is asked for now is on its way. */
+  /** True while the entries still belong to the previous filters. */
   isStale: boolean;
   filters: Filters;
   changeAndSee: (filters: Filters) => void;
   element: RefObject<HTMLElement | null>;
-  /** Of the list. */
+  /** Focuses the list. */
   focus: () => void;
 } & Live) {
   const search = writeFilters(filters).toString();
-  // What they answer: with each minute a span asks anew for the same, and that is no other question.
+  // The filters that the entries belong to. A relative time range changes its query every minute without a change of
+  // filters.
   const [scope, setScope] = useState(search);
   if (!isStale && scope !== search) setScope(search);
   const { rows, waiting, show } = useSteadyRows({
@@ -87,7 +88,7 @@ export function DeliveryList({
   );
 }
 
-/** Somebody has their focus, their pointer or a selection in it, or has scrolled into it. */
+/** True if the focus, the pointer or a selection is in the list, or if it is scrolled. */
 function isInTheMiddle(list: HTMLElement): boolean {
   const { activeElement } = document;
   const hasFocus = activeElement !== list && list.contains(activeElement);

@@ -21,10 +21,10 @@ import { SentRequest } from './sent-request.tsx';
 
 const pendingEveryMs = 1_500;
 
-/** One delivery: what became of it and why, what was sent, and how to send it again. */
+/** Shows one delivery with its attempts and its request, and can redeliver it. */
 export function DeliveryPage() {
   const { appId = '', webhookId = '', deliveryId = '' } = useParams();
-  // Another delivery is another page: nothing that was opened or said on this one stays.
+  // The key resets open folds and messages when somebody goes to another delivery.
   return <OneDelivery key={deliveryId} id={{ appId, webhookId, deliveryId }} />;
 }
 
@@ -91,7 +91,7 @@ function Detail({
   );
 }
 
-/** Of the page of the list that one came from. */
+/** Links to the next newer and older delivery of the list page that the user came from. */
 function Neighbours({
   root,
   deliveryId,

@@ -6,10 +6,10 @@ import type { Delivery } from '../api/types.ts';
 import { Time } from '../ui/time.tsx';
 import { DeliveryStatus } from './delivery-status.tsx';
 
-/** What the page of a delivery is told on the way to it: where to go back to, and what stands before and after it. */
+/** Navigation state for the page of a delivery: the filters to go back to, and its neighbours in the list. */
 export type FromList = { search: string; ids: string[] };
 
-/** On a narrow screen a row says the same in two lines. */
+/** On a narrow screen, each row shows the same in two lines. */
 export function DeliveryTable({
   id: { appId, webhookId },
   rows,

@@ -3,11 +3,11 @@ import { useEffect, useRef, useState } from 'react';
 import type { Delivery } from '../api/types.ts';
 import { countNewer } from './use-steady-rows.ts';
 
-/** However fast they come, nobody is told of them more often. */
+/** The shortest time between two announcements. */
 const announceEveryMs = 10_000;
 const clock = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' });
 
-/** Says to screen readers that new deliveries came: politely, now and then, and how many since it was last said. */
+/** Announces to screen readers how many deliveries are new since the last announcement. */
 export function NewDeliveries({
   fresh,
   readAt,
@@ -29,7 +29,7 @@ export function NewDeliveries({
     const count = before.count + countNewer(fresh, before.newest);
     const now = Date.now();
     const isDue = count > 0 && now - before.announcedAt >= announceEveryMs;
-    // The time tells two such messages apart: the same text again is not said again.
+    // The time makes the message unique: screen readers do not announce the same text twice.
     if (isDue) setMessage(`${formatCount(count)}, ${clock.format(now)}`);
     seen.current = {
       scope,

@@ -6,12 +6,12 @@ import { Empty } from '../ui/empty.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { useWebhookId } from '../webhooks/use-webhook-id.ts';
 
-/** How to get a first one. */
+/** Shown for an empty list, with a button that sends a test. */
 export function NoDeliveries({ id, sent }: { id: WebhookId; sent: () => void }) {
   const { page } = useWebhookId();
   const test = useWrite(() => testWebhook(id, null), [page], {
     done: () => {
-      // The button has gone with what it stood in, unless somebody has gone elsewhere meanwhile.
+      // The button that had the focus is gone, unless the user has moved on.
       if (document.activeElement === document.body) sent();
     },
   });

@@ -15,14 +15,14 @@ const spans = [
   { label: 'The last hour', value: String(hourMs) },
   { label: 'The last 24 hours', value: String(24 * hourMs) },
   { label: 'The last 7 days', value: String(7 * 24 * hourMs) },
-  // A minute less, for the way there: the service refuses what is further back than 14 days.
+  // One minute less, because the request takes time and the service refuses more than 14 days.
   { label: 'The last 14 days', value: String(14 * 24 * hourMs - 60_000) },
   { label: 'Since a custom time', value: 'own' },
 ];
-/** One recovery brings back no more: docs/reference/deliveries.md#redeliver-and-recover */
+/** The most per recovery: docs/reference/deliveries.md#redeliver-and-recover */
 const recoveredMax = 10_000;
 
-/** Sends again whatever failed for good since a time: for when a receiver was down and is up again. */
+/** Sends again all deliveries that failed since a given time, for example after a receiver was down. */
 export function Recover({ id, active }: { id: WebhookId; active: boolean }) {
   const [opened, { open, close }] = useDisclosure(false);
   return (
@@ -54,10 +54,10 @@ function RecoverForm({ id, active, close }: { id: WebhookId; active: boolean; cl
     toLocalInput(new Date(Date.now() - 24 * hourMs).toISOString()),
   );
   const write = useWrite((since: string) => recover(id, since), webhookChanges);
-  // Counted from when it is sent: the dialogue may have been open for long.
+  // Computed on submit, because the dialogue may have been open for a long time.
   const sinceOf = () =>
     span === 'own' ? fromLocalInput(own) : new Date(Date.now() - Number(span)).toISOString();
-  // It stands at the field where there is one.
+  // The field shows this error if it is visible.
   const fault =
     write.isError && span === 'own' ? (describeError(write.error).fields['since'] ?? null) : null;
   if (write.isSuccess) return <Recovered count={write.data.count} close={close} />;

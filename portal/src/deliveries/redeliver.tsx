@@ -11,7 +11,7 @@ import { describeAttempt } from '../ui/describe-attempt.ts';
 import { Problem } from '../ui/problem.tsx';
 import { useWebhookId, webhookChanges } from '../webhooks/use-webhook-id.ts';
 
-/** Sends it again, and says what came of it. While it is pending, the page around follows it. */
+/** Sends the delivery again and shows the result. The page polls while it is pending. */
 export function Redeliver({
   id,
   delivery,
@@ -24,7 +24,7 @@ export function Redeliver({
   const { page: root } = useWebhookId();
   const client = useQueryClient();
   const write = useWrite(async () => {
-    // Known at once, and pending: it is followed from here, also where reading it again fails.
+    // Stores the pending delivery at once, so that the page polls it even if the refetch fails.
     client.setQueryData(deliveryOperation(id).queryKey, await redeliver(id));
   }, webhookChanges);
   const refusal = refusalOf(delivery, webhook, root);
@@ -34,7 +34,7 @@ export function Redeliver({
         <Button
           leftSection={<RotateCw size={16} aria-hidden />}
           loading={write.isPending}
-          // It keeps the focus, and with it its reason: after a press, too.
+          // Not `disabled`, so that the button keeps the focus and screen readers read the reason.
           aria-disabled={refusal !== null}
           data-disabled={refusal !== null}
           onClick={() => {
@@ -56,7 +56,7 @@ export function Redeliver({
   );
 }
 
-/** Why it cannot be sent again, or null. */
+/** The reason why the delivery cannot be sent again, or null. */
 function refusalOf(
   { status, event, body }: DeliveryDetail,
   webhook: Webhook | undefined,

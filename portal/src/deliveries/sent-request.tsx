@@ -8,7 +8,7 @@ import { prettyJson } from './pretty-json.ts';
 import { renderCurl } from './render-curl.ts';
 import { fixedHeaders, requestHeaders } from './request-headers.ts';
 
-/** What was sent: the body in its exact bytes, the headers, and a command that does it again. */
+/** Shows the body and headers that were sent, and a command that repeats the request. */
 export function SentRequest({
   delivery,
   body,
@@ -16,7 +16,7 @@ export function SentRequest({
 }: {
   delivery: DeliveryDetail;
   body: string;
-  /** Where the webhook leads now; undefined while it is not known. */
+  /** The current URL of the webhook; undefined while loading. */
   url: string | undefined;
 }) {
   const last = delivery.attempts.at(-1);
@@ -39,7 +39,7 @@ export function SentRequest({
           <CodeBlock
             label="Repeat with curl"
             text={renderCurl({
-              // As it is written on the wire.
+              // The normalised form, as it is sent.
               url: new URL(url).href,
               body,
               id: delivery.id,

@@ -6,13 +6,13 @@ import { CodeBlock } from '../ui/code-block.tsx';
 import { Fold, SmallFold } from '../ui/fold.tsx';
 import { FieldTable } from './field-table.tsx';
 
-/** One event, folded to what it tells. The element's id is its name: `/events#org.created` leads here. */
+/** One event, collapsed to its description. The element's id is the event's name, so `/events#org.created` links here. */
 export function EventEntry({
   entry: { event, description, schema, sample },
   permission,
 }: {
   entry: CatalogueEvent;
-  /** Whether the chosen app may have it; absent where none is chosen. */
+  /** Undefined if no app is chosen. */
   permission: Pick<PortalEvent, 'allowed' | 'reason'> | undefined;
 }) {
   const { search } = useLocation();

@@ -27,12 +27,12 @@ const audiences: { audience: CatalogueEvent['audience']; title: string; lead: st
     lead: 'Sent only when you send a test.',
   },
 ];
-/** The catalogue: what can be delivered, to whom, and what it looks like. */
+/** The catalogue of events, optionally with what one app can get. */
 export function EventsPage() {
   const [query, setQuery] = useSearchParams();
   const appId = query.get('app');
   const permissions = useQuery({ ...eventsOperation(appId ?? ''), enabled: appId !== null });
-  // Those of the app before say nothing of this one.
+  // Placeholder data belongs to the previously chosen app.
   const isKnown = appId !== null && !permissions.isPlaceholderData;
   const list = useQuery(catalogue());
   return (
@@ -118,11 +118,11 @@ function Catalogue({
   );
 }
 
-/** Opens the event that the address names, and goes there. */
+/** Opens the event in the hash of the address and scrolls to it. */
 function useLinkedEvent(): void {
   const { hash, key } = useLocation();
   useEffect(() => {
-    // After the page's heading has taken the focus, which happens on the way here.
+    // Waits until the page's heading has taken the focus.
     const frame = requestAnimationFrame(() => {
       const found = document.getElementById(hash.slice(1));
       if (!(found instanceof HTMLDetailsElement)) return;

@@ -14,7 +14,7 @@ import type { Scope } from './scope-words.ts';
 type Fields = { name: string; scopes: Scope[]; expiry: string; day: string };
 
 const initialValues: Fields = { name: '', scopes: ['read:directory'], expiry: 'never', day: '' };
-/** As the service's. */
+/** The limit of the service. */
 const nameLengthMax = 100;
 
 export function CreateKey({
@@ -28,7 +28,7 @@ export function CreateKey({
 }) {
   const form = useForm<Fields>({ mode: 'controlled', initialValues, validate });
   const write = useWrite(
-    // Shown at once, however long it takes to read the list again.
+    // Shows the key without waiting for the list to reload.
     async (body: NewKey) => done(await createKey(appId, body)),
     ['/apps', '/overview', '/audit'],
   );
@@ -102,7 +102,7 @@ function focusFirst(nodeOf: (field: string) => HTMLElement | null, errors: Error
   control?.focus();
 }
 
-/** The service speaks of the time; the form has a day. */
+/** The API field is `expiresAt`; the form field is `day`. */
 function errorsOf({ expiresAt: day, ...fields }: Record<string, string>): Record<string, string> {
   return { ...fields, ...(day !== undefined && { day }) };
 }

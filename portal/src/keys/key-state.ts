@@ -2,7 +2,7 @@ import type { PortalKey } from '../api/types.ts';
 
 export type KeyState = 'valid' | 'expires soon' | 'expired' | 'revoked';
 
-/** As on the overview. */
+/** The same as on the overview. */
 const soonMs = 14 * 86_400_000;
 
 export function keyState(

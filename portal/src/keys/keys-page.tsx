@@ -15,10 +15,10 @@ import { KeyList } from './key-list.tsx';
 import { NewKey, type MadeKey } from './new-key.tsx';
 
 const perPage = 20;
-/** The service's own bound for an app. */
+/** The limit of the service per app. */
 const validKeysMax = 20;
 
-/** The keys of an app. Above them the form for a new one, and those that were just made: each until it is put away. */
+/** Lists the keys of an app. New keys are shown above until the user dismisses them. */
 export function KeysPage() {
   const { appId = '' } = useParams();
   const [isMaking, setMaking] = useState(false);

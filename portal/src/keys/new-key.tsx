@@ -9,7 +9,7 @@ import { TryKey } from './try-key.tsx';
 
 export type MadeKey = CreatedKey | RotatedKey;
 
-/** A key that was just made, this once, with a request to try it with. */
+/** Shows a new key once, with a request to try it. */
 export function NewKey({ made, done }: { made: MadeKey; done: () => void }) {
   return (
     <SecretOnce title={`Your new key: ${nameOfKey(made)}`} secret={made.key} done={done}>

@@ -14,7 +14,7 @@ export function RevokeKey({
 }: {
   appId: string;
   apiKey: PortalKey;
-  /** Gives the focus a place: the button is gone then. */
+  /** Moves the focus, because the button is gone. */
   after: () => void;
 }) {
   const name = nameOfKey(apiKey);

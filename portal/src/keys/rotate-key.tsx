@@ -15,7 +15,7 @@ const graces = [
   { value: '604800', label: '7 days' },
 ];
 
-/** Puts a new key in the place of one; the old one goes on for as long as is chosen. */
+/** Replaces a key. The old one keeps working for the chosen time. */
 export function RotateKey({
   appId,
   apiKey,
@@ -31,13 +31,13 @@ export function RotateKey({
   const write = useWrite(
     async (overlapSeconds: number) => {
       const rotated = await rotateKey(appId, apiKey.id, overlapSeconds);
-      // At once: when the list is read again, the old key may have ended, and nothing of this be on the screen.
+      // Before the list reloads: the old key may have expired by then, and this component unmounts with it.
       close();
       made(rotated);
     },
     ['/apps', '/overview', '/audit'],
   );
-  // What is on its way cannot be called back, and what came of it is told here.
+  // A running request cannot be cancelled, and its result appears here.
   const closeUnlessBusy = () => {
     if (!write.isPending) close();
   };
@@ -59,7 +59,7 @@ export function RotateKey({
         onClose={closeUnlessBusy}
         title={`Rotate ${name}`}
         closeButtonProps={{ 'aria-label': 'Close' }}
-        // The focus goes to the new key then.
+        // The new key takes the focus.
         returnFocus={!write.isPending}
         centered
       >

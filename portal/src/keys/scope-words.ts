@@ -1,4 +1,4 @@
-/** What each scope lets a key do, in words. */
+/** Texts for the scopes. */
 import type { PortalKey } from '../api/types.ts';
 
 export type Scope = PortalKey['scopes'][number];

@@ -12,12 +12,12 @@ type Outcome =
   | { kind: 'ended' }
   | { kind: 'failed'; error: unknown };
 
-/** Of an answer, as much as one takes in at a glance. */
+/** Longer responses are cut, because the start is enough to see that the key works. */
 const answerCharactersMax = 300;
 
 /** Calls the API with a key as a program would, from this page. */
 export function TryKey({ apiKey, scopes }: { apiKey: string; scopes: Scope[] }) {
-  // An outcome, never an error: the API's 401 is about the key, and not about who is signed in.
+  // Never rejects: a 401 of the API is about the key and must not end the user's session.
   const attempt = useMutation({ mutationFn: () => tryKey(apiKey, scopes) });
   const outcome = attempt.data;
   return (
@@ -42,7 +42,7 @@ export function TryKey({ apiKey, scopes }: { apiKey: string; scopes: Scope[] }) 
 
 async function tryKey(apiKey: string, scopes: Scope[]): Promise<Outcome> {
   try {
-    // Whoever asked is waiting, and may ask again.
+    // No retries, because the user is waiting and can try again.
     const client = createClient({ baseUrl: apiAddress, apiKey, retries: 0 });
     return { kind: 'answered', ...(await sampleFor(scopes).call(client)) };
   } catch (error) {

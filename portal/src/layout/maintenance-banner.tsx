@@ -4,7 +4,7 @@ import { Wrench } from 'lucide-react';
 import { status } from '../api/public-api.ts';
 import { Time } from '../ui/time.tsx';
 
-/** Says, on every page, that no app can be changed right now, and until when. One's own account can. */
+/** Shown on every page during maintenance: apps cannot be changed, but the user's account can. */
 export function MaintenanceBanner() {
   const maintenance = useQuery(status()).data?.maintenance;
   if (!maintenance) return null;

@@ -5,7 +5,7 @@ import { MaintenanceBanner } from './maintenance-banner.tsx';
 import { useHeading } from './page.tsx';
 import { SchemeButton } from './scheme-button.tsx';
 
-/** A page for somebody who is not signed in: one thing to do, in the middle. */
+/** The layout of pages for users who are not signed in. */
 export function SignedOutLayout({
   title,
   children,

@@ -3,14 +3,14 @@ import { ChartFrame, formatHour, size } from './chart-frame.tsx';
 import classes from './chart.module.css';
 import { totalsOf } from './totals-of.ts';
 
-/** From the foot of a bar to its top. */
+/** In the order of the bars, from bottom to top. */
 const kinds = [
   { key: 'succeeded', name: 'Succeeded', className: classes['succeeded'] },
   { key: 'pending', name: 'Pending', className: classes['pending'] },
   { key: 'failed', name: 'Failed', className: classes['failed'] },
 ] as const;
 const gap = 3;
-/** So that one failure beside many successes is seen. */
+/** Keeps one failure among many successes visible. */
 const heightMin = 3;
 
 export function CountsChart({ hours }: { hours: DeliveryHour[] }) {

@@ -3,7 +3,7 @@ import type { DeliveryHour } from '../api/types.ts';
 import { formatHour } from './chart-frame.tsx';
 import classes from './chart.module.css';
 
-/** Every value of the charts, to read. */
+/** All values of the charts as a table. */
 export function HoursTable({ hours }: { hours: DeliveryHour[] }) {
   return (
     <details>

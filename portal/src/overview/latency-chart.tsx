@@ -7,7 +7,7 @@ const lines = [
   { key: 'latencyP95Ms', name: 'p95 latency', className: classes['p95'] },
 ] as const;
 
-/** How long receivers took to answer. Nothing where nothing was answered. */
+/** The response times of receivers. Hidden if there were no responses. */
 export function LatencyChart({ hours }: { hours: DeliveryHour[] }) {
   const most = Math.max(0, ...hours.map(({ latencyP95Ms }) => latencyP95Ms ?? 0));
   const last = hours.findLast(({ latencyP50Ms }) => latencyP50Ms !== null);

@@ -1,7 +1,7 @@
 import { Anchor, List, Paper, Text, Title } from '@mantine/core';
 import { Link } from 'react-router';
 
-/** Where nothing was delivered for a day: how something would be. */
+/** Shown instead of the charts if there were no deliveries for a day. */
 export function NextSteps() {
   return (
     <Paper withBorder p="md" component="section" aria-label="Next steps">

@@ -9,7 +9,7 @@ import { ExpiringKeys } from './expiring-keys.tsx';
 import { NextSteps } from './next-steps.tsx';
 import { TroubledWebhooks } from './troubled-webhooks.tsx';
 
-/** How often it is read again while somebody looks at it. */
+/** The polling interval while the page is visible. */
 const refreshMs = 30_000;
 
 export function OverviewPage() {

@@ -11,7 +11,7 @@ import { Problem } from '../ui/problem.tsx';
 import { AddressField, refuseAddress } from './address-field.tsx';
 import { describeSentLink } from './sent-link.ts';
 
-/** Sends a link that sets a password. To sign up and to reset a password are the same request. */
+/** Sends a link that sets a password. Signing up and resetting a password are the same request. */
 export function RequestLinkPage({
   title,
   lead,
@@ -89,7 +89,7 @@ function RequestForm({
   );
 }
 
-/** The same whether or not the address has an account. */
+/** Shown for every address, so that it does not reveal which ones have an account. */
 function SentPage({ email, below, retry }: { email: string; below: ReactNode; retry: () => void }) {
   const { title, message } = describeSentLink(email);
   return (

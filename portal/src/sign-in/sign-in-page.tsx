@@ -37,7 +37,7 @@ export function SignInPage() {
   );
 }
 
-/** Why somebody is on this page: a failed provider, a new password, or the end of their session. */
+/** Explains why the user is on this page: a failed provider, a new password, or an ended session. */
 function Notice({ query }: { query: URLSearchParams }) {
   const from = useLocation().state as CameFrom | null;
   const error = query.get('error');

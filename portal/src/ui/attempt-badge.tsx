@@ -2,7 +2,7 @@ import { Badge } from '@mantine/core';
 import type { Attempt } from '../api/types.ts';
 import { describeAttempt } from './describe-attempt.ts';
 
-/** Whether an attempt succeeded, in a word, with a colour beside it. */
+/** Shows if an attempt succeeded or failed. */
 export function AttemptBadge({
   attempt,
 }: {

@@ -7,7 +7,7 @@ import { formatDuration } from './format-duration.ts';
 import { HeaderList } from './header-list.tsx';
 import { Time } from './time.tsx';
 
-/** One attempt: when, how long, what came of it and what to check, and the answer as text. */
+/** Shows one attempt: its time, duration, result, advice and response. */
 export function AttemptDetail({ attempt }: { attempt: Attempt }) {
   const { title, advice } = describeAttempt(attempt);
   return (
@@ -61,10 +61,10 @@ function Response({
   );
 }
 
-/** The service keeps this much of a response body. */
+/** The service stores at most this much of a response body. */
 const keptBytesMax = 4 * 1024;
 
-/** What is as long as may be kept was mostly longer; bytes that are no text have become longer. */
+/** A body of the maximum length was most likely longer. Invalid UTF-8 takes more bytes after decoding. */
 function isCut(body: string): boolean {
   return new TextEncoder().encode(body).length >= keptBytesMax;
 }

@@ -2,7 +2,7 @@ import { Box, Group, ScrollArea, Text } from '@mantine/core';
 import { CopyButton } from './copy-button.tsx';
 import classes from './code-block.module.css';
 
-/** Text to read or to copy, as it is. It scrolls by keyboard too. */
+/** Shows text with a copy button. It can be scrolled by keyboard. */
 export function CodeBlock({
   label,
   text,
@@ -13,7 +13,7 @@ export function CodeBlock({
   text: string;
   /** In pixels. */
   maxHeight?: number;
-  /** Breaks long lines, for what is one line and long. */
+  /** Wraps long lines. */
   wrap?: boolean;
 }) {
   return (

@@ -2,14 +2,14 @@ import { Button, Group, Modal, Stack, TextInput } from '@mantine/core';
 import { useState, type ReactNode } from 'react';
 import { Problem } from './problem.tsx';
 
-/** Asks before something that cannot be undone. `typed`: what has to be typed first, where much would be lost. */
+/** Asks before an action that cannot be undone. `typed`: text that the user must type first, if much would be lost. */
 export function Confirm({
   opened,
   title,
   close,
   ...question
 }: Question & { opened: boolean; title: string; close: () => void }) {
-  // What is on its way cannot be called back: it stays until it is known what came of it.
+  // A running request cannot be cancelled, so the dialogue stays open until its result is known.
   const closeUnlessBusy = () => {
     if (!question.busy) close();
   };
@@ -28,7 +28,7 @@ export function Confirm({
 
 type Question = {
   children: ReactNode;
-  /** The words of the button, such as `Delete app`. */
+  /** The label of the button, for example `Delete app`. */
   action: string;
   typed?: string;
   busy: boolean;
@@ -36,7 +36,7 @@ type Question = {
   confirm: () => void;
 };
 
-/** A part of its own, which is new with each opening: what was typed before confirms nothing. */
+/** A separate component, so that each opening starts with an empty field. */
 function Answer({
   children,
   action,

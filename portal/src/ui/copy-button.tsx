@@ -2,10 +2,7 @@ import { Button, VisuallyHidden, type ButtonProps } from '@mantine/core';
 import { useClipboard } from '@mantine/hooks';
 import { Check, Copy } from 'lucide-react';
 
-/**
- * Copies a text, and says to everybody whether it could: the words of the button change, its name with them, and they are
- * announced.
- */
+/** Copies a text. The label changes to the result, and screen readers announce it. */
 export function CopyButton({
   value,
   label,

@@ -6,7 +6,7 @@ import { importAgain } from './import-again.ts';
 
 type Deferral = { name: string; load: () => Promise<{ default: ComponentType }> };
 
-/** Something that few open: its script comes when they do. `name` tells scripts apart. */
+/** A fold whose script loads when it is opened. `name` identifies the script in the cache. */
 export function DeferredFold({
   name,
   load,
@@ -31,7 +31,7 @@ function Deferred({ name, load }: Deferral) {
   const Content = script.data?.default;
 
   function retry(): void {
-    // The button goes away, and must not take the focus with it.
+    // The button disappears, so the focus moves to the box.
     box.current?.focus();
     void script.refetch();
   }

@@ -1,4 +1,4 @@
-/** What became of an attempt, in words, and what to check where it failed. Pure. */
+/** Describes the result of an attempt, with advice if it failed. */
 import { isSuccess } from '../../../service/src/contract/delivery-rules.ts';
 import type { Attempt } from '../api/types.ts';
 import { formatDuration } from './format-duration.ts';
@@ -6,7 +6,7 @@ import { formatDuration } from './format-duration.ts';
 export type AttemptDescription = {
   outcome: 'succeeded' | 'failed';
   title: string;
-  /** What to check; null where nothing is wrong. */
+  /** Null if the attempt succeeded. */
   advice: string | null;
 };
 
@@ -74,7 +74,7 @@ const checkVerification =
 const proxy =
   'A proxy or load balancer responded for your server. Check that the program behind it is running and responds in time.';
 
-/** Those that have a cause of their own; the others go by their hundreds. */
+/** Statuses with a specific cause. `describeStatus` handles all others by range. */
 const statuses: Record<number, Words> = {
   400: {
     title: 'Your server refused the request (400)',

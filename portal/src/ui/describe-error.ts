@@ -1,7 +1,7 @@
-/** What went wrong, in words for somebody who can do something about it. */
+/** Describes an error for the user. */
 import { ApiError, NetworkError, TimeoutError, UnexpectedAnswerError } from '@orgdir/client';
 
-/** What the service says of these is for programs. */
+/** Replaces messages of the service that are meant for programs. */
 const messages: Record<string, string> = {
   not_found: 'It was deleted, or it is not yours.',
 };
@@ -9,9 +9,9 @@ const messages: Record<string, string> = {
 export type Described = {
   title: string;
   message: string;
-  /** By which the operator of the service finds the request. */
+  /** Lets the operator find the request in the logs. */
   requestId: string | null;
-  /** Of single fields, by their path such as `url` or `events.0`. */
+  /** Messages by the path of the field, for example `url` or `events.0`. */
   fields: Record<string, string>;
 };
 

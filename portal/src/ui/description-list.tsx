@@ -5,8 +5,8 @@ import classes from './description-list.module.css';
 export type Term = [term: string, value: ReactNode];
 
 /**
- * What is known of something, each with its name. `list`: beside it where there is room; `grid`: above it, in columns;
- * `line`: above it, small, one after the other.
+ * Terms with their values. `list`: the value is next to the term if there is room; `grid`: below it, in columns; `line`:
+ * below it, small, in a row.
  */
 export function DescriptionList({
   entries,

@@ -1,7 +1,7 @@
 import { Paper, Stack, Text, Title } from '@mantine/core';
 import type { ReactNode } from 'react';
 
-/** Where there is nothing yet: what it would be good for, and what to do next. */
+/** Shown instead of an empty list, with an explanation and the next step. */
 export function Empty({
   title,
   children,

@@ -1,4 +1,4 @@
-/** Where a form is not sent because of what stands in it, the first such field takes the focus. */
+/** Focuses the first invalid field of a form. */
 type Form = { getInputNode: (path: string) => HTMLElement | null };
 
 export function focusFirstError(form: Form): (errors: Record<string, unknown>) => void {

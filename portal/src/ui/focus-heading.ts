@@ -1,4 +1,4 @@
-/** Where the focus goes when what had it goes away: to the heading of the page, and not to the top of the document. */
+/** For when the focused element disappears: without this, the focus returns to the top of the document. */
 export function focusHeading(): void {
   document.querySelector('h1')?.focus();
 }

@@ -3,7 +3,7 @@ import { ChevronRight } from 'lucide-react';
 import { useState, type ReactNode } from 'react';
 import classes from './fold.module.css';
 
-/** Something long, folded to its heading and a line or two. The browser's own element: it works without more. */
+/** Collapsible content below a heading and a summary, as a native `details` element. */
 export function Fold({
   id,
   order,
@@ -19,12 +19,12 @@ export function Fold({
   title: ReactNode;
   monospace?: boolean;
   summary: ReactNode;
-  /** Whether it is open to begin with. */
+  /** The initial state. */
   open?: boolean;
   onOpen?: () => void;
   children: ReactNode;
 }) {
-  // It is opened and closed by whoever reads it: nothing that comes later does so for them.
+  // Only the user opens and closes it: later changes of `open` have no effect.
   const [isOpen] = useState(open);
   return (
     <details
@@ -47,7 +47,7 @@ export function Fold({
   );
 }
 
-/** The same for what few will want to see. */
+/** A smaller fold for secondary content. */
 export function SmallFold({ title, children }: { title: string; children: ReactNode }) {
   return (
     <details className={classes['small']}>

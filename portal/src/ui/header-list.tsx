@@ -1,7 +1,7 @@
 import { Stack, Text } from '@mantine/core';
 import { DescriptionList } from './description-list.tsx';
 
-/** Headers of a request or an answer, as text. */
+/** Lists the headers of a request or a response. */
 export function HeaderList({ label, headers }: { label: string; headers: Record<string, string> }) {
   const entries = Object.entries(headers);
   if (entries.length === 0)

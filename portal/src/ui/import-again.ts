@@ -1,6 +1,6 @@
 /**
- * Imports a script of these pages. Chromium keeps a failed import for as long as the page lives, so that another try needs
- * another address; the error names the one that failed.
+ * Imports a script of the portal, and can be called again after a failure. Chromium caches a failed import until the page
+ * reloads, so a retry needs another address. The error contains the failed one.
  */
 let tries = 0;
 
@@ -15,7 +15,7 @@ export async function importAgain<T>(load: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Nothing but a script of this service's own is ever imported. */
+/** Accepts only scripts of this origin. */
 function addressIn(error: unknown): string | null {
   const [address] = /https?:\/\/\S+\.js/.exec(String(error)) ?? [];
   return address?.startsWith(`${window.location.origin}/`) ? address : null;

@@ -1,13 +1,13 @@
 /**
- * A button that is busy is disabled, and browsers take the focus from what is disabled: whoever goes by keyboard or by ear
- * would be at the top of the page again. It gets the focus back with the end of the work, where nothing else has taken it.
+ * Returns the focus to a button that was disabled while busy. Browsers blur disabled elements, which would send keyboard and
+ * screen reader users back to the top of the page.
  */
 export function keepFocus(): void {
   let last: EventTarget | null = null;
   document.addEventListener('focusin', ({ target }) => {
     last = target;
   });
-  // Who clicks beside everything has left it.
+  // A click elsewhere gives up the focus on purpose.
   document.addEventListener('pointerdown', ({ target }) => {
     if (!(last instanceof Node && target instanceof Node && last.contains(target))) last = null;
   });

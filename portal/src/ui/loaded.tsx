@@ -4,7 +4,7 @@ import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { Problem } from './problem.tsx';
 
-/** What was read, once it is there: until then its outline, or what went wrong. */
+/** Shows the data of a query, a skeleton while it loads, or its error. */
 export function Loaded<T>({
   query,
   children,
@@ -30,7 +30,7 @@ export function Loaded<T>({
   );
 }
 
-/** What was deleted meanwhile is not shown as if it were still there. */
+/** A resource deleted in the meantime is not shown from the cache. */
 function isGone(error: Error | null): boolean {
   return error instanceof ApiError && error.status === 404;
 }

@@ -2,7 +2,7 @@ import { useRef, type ReactNode } from 'react';
 import type { Pagination } from '../api/types.ts';
 import { Pager } from './pager.tsx';
 
-/** A part of a list, and the way to the others. Who goes there has the focus on the list, and hears which part it is. */
+/** One page of a list with a pager. The list takes the focus when the page changes, so that screen readers announce it. */
 export function Paged({
   name,
   page,
@@ -10,9 +10,9 @@ export function Paged({
   go,
   children,
 }: {
-  /** Of the list. */
+  /** The name of the list. */
   name: string;
-  /** The one that was asked for. */
+  /** The requested page. */
   page: number;
   pagination: Pagination;
   go: (page: number) => void;

@@ -2,10 +2,10 @@ import { Button, Group, Pagination as Pages, Text, TextInput } from '@mantine/co
 import { useState } from 'react';
 import type { Pagination } from '../api/types.ts';
 
-/** With no more, every page has a button, or lies beside one that has. */
+/** Up to this many pages, every page has a button or is next to one that has.  */
 const pagesInReach = 7;
 
-/** Which part of a list is shown, and the way to the others. Nothing where all of it is. */
+/** Shows the position in a list and buttons for its pages. Hidden if there is one page. */
 export function Pager({
   pagination: { page, limit, total, totalPages },
   go,
@@ -43,7 +43,7 @@ function Jump({ totalPages, go }: { totalPages: number; go: (page: number) => vo
     <form
       onSubmit={(event) => {
         event.preventDefault();
-        // The browser has held it against the bounds.
+        // The browser has already checked the bounds.
         go(Number(text));
         setText('');
       }}

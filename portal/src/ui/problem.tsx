@@ -3,14 +3,14 @@ import { useLayoutEffect, useRef } from 'react';
 import { describeError } from './describe-error.ts';
 import { focusHeading } from './focus-heading.ts';
 
-/** What went wrong, announced, with the request's id. */
+/** Shows and announces an error, with the id of the request. */
 export function Problem({ error, retry }: { error: unknown; retry?: () => void }) {
   const { title, message, requestId } = describeError(error);
   const button = useRef<HTMLButtonElement>(null);
   useLayoutEffect(() => {
     const retryButton = button.current;
     return () => {
-      // It worked, and the button goes away: the focus stays on the page.
+      // The retry worked and the button disappears, so the heading takes the focus.
       if (retryButton && retryButton === document.activeElement) focusHeading();
     };
   }, []);

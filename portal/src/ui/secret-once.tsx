@@ -3,8 +3,8 @@ import { useEffect, useRef, type ReactNode } from 'react';
 import { CopyButton } from './copy-button.tsx';
 
 /**
- * A secret that is shown this once. The focus goes to its heading, so that a screen reader says that it is there and the
- * keyboard is beside it; it stays until it is put away.
+ * Shows a secret once, until the user dismisses it. Its heading takes the focus, so that screen readers announce it and
+ * keyboard users are next to it.
  */
 export function SecretOnce({
   title,

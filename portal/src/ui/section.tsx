@@ -1,7 +1,7 @@
 import { Group, Paper, Stack, Text, Title } from '@mantine/core';
 import { useId, type ReactNode, type Ref } from 'react';
 
-/** One subject of a page that has several. */
+/** A titled section of a page. */
 export function Section({
   title,
   lead,
@@ -12,7 +12,7 @@ export function Section({
   title: string;
   lead?: ReactNode;
   actions?: ReactNode;
-  /** To give its heading the focus. */
+  /** For focusing the heading. */
   headingRef?: Ref<HTMLHeadingElement>;
   children: ReactNode;
 }) {

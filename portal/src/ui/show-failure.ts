@@ -1,4 +1,4 @@
-/** Says, where nothing else can be shown any more, that the page failed: it would else be blank. */
+/** The last resort when rendering fails: without it, the page would be blank. */
 export function showFailure(error: unknown): void {
   console.error(error);
   const said = document.createElement('main');
@@ -6,6 +6,6 @@ export function showFailure(error: unknown): void {
   said.style.padding = '2rem';
   said.textContent =
     'This page failed. Reload it. If it happens again, contact the operator of this service.';
-  // Beside what React has, which it clears.
+  // Outside the root element, which React clears.
   document.body.append(said);
 }

@@ -2,7 +2,7 @@ import { Text } from '@mantine/core';
 import { useNow } from './use-now.ts';
 
 const exactly = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
-/** Days are counted, not named: what is 24 hours old may be from the day before yesterday. */
+/** Numeric, because “yesterday” would be wrong for some times that are 24 hours ago. */
 const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'always' });
 const seconds = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' });
 const units: [Intl.RelativeTimeFormatUnit, number][] = [
@@ -10,18 +10,18 @@ const units: [Intl.RelativeTimeFormatUnit, number][] = [
   ['hour', 3_600_000],
   ['minute', 60_000],
 ];
-/** Beyond it a date says more than a number of days. */
+/** Older times show as a date. */
 const relativeMaxMs = 14 * 86_400_000;
 
 type Shown = {
   at: string;
-  /** Always the date and the time: for what is held against a log, and for what would be read out anew at each change. */
+  /** Always shows date and time: for comparing with logs, or in live regions that would announce every change. */
   exact?: boolean;
-  /** What is said once it is over. */
+  /** The text for times in the past. */
   past?: string;
 };
 
-/** A time, relative to now where it is near, and that goes on; with the exact one to read by pointing. */
+/** Shows a time relative to now and keeps it up to date. The tooltip has the exact time. */
 export function Time({ at, exact = false, past }: Shown) {
   const text = useNow((nowMs) => {
     const ms = new Date(at).getTime() - nowMs;

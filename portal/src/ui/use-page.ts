@@ -1,6 +1,6 @@
 import { useSearchParams } from 'react-router';
 
-/** Which page of a list the address says, and how to go to another: going back works, and a link leads to what one saw. */
+/** Keeps the page number of a list in the address, so that the Back button and shared links work. */
 export function usePage(): [page: number, go: (page: number) => void] {
   const [query, setQuery] = useSearchParams();
   const asked = Number(query.get('page') ?? 1);

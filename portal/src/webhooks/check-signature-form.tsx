@@ -10,10 +10,10 @@ const colors: Record<SignatureCheck['verdict'], string> = {
   refused: 'red',
 };
 
-/** Far above any delivery: the service takes bodies of 64 KiB. */
+/** Far above any delivery: the service limits bodies to 64 KiB. */
 const pastedLengthMax = 1_000_000;
 
-/** Spelling aids of some browsers send what is typed to their makers. */
+/** The spell checkers of some browsers send typed text to their vendors. */
 const field = { spellCheck: false, autoComplete: 'off', autoCapitalize: 'off' } as const;
 
 export default function CheckSignatureForm() {

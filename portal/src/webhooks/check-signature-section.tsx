@@ -2,7 +2,7 @@ import { Text } from '@mantine/core';
 import { DeferredFold } from '../ui/deferred-fold.tsx';
 import { Section } from '../ui/section.tsx';
 
-/** For whoever wonders why their program refuses a delivery. */
+/** Helps to find out why a program refuses a delivery. */
 export function CheckSignatureSection() {
   return (
     <Section
@@ -30,7 +30,7 @@ export function CheckSignatureSection() {
   );
 }
 
-/** WebCrypto is there in secure contexts only. */
+/** WebCrypto exists only in secure contexts. */
 function canCheck(): boolean {
   return window.isSecureContext;
 }

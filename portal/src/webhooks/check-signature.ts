@@ -1,8 +1,8 @@
-/** Why a signature is right or not, in words, from what somebody has pasted. Sends nothing. */
+/** Checks the signature of a pasted delivery and explains the result. Sends nothing. */
 import { verifyWebhook, WebhookVerificationError } from '@orgdir/client';
 
 export type PastedDelivery = {
-  /** One in a line, as `name: value`. */
+  /** One per line, as `name: value`. */
   headers: string;
   body: string;
   secret: string;
@@ -34,7 +34,7 @@ export async function checkSignature(
   return describeFault(fault, delivery, now);
 }
 
-/** What cannot be a header, such as the first line of a request, is passed over. */
+/** Skips lines that are not headers, such as the first line of a request. */
 function readHeaders(text: string): Record<string, string[]> {
   const headers: Record<string, string[]> = {};
   for (const line of text.split('\n')) {
@@ -132,7 +132,7 @@ async function describeMismatch(delivery: Delivery): Promise<SignatureCheck> {
 
 const bytesAsTheyCame = 'Check the signature over the raw bytes, before anything parses them.';
 
-/** What programs do to a body most often, undone. */
+/** Undoes the most common changes that programs make to a body. */
 function repairedBodies(body: string): { body: string; explanation: string }[] {
   return [
     {
@@ -154,7 +154,7 @@ function serialiseAgain(body: string): string | null {
   }
 }
 
-/** What shows by itself, whatever the secret. */
+/** Finds changes that are visible without the secret. */
 function visibleChange({ headers, body }: Delivery): string | null {
   const bytes = new TextEncoder().encode(body).length;
   const length = headers['content-length']?.[0];
@@ -169,7 +169,7 @@ function visibleChange({ headers, body }: Delivery): string | null {
   return null;
 }
 
-/** The header that GitHub's way of signing uses, named after the service. */
+/** Checks the `X-<service>-Signature` header, which signs the body alone, as GitHub does. */
 async function signsBodyAlone(delivery: Delivery): Promise<boolean> {
   const name = Object.keys(delivery.headers).find((each) => /^x-.+-signature$/.test(each));
   if (name === undefined) return false;

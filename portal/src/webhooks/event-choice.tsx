@@ -17,12 +17,12 @@ import type { PortalEvent } from '../api/types.ts';
 import { Loaded } from '../ui/loaded.tsx';
 
 export type ChosenEvents = {
-  /** Every event that the app may have, later ones too. */
+  /** All events the app can get, including future ones. */
   every: boolean;
   chosen: string[];
 };
 
-/** Which events a webhook gets. What the app may not have stands there too, and why. */
+/** Chooses the events of a webhook. Events that the app cannot get are listed with the reason. */
 export function EventChoice({
   appId,
   value,
@@ -151,7 +151,7 @@ function EventCheckbox({
     <Checkbox
       label={event}
       checked={isChosen}
-      // One that was chosen while it was allowed can still be given up.
+      // An event that was chosen while it was allowed can still be removed.
       disabled={!allowed && !isChosen}
       onChange={({ currentTarget }) => toggle(currentTarget.checked)}
       description={

@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 import type { Webhook } from '../api/types.ts';
 import { Time } from '../ui/time.tsx';
 
-/** When a webhook last took a delivery, and when it last did not. */
+/** Shows the times of the last success and the last failure. */
 export function LastTimes({ webhook: { lastSuccessAt, lastFailureAt } }: { webhook: Webhook }) {
   return (
     <Text size="sm" c="dimmed">

@@ -19,7 +19,7 @@ export function NewWebhookPage() {
   const list = `/apps/${appId}/webhooks`;
   const [created, setCreated] = useState<CreatedWebhook | null>(null);
   const create = useWrite(
-    // Shown at once, however long it takes to read the lists again.
+    // Shows the secret without waiting for the lists to reload.
     async (body: NewWebhook) => setCreated(await createWebhook(appId, body)),
     webhookChanges,
   );

@@ -25,7 +25,7 @@ export function RotateSecretDialogue({
   close,
 }: {
   opened: boolean;
-  /** Whether two secrets are valid already. */
+  /** True if two secrets are already valid. */
   hasOverlap: boolean;
   busy: boolean;
   error: unknown;
@@ -34,7 +34,7 @@ export function RotateSecretDialogue({
   close: () => void;
 }) {
   const [seconds, setSeconds] = useState(defaultSeconds);
-  // What is on its way cannot be called back, and what came of it is told here.
+  // A running request cannot be cancelled, and its result appears here.
   const closeUnlessBusy = () => {
     if (!busy) close();
   };

@@ -12,7 +12,7 @@ import { useWebhookId } from './use-webhook-id.ts';
 
 const noSample = '';
 
-/** Sends a delivery now, and shows what came of it. */
+/** Sends a test delivery now and shows the result. */
 export function SendTest({ webhook }: { webhook: Webhook }) {
   const id = useWebhookId();
   const events = useQuery(eventsOperation(id.appId));

@@ -27,7 +27,7 @@ const snippets = [
   },
 ];
 
-/** Receivers in several languages, ready to copy. */
+/** Sample receivers in several languages. */
 export default function SignatureSnippets() {
   return (
     <Stack gap="sm">

@@ -3,7 +3,7 @@ import type { DeliveryDetail } from '../api/types.ts';
 import { SentRequest } from '../deliveries/sent-request.tsx';
 import { AttemptDetail } from '../ui/attempt-detail.tsx';
 
-/** What a test came to: the answer first, then what was sent. */
+/** Shows the response to a test, then the request. */
 export function TestResult({ delivery, url }: { delivery: DeliveryDetail; url: string }) {
   const attempt = delivery.attempts.at(-1);
   if (!attempt) return null;

@@ -11,11 +11,11 @@ export type WebhookSettings = Pick<Webhook, 'url' | 'description' | 'events'>;
 
 type Values = { url: string; description: string; events: ChosenEvents };
 
-/** The service's own bounds. */
+/** The limits of the service. */
 const urlLengthMax = 2048;
 const descriptionLengthMax = 500;
 
-/** What its owner sets of a webhook. What the service refuses stands beside its field. */
+/** Edits the settings of a webhook. Errors of the service appear at their fields. */
 export function WebhookForm({
   appId,
   initial,
@@ -26,11 +26,11 @@ export function WebhookForm({
 }: {
   appId: string;
   initial: WebhookSettings;
-  /** The words of the button. */
+  /** The label of the submit button. */
   action: string;
-  /** Rejects with what the service refused. */
+  /** Rejects if the service refuses the settings. */
   save: (settings: WebhookSettings) => Promise<void>;
-  /** Where the form takes the place of the button that opened it. */
+  /** Set if the form replaces the button that opened it. */
   autoFocus?: boolean;
   cancel: ReactNode;
 }) {
@@ -115,7 +115,7 @@ function settingsOf({ url, description, events }: Values): WebhookSettings {
   };
 }
 
-/** Of `events.3` and its like all is said at the events. */
+/** Errors of single events, such as `events.3`, appear at the whole choice of events. */
 function fieldErrors(fields: Record<string, string>): Record<string, string> {
   const errors: Record<string, string> = {};
   for (const [path, message] of Object.entries(fields)) {

@@ -15,7 +15,7 @@ import { WebhookSettingsSection } from './webhook-settings.tsx';
 import { WebhookStatus } from './webhook-status.tsx';
 import { hostOf } from './webhook-words.ts';
 
-/** How often its state is read again while somebody looks at it. */
+/** The polling interval while the page is visible. */
 const refreshMs = 15_000;
 
 export function WebhookPage() {

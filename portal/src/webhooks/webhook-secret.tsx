@@ -11,7 +11,7 @@ import { Receivers } from './receivers.tsx';
 import { RotateSecretDialogue } from './rotate-secret-dialogue.tsx';
 import { useWebhookId, webhookChanges } from './use-webhook-id.ts';
 
-/** The secret that deliveries are signed with: a new one, and how receivers check it. */
+/** Replaces the signing secret, and shows how receivers check signatures. */
 export function WebhookSecret({ webhook }: { webhook: Webhook }) {
   const id = useWebhookId();
   const opener = useRef<HTMLButtonElement>(null);
@@ -19,7 +19,7 @@ export function WebhookSecret({ webhook }: { webhook: Webhook }) {
   const [secret, setSecret] = useState<string | null>(null);
   const rotate = useWrite(async (overlapSeconds: number) => {
     const rotated = await rotateWebhookSecret(id, overlapSeconds);
-    // At once, however long it takes to read the rest again.
+    // Shows the secret without waiting for the other reads.
     setIsOpen(false);
     setSecret(rotated.secret);
   }, webhookChanges);
@@ -45,7 +45,7 @@ export function WebhookSecret({ webhook }: { webhook: Webhook }) {
       <Stack>
         {secret !== null && (
           <SecretOnce
-            // The heading takes the focus for each.
+            // A new key remounts it, so that its heading takes the focus each time.
             key={secret}
             title="The new secret"
             secret={secret}
@@ -69,7 +69,7 @@ export function WebhookSecret({ webhook }: { webhook: Webhook }) {
         hasOverlap={overlapEnd !== null}
         busy={rotate.isPending}
         error={rotate.error}
-        // What was just shown keeps the focus.
+        // The new secret keeps the focus.
         returnFocus={!rotate.isPending}
         rotate={(overlapSeconds) => rotate.mutate(overlapSeconds)}
         close={() => setIsOpen(false)}

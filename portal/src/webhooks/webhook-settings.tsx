@@ -71,7 +71,7 @@ export function WebhookSettingsSection({ webhook }: { webhook: Webhook }) {
   );
 }
 
-/** What is left as it is may hold events that the app may no longer have, and is not sent. */
+/** Sends only changed fields: unchanged events may include some that the app can no longer get. */
 function changesBetween(before: WebhookSettings, after: WebhookSettings): WebhookChanges {
   const changes: WebhookChanges = {};
   if (after.url !== before.url) changes.url = after.url;

@@ -14,7 +14,7 @@ import { useWebhookId, webhookChanges } from './use-webhook-id.ts';
 import { WebhookBadge } from './webhook-badge.tsx';
 import { deliveriesInARow, stateOf } from './webhook-words.ts';
 
-/** How a webhook is, what to do about it, and the switch. */
+/** Shows the state of a webhook with advice, and pauses or resumes it. */
 export function WebhookStatus({ webhook }: { webhook: Webhook }) {
   const id = useWebhookId();
   const heading = useRef<HTMLHeadingElement>(null);
@@ -27,7 +27,7 @@ export function WebhookStatus({ webhook }: { webhook: Webhook }) {
       onSuccess: () => {
         setAsksToPause(false);
         toastSuccess(active ? 'The webhook is active again.' : 'The webhook is paused.');
-        // While it was busy the button had to let go of the focus.
+        // The button lost the focus while it was busy.
         if (active) heading.current?.focus();
       },
     });
@@ -38,7 +38,7 @@ export function WebhookStatus({ webhook }: { webhook: Webhook }) {
       title="State"
       headingRef={heading}
       actions={
-        // One button, never busy behind the dialogue, so that it has the focus again when that is closed.
+        // The button is never busy behind the dialogue, so that it gets the focus back when the dialogue closes.
         <Button
           variant={webhook.active ? 'default' : 'filled'}
           onClick={() => (webhook.active ? setAsksToPause(true) : switchTo(true))}

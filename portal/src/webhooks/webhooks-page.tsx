@@ -11,7 +11,7 @@ import { LastTimes } from './last-times.tsx';
 import { WebhookBadge } from './webhook-badge.tsx';
 import { describeEvents, describeState } from './webhook-words.ts';
 
-/** The service's own bound for an app. All of them stand on one page. */
+/** The limit of the service per app, so one page shows all of them. */
 const webhooksPerAppMax = 20;
 
 export function WebhooksPage() {

@@ -92,7 +92,7 @@ export async function openPortalWithProvider(
   return { ...portal, provider };
 }
 
-/** What signing in in another window of the same browser does to this one: its cookies are another's. */
+/** Simulates a sign-in in another window of the same browser: this window then has the cookies of the other account. */
 export async function switchCookies(page: Page, to: Person): Promise<void> {
   await page.context().clearCookies();
   await page.context().addCookies(cookiesOf(to));

@@ -6,7 +6,7 @@ export type OwnWebhook = {
   appId: string;
   webhookId: string;
   secret: string;
-  /** Of the pages of the webhook, below `/profile/developer`. */
+  /** The path of the webhook page, below `/profile/developer`. */
   path: string;
 };
 
