@@ -26,7 +26,7 @@ if (!noBrowser) {
   ]);
 }
 
-/** Returns the text of the focused element, which a screen reader reads. */
+/** Waits until a heading has the focus, so that a screen reader reads it. */
 function focusedHeading(page: Page, name: string): Promise<void> {
   return page.locator('h1:focus, h2:focus', { hasText: name }).waitFor();
 }

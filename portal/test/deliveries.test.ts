@@ -49,7 +49,7 @@ function isListOf({ webhookId }: OwnWebhook) {
     request.url().includes('/portal/api/');
 }
 
-/** Waits until all deliveries that have arrived are on the screen. */
+/** Waits until the browser has painted the deliveries that have arrived. */
 async function drawn(page: Page): Promise<void> {
   await page.evaluate(
     'new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))',
@@ -293,7 +293,7 @@ test(
     receiver.respond = (response) => response.writeHead(204).end();
     await button.press('Enter');
     await page.getByRole('status').filter({ hasText: 'Sent again' }).waitFor();
-    // It cannot be pressed, and whoever pressed it is still there.
+    // The button is disabled but keeps the focus.
     await button.and(page.locator(':focus')).waitFor();
     assert.ok(await button.isDisabled());
     await page.unroute(reads);
@@ -383,7 +383,7 @@ test('what the app may no longer have is not shown, and it is said why', options
   await page.context().close();
 });
 
-/** Beside this process, which is the receiver too. */
+/** Runs asynchronously, because this process is also the receiver. */
 async function runInShell(command: string, secret: string | undefined): Promise<number> {
   const env = {
     PATH: process.env['PATH'],

@@ -27,7 +27,7 @@ test('every fault has words of its own, and something to check', () => {
   assert.equal(without('timeout', 10_000).title, 'No response within 10 s');
 });
 
-test('redirects, refusals, absence and failures are told apart', () => {
+test('redirects, refusals, missing pages and failures differ', () => {
   assert.match(answered(301).advice ?? '', /location/);
   assert.match(answered(401).title, /authentication/);
   assert.match(answered(404).title, /Not found at this URL/);

@@ -128,7 +128,7 @@ function deactivated(webhookId: string): Promise<unknown> {
   });
 }
 
-/** The focus is with it: a screen reader has said that it is there. */
+/** Waits until the heading has the focus, so that screen readers announce it, and reads the secret. */
 async function readSecret(page: Page, title: string): Promise<string> {
   await page.getByRole('heading', { name: title }).and(page.locator(':focus')).waitFor();
   return page.getByTestId('secret').innerText();

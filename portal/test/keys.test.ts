@@ -25,7 +25,7 @@ async function openKeys(person: Person, appId: string): Promise<Page> {
   return page;
 }
 
-/** curl as on anybody's machine, but that the public address leads to the service of this test. */
+/** Runs curl with the public address replaced by that of the service under test. */
 async function startShell(): Promise<(command: string) => Promise<{ status: number; body: any }>> {
   const home = await mkdtemp(join(tmpdir(), 'orgdir-curl-'));
   after(() => rm(home, { recursive: true }));
@@ -186,7 +186,7 @@ test('a key that is revoked opens nothing, and the screen says so', options, asy
   assert.equal((await run(command)).status, 401);
   await button(page, 'Try it').click();
   await page.getByRole('status').filter({ hasText: 'The service refuses this key' }).waitFor();
-  // The refusal was about the key: who is signed in still is, and the key that is shown stays so beside another form.
+  // The refusal was about the key: the user is still signed in, and the key stays on the screen next to another form.
   await button(page, 'New key').click();
   await button(page, 'Cancel').click();
   await page.getByTestId('secret').waitFor();
@@ -217,7 +217,7 @@ test(
     assert.deepEqual([(await run(first)).status, (await run(second)).status], [200, 200]);
     await entryOf(page, 'Expires soon').waitFor();
     await button(page, "Done, I've saved it").click();
-    // Two are valid now, and nothing about the one can be taken for the other.
+    // Two keys are valid now, and their names differ.
     const [newest, before] = (await page.getByText(/^odk_…/).allInnerTexts()).map((text) =>
       text.slice(-4),
     );
@@ -226,7 +226,7 @@ test(
     await page.getByRole('dialog', { name: `Revoke Server (…${before})` }).waitFor();
     await button(page, 'Cancel').click();
 
-    // The new key is there before the list is: by then the old one may have no place in it.
+    // The new key appears before the list reloads, because the old one may no longer be in it.
     const held = Promise.withResolvers<void>();
     await page.route(/\/keys\?/, async (route) => {
       await held.promise;

@@ -12,7 +12,7 @@ import { eventually } from '../../service/test/support/eventually.ts';
 import { loopbackAllowed, startReceiver } from '../../service/test/support/receiver.ts';
 import { startTestService } from '../../service/test/support/service.ts';
 
-/** As it stands in the portal, run as somebody would run it. */
+/** The file of a snippet, which the portal shows as it is. */
 const snippet = (name: string) =>
   fileURLToPath(new URL(`../src/webhooks/snippets/${name}`, import.meta.url));
 

@@ -12,7 +12,7 @@ import { assertAccessible } from './support/accessibility.ts';
 import { openPortal, signUp } from './support/portal-browser.ts';
 
 const options = { skip: noBrowser };
-/** Answers may take as long as this, and no test but one waits for it. */
+/** The request timeout. Only one test waits for it. */
 const timeoutMs = 3_000;
 const portal = noBrowser
   ? null!
@@ -29,7 +29,7 @@ async function post(path: string, json: object, method = 'POST') {
   return body.data;
 }
 
-/** Each test has an app of its own: tests of webhooks are counted by app. */
+/** Each test has its own app, because webhook tests are rate limited per app. */
 async function makeApp(name: string): Promise<string> {
   return (await post('/apps', { name })).id;
 }
@@ -57,7 +57,7 @@ async function assertFocused(locator: Locator): Promise<void> {
 }
 
 let orgs = 0;
-/** An organisation that anybody may see: an event for everyone. */
+/** Publishes an organisation, which sends an event to every app. */
 async function happen(): Promise<void> {
   orgs += 1;
   await put(portal.service.database, 'orgs', [{ name: `Organisation ${orgs}` }], {

@@ -27,14 +27,14 @@ import { launchBrowser } from '../../../test/support/browser.ts';
 
 export type PortalBrowser = {
   service: TestService;
-  /** Opens a window of its own, of somebody who has an account, or of nobody. */
+  /** Opens a new window, signed in as a person or signed out. */
   open: (options?: { as?: Person; path?: string } & BrowserContextOptions) => Promise<Page>;
 };
 
 export { password, postPortal, signInAs, signUp, type Person };
 export const portalUrl = `${testPublicUrl}/profile/developer`;
 
-/** The path, below `/profile/developer`, of the last link that was printed for somebody. */
+/** The path, below `/profile/developer`, of the last link printed for a person. */
 export function linkOf({ service }: Pick<PortalBrowser, 'service'>, email: string): string {
   return `/set-password#${printedToken(service, email)}`;
 }
@@ -98,7 +98,7 @@ export async function switchCookies(page: Page, to: Person): Promise<void> {
   await page.context().addCookies(cookiesOf(to));
 }
 
-/** Somebody comes back to the window from another, which lay before it or beside it. */
+/** Simulates a return to this window from another one, which covered it (`before`) or was next to it (`beside`). */
 export async function comeBack(page: Page, from: 'before' | 'beside' = 'beside'): Promise<void> {
   const event = from === 'before' ? 'visibilitychange' : 'focus';
   await page.evaluate(`window.dispatchEvent(new Event('${event}'))`);

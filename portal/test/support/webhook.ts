@@ -1,4 +1,4 @@
-/** An app of somebody's with a webhook that leads to a receiver, made as the portal makes them. */
+/** Creates an app with a webhook to a receiver, through the portal's API. */
 import { create } from './create.ts';
 import type { Person } from './portal-browser.ts';
 
