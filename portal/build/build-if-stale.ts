@@ -1,4 +1,4 @@
-/** Builds the pages anew where something that they are made of is newer than they are: before tests that show them. */
+/** Rebuilds the pages before browser tests if a source is newer than the build. */
 import { spawnSync } from 'node:child_process';
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -37,6 +37,6 @@ async function newestBelow(path: string): Promise<number> {
   const times = await Promise.all(
     names.map(async (name) => (await stat(join(path, name))).mtimeMs),
   );
-  // A folder's own time tells what was removed from it.
+  // The time of the folder itself shows removed files.
   return Math.max(found.mtimeMs, ...times);
 }

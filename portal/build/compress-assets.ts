@@ -1,10 +1,10 @@
-/** Puts a Brotli and a gzip copy beside each built script and style, so that the service never compresses anything. */
+/** Writes a Brotli and a gzip copy of each built script and style, so that the service never compresses at run time. */
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import type { Plugin } from 'vite';
 
-/** Below it a packet is saved by nothing. */
+/** Smaller files fit into one packet anyway. */
 const bytesMin = 1024;
 
 export function compressAssets(): Plugin {

@@ -1,6 +1,6 @@
 /**
- * After an installation: builds the pages, where what they are built with is installed. Without it (a production's
- * installation, the image's) they come built from elsewhere, or the service says that they are missing.
+ * Builds the pages after an installation, if Vite is installed. In a production installation or an image it is not: the
+ * pages are then copied from a build, or the service reports that they are missing.
  */
 import { spawnSync } from 'node:child_process';
 

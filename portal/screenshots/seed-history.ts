@@ -1,4 +1,4 @@
-/** A day of deliveries that has passed, as it would stand in the tables: with its attempts, busier by day than by night. */
+/** Inserts a past day of deliveries with their attempts, busier by day than by night. */
 import { sql, type Database } from '../../service/src/database/database.ts';
 
 export async function seedHistory(database: Database, webhookIds: string[]): Promise<void> {

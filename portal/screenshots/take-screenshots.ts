@@ -1,5 +1,5 @@
 /**
- * Makes the README's pictures of the portal: real pages over the real service, with the demo's directory.
+ * Takes the README's screenshots of the portal, with the real service and the demo's directory.
  *   npm run screenshots
  */
 import assert from 'node:assert/strict';
@@ -67,7 +67,7 @@ test('the pictures of the portal', async () => {
   await take(page, '', 'overview-narrow', 'dark');
 });
 
-/** Of the deliveries to a webhook, the one that failed just now. */
+/** The delivery to the webhook that has used up all its attempts. */
 function exhausted(database: Database, webhookId: string): Promise<string> {
   return eventually(async () => {
     const { rows } = await sql<{ id: string }>`

@@ -1,4 +1,4 @@
-/** Every page, and at which address below /profile/developer it is. */
+/** Maps addresses below /profile/developer to pages. */
 import { MantineProvider } from '@mantine/core';
 import { Notifications } from '@mantine/notifications';
 import { QueryClientProvider } from '@tanstack/react-query';

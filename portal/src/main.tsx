@@ -6,10 +6,10 @@ import { setNonce } from 'get-nonce';
 import { createRoot } from 'react-dom/client';
 import { App } from './app.tsx';
 import { styleNonce } from './page-data.ts';
-import { keepFocus } from './shown/keep-focus.ts';
-import { showFailure } from './shown/show-failure.ts';
+import { keepFocus } from './ui/keep-focus.ts';
+import { showFailure } from './ui/show-failure.ts';
 
-// What keeps the page from scrolling behind a dialogue adds its styles by this.
+// The scroll lock of dialogues adds its styles with this nonce.
 setNonce(styleNonce);
 keepFocus();
 const root = document.querySelector('#root');

@@ -1,11 +1,11 @@
-/** What the service writes into the page, so that the first screen waits for one request less. */
+/** Reads the data that the service writes into the page, which saves the first screen a request. */
 import type { PortalSession, SignInOptions } from './api/types.ts';
 
 export type PageData = {
   serviceName: string;
-  /** Of the service. */
+  /** The version of the service. */
   version: string;
-  /** What stands before `/profile/developer`, `/portal/api` and `/docs`; mostly nothing. */
+  /** The prefix of `/profile/developer`, `/portal/api` and `/docs`; usually empty. */
   basePath: string;
   /** Null: nobody is signed in. Absent: the service could not tell. */
   session?: PortalSession | null;
@@ -15,7 +15,7 @@ export type PageData = {
 const element = document.querySelector<HTMLScriptElement>('#page-data');
 export const pageData = read();
 
-/** Lets in the styles that scripts add: it differs at every load. */
+/** Allows the styles that scripts add. It changes with every load. */
 export const styleNonce = element?.nonce ?? '';
 
 function read(): PageData {

@@ -9,7 +9,7 @@ import {
 } from '@mantine/core';
 
 const { green, orange } = DEFAULT_THEME.colors;
-/** White words can be read on it. */
+/** Replaces the darkest shade, to make white text readable on it. */
 const darkest = (color: MantineColorsTuple, shade: string) =>
   [...color.slice(0, -1), shade] as unknown as MantineColorsTuple;
 
@@ -26,12 +26,12 @@ export const theme = createTheme({
   fontFamilyMonospace: 'ui-monospace, "SF Mono", Menlo, Consolas, "Liberation Mono", monospace',
   headings: { fontWeight: '650' },
   components: {
-    // Beside other text, colour alone does not tell a link.
+    // Colour alone does not distinguish a link from text around it.
     Anchor: Anchor.extend({ defaultProps: { underline: 'always' } }),
-    // As a `header` it would count as a second one of the whole page.
+    // A `header` element would count as a second page header.
     ModalHeader: { defaultProps: { component: 'div' } },
-    // Yellow and orange titles could hardly be read.
-    // What interrupts a screen reader says so itself (`Problem`); advice that stands there from the beginning does not.
+    // Yellow and orange titles have too little contrast.
+    // Static advice must not interrupt screen readers: only `Problem` sets `role="alert"`.
     Alert: Alert.extend({
       defaultProps: { role: 'note' },
       styles: { title: { color: 'var(--mantine-color-text)' } },
@@ -39,7 +39,7 @@ export const theme = createTheme({
   },
 });
 
-/** Mantine's own dimmed and light colours miss the contrast by a little. */
+/** Mantine's dimmed and light colours have slightly too little contrast. */
 export const cssVariables: CSSVariablesResolver = () => ({
   variables: {},
   light: {

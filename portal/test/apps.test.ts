@@ -26,7 +26,7 @@ if (!noBrowser) {
   ]);
 }
 
-/** What a screen reader is at. */
+/** Waits until a heading has the focus, so that a screen reader reads it. */
 function focusedHeading(page: Page, name: string): Promise<void> {
   return page.locator('h1:focus, h2:focus', { hasText: name }).waitFor();
 }
@@ -106,7 +106,7 @@ test('an app is bound to what its owner manages, by keyboard, and unbound', opti
   await page.keyboard.press('Enter');
   const dialogue = page.getByRole('dialog', { name: 'Unbind this app' });
   await dialogue.getByRole('button', { name: 'Cancel' }).and(page.locator(':focus')).waitFor();
-  await dialogue.getByText('those that wait to be delivered are cancelled').waitFor();
+  await dialogue.getByText('pending deliveries of them are cancelled').waitFor();
   await assertAccessible(page, 'the question before unbinding');
   await page.keyboard.press('Tab');
   await page.keyboard.press('Enter');
@@ -117,7 +117,7 @@ test('an app is bound to what its owner manages, by keyboard, and unbound', opti
 
 test('who manages nothing learns who could change that, and may look around', options, async () => {
   const { page } = await openApp(bob, 'Alone');
-  await page.getByText('You manage no organisation and no alliance here.').waitFor();
+  await page.getByText("You don't manage any organisation or alliance.").waitFor();
   await page.getByText('bob@example.org', { exact: true }).waitFor();
   await assertAccessible(page, 'an app of somebody who manages nothing');
   const search = page.getByLabel('Find an organisation or alliance');
@@ -130,7 +130,7 @@ test('who manages nothing learns who could change that, and may look around', op
   await status.filter({ hasText: '1 found' }).waitFor();
   await page.getByText('alliance north').waitFor();
   await search.fill('nowhere');
-  await status.filter({ hasText: 'Nothing in the directory is called “nowhere”.' }).waitFor();
+  await status.filter({ hasText: 'No results for “nowhere”.' }).waitFor();
 });
 
 test('a role that was lost meanwhile is said where one wants to bind', options, async () => {
@@ -149,7 +149,7 @@ test('an app is renamed, and every screen has the new name', options, async () =
   await page.getByRole('textbox', { name: 'Name' }).fill('New name');
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { name: 'New name', level: 1 }).waitFor();
-  await page.getByText('The app is called New name.').waitFor();
+  await page.getByText('App renamed to New name.').waitFor();
   await page.getByRole('link', { name: 'Apps', exact: true }).first().click();
   await page.getByRole('link', { name: 'New name' }).waitFor();
   assert.equal(await page.getByText('Old name').count(), 0);
@@ -164,7 +164,7 @@ test('what is lost with an app is said, and its name has to be typed', options, 
   const dialogue = page.getByRole('dialog', { name: 'Delete Doomed' });
   const typed = dialogue.getByRole('textbox');
   await typed.and(page.locator(':focus')).waitFor();
-  await dialogue.getByText('1 valid key: programs with one are refused').waitFor();
+  await dialogue.getByText('1 valid key: programs that use one are refused').waitFor();
   const confirm = dialogue.getByRole('button', { name: 'Delete app' });
   assert.ok(await confirm.isDisabled());
   await assertAccessible(page, 'the question before deleting an app');
@@ -176,7 +176,7 @@ test('what is lost with an app is said, and its name has to be typed', options, 
   await typed.and(page.locator(':focus')).waitFor();
   assert.ok(await confirm.isDisabled(), 'what was typed before confirms nothing');
 
-  // What is on its way is not called back, so its end is told.
+  // A running request cannot be cancelled, so its result is shown.
   const answered = Promise.withResolvers<void>();
   const json = { error: { code: 'maintenance', message: 'A new disk.', details: {} } };
   const path = `**/portal/api/apps/${id}`;

@@ -33,7 +33,7 @@ test('there are words for every action on an app that the service records', () =
   }
 });
 
-test('an action of a later version is told as well as can be', () => {
+test('an action of a later version gets a generic sentence', () => {
   assert.equal(describeEntry(entry('key.put_away')).did, 'made a change: key put away');
 });
 
@@ -42,7 +42,7 @@ test('whoever did it is named, but for those who are not to be', () => {
     describeEntry(entry('app.changed', { actor: { kind, name } })).who;
   assert.deepEqual(
     [who('user', 'ada@example.org'), who('user', null), who('key', 'Server'), who('key', null)],
-    ['You', 'Somebody else', 'The key “Server”', 'The operator of this service'],
+    ['You', 'Another user', 'The key “Server”', 'The operator of this service'],
   );
   assert.equal(who('cli', null), 'The operator of this service');
   assert.equal(who('system', null), 'The service');
@@ -72,71 +72,67 @@ test('a webhook that the service disabled says why, and one that its owner pause
   );
 });
 
-test('who has done nothing is told what will stand here', options, async () => {
+test('an empty log says what will appear here', options, async () => {
   const bob = await signUp(portal.service, 'bob@example.org');
   const page = await portal.open({ as: bob, path: '/audit' });
-  await page.getByText('Nothing was done yet').waitFor();
+  await page.getByText('No entries yet').waitFor();
   await assertAccessible(page, 'an empty audit log');
   await page.getByRole('link', { name: 'Create an app' }).click();
   await page.getByRole('heading', { name: 'Apps', level: 1 }).waitFor();
 });
 
-test(
-  'it tells in sentences what was done here, with a key and by the operator',
-  options,
-  async () => {
-    const { service } = portal;
-    await put(service.database, 'orgs', [{ slug: 'acme', name: 'Acme', managers: [ada.email] }]);
-    const app = await create(ada, '/apps', { name: 'Announcer' });
-    await create(ada, '/apps', { name: 'Another' });
-    const { key } = await create(ada, `/apps/${app.id}/keys`, {
-      name: 'Server',
-      scopes: ['write:webhooks'],
-    });
-    const { url } = await startReceiver();
-    const made = await service.call('/webhooks', { method: 'POST', key, json: { url } });
-    await ada.call(`/apps/${app.id}/webhooks/${made.body.data.id}`, {
-      method: 'PATCH',
-      json: { description: 'Bot', events: ['org.created'] },
-    });
-    const bound = await ada.call(`/apps/${app.id}/binding`, {
-      method: 'PUT',
-      json: { kind: 'organization', slug: 'acme' },
-    });
-    const { id } = bound.body.data.binding;
-    await service.database
-      .transaction()
-      .execute((tx) => removeManager(tx, operator, { kind: 'organization', id }, ada.email));
+test('it describes changes made here, with a key and by the operator', options, async () => {
+  const { service } = portal;
+  await put(service.database, 'orgs', [{ slug: 'acme', name: 'Acme', managers: [ada.email] }]);
+  const app = await create(ada, '/apps', { name: 'Announcer' });
+  await create(ada, '/apps', { name: 'Another' });
+  const { key } = await create(ada, `/apps/${app.id}/keys`, {
+    name: 'Server',
+    scopes: ['write:webhooks'],
+  });
+  const { url } = await startReceiver();
+  const made = await service.call('/webhooks', { method: 'POST', key, json: { url } });
+  await ada.call(`/apps/${app.id}/webhooks/${made.body.data.id}`, {
+    method: 'PATCH',
+    json: { description: 'Bot', events: ['org.created'] },
+  });
+  const bound = await ada.call(`/apps/${app.id}/binding`, {
+    method: 'PUT',
+    json: { kind: 'organization', slug: 'acme' },
+  });
+  const { id } = bound.body.data.binding;
+  await service.database
+    .transaction()
+    .execute((tx) => removeManager(tx, operator, { kind: 'organization', id }, ada.email));
 
-    const page = await portal.open({ as: ada, path: '/audit' });
-    const list = page.getByRole('list', { name: 'What was done' });
-    await list.waitFor();
-    const { host } = new URL(url);
-    assert.deepEqual(await list.getByRole('listitem').locator('> p').allInnerTexts(), [
-      'The operator of this service ended the binding to the organisation acme: you are no longer one of its managers',
-      'You bound the app to the organisation acme',
-      `You changed the events and the description of the webhook at ${host}`,
-      `The key “Server” made the webhook at ${host}`,
-      'You made the key “Server”',
-      'You created the app “Another”',
-      'You created the app “Announcer”',
-    ]);
-    const details = list.getByRole('listitem').filter({ hasText: 'You made the key' });
-    await details.getByText('Details').press('Enter');
-    await details.getByText('write:webhooks').waitFor();
-    await assertAccessible(page, 'the audit log, one entry unfolded');
+  const page = await portal.open({ as: ada, path: '/audit' });
+  const list = page.getByRole('list', { name: 'Audit log entries' });
+  await list.waitFor();
+  const { host } = new URL(url);
+  assert.deepEqual(await list.getByRole('listitem').locator('> p').allInnerTexts(), [
+    'The operator of this service ended the binding to the organisation acme: you are no longer one of its managers',
+    'You bound the app to the organisation acme',
+    `You changed the events and the description of the webhook at ${host}`,
+    `The key “Server” created the webhook at ${host}`,
+    'You created the key “Server”',
+    'You created the app “Another”',
+    'You created the app “Announcer”',
+  ]);
+  const details = list.getByRole('listitem').filter({ hasText: 'You created the key' });
+  await details.getByText('Details').press('Enter');
+  await details.getByText('write:webhooks').waitFor();
+  await assertAccessible(page, 'the audit log, one entry unfolded');
 
-    await page.getByRole('combobox', { name: 'App' }).selectOption('Another');
-    await list.getByText('Announcer').first().waitFor({ state: 'detached' });
-    assert.equal(await list.getByRole('listitem').count(), 1);
-    assert.match(page.url(), /\/audit\?app=[0-9a-f-]{36}$/);
-    await page.reload();
-    await list.waitFor();
-    assert.equal(await list.getByRole('listitem').count(), 1);
-    await page.getByRole('link', { name: 'Another' }).click();
-    await page.getByRole('heading', { name: 'Another', level: 1 }).waitFor();
-  },
-);
+  await page.getByRole('combobox', { name: 'App' }).selectOption('Another');
+  await list.getByText('Announcer').first().waitFor({ state: 'detached' });
+  assert.equal(await list.getByRole('listitem').count(), 1);
+  assert.match(page.url(), /\/audit\?app=[0-9a-f-]{36}$/);
+  await page.reload();
+  await list.waitFor();
+  assert.equal(await list.getByRole('listitem').count(), 1);
+  await page.getByRole('link', { name: 'Another' }).click();
+  await page.getByRole('heading', { name: 'Another', level: 1 }).waitFor();
+});
 
 test(
   'a deleted app keeps its entries, under its name, and can be filtered for',
@@ -150,12 +146,12 @@ test(
     assert.equal(deleted.status, 200);
 
     const page = await portal.open({ as: eve, path: '/audit' });
-    const list = page.getByRole('list', { name: 'What was done' });
+    const list = page.getByRole('list', { name: 'Audit log entries' });
     await list.getByRole('listitem').nth(3).waitFor();
     const sentences = () => list.getByRole('listitem').locator('> p').allInnerTexts();
     const ofHerald = [
       'You deleted the app “Herald”',
-      'You made the key “Server”',
+      'You created the key “Server”',
       'You created the app “Herald”',
     ];
     assert.deepEqual(await sentences(), [
@@ -210,7 +206,7 @@ test('a long log is read page by page, and the page stands in the address', opti
   const focus = page.locator(':focus');
   await page.getByRole('region', { name: 'Audit log, page 1' }).and(focus).waitFor();
   await page.goto(`${portalUrl}/audit?page=9`);
-  await page.getByText('There is nothing on this page').waitFor();
+  await page.getByText('This page is past the last one').waitFor();
   await page.getByRole('link', { name: 'Go to the first page' }).click();
   await page.getByText('1–25 of 31').waitFor();
   await page.getByRole('heading', { name: 'Audit log', level: 1 }).and(focus).waitFor();

@@ -19,7 +19,7 @@ const ada = noBrowser ? null! : await signUp(portal.service, 'ada@example.org');
 /** Nobody may have more than ten apps. */
 const bob = noBrowser ? null! : await signUp(portal.service, 'bob@example.org');
 
-/** Whatever a shell, a page or a parser could take for something else. */
+/** Characters that a shell, a page or a parser could misread. */
 const hostile = 'It\'s "quoted" \\ $HOME $(id) `id` !! \u2028 <b>🎉</b> %s \\n';
 if (!noBrowser)
   await put(portal.service.database, 'orgs', [
@@ -49,7 +49,7 @@ function isListOf({ webhookId }: OwnWebhook) {
     request.url().includes('/portal/api/');
 }
 
-/** Whatever has arrived is on the screen. */
+/** Waits until the browser has painted the deliveries that have arrived. */
 async function drawn(page: Page): Promise<void> {
   await page.evaluate(
     'new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))',
@@ -60,7 +60,7 @@ async function focused(page: Page, list: string): Promise<void> {
   await page.getByRole('region', { name: list }).and(page.locator(':focus')).waitFor();
 }
 
-/** Of each time whether its text is the exact one. */
+/** For each time, true if its text is the exact time. */
 function exactTimes(within: Locator): Promise<boolean[]> {
   return within
     .locator('time')
@@ -97,7 +97,7 @@ test(
       .filter({ hasText: '1 new delivery' })
       .waitFor({ state: 'attached' });
     await page.goto(`${portalUrl}${webhook.path}/deliveries?page=2`);
-    await page.getByRole('button', { name: 'To the first page' }).click();
+    await page.getByRole('button', { name: 'Go to the first page' }).click();
     await rowsOf(page).first().waitFor();
     await focused(page, 'Deliveries, page 1');
     await page.context().close();
@@ -198,7 +198,7 @@ test(
     for (const _ of ['time', 'event', 'status']) await page.goBack();
     await rowsOf(page).filter({ hasText: 'Failed' }).waitFor();
 
-    await page.getByLabel('Time').selectOption('From and to');
+    await page.getByLabel('Time').selectOption('Custom range');
     await page.getByLabel('From', { exact: true }).fill('2020-01-01T00:00');
     await page.getByLabel('To', { exact: true }).fill('2020-01-02T00:00');
     await page.getByRole('button', { name: 'Apply' }).click();
@@ -223,7 +223,7 @@ test('every page of a hundred thousand deliveries can be reached', options, asyn
   await page.getByText('1–50 of 100,000').waitFor();
   await page.getByRole('button', { name: 'Page 2', exact: true }).click();
   await page.getByText('51–100 of 100,000').waitFor();
-  await page.getByText('Only the first page is live').waitFor();
+  await page.getByText('Only the first page updates live').waitFor();
   await page.getByLabel('Page to go to').fill('1000');
   await page.getByLabel('Page to go to').press('Enter');
   await page.getByText('49,951–50,000 of 100,000').waitFor();
@@ -246,7 +246,7 @@ test('a failure is explained, sent again and followed until it has arrived', opt
   const page = await portal.open({ as: ada, path: `${webhook.path}/deliveries` });
   await rowsOf(page).getByRole('link', { name: 'org.created' }).click();
   await page.getByRole('heading', { name: 'Delivery of org.created' }).waitFor();
-  await page.getByText('No attempt was answered with a 2xx status: 6 attempts').waitFor();
+  await page.getByText('All attempts failed: no 2xx response after 6 attempts').waitFor();
   await page.getByRole('heading', { name: 'Attempt 6' }).waitFor();
   assert.equal(await contentOf(page, 'Response body'), '<h1>Broken</h1>', 'as text');
   assert.deepEqual(await exactTimes(page.locator('dl').first()), [true, false, true, false]);
@@ -267,7 +267,7 @@ test('a failure is explained, sent again and followed until it has arrived', opt
 
   receiver.respond = (response) => response.writeHead(204).end();
   await page.getByRole('button', { name: 'Redeliver' }).click();
-  await page.getByRole('status').filter({ hasText: 'It has arrived: Accepted with 204' }).waitFor();
+  await page.getByRole('status').filter({ hasText: 'Delivered: Accepted with 204' }).waitFor();
   await page.getByRole('heading', { name: 'Attempt 7' }).waitFor();
   assert.equal(JSON.parse(receiver.received[6]!.body.toString()).id, id);
   await page.context().close();
@@ -293,11 +293,11 @@ test(
     receiver.respond = (response) => response.writeHead(204).end();
     await button.press('Enter');
     await page.getByRole('status').filter({ hasText: 'Sent again' }).waitFor();
-    // It cannot be pressed, and whoever pressed it is still there.
+    // The button is disabled but keeps the focus.
     await button.and(page.locator(':focus')).waitFor();
     assert.ok(await button.isDisabled());
     await page.unroute(reads);
-    await page.getByRole('status').filter({ hasText: 'It has arrived' }).waitFor();
+    await page.getByRole('status').filter({ hasText: 'Delivered' }).waitFor();
     await page.context().close();
   },
 );
@@ -311,7 +311,7 @@ test(
     await announce(portal.service.database);
     const id = await ended(webhook, 1);
     const page = await portal.open({ as: ada, path: `${webhook.path}/deliveries/${id}` });
-    const command = (await contentOf(page, 'Repeat it with curl')) ?? '';
+    const command = (await contentOf(page, 'Repeat with curl')) ?? '';
     await page.context().close();
 
     assert.equal(await runInShell(command, webhook.secret), 0);
@@ -343,7 +343,7 @@ test('what failed while a receiver was down is recovered at once', options, asyn
   await page.getByRole('dialog').waitFor();
   await assertAccessible(page, 'recovery');
   await page.getByRole('button', { name: 'Send again' }).click();
-  const said = page.getByText('3 deliveries are sent again.');
+  const said = page.getByText('3 deliveries are being sent again.');
   await said.waitFor();
   assert.ok(await said.evaluate((element) => element === element.ownerDocument.activeElement));
   await page.getByRole('button', { name: 'Done' }).click();
@@ -358,13 +358,13 @@ test('a recovery that is refused says why, whichever time was chosen', options, 
   await page.clock.setFixedTime(Date.now() - 10 * 60_000);
   await page.getByRole('button', { name: 'Recover failed…' }).click();
   const dialogue = page.getByRole('dialog');
-  await dialogue.getByLabel('Which ended in').selectOption('The last 14 days');
+  await dialogue.getByLabel('Time range').selectOption('The last 14 days');
   await dialogue.getByRole('button', { name: 'Send again' }).click();
-  await dialogue.getByRole('alert').filter({ hasText: 'This did not work' }).waitFor();
+  await dialogue.getByRole('alert').filter({ hasText: 'Something went wrong' }).waitFor();
   // It is right again, and 14 days are counted from now.
   await page.clock.setFixedTime(Date.now());
   await dialogue.getByRole('button', { name: 'Send again' }).click();
-  await dialogue.getByText('Nothing failed in that time').waitFor();
+  await dialogue.getByText('No deliveries failed in this time range').waitFor();
   await page.context().close();
 });
 
@@ -375,15 +375,15 @@ test('what the app may no longer have is not shown, and it is said why', options
   const id = await ended(webhook, 1);
   await sql`update orgs set listed = false where slug = 'acme'`.execute(portal.service.database);
   const page = await portal.open({ as: ada, path: `${webhook.path}/deliveries/${id}` });
-  await page.getByText('The body cannot be shown').waitFor();
+  await page.getByText("The body can't be shown").waitFor();
   assert.ok(await page.getByRole('button', { name: 'Redeliver' }).isDisabled());
-  await page.getByText('The app may no longer have this event.').waitFor();
+  await page.getByText('The app can no longer get this event.').waitFor();
   await assertAccessible(page, 'a delivery without its body');
   await sql`update orgs set listed = true where slug = 'acme'`.execute(portal.service.database);
   await page.context().close();
 });
 
-/** Beside this process, which is the receiver too. */
+/** Runs asynchronously, because this process is also the receiver. */
 async function runInShell(command: string, secret: string | undefined): Promise<number> {
   const env = {
     PATH: process.env['PATH'],

@@ -53,7 +53,7 @@ test('a link leads to one event, and the chosen app stays in the address', optio
     `document.activeElement === document.getElementById('application.created').querySelector('summary')`,
   );
   await page.getByLabel('For the app').selectOption('Announcer');
-  await entry.getByText('Not for this app: application.created goes only to').waitFor();
+  await entry.getByText('Not available to this app: application.created goes only to').waitFor();
   assert.equal(new URL(page.url()).search, `?app=${id}`);
 
   await ada.call(`/apps/${id}/binding`, {
@@ -63,18 +63,18 @@ test('a link leads to one event, and the chosen app stays in the address', optio
   await page.reload();
   await page
     .locator('details[id="application.created"]')
-    .getByText('This app may have it.')
+    .getByText('Available to this app.')
     .waitFor();
   assert.equal(await page.getByLabel('For the app').inputValue(), id);
-  await page.getByText('Not for this app: resource.offer.created').waitFor();
+  await page.getByText('Not available to this app: resource.offer.created').waitFor();
   await assertAccessible(page, 'the events of an app');
 
   const other = await ada.call('/apps', { method: 'POST', json: { name: 'Not bound' } });
   await page.reload();
-  await page.getByText('This app may have it.').first().waitFor();
-  // What the other may have is not known yet, and that of the first is not said of it.
+  await page.getByText('Available to this app.').first().waitFor();
+  // The permissions of the second app are not known yet, and those of the first must not show.
   await page.route(`**/apps/${other.body.data.id}/events`, () => {});
   await page.getByLabel('For the app').selectOption('Not bound');
-  await page.getByText('This app may have it.').first().waitFor({ state: 'detached' });
+  await page.getByText('Available to this app.').first().waitFor({ state: 'detached' });
   await page.context().close();
 });

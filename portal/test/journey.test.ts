@@ -57,7 +57,7 @@ test('from signing up to the recovery of what failed', { skip: noBrowser }, asyn
   await page.getByLabel('URL').fill(receiver.url);
   await page.getByRole('button', { name: 'Create webhook' }).click();
   const secret = await readSecret(page, 'The secret of your webhook');
-  await page.getByRole('button', { name: 'I have kept it' }).click();
+  await page.getByRole('button', { name: "Done, I've saved it" }).click();
   await page.getByRole('button', { name: 'Send a test' }).click();
   await page.getByText('Accepted with 200').first().waitFor();
   assert.equal((await verified(receiver.received[0], secret)).event, 'webhook.test');
@@ -80,7 +80,7 @@ test('from signing up to the recovery of what failed', { skip: noBrowser }, asyn
   await deactivated(webhookId);
   await page.reload();
   await page.getByText('Deactivated: too many deliveries failed').waitFor();
-  await page.getByRole('link', { name: 'Recover what failed' }).click();
+  await page.getByRole('link', { name: 'Recover failed deliveries' }).click();
   await page.getByRole('link', { name: 'org.created' }).click();
   await page.getByText('database is locked').first().waitFor();
   assert.equal(await page.getByRole('heading', { name: /^Attempt / }).count(), 6);
@@ -94,7 +94,7 @@ test('from signing up to the recovery of what failed', { skip: noBrowser }, asyn
   await page.goForward();
   await page.getByRole('button', { name: 'Recover failed…' }).click();
   await page.getByRole('button', { name: 'Send again' }).click();
-  await page.getByText('1 delivery is sent again.').waitFor();
+  await page.getByText('1 delivery is being sent again.').waitFor();
   const recovered = await verified((await receiver.waitFor(before + 1))[before], secret);
   assert.equal(recovered.event, 'org.created');
   await page.getByRole('button', { name: 'Done' }).click();
@@ -128,7 +128,7 @@ function deactivated(webhookId: string): Promise<unknown> {
   });
 }
 
-/** The focus is with it: a screen reader has said that it is there. */
+/** Waits until the heading has the focus, so that screen readers announce it, and reads the secret. */
 async function readSecret(page: Page, title: string): Promise<string> {
   await page.getByRole('heading', { name: title }).and(page.locator(':focus')).waitFor();
   return page.getByTestId('secret').innerText();

@@ -46,18 +46,18 @@ test(
     await secret.getByRole('button', { name: 'Copied' }).waitFor();
     await pressOn(page, page.getByRole('button', { name: 'Try it' }));
     await secret.getByText(/^It works: /).waitFor();
-    await pressOn(page, page.getByRole('button', { name: 'I have kept it' }));
+    await pressOn(page, page.getByRole('button', { name: "Done, I've saved it" }));
     await secret.waitFor({ state: 'detached' });
 
     await pressOn(page, page.getByRole('link', { name: 'Webhooks', exact: true }));
     await pressOn(page, page.getByRole('link', { name: 'New webhook' }).first());
     await typeInto(page, page.getByLabel('URL'), receiver.url);
-    await tabTo(page, page.getByRole('radio', { name: /^Every event/ }));
+    await tabTo(page, page.getByRole('radio', { name: /^All events/ }));
     await page.keyboard.press('ArrowDown');
     await pressOn(page, page.getByRole('checkbox', { name: 'org.created' }), 'Space');
     await pressOn(page, page.getByRole('button', { name: 'Create webhook' }));
     await focused(page, 'The secret of your webhook');
-    await pressOn(page, page.getByRole('button', { name: 'I have kept it' }));
+    await pressOn(page, page.getByRole('button', { name: "Done, I've saved it" }));
     await pressOn(page, page.getByRole('button', { name: 'Send a test' }));
     await page.getByText('Accepted with 200').first().waitFor();
     assert.equal(receiver.received.length, 1);

@@ -25,7 +25,7 @@ async function openKeys(person: Person, appId: string): Promise<Page> {
   return page;
 }
 
-/** curl as on anybody's machine, but that the public address leads to the service of this test. */
+/** Runs curl with the public address replaced by that of the service under test. */
 async function startShell(): Promise<(command: string) => Promise<{ status: number; body: any }>> {
   const home = await mkdtemp(join(tmpdir(), 'orgdir-curl-'));
   after(() => rm(home, { recursive: true }));
@@ -79,17 +79,17 @@ test(
     await button(page, 'Create the first key').press('Enter');
     await page.getByRole('textbox', { name: 'Name' }).and(page.locator(':focus')).waitFor();
     await page.getByRole('checkbox', { name: 'Read the directory' }).uncheck();
-    await page.getByRole('combobox', { name: 'Ends' }).selectOption('On a day that you choose');
+    await page.getByRole('combobox', { name: 'Expires' }).selectOption('On a day you choose');
     await page.getByLabel('Last day').fill('2001-01-01');
     await button(page, 'Create key').press('Enter');
-    await page.getByText('Give it a name.').waitFor();
+    await page.getByText('Enter a name.').waitFor();
     await page.getByText('Choose at least one.').waitFor();
     await page.getByText('Choose today or a later day.').waitFor();
     await page.getByRole('textbox', { name: 'Name' }).and(page.locator(':focus')).waitFor();
     await assertAccessible(page, 'the form for a key with errors');
     await page.keyboard.type('On the server');
     await page.getByRole('checkbox', { name: 'Read the directory' }).check();
-    await page.getByRole('combobox', { name: 'Ends' }).selectOption('In 30 days');
+    await page.getByRole('combobox', { name: 'Expires' }).selectOption('In 30 days');
     await page.getByRole('textbox', { name: 'Name' }).press('Enter');
 
     await page.locator('h2:focus', { hasText: 'Your new key: On the server' }).waitFor();
@@ -101,15 +101,15 @@ test(
       .getByRole('status')
       .filter({ hasText: 'the directory has 2 organisations' })
       .waitFor();
-    await page.getByRole('region', { name: 'Answer' }).getByText('"name":"Acme"').waitFor();
+    await page.getByRole('region', { name: 'Response' }).getByText('"name":"Acme"').waitFor();
     await assertAccessible(page, 'a key that is shown once');
-    await button(page, 'I have kept it').press('Enter');
+    await button(page, "Done, I've saved it").press('Enter');
     await button(page, 'New key').and(page.locator(':focus')).waitFor();
     const entry = entryOf(page, 'On the server');
     await entry.getByText(`odk_…${key.slice(-4)}`).waitFor();
     assert.match(
       await entry.innerText(),
-      /Valid.*Read the directory.*Created.*Last used\s*Never.*Ends/is,
+      /Valid.*Read the directory.*Created.*Last used\s*Never.*Expires/is,
     );
     await page.reload();
     await entry.waitFor();
@@ -122,7 +122,7 @@ test('what is shown to try suits the scopes that a key has', options, async () =
   const page = await openKeys(ada, id);
   for (const [scopes, path, words] of [
     [['Manage webhooks'], '/webhooks', 'this app has 0 webhooks'],
-    [['Read events', 'Manage webhooks'], '/events', 'there has been no event yet'],
+    [['Read events', 'Manage webhooks'], '/events', 'there are no events'],
   ] as const) {
     await makeKey(page, path, [...scopes]);
     const command = await commandOn(page);
@@ -130,7 +130,7 @@ test('what is shown to try suits the scopes that a key has', options, async () =
     assert.equal((await run(command)).status, 200);
     await button(page, 'Try it').click();
     await page.getByRole('status').filter({ hasText: words }).waitFor();
-    await button(page, 'I have kept it').click();
+    await button(page, "Done, I've saved it").click();
     await entryOf(page, path)
       .getByText(scopes.length === 1 ? 'Manage webhooks' : 'Read events, manage webhooks')
       .waitFor();
@@ -156,7 +156,7 @@ test(
     await shown('First').getByRole('button', { name: 'Copy: Call the API with it' }).click();
     await page.getByRole('status').filter({ hasText: 'Not copied: select the text' }).waitFor();
     await assertAccessible(page, 'three keys that are shown once');
-    await button(page, 'I have kept it').first().click();
+    await button(page, "Done, I've saved it").first().click();
     await button(page, 'New key').and(page.locator(':focus')).waitFor();
     assert.deepEqual(await page.getByTestId('secret').allInnerTexts(), [second, first]);
   },
@@ -170,7 +170,7 @@ test('a key that is revoked opens nothing, and the screen says so', options, asy
   await page.getByRole('button', { name: 'Revoke Leaked' }).click();
   const dialogue = page.getByRole('dialog', { name: 'Revoke Leaked' });
   await button(page, 'Cancel').and(page.locator(':focus')).waitFor();
-  await dialogue.getByText('opens nothing any more').waitFor();
+  await dialogue.getByText('stops working').waitFor();
   await assertAccessible(page, 'the question before revoking');
   await page.keyboard.press('Escape');
   await page
@@ -186,7 +186,7 @@ test('a key that is revoked opens nothing, and the screen says so', options, asy
   assert.equal((await run(command)).status, 401);
   await button(page, 'Try it').click();
   await page.getByRole('status').filter({ hasText: 'The service refuses this key' }).waitFor();
-  // The refusal was about the key: who is signed in still is, and the key that is shown stays so beside another form.
+  // The refusal was about the key: the user is still signed in, and the key stays on the screen next to another form.
   await button(page, 'New key').click();
   await button(page, 'Cancel').click();
   await page.getByTestId('secret').waitFor();
@@ -200,7 +200,7 @@ test(
     const page = await openKeys(ada, id);
     await makeKey(page, 'Server', ['Read the directory']);
     const first = await commandOn(page);
-    await button(page, 'I have kept it').click();
+    await button(page, "Done, I've saved it").click();
     const rotate = page.getByRole('button', { name: 'Rotate Server' });
     const dialogue = page.getByRole('dialog', { name: 'Rotate Server' });
     await rotate.click();
@@ -208,16 +208,16 @@ test(
     await assertAccessible(page, 'the dialogue to rotate a key');
     await page.keyboard.press('Escape');
     await rotate.and(page.locator(':focus')).press('Enter');
-    await dialogue.getByRole('radio', { name: 'An hour' }).check();
+    await dialogue.getByRole('radio', { name: '1 hour' }).check();
     await button(page, 'Rotate key').click();
     await page.locator('h2:focus', { hasText: 'Your new key: Server' }).waitFor();
-    await page.getByText('The key before it works until').waitFor();
+    await page.getByText('The old key works until').waitFor();
     const second = await commandOn(page);
     assert.notEqual(second, first);
     assert.deepEqual([(await run(first)).status, (await run(second)).status], [200, 200]);
-    await entryOf(page, 'Ends soon').waitFor();
-    await button(page, 'I have kept it').click();
-    // Two are valid now, and nothing about the one can be taken for the other.
+    await entryOf(page, 'Expires soon').waitFor();
+    await button(page, "Done, I've saved it").click();
+    // Two keys are valid now, and their names differ.
     const [newest, before] = (await page.getByText(/^odk_…/).allInnerTexts()).map((text) =>
       text.slice(-4),
     );
@@ -226,16 +226,16 @@ test(
     await page.getByRole('dialog', { name: `Revoke Server (…${before})` }).waitFor();
     await button(page, 'Cancel').click();
 
-    // The new key is there before the list is: by then the old one may have no place in it.
+    // The new key appears before the list reloads, because the old one may no longer be in it.
     const held = Promise.withResolvers<void>();
     await page.route(/\/keys\?/, async (route) => {
       await held.promise;
       await route.continue();
     });
     await rotate.first().click();
-    await dialogue.getByRole('radio', { name: 'It ends at once' }).check();
+    await dialogue.getByRole('radio', { name: 'Expires immediately' }).check();
     await button(page, 'Rotate key').click();
-    await page.getByText('The key before it opens nothing any more.').waitFor();
+    await page.getByText('The old key no longer works.').waitFor();
     await page.locator('h2:focus', { hasText: 'Your new key: Server' }).waitFor();
     held.resolve();
     assert.notEqual(await commandOn(page), second);
@@ -244,7 +244,7 @@ test(
       [(await run(second)).status, (await run(await commandOn(page))).status],
       [401, 200],
     );
-    await entryOf(page, 'Ended').waitFor();
+    await entryOf(page, 'Expired').waitFor();
   },
 );
 

@@ -21,8 +21,8 @@ async function post(person: Person, path: string, json: object) {
 test('somebody new is told what to do next', options, async () => {
   const person = await signUp(portal.service, 'new@example.org');
   const page = await portal.open({ as: person });
-  await page.getByText('None is failing, and none is deactivated.').waitFor();
-  await page.getByText('No key ends within 14 days.').waitFor();
+  await page.getByText('No webhooks are failing or deactivated.').waitFor();
+  await page.getByText('No keys expire within 14 days.').waitFor();
   await assertAccessible(page, 'an empty overview');
   await page.getByRole('link', { name: 'Create an app' }).click();
   await page.getByRole('heading', { name: 'Apps', level: 1 }).waitFor();
@@ -49,16 +49,16 @@ test('it shows what fails, what expires, and the deliveries of the day', options
   for (const { id } of hooks) await endedDelivery(service, id);
 
   const page = await portal.open({ as: person });
-  const failing = page.getByRole('region', { name: 'Webhooks that need you' });
-  await failing.getByText('Failing: 1 delivery failed for good since the last success').waitFor();
+  const failing = page.getByRole('region', { name: 'Webhooks that need attention' });
+  await failing.getByText('Failing: 1 delivery failed since the last success').waitFor();
   await page.getByRole('link', { name: /^Server \(…/ }).waitFor();
   const chart = page.getByRole('img', {
-    name: /^Deliveries by hour: 1 succeeded, 1 failed, 0 waiting/,
+    name: /^Deliveries by hour: 1 succeeded, 1 failed, 0 pending/,
   });
   await chart.waitFor();
   await page.getByText('50 %', { exact: true }).waitFor();
   await page.getByText('Show the values as a table').click();
-  await page.getByRole('columnheader', { name: '95 % within' }).waitFor();
+  await page.getByRole('columnheader', { name: 'p95 latency' }).waitFor();
   await assertAccessible(page, 'a busy overview');
   await failing.getByRole('link').click();
   await page.waitForURL(`${portalUrl}/apps/${app.id}/webhooks/${hooks[1].id}`);

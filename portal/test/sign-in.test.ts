@@ -125,7 +125,7 @@ test('after too many attempts the page says when to try again', options, async (
   const credentials = { email: 'flooded@example.org', password };
   const page = await portal.open({ path: '/sign-in' });
   await fill(page, { 'Email address': credentials.email, Password: password });
-  // Only ten at once are let in from one address.
+  // The service accepts only ten at once from one address.
   for (let round = 0; round < 2; round += 1)
     await Promise.all(
       Array.from({ length: 10 }, () => postPortal(portal.service, '/sign-in', credentials)),

@@ -12,7 +12,7 @@ import { eventually } from '../../service/test/support/eventually.ts';
 import { loopbackAllowed, startReceiver } from '../../service/test/support/receiver.ts';
 import { startTestService } from '../../service/test/support/service.ts';
 
-/** As it stands in the portal, run as somebody would run it. */
+/** The file of a snippet, which the portal shows as it is. */
 const snippet = (name: string) =>
   fileURLToPath(new URL(`../src/webhooks/snippets/${name}`, import.meta.url));
 
@@ -39,7 +39,7 @@ async function post(path: string, json: object = {}) {
   return body.data;
 }
 
-/** What the receiver got of a test, whose sample has letters beyond ASCII and all that JSON has. */
+/** The request that the receiver got from a test. Its sample has non-ASCII letters and every JSON type. */
 async function deliver(id: string = webhookId): Promise<Delivery> {
   await post(`/webhooks/${id}/test`, { event: 'org.created' });
   const { headers, body } = receiver.received.at(-1)!;

@@ -12,7 +12,7 @@ import { assertAccessible } from './support/accessibility.ts';
 import { openPortal, signUp } from './support/portal-browser.ts';
 
 const options = { skip: noBrowser };
-/** Answers may take as long as this, and no test but one waits for it. */
+/** The request timeout. Only one test waits for it. */
 const timeoutMs = 3_000;
 const portal = noBrowser
   ? null!
@@ -29,7 +29,7 @@ async function post(path: string, json: object, method = 'POST') {
   return body.data;
 }
 
-/** Each test has an app of its own: tests of webhooks are counted by app. */
+/** Each test has its own app, because webhook tests are rate limited per app. */
 async function makeApp(name: string): Promise<string> {
   return (await post('/apps', { name })).id;
 }
@@ -57,7 +57,7 @@ async function assertFocused(locator: Locator): Promise<void> {
 }
 
 let orgs = 0;
-/** An organisation that anybody may see: an event for everyone. */
+/** Publishes an organisation, which sends an event to every app. */
 async function happen(): Promise<void> {
   orgs += 1;
   await put(portal.service.database, 'orgs', [{ name: `Organisation ${orgs}` }], {
@@ -76,9 +76,9 @@ test(
     await page.getByRole('link', { name: 'New webhook' }).first().click();
 
     await assertFocused(page.getByRole('heading', { name: 'New webhook' }));
-    await page.getByLabel('Only the events that I choose').check();
+    await page.getByLabel('Only selected events').check();
     await button(page, 'Create webhook').click();
-    await page.getByText('Give the address of your server.').waitFor();
+    await page.getByText('Enter the URL of your server.').waitFor();
     await page.getByText('Choose at least one event.').waitFor();
     await assertFocused(page.getByLabel('URL'));
     await page.getByLabel('URL').fill('https://name:secret@example.org/');
@@ -107,13 +107,13 @@ test(
     assert.match(secret, /^whsec_.{44}$/);
     await assertAccessible(page, 'a secret');
 
-    await button(page, 'I have kept it').click();
+    await button(page, "Done, I've saved it").click();
     await page.getByRole('heading', { name: /^Webhook to 127\.0\.0\.1/ }).waitFor();
     assert.ok(!(await page.content()).includes(secret));
     await section(page, 'Settings').getByText('system.maintenance.disabled').waitFor();
     assert.equal(await section(page, 'Settings').getByText('chat.sync.completed').count(), 0);
 
-    await section(page, 'Send a test').getByLabel('With a sample of').selectOption('org.created');
+    await section(page, 'Send a test').getByLabel('Sample event').selectOption('org.created');
     const before = receiver.received.length;
     await button(page, 'Send a test').click();
     await section(page, 'Send a test').getByText('Accepted with 200').last().waitFor();
@@ -144,8 +144,8 @@ test(
       { slug: 'acme', name: 'Acme', managers: [ada.email] },
     ]);
     const page = await portal.open({ as: ada, path: `/apps/${appId}/webhooks/new` });
-    await page.getByLabel('Only the events that I choose').check();
-    const group = page.getByRole('group', { name: 'Of your organisation' });
+    await page.getByLabel('Only selected events').check();
+    const group = page.getByRole('group', { name: 'From your organisation' });
     await group.getByText('bound to an organization').first().waitFor();
     const box = group.getByRole('checkbox', { name: 'application.created' });
     assert.ok(await box.isDisabled());
@@ -155,8 +155,8 @@ test(
     assert.equal(await group.getByRole('button').count(), 0);
     await post(`/apps/${appId}/binding`, { kind: 'organization', slug: 'acme' }, 'PUT');
     await page.reload();
-    await page.getByLabel('Only the events that I choose').check();
-    await button(page, 'Select all of your organisation').click();
+    await page.getByLabel('Only selected events').check();
+    await button(page, 'Select all from your organisation').click();
     assert.ok(await box.isChecked());
     assert.ok(await page.getByRole('checkbox', { name: 'resource.offer.created' }).isDisabled());
   },
@@ -185,19 +185,19 @@ test('a failed test says in words what went wrong and what to check', options, a
     response
       .writeHead(500, { 'content-type': 'text/html', 'x-from': 'the receiver' })
       .end('<h1>Oh no</h1><script>document.title = "run"</script>');
-  await fails('Your server failed (500)', /Look into its log/);
+  await fails('Your server failed (500)', /Check its logs/);
   await tested.getByText('<h1>Oh no</h1><script>').waitFor();
   await tested.getByText('the receiver', { exact: true }).waitFor();
   await assertAccessible(page, 'a failed test');
   moody.respond = (response) => response.writeHead(302, { location: '/elsewhere' }).end();
-  await fails('Redirected, and not followed (302)', /Change the URL/);
+  await fails('Redirects are not followed (302)', /Change the URL/);
   moody.respond = (response) => response.destroy();
-  await fails('The connection was cut', /not HTTP/);
-  await tested.getByText('There was no answer to show.').waitFor();
+  await fails('The connection was closed', /not HTTP/);
+  await tested.getByText('There was no response.').waitFor();
   moody.respond = () => {};
-  await fails(/No answer within \d/, /do the work afterwards/);
+  await fails(/No response within \d/, /do the work afterwards/);
   await post(`/apps/${appId}/webhooks/${id}`, { url: `http://127.0.0.1:${closedPort}/` }, 'PATCH');
-  await fails('No connection', /Check that your server is running/);
+  await fails('Connection failed', /Check that your server is running/);
   await page.getByText('webhook.test').nth(4).waitFor();
   assert.equal((await webhookOf(appId, id)).exhaustedInARow, 0);
 });
@@ -213,7 +213,7 @@ test('it is edited, paused and resumed', options, async () => {
   await button(settings, 'Save').click();
   await settings.getByText('The URL must').waitFor();
   await settings.getByLabel('URL').fill(`${receiver.url}/other`);
-  await settings.getByLabel('Only the events that I choose').check();
+  await settings.getByLabel('Only selected events').check();
   await settings.getByLabel('alliance.created').check();
   await settings.getByLabel('Description').fill('Alliances');
   await button(settings, 'Save').click();
@@ -269,8 +269,8 @@ test(
     await button(dialogue, 'Cancel').click();
     await assertFocused(button(secrets, 'Replace the secret'));
     assert.equal(await page.getByTestId('secret').textContent(), secret);
-    await secrets.getByText(/ends in (59 minutes|1 hour)/).waitFor();
-    await button(secrets, 'I have kept it').click();
+    await secrets.getByText(/expires in (59 minutes|1 hour)/).waitFor();
+    await button(secrets, "Done, I've saved it").click();
     await assertFocused(button(secrets, 'Replace the secret'));
     assert.ok(!(await page.content()).includes(secret));
     await button(page, 'Send a test').click();
@@ -329,7 +329,7 @@ test(
     await page.getByRole('link', { name: broken.url }).click();
     const state = section(page, 'State');
     await state.getByText('Deactivated: too many deliveries failed').waitFor();
-    const recover = state.getByRole('link', { name: 'Recover what failed' });
+    const recover = state.getByRole('link', { name: 'Recover failed deliveries' });
     assert.match((await recover.getAttribute('href')) ?? '', /\/deliveries$/);
     await assertAccessible(page, 'a deactivated webhook');
     await button(state, 'Reactivate').click();
@@ -352,7 +352,7 @@ test('a signature is checked in the browser alone, and why it fails is said', op
   const page = await openWebhook(appId, id);
   await page.getByText('1 attempt').waitFor();
   const check = section(page, 'Check a signature');
-  await check.getByText('nothing that you paste here is sent').waitFor();
+  await check.getByText('nothing you paste is sent').waitFor();
   await check.getByText('Paste a delivery').last().click();
   await check.getByRole('textbox', { name: 'Headers' }).waitFor();
   const requests: string[] = [];
@@ -369,9 +369,9 @@ test('a signature is checked in the browser alone, and why it fails is said', op
     await check.getByRole('status').getByText(title).waitFor();
   }
 
-  await says('The signature is right, and the delivery is fresh', {});
+  await says('The signature is valid, and the delivery is fresh', {});
   await says('Most likely the wrong secret', { Secret: `whsec_${btoa('x'.repeat(32))}` });
-  await says('This is no secret of a webhook', { Secret: 'hunter2' });
+  await says('This is not a webhook secret', { Secret: 'hunter2' });
   await says('The body was changed', { Body: `${body.toString()}\n` });
   await says('The body was changed', { Body: JSON.stringify(JSON.parse(String(body)), null, 2) });
   await says('The header webhook-id is missing', {
@@ -385,7 +385,7 @@ test('a signature is checked in the browser alone, and why it fails is said', op
   });
   await assertAccessible(page, 'a checked signature');
   await page.clock.setFixedTime(Date.now() + 3 * 3_600_000);
-  await says('The signature is right, but too old', {});
+  await says('The signature is valid, but too old', {});
   await check.getByText('signed 3 hours ago').waitFor();
   assert.ok(!requests.some((each) => each.includes(headers['webhook-id'] ?? '')));
   assert.ok(!requests.some((each) => each.includes(secret)));

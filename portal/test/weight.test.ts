@@ -29,7 +29,7 @@ test(
   async () => {
     const portal = await openPortal();
     const page = await portal.open({ as: await signUp(portal.service, 'ada@example.org') });
-    await page.getByText('None is failing, and none is deactivated.').waitFor();
+    await page.getByText('No webhooks are failing or deactivated.').waitFor();
     const loaded = (await page.evaluate(`performance.getEntriesByType('resource')
     .filter(({ name }) => name.startsWith(${JSON.stringify(new URL(portalUrl).origin)}))
     .map(({ name, startTime, responseEnd, transferSize }) =>
@@ -43,7 +43,7 @@ test(
       (overviews[0]?.start ?? Infinity) < script.end,
       'asked for beside the script, not after it',
     );
-    // What else is asked for after the script adds to a screen that can be used already.
+    // Later requests only add to a screen that is already usable.
     const later = loaded.filter(({ start }) => start >= script.end).map(({ path }) => path);
     assert.deepEqual(later, ['/api/v1/status']);
     const scripts = loaded.filter(({ path }) => path.endsWith('.js'));

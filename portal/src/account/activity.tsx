@@ -2,18 +2,18 @@ import { Anchor, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { accountActivity } from '../api/operations.ts';
 import type { AccountActivityEntry } from '../api/types.ts';
-import { Loaded } from '../shown/loaded.tsx';
-import { Paged } from '../shown/paged.tsx';
-import { Section } from '../shown/section.tsx';
-import { Time } from '../shown/time.tsx';
-import { usePage } from '../shown/use-page.ts';
+import { Loaded } from '../ui/loaded.tsx';
+import { Paged } from '../ui/paged.tsx';
+import { Section } from '../ui/section.tsx';
+import { Time } from '../ui/time.tsx';
+import { usePage } from '../ui/use-page.ts';
 import { describeActivity } from './describe-activity.ts';
 import { describeBrowser } from './describe-browser.ts';
 import { methodName } from './method-name.ts';
 
 const perPage = 10;
 
-/** Sign-ins, failed ones too, and changes, from the audit log. */
+/** Lists sign-ins, failed sign-ins and changes to the account, from the audit log. */
 export function Activity() {
   const [page, go] = usePage();
   const query = useQuery(accountActivity({ page, limit: perPage }));
@@ -44,7 +44,7 @@ export function Activity() {
 function ActivityEntry({ entry }: { entry: AccountActivityEntry }) {
   const { at, userAgent } = entry;
   const addresses = addressesOf(entry);
-  // Sign-ins that failed from several addresses came from several browsers.
+  // An entry with several addresses counts failed sign-ins from several browsers.
   const browser = userAgent !== null && addresses.length <= 1 ? describeBrowser(userAgent) : null;
   return (
     <li>

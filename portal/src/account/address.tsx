@@ -1,9 +1,9 @@
 import { Text } from '@mantine/core';
-import { Section } from '../shown/section.tsx';
+import { Section } from '../ui/section.tsx';
 
 /** The address that the user's apps belong to. */
 export function Address({ email }: { email: string }) {
-  // The service makes such a name for somebody whose provider confirms no address.
+  // The service generates such an address if the provider confirms none.
   const isName = email.endsWith('.invalid');
   return (
     <Section title={isName ? 'Your name at the provider' : 'Email address'}>

@@ -3,10 +3,10 @@ import { useForm } from '@mantine/form';
 import { changePassword } from '../api/operations.ts';
 import type { PasswordChange } from '../api/types.ts';
 import { useWrite } from '../api/use-write.ts';
-import { describeError } from '../shown/describe-error.ts';
-import { focusFirstError } from '../shown/focus-first-error.ts';
-import { Problem } from '../shown/problem.tsx';
-import { sayDone } from '../shown/say.ts';
+import { describeError } from '../ui/describe-error.ts';
+import { focusFirstError } from '../ui/focus-first-error.ts';
+import { Problem } from '../ui/problem.tsx';
+import { toastSuccess } from '../ui/toast.ts';
 import { NewPasswordField, PasswordField, refuseNewPassword } from '../sign-in/password-field.tsx';
 
 export function ChangePassword() {
@@ -23,7 +23,7 @@ export function ChangePassword() {
     changing.mutate(given, {
       onSuccess: () => {
         form.reset();
-        sayDone('Password changed. You are signed out everywhere else.');
+        toastSuccess('Password changed. You are signed out everywhere else.');
       },
       onError: (error) => {
         if (!isWrongPassword(error)) return;

@@ -1,11 +1,11 @@
 import { Button, Group, Stack, Text } from '@mantine/core';
 import { useState } from 'react';
 import type { AccountMethod } from '../api/types.ts';
-import { Time } from '../shown/time.tsx';
+import { Time } from '../ui/time.tsx';
 import { methodName } from './method-name.ts';
 import { RemoveMethod } from './remove-method.tsx';
 
-/** Ways to sign in, each with a button that removes it, except the last one. */
+/** Lists ways to sign in. Each has a button that removes it, except the last one. */
 export function MethodList({
   methods,
   isLast = () => false,

@@ -4,9 +4,9 @@ import { useEffect, useRef, useState } from 'react';
 import { useSearchParams } from 'react-router';
 import { accountMethods } from '../api/operations.ts';
 import type { AccountMethod } from '../api/types.ts';
-import { Loaded } from '../shown/loaded.tsx';
-import { Problem } from '../shown/problem.tsx';
-import { Section } from '../shown/section.tsx';
+import { Loaded } from '../ui/loaded.tsx';
+import { Problem } from '../ui/problem.tsx';
+import { Section } from '../ui/section.tsx';
 import { describeProviderError } from '../sign-in/describe-provider-error.ts';
 import { addProvider } from '../sign-in/go-to-provider.ts';
 import { ProviderButton } from '../sign-in/provider-button.tsx';
@@ -23,7 +23,7 @@ export function Methods() {
   return (
     <Section
       title="Ways to sign in"
-      lead="Each of them opens this account. Add only what nobody else can use."
+      lead="Each one opens this account. Add only methods that nobody else can use."
       headingRef={heading}
     >
       {isNews && <Arrival />}
@@ -47,7 +47,7 @@ export function Methods() {
   );
 }
 
-/** Whether another method would still work. A provider that is no longer configured does not. */
+/** True if another method still works. A provider that is no longer configured does not. */
 function hasOther(methods: AccountMethod[], method: AccountMethod): boolean {
   return methods.some(
     ({ id, provider }) =>
@@ -83,7 +83,7 @@ function AddProviders({ methods }: { methods: AccountMethod[] }) {
   );
 }
 
-/** Says once whether a provider was added. */
+/** Shows once if a provider was added or why not. */
 function Arrival() {
   const [query, setQuery] = useSearchParams();
   const [{ error, added }] = useState({ error: query.get('error'), added: query.get('added') });

@@ -2,9 +2,9 @@ import { Button, Group } from '@mantine/core';
 import { useState } from 'react';
 import { updateAccount } from '../api/operations.ts';
 import { useWrite } from '../api/use-write.ts';
-import { Problem } from '../shown/problem.tsx';
-import { sayDone } from '../shown/say.ts';
-import { Section } from '../shown/section.tsx';
+import { Problem } from '../ui/problem.tsx';
+import { toastSuccess } from '../ui/toast.ts';
+import { Section } from '../ui/section.tsx';
 import { NameField, refuseName } from '../sign-in/name-field.tsx';
 
 export function NameForm({ name: before }: { name: string }) {
@@ -16,7 +16,7 @@ export function NameForm({ name: before }: { name: string }) {
   function save(): void {
     setTried(true);
     if (refusal === null)
-      renaming.mutate({ name: name.trim() }, { onSuccess: () => sayDone('Name changed.') });
+      renaming.mutate({ name: name.trim() }, { onSuccess: () => toastSuccess('Name changed.') });
   }
 
   return (

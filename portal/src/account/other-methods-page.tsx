@@ -2,16 +2,16 @@ import { Button, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from 'react-router';
 import { accountMethods } from '../api/operations.ts';
-import { Bare } from '../layout/bare.tsx';
-import { focusHeading } from '../shown/focus-heading.ts';
-import { Loaded } from '../shown/loaded.tsx';
+import { SignedOutLayout } from '../layout/signed-out-layout.tsx';
+import { focusHeading } from '../ui/focus-heading.ts';
+import { Loaded } from '../ui/loaded.tsx';
 import { MethodList } from './method-list.tsx';
 
-/** After a password reset. Whoever had got into the account may have added a way to come back. */
+/** Shown after a password reset: an intruder may have added a sign-in method to get back in. */
 export function OtherMethodsPage() {
   const query = useQuery(accountMethods());
   return (
-    <Bare title="Review your other ways to sign in">
+    <SignedOutLayout title="Review your other ways to sign in">
       <Text size="sm">
         Your new password is set, and you are signed out everywhere else. These other ways to sign
         in still work. Remove any that you don't recognise.
@@ -30,6 +30,6 @@ export function OtherMethodsPage() {
       <Button component={Link} to="/" replace>
         Continue
       </Button>
-    </Bare>
+    </SignedOutLayout>
   );
 }

@@ -2,9 +2,9 @@ import { Button, Stack, Text } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { accountMethods, requestPasswordLink } from '../api/operations.ts';
 import { pageData } from '../page-data.ts';
-import { Loaded } from '../shown/loaded.tsx';
-import { Problem } from '../shown/problem.tsx';
-import { Section } from '../shown/section.tsx';
+import { Loaded } from '../ui/loaded.tsx';
+import { Problem } from '../ui/problem.tsx';
+import { Section } from '../ui/section.tsx';
 import { describeSentLink } from '../sign-in/sent-link.ts';
 import { ChangePassword } from './change-password.tsx';
 

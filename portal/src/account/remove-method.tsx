@@ -2,12 +2,12 @@ import { Text } from '@mantine/core';
 import { removeAccountMethod } from '../api/operations.ts';
 import type { AccountMethod } from '../api/types.ts';
 import { useWrite } from '../api/use-write.ts';
-import { Confirm } from '../shown/confirm.tsx';
-import { sayDone } from '../shown/say.ts';
+import { Confirm } from '../ui/confirm.tsx';
+import { toastSuccess } from '../ui/toast.ts';
 import { methodName } from './method-name.ts';
 import { needsSignIn, SignInAgain } from './sign-in-again.tsx';
 
-/** Asks, and removes. It is outside the method's entry, which is gone when the dialogue closes. */
+/** Confirms and removes. It is outside the method's entry, because the entry is gone when the dialogue closes. */
 export function RemoveMethod({
   method,
   close,
@@ -29,7 +29,7 @@ export function RemoveMethod({
     removing.mutate(method.id, {
       onSuccess: () => {
         shut();
-        sayDone(`${name} removed.`);
+        toastSuccess(`${name} removed.`);
         removed();
       },
     });

@@ -1,6 +1,6 @@
 import { Badge, Button, Group, Stack, Text } from '@mantine/core';
 import type { AccountSession } from '../api/types.ts';
-import { Time } from '../shown/time.tsx';
+import { Time } from '../ui/time.tsx';
 import { describeBrowser } from './describe-browser.ts';
 import { describeSession } from './describe-session.ts';
 

@@ -4,10 +4,10 @@ import { useRef, useState } from 'react';
 import { accountSessions, endAccountSession, endOtherAccountSessions } from '../api/operations.ts';
 import type { AccountSession } from '../api/types.ts';
 import { useWrite } from '../api/use-write.ts';
-import { Confirm } from '../shown/confirm.tsx';
-import { Loaded } from '../shown/loaded.tsx';
-import { sayDone } from '../shown/say.ts';
-import { Section } from '../shown/section.tsx';
+import { Confirm } from '../ui/confirm.tsx';
+import { Loaded } from '../ui/loaded.tsx';
+import { toastSuccess } from '../ui/toast.ts';
+import { Section } from '../ui/section.tsx';
 import { describeSession } from './describe-session.ts';
 import { SessionEntry } from './session-entry.tsx';
 
@@ -88,7 +88,7 @@ function EndSession({
     ending.mutate(asked, {
       onSuccess: () => {
         shut();
-        sayDone(asked === 'others' ? 'All other sessions ended.' : 'Session ended.');
+        toastSuccess(asked === 'others' ? 'All other sessions ended.' : 'Session ended.');
         ended();
       },
     });

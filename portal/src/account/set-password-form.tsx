@@ -4,9 +4,9 @@ import { useMutation } from '@tanstack/react-query';
 import { useNavigate } from 'react-router';
 import { setPassword } from '../api/operations.ts';
 import { useEndSession, useSignIn } from '../session/use-session.ts';
-import { describeError } from '../shown/describe-error.ts';
-import { focusFirstError } from '../shown/focus-first-error.ts';
-import { Problem } from '../shown/problem.tsx';
+import { describeError } from '../ui/describe-error.ts';
+import { focusFirstError } from '../ui/focus-first-error.ts';
+import { Problem } from '../ui/problem.tsx';
 import { AddressField } from '../sign-in/address-field.tsx';
 import { NameField, refuseName } from '../sign-in/name-field.tsx';
 import { pageBefore } from '../sign-in/next-page.ts';
@@ -22,7 +22,7 @@ export function SetPasswordForm({
 }: {
   token: string;
   email: string;
-  /** Whether it creates the account, which needs a name. */
+  /** True if the form creates the account, which needs a name. */
   isNew: boolean;
   /** Called when somebody is signed in whose account can be opened in other ways. */
   reviewMethods: () => void;

@@ -4,8 +4,8 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'react-router';
 import { passwordLink } from '../api/operations.ts';
-import { Bare } from '../layout/bare.tsx';
-import { Loaded } from '../shown/loaded.tsx';
+import { SignedOutLayout } from '../layout/signed-out-layout.tsx';
+import { Loaded } from '../ui/loaded.tsx';
 import { useLinkToken } from '../sign-in/use-link-token.ts';
 import { OtherMethodsPage } from './other-methods-page.tsx';
 import { SetPasswordForm } from './set-password-form.tsx';
@@ -16,7 +16,7 @@ export function SetPasswordPage() {
   const [reviewed, setReviewed] = useState<string | null>(null);
   if (token !== null && token === reviewed) return <OtherMethodsPage />;
   return (
-    <Bare
+    <SignedOutLayout
       title="Set your password"
       below={
         <Anchor component={Link} to="/sign-in" inherit>
@@ -29,7 +29,7 @@ export function SetPasswordPage() {
       ) : (
         <CheckedLink key={token} token={token} reviewMethods={() => setReviewed(token)} />
       )}
-    </Bare>
+    </SignedOutLayout>
   );
 }
 

@@ -4,7 +4,7 @@ import { useMutation } from '@tanstack/react-query';
 import { useNavigate } from 'react-router';
 import { signOut } from '../api/operations.ts';
 import { useEndSession } from '../session/use-session.ts';
-import { Problem } from '../shown/problem.tsx';
+import { Problem } from '../ui/problem.tsx';
 import { pageBefore } from '../sign-in/next-page.ts';
 
 /** Changing the ways to sign in needs a session that began within a day. */

@@ -1,4 +1,4 @@
-/** One request to the service's side of the portal. Errors are those of the client: they carry code and request id. */
+/** Sends one request to the portal API of the service. Errors are those of the client, with code and request id. */
 import { ApiError, NetworkError, TimeoutError, UnexpectedAnswerError } from '@orgdir/client';
 import { pageData } from '../page-data.ts';
 import type { Pagination } from './types.ts';
@@ -6,7 +6,7 @@ import type { Pagination } from './types.ts';
 export type Query = Record<string, string | number | boolean | null | undefined>;
 export type Call = {
   method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** Below `/portal/api`, its parts encoded (`path`). */
+  /** Relative to `/portal/api`, with encoded parts (see `path`). */
   path: string;
   query?: Query;
   body?: object;
@@ -14,10 +14,10 @@ export type Call = {
 };
 export type Answer<T> = { data: T; pagination?: Pagination };
 
-/** The service's own bound is 30 s for a request. */
+/** The service itself stops a request after 30 s. */
 const timeoutMs = 40_000;
 
-/** Resolves with what a 2xx answer holds. Rejects with an `OrgdirError`, or with what `signal` says. */
+/** Resolves with the body of a 2xx response. Rejects with an `OrgdirError`, or with the reason of `signal`. */
 export async function call<T>(request: Call): Promise<T> {
   const response = await send(request);
   const content = await readJson(response);
@@ -51,7 +51,7 @@ async function send({
     });
   } catch (cause) {
     if (signal?.aborted) throw cause;
-    if (deadline.aborted) throw new TimeoutError('The service did not answer in time.', timeoutMs);
+    if (deadline.aborted) throw new TimeoutError('The service did not respond in time.', timeoutMs);
     throw new NetworkError('The service cannot be reached.', { cause });
   }
 }
@@ -83,7 +83,7 @@ function toError(
     return new ApiError({ ...seen, code, message: message ?? code, details });
   return new UnexpectedAnswerError({
     ...seen,
-    message: `Something else than the service answered (${status}).`,
+    message: `The response did not come from the service (status ${status}).`,
   });
 }
 

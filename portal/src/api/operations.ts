@@ -1,4 +1,4 @@
-/** Every operation of the service's side of the portal, once: what it asks for, and what it answers. */
+/** Declares every operation of the portal API once, with its request and response. */
 import { queryOptions } from '@tanstack/react-query';
 import { call, isUnauthorized, path, type Answer, type Call } from './call.ts';
 import { read, readPage } from './read.ts';
@@ -54,7 +54,7 @@ const deliveryPath = ({ deliveryId, ...webhook }: DeliveryId) =>
 
 export const overview = () => read<Overview>('/overview');
 
-/** All of them: an owner has ten at most. */
+/** All apps, because an owner has at most ten. */
 export const apps = () => readPage<PortalApp>('/apps');
 export const app = (appId: string) => read<PortalApp>(appPath(appId));
 export const createApp = (body: NewApp) =>
@@ -149,7 +149,7 @@ export const createFirstAccount = (body: NewFirstAccount) =>
 
 export const requestPasswordLink = (email: string) =>
   write({ method: 'POST', path: '/password-links', body: { email } });
-/** A read by POST, so that the token is in no address. It stays: somebody is filling in a form. */
+/** Reads by POST, to keep the token out of addresses. Never goes stale, because the form must not reload while in use. */
 export const passwordLink = (token: string) =>
   queryOptions({
     queryKey: ['/password-links/check', { token }] as const,

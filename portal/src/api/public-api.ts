@@ -1,12 +1,12 @@
-/** The public API, as anybody calls it. */
+/** Reads from the public API, without a session. */
 import { createClient } from '@orgdir/client';
 import { queryOptions } from '@tanstack/react-query';
 import { pageData } from '../page-data.ts';
 
-/** Where the API is, without `/api/v1`. */
+/** The base address of the API, without `/api/v1`. */
 export const apiAddress = `${window.location.origin}${pageData.basePath}`;
 
-/** How the service is, maintenance included. It changes seldom, and anybody may ask. */
+/** The status of the service, including maintenance. */
 export const status = () =>
   queryOptions({
     queryKey: ['public status'] as const,

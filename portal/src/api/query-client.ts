@@ -1,29 +1,29 @@
-/** How reads are kept, repeated and made anew. */
+/** Configures caching, retries and refetching of reads. */
 import { ApiError } from '@orgdir/client';
 import { focusManager, QueryCache, QueryClient } from '@tanstack/react-query';
 import { isUnauthorized } from './call.ts';
 import { sessionKey } from './read.ts';
 
-// Of two windows side by side both can be seen all the time: coming back is taking the focus, too.
+// Two windows next to each other are both always visible, so a change of visibility alone is not enough.
 focusManager.setEventListener((comeBack) => {
   for (const event of ['visibilitychange', 'focus'])
     window.addEventListener(event, () => comeBack());
   return undefined;
 });
 
-/** A change elsewhere shows when a screen is opened again, or after this. */
+/** Changes made elsewhere appear after this time, when a screen is opened again. */
 const staleMs = 5_000;
 
 export const queryClient = new QueryClient({
   queryCache: new QueryCache({
     onError: (error, query) => {
-      // Whatever finds out first that the session has ended tells everything else.
+      // The first read that finds the session ended signs out the whole page.
       if (isUnauthorized(error) && query.queryKey[0] !== sessionKey[0])
         queryClient.setQueryData(sessionKey, null);
     },
   }),
   defaultOptions: {
-    // What fails for want of a connection says so: waiting for one in silence would look like an endless load.
+    // Without a connection, requests fail at once: waiting silently would look like endless loading.
     queries: { staleTime: staleMs, retry: isWorthRepeating, networkMode: 'always' },
     mutations: {
       networkMode: 'always',
@@ -35,7 +35,7 @@ export const queryClient = new QueryClient({
   },
 });
 
-/** What the service refused it refuses again; where it says when to ask again, people are told so at once. */
+/** A refusal repeats. If the response has a Retry-After header, the page shows it at once instead of retrying. */
 function isWorthRepeating(failures: number, error: Error): boolean {
   const isSaid = error instanceof ApiError && (error.status < 500 || error.retryAfter !== null);
   return failures < 2 && !isSaid;

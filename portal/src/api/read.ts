@@ -1,4 +1,4 @@
-/** Reads as TanStack Query takes them. The first part of a key is the path, so that a write can name what it changes. */
+/** Query options for reads. The first part of a key is the path, so that a write can name the reads it changes. */
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { call, type Answer, type Query } from './call.ts';
 import type { Pagination } from './types.ts';
@@ -7,7 +7,7 @@ export type Page<Entry> = { entries: Entry[]; pagination: Pagination };
 
 export const sessionKey = ['/session', {}] as const;
 
-/** One thing. */
+/** Reads one resource. */
 export function read<T>(path: string, query: Query = {}) {
   return queryOptions({
     queryKey: [path, query] as const,
@@ -15,7 +15,7 @@ export function read<T>(path: string, query: Query = {}) {
   });
 }
 
-/** One page of a list. While another page is under way, the one before stays on the screen. */
+/** Reads one page of a list. The previous page stays on the screen while the next one loads. */
 export function readPage<Entry>(path: string, query: Query = {}) {
   return queryOptions({
     queryKey: [path, query] as const,

@@ -6,10 +6,10 @@ import {
 } from '@tanstack/react-query';
 
 /**
- * A write, and the paths of the reads that it changes, with all below them: what of them is on the screen is read again
- * before the write counts as done, and what is not is forgotten, so that no screen ever shows what was before. `gone`: the
- * path of what the write deletes, which is not to be read again. `done`: what follows, also where the component is no longer
- * on the screen by then; what is given to `mutate` is forgotten with it.
+ * Runs a write and invalidates the reads that it changes, given by path, including all paths below. Reads on the screen are
+ * refetched before the write counts as done; other cached reads are removed, so that no screen shows old data.
+ * `gone`: the path of a deleted resource, which is not refetched. `done`: runs afterwards, even if the component has
+ * unmounted; callbacks given to `mutate` do not.
  */
 export function useWrite<Input, Output>(
   write: (input: Input) => Promise<Output>,

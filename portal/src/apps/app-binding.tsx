@@ -4,14 +4,14 @@ import type { RefObject } from 'react';
 import { bindApp, unbindApp } from '../api/operations.ts';
 import type { Bindable, PortalApp } from '../api/types.ts';
 import { useWrite } from '../api/use-write.ts';
-import { Confirm } from '../shown/confirm.tsx';
-import { sayDone } from '../shown/say.ts';
-import { Section } from '../shown/section.tsx';
+import { Confirm } from '../ui/confirm.tsx';
+import { toastSuccess } from '../ui/toast.ts';
+import { Section } from '../ui/section.tsx';
 import { subjectWords } from './app-words.ts';
 import { ChooseBinding } from './choose-binding.tsx';
 import { EventsGiven } from './events-given.tsx';
 
-/** What an app is bound to, what that gives, and how to change it. Its heading takes the focus when that has changed. */
+/** Shows and changes the binding of an app. The heading takes the focus after a change. */
 export function AppBinding({
   app,
   headingRef,
@@ -23,8 +23,8 @@ export function AppBinding({
   const changes = ['/apps', '/bindable', '/overview', '/audit'];
   const bind = useWrite(({ kind, slug }: Bindable) => bindApp(app.id, { kind, slug }), changes);
   const unbind = useWrite(() => unbindApp(app.id), changes);
-  const say = (words: string) => {
-    sayDone(words);
+  const toastAndFocus = (message: string) => {
+    toastSuccess(message);
     headingRef.current?.focus();
   };
   const { binding } = app;
@@ -32,7 +32,7 @@ export function AppBinding({
     <Section
       title="Binding"
       headingRef={headingRef}
-      lead="An app that is bound to an organisation or alliance is told its internal events too. Only its managers can bind an app to it, and the binding ends with that role."
+      lead="A bound app also gets the internal events of its organisation or alliance. Only managers can bind an app, and the binding ends when they are no longer managers."
     >
       {binding ? (
         <Group justify="space-between">
@@ -47,7 +47,7 @@ export function AppBinding({
       ) : (
         <ChooseBinding
           bind={(subject) =>
-            bind.mutate(subject, { onSuccess: () => say(`Bound to ${subject.name}.`) })
+            bind.mutate(subject, { onSuccess: () => toastAndFocus(`Bound to ${subject.name}.`) })
           }
           busyWith={bind.isPending ? bind.variables.id : null}
           error={bind.error}
@@ -64,7 +64,7 @@ export function AppBinding({
           unbind.mutate(undefined, {
             onSuccess: () => {
               close();
-              say('The app is no longer bound.');
+              toastAndFocus('The app is no longer bound.');
             },
           })
         }
@@ -74,9 +74,9 @@ export function AppBinding({
         }}
       >
         <Text size="sm">
-          Internal events of {binding?.name ?? 'it'} are no longer sent to this app, and those that
-          wait to be delivered are cancelled. Binding it again does not bring them back. Keys,
-          webhooks and events for everyone stay.
+          Internal events of {binding?.name ?? 'it'} are no longer sent to this app, and pending
+          deliveries of them are cancelled. Binding it again does not bring them back. Keys,
+          webhooks and public events are not affected.
         </Text>
       </Confirm>
     </Section>

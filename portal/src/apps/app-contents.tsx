@@ -3,7 +3,7 @@ import { Link } from 'react-router';
 import type { PortalApp } from '../api/types.ts';
 import { count } from './app-words.ts';
 
-/** How many keys and webhooks an app has, and what to do next where it has none. */
+/** Shows the number of keys and webhooks, with the next step if there are none. */
 export function AppContents({ app }: { app: PortalApp }) {
   return (
     <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="md">
@@ -13,16 +13,16 @@ export function AppContents({ app }: { app: PortalApp }) {
         isEmpty={app.keyCount === 0}
         what="A key lets your program call the API: read the directory, read events, manage webhooks."
         first="Create a key"
-        more="See its keys"
+        more="View keys"
         to={`/apps/${app.id}/keys`}
       />
       <Contents
         title="Webhooks"
         amount={count(app.webhookCount, 'webhook')}
         isEmpty={app.webhookCount === 0}
-        what="A webhook is an address of yours that is told what happens, as it happens."
+        what="A webhook sends events to your server as they happen."
         first="Create a webhook"
-        more="See its webhooks"
+        more="View webhooks"
         to={`/apps/${app.id}/webhooks`}
       />
     </SimpleGrid>

@@ -5,7 +5,7 @@ import { Link, useLocation, useParams } from 'react-router';
 import { app as appOperation } from '../api/operations.ts';
 import type { PortalApp } from '../api/types.ts';
 import { Page, type Crumb } from '../layout/page.tsx';
-import { Loaded } from '../shown/loaded.tsx';
+import { Loaded } from '../ui/loaded.tsx';
 
 const sections = [
   { below: '', title: 'App' },
@@ -13,14 +13,14 @@ const sections = [
   { below: '/webhooks', title: 'Webhooks' },
 ];
 
-/** The app of the address, and what stands around each of its sections. */
+/** Loads the app of the address, and frames each of its sections with the heading and the section links. */
 export function AppFrame({
   title,
   lead,
   actions,
   children,
 }: {
-  /** Of the section; the app's own name where it is left out. */
+  /** The title of the section. Defaults to the app's name. */
   title?: string;
   lead?: ReactNode;
   actions?: ReactNode;
@@ -44,7 +44,7 @@ export function AppFrame({
 
 const appsCrumbs: Crumb[] = [{ title: 'Apps', to: '/apps' }];
 
-/** The way to something of an app, such as one of its webhooks. */
+/** Breadcrumbs to a part of an app, such as one of its webhooks. */
 export function crumbsOf(app: Pick<PortalApp, 'id' | 'name'> | undefined, appId: string): Crumb[] {
   return [...appsCrumbs, { title: app?.name ?? 'App', to: `/apps/${appId}` }];
 }
@@ -53,7 +53,7 @@ function Sections({ appId }: { appId: string }) {
   const root = `/apps/${appId}`;
   const { pathname } = useLocation();
   return (
-    <Group component="nav" aria-label="Of this app" gap="xs">
+    <Group component="nav" aria-label="App sections" gap="xs">
       {sections.map(({ below, title }) => {
         const isHere = pathname.replace(/\/$/, '') === `${root}${below}`;
         return (

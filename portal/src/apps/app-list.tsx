@@ -1,7 +1,7 @@
 import { Anchor, Box, Paper, SimpleGrid, Stack, Text, Title } from '@mantine/core';
 import { Link } from 'react-router';
 import type { PortalApp } from '../api/types.ts';
-import { Time } from '../shown/time.tsx';
+import { Time } from '../ui/time.tsx';
 import { count, subjectWords } from './app-words.ts';
 
 export function AppList({ apps }: { apps: PortalApp[] }) {

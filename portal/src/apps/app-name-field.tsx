@@ -1,11 +1,11 @@
 import { TextInput } from '@mantine/core';
-import { describeError } from '../shown/describe-error.ts';
-import { Problem } from '../shown/problem.tsx';
+import { describeError } from '../ui/describe-error.ts';
+import { Problem } from '../ui/problem.tsx';
 
-/** As the service's. */
+/** The limit of the service. */
 const lengthMax = 100;
 
-/** The name of an app, with what the service said of it beside it, or below where it is about something else. */
+/** The name field, with errors about the name at the field and other errors below. */
 export function AppNameField({
   name,
   setName,
@@ -29,7 +29,7 @@ export function AppNameField({
         onChange={(event) => setName(event.currentTarget.value)}
         maxLength={lengthMax}
         pattern=".*\S.*"
-        title="At least one character besides spaces"
+        title="Enter at least one character that is not a space"
         error={refused}
         autoComplete="off"
         required

@@ -1,6 +1,6 @@
 import { useRef } from 'react';
 import type { PortalApp } from '../api/types.ts';
-import { Time } from '../shown/time.tsx';
+import { Time } from '../ui/time.tsx';
 import { AppBinding } from './app-binding.tsx';
 import { AppContents } from './app-contents.tsx';
 import { AppFrame } from './app-frame.tsx';

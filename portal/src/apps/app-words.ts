@@ -1,4 +1,4 @@
-/** Words that several screens say of apps. */
+/** Texts about apps that several screens share. */
 import type { PortalBinding } from '../api/types.ts';
 
 export const subjectWords: Record<PortalBinding['kind'], string> = {

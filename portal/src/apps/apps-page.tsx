@@ -4,8 +4,8 @@ import { useQuery } from '@tanstack/react-query';
 import { Plus } from 'lucide-react';
 import { apps } from '../api/operations.ts';
 import { Page } from '../layout/page.tsx';
-import { Empty } from '../shown/empty.tsx';
-import { Loaded } from '../shown/loaded.tsx';
+import { Empty } from '../ui/empty.tsx';
+import { Loaded } from '../ui/loaded.tsx';
 import { AppList } from './app-list.tsx';
 import { CreateApp } from './create-app.tsx';
 
@@ -16,7 +16,7 @@ export function AppsPage() {
   return (
     <Page
       title="Apps"
-      lead="An app is a program of yours that uses this service. Its keys, its webhooks and what it is bound to belong to it."
+      lead="An app is a program of yours that uses this service. It has its own keys, webhooks and binding."
       actions={hasSome && <NewApp open={open} words="New app" />}
     >
       <Loaded query={query}>
@@ -28,8 +28,7 @@ export function AppsPage() {
               title="You have no apps yet"
               action={<NewApp open={open} words="Create your first app" />}
             >
-              Create one, then make a key to read the directory, or a webhook to be told what
-              happens in it.
+              Create an app, then add a key to read the directory or a webhook to get its events.
             </Empty>
           )
         }

@@ -15,7 +15,7 @@ export function BindableList({
 }) {
   if (subjects.length === 0) return null;
   return (
-    <Stack component="ul" gap={0} className={classes['list'] ?? ''} aria-label="What was found">
+    <Stack component="ul" gap={0} className={classes['list'] ?? ''} aria-label="Search results">
       {subjects.map((subject) => (
         <Group
           key={subject.id}

@@ -7,30 +7,33 @@ import type { Page } from '../api/read.ts';
 import { bindable } from '../api/operations.ts';
 import type { Bindable } from '../api/types.ts';
 import { useSession } from '../session/use-session.ts';
-import { Loaded } from '../shown/loaded.tsx';
-import { Pager } from '../shown/pager.tsx';
-import { Problem } from '../shown/problem.tsx';
+import { Loaded } from '../ui/loaded.tsx';
+import { Pager } from '../ui/pager.tsx';
+import { Problem } from '../ui/problem.tsx';
 import { BindableList } from './bindable-list.tsx';
 
-/** Nobody types a name faster than this between two letters and wants an answer for each. */
+/** Waits for a pause in typing, to avoid one search per letter. */
 const debounceMs = 250;
 const perPage = 10;
 
-/** What the user manages, and by searching what else is in the directory and why an app cannot be bound to it. */
+/**
+ * Lists the organisations and alliances that the user manages. A search also finds others, with why they are not
+ * available.
+ */
 export function ChooseBinding({
   bind,
   busyWith,
   error,
 }: {
   bind: (subject: Bindable) => void;
-  /** The id of what is being bound to. */
+  /** The id of the organisation or alliance that is being bound. */
   busyWith: string | null;
   error: unknown;
 }) {
   const [typed, setTyped] = useState('');
   const [search] = useDebouncedValue(typed.trim(), debounceMs);
   const [at, setAt] = useState({ search, page: 1 });
-  // A page is one of a search: another search begins at its first.
+  // A new search starts at its first page.
   const page = at.search === search ? at.page : 1;
   const query = useQuery(bindable({ page, limit: perPage, ...(search !== '' && { search }) }));
   return (
@@ -38,7 +41,7 @@ export function ChooseBinding({
       <TextInput
         type="search"
         label="Find an organisation or alliance"
-        description="What you manage comes first. Search to see the rest of the directory."
+        description="Those you manage come first. Search to see the rest of the directory."
         leftSection={<Search size={16} aria-hidden />}
         value={typed}
         onChange={(event) => setTyped(event.currentTarget.value)}
@@ -47,7 +50,7 @@ export function ChooseBinding({
       />
       {error ? <Problem error={error} /> : null}
       <Text size="sm" c="dimmed" role="status">
-        {query.data && !query.isPlaceholderData ? describe(query.data, search) : ''}
+        {query.data && !query.isPlaceholderData ? describeResults(query.data, search) : ''}
       </Text>
       <Loaded query={query}>
         {(found) => (
@@ -62,22 +65,25 @@ export function ChooseBinding({
   );
 }
 
-function describe({ entries, pagination: { total } }: Page<Bindable>, search: string): string {
+function describeResults(
+  { entries, pagination: { total } }: Page<Bindable>,
+  search: string,
+): string {
   if (search === '') return total === 0 ? '' : `You manage ${total.toLocaleString()}.`;
-  if (total === 0) return `Nothing in the directory is called “${search}”.`;
+  if (total === 0) return `No results for “${search}”.`;
   const available = entries.filter((subject) => subject.available).length;
   const mayBind = available === 0 ? 'none' : available.toLocaleString();
   return `${total.toLocaleString()} found; you can bind to ${mayBind} of those shown.`;
 }
 
-/** Who can change that is outside of this service's own hands. */
+/** Only the operator of the directory makes somebody a manager, so there is nothing to do here. */
 function ManagesNothing() {
   const { data: session } = useSession();
   return (
     <Text size="sm" maw="65ch">
-      You manage no organisation and no alliance here. Whoever runs the directory can make you a
-      manager of one: the role goes by the address that you have confirmed,{' '}
-      <strong>{session?.user.email}</strong>. An app works without a binding too.
+      You don't manage any organisation or alliance. The operator of the directory can make you a
+      manager by your confirmed address, <strong>{session?.user.email}</strong>. An app also works
+      without a binding.
     </Text>
   );
 }

@@ -5,7 +5,7 @@ import { createApp } from '../api/operations.ts';
 import { useWrite } from '../api/use-write.ts';
 import { AppNameField } from './app-name-field.tsx';
 
-/** Asks for the name of a new app, and leads to it. */
+/** Creates an app and opens its page. */
 export function CreateApp({ opened, close }: { opened: boolean; close: () => void }) {
   return (
     <Modal
@@ -38,11 +38,11 @@ function CreateAppForm({ close }: { close: () => void }) {
           name={name}
           setName={setName}
           error={write.error}
-          description="Such as what the program does. You can change it later; only you see it."
+          description="For example, what the program does. Only you see it, and you can change it later."
           autoFocus
         />
         <Text size="sm" c="dimmed">
-          You can have ten apps.
+          You can have up to ten apps.
         </Text>
         <Group justify="flex-end">
           <Button variant="default" onClick={close}>

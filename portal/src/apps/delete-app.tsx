@@ -4,9 +4,9 @@ import { useNavigate } from 'react-router';
 import { deleteApp } from '../api/operations.ts';
 import type { PortalApp } from '../api/types.ts';
 import { useWrite } from '../api/use-write.ts';
-import { Confirm } from '../shown/confirm.tsx';
-import { sayDone } from '../shown/say.ts';
-import { Section } from '../shown/section.tsx';
+import { Confirm } from '../ui/confirm.tsx';
+import { toastSuccess } from '../ui/toast.ts';
+import { Section } from '../ui/section.tsx';
 import { count } from './app-words.ts';
 
 export function DeleteApp({ app }: { app: PortalApp }) {
@@ -15,14 +15,14 @@ export function DeleteApp({ app }: { app: PortalApp }) {
   const write = useWrite(() => deleteApp(app.id), ['/apps', '/overview', '/audit'], {
     gone: `/apps/${app.id}`,
     done: () => {
-      sayDone(`The app ${app.name} is deleted.`);
+      toastSuccess(`The app ${app.name} is deleted.`);
       void navigate('/apps', { replace: true });
     },
   });
   return (
     <Section
       title="Delete this app"
-      lead="With its keys, its webhooks and their deliveries. The audit log keeps its entries."
+      lead="This also deletes its keys, webhooks and deliveries. The audit log keeps its entries."
     >
       <Group>
         <Button variant="outline" color="red" onClick={open}>
@@ -42,7 +42,7 @@ export function DeleteApp({ app }: { app: PortalApp }) {
           write.reset();
         }}
       >
-        <Text size="sm">This cannot be undone. What is lost:</Text>
+        <Text size="sm">This can't be undone. You will lose:</Text>
         <List size="sm">
           {lossesOf(app).map((loss) => (
             <List.Item key={loss}>{loss}</List.Item>
@@ -54,15 +54,13 @@ export function DeleteApp({ app }: { app: PortalApp }) {
 }
 
 function lossesOf({ keyCount, webhookCount, binding }: PortalApp): string[] {
-  const losses = ['Keys that have ended.'];
+  const losses = ['Expired and revoked keys.'];
   if (binding) losses.unshift(`The binding to ${binding.name}.`);
   if (webhookCount > 0)
-    losses.unshift(
-      `${count(webhookCount, 'webhook')}, with all past deliveries and those that wait to be sent.`,
-    );
+    losses.unshift(`${count(webhookCount, 'webhook')}, with all past and pending deliveries.`);
   if (keyCount > 0)
     losses.unshift(
-      `${count(keyCount, 'valid key')}: programs with one are refused within a second.`,
+      `${count(keyCount, 'valid key')}: programs that use one are refused within a second.`,
     );
   return losses;
 }

@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from 'react-router';
 import { events } from '../api/operations.ts';
 import type { PortalApp, PortalEvent } from '../api/types.ts';
-import { Loaded } from '../shown/loaded.tsx';
+import { Loaded } from '../ui/loaded.tsx';
 
 const groups: { audience: PortalEvent['audience']; title: string }[] = [
   { audience: 'global', title: 'Events for every app' },
@@ -11,7 +11,7 @@ const groups: { audience: PortalEvent['audience']; title: string }[] = [
   { audience: 'alliance', title: 'Internal events of an alliance' },
 ];
 
-/** Which events an app may have as it is bound, and which it may not. */
+/** Lists the events that an app can and cannot get with its current binding. */
 export function EventsGiven({ app }: { app: PortalApp }) {
   const query = useQuery(events(app.id));
   return (
@@ -27,7 +27,7 @@ export function EventsGiven({ app }: { app: PortalApp }) {
           ))}
           <Text size="sm">
             <Anchor component={Link} to="/events" inherit>
-              What each event tells
+              See what each event contains
             </Anchor>
           </Text>
         </Stack>

@@ -3,12 +3,12 @@ import { useState } from 'react';
 import { updateApp } from '../api/operations.ts';
 import type { PortalApp } from '../api/types.ts';
 import { useWrite } from '../api/use-write.ts';
-import { sayDone } from '../shown/say.ts';
-import { Section } from '../shown/section.tsx';
+import { toastSuccess } from '../ui/toast.ts';
+import { Section } from '../ui/section.tsx';
 import { AppNameField } from './app-name-field.tsx';
 
 export function RenameApp({ app }: { app: PortalApp }) {
-  // Null while nothing was typed: the name is then the app's, whoever changes it.
+  // Null until somebody types: the field then follows the app's name, even if it changes elsewhere.
   const [draft, setDraft] = useState<string | null>(null);
   const write = useWrite(
     (name: string) => updateApp(app.id, { name }),
@@ -18,7 +18,7 @@ export function RenameApp({ app }: { app: PortalApp }) {
     write.mutate(draft ?? app.name, {
       onSuccess: ({ name }) => {
         setDraft(null);
-        sayDone(`The app is called ${name}.`);
+        toastSuccess(`App renamed to ${name}.`);
       },
     });
   return (

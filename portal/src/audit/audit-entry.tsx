@@ -1,13 +1,13 @@
 import { Anchor, Group, Text } from '@mantine/core';
 import { Link } from 'react-router';
 import type { PortalAuditEntry } from '../api/types.ts';
-import { Terms } from '../shown/terms.tsx';
-import { Time } from '../shown/time.tsx';
+import { DescriptionList } from '../ui/description-list.tsx';
+import { Time } from '../ui/time.tsx';
 import { describeEntry } from './describe-entry.ts';
 import { describeDetails } from './describe-details.ts';
 import classes from './audit.module.css';
 
-/** What was done, when, to which app, and what more is known of it. A deleted app has no page: its name leads to its entries. */
+/** One entry of the audit log. A deleted app has no page, so its name links to its entries. */
 export function AuditEntry({ entry }: { entry: PortalAuditEntry }) {
   const { appId, appName, appDeleted } = entry;
   const { who, did } = describeEntry(entry);
@@ -35,7 +35,7 @@ export function AuditEntry({ entry }: { entry: PortalAuditEntry }) {
         </Text>
         <details className={classes['details']}>
           <summary>Details</summary>
-          <Terms entries={details} layout="line" />
+          <DescriptionList entries={details} layout="line" />
         </details>
       </Group>
     </li>

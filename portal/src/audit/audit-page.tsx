@@ -5,18 +5,18 @@ import { apps, audit } from '../api/operations.ts';
 import type { Page as Listed } from '../api/read.ts';
 import type { PortalApp, PortalAuditEntry } from '../api/types.ts';
 import { Page } from '../layout/page.tsx';
-import { Empty } from '../shown/empty.tsx';
-import { Loaded } from '../shown/loaded.tsx';
-import { focusHeading } from '../shown/focus-heading.ts';
-import { Paged } from '../shown/paged.tsx';
-import { Problem } from '../shown/problem.tsx';
-import { usePage } from '../shown/use-page.ts';
+import { Empty } from '../ui/empty.tsx';
+import { Loaded } from '../ui/loaded.tsx';
+import { focusHeading } from '../ui/focus-heading.ts';
+import { Paged } from '../ui/paged.tsx';
+import { Problem } from '../ui/problem.tsx';
+import { usePage } from '../ui/use-page.ts';
 import { AuditEntry } from './audit-entry.tsx';
 import classes from './audit.module.css';
 
 const perPage = 25;
 
-/** Who changed what in the user's apps. The filter and the page stand in the address. */
+/** Lists the changes to the user's apps. The address holds the filter and the page number. */
 export function AuditPage() {
   const [query, setQuery] = useSearchParams();
   const [page, go] = usePage();
@@ -40,7 +40,7 @@ export function AuditPage() {
             <Nothing page={page} isFiltered={app !== ''} />
           ) : (
             <Paged name="Audit log" page={page} pagination={pagination} go={go}>
-              <ul className={classes['list']} aria-label="What was done">
+              <ul className={classes['list']} aria-label="Audit log entries">
                 {entries.map((entry) => (
                   <AuditEntry key={entry.id} entry={entry} />
                 ))}
@@ -84,7 +84,7 @@ function AppFilter({
   );
 }
 
-/** The log still holds the entries of a deleted app, and none of another's. */
+/** The log keeps the entries of deleted apps, and never shows those of other users' apps. */
 function describeMissingApp(
   app: string,
   { entries, pagination }: Listed<PortalAuditEntry>,
@@ -98,26 +98,26 @@ function Nothing({ page, isFiltered }: { page: number; isFiltered: boolean }) {
   if (page > 1)
     return (
       <Empty
-        title="There is nothing on this page"
+        title="This page is past the last one"
         action={
           <Anchor component={Link} to="/audit" onClick={focusHeading}>
             Go to the first page
           </Anchor>
         }
       >
-        The log is shorter than that.
+        The audit log has fewer pages.
       </Empty>
     );
   return (
     <Empty
-      title="Nothing was done yet"
+      title="No entries yet"
       action={
         <Anchor component={Link} to="/apps">
           {isFiltered ? 'See your apps' : 'Create an app'}
         </Anchor>
       }
     >
-      As soon as an app of yours is created, bound or given a key or a webhook, it is written here.
+      Entries appear here when you create or bind an app, or add a key or a webhook.
     </Empty>
   );
 }

@@ -1,29 +1,29 @@
-/** What more an entry of the audit log knows, name by name, for people. */
+/** Describes the details of an audit log entry as names and values. */
 import type { PortalAuditEntry } from '../api/types.ts';
-import { formatExact } from '../shown/time.tsx';
+import { formatExact } from '../ui/time.tsx';
 
 const names: Record<string, string> = {
   last4: 'Last four characters',
   scopes: 'Scopes',
-  expiresAt: 'Ends',
-  newKeyId: 'Id of the new key',
-  oldEndsAt: 'The old one ends',
-  wasDeactivated: 'Was off because of',
-  overlapSeconds: 'Seconds with both secrets',
-  slug: 'Name in addresses',
+  expiresAt: 'Expires',
+  newKeyId: 'New key id',
+  oldEndsAt: 'Old key expires',
+  wasDeactivated: 'Was deactivated because of',
+  overlapSeconds: 'Overlap in seconds',
+  slug: 'Slug',
 };
 
 export function describeDetails({ at, subject, details }: PortalAuditEntry): [string, string][] {
   const known = Object.entries(details).map(([name, value]): [string, string] => [
-    names[name] ?? inWords(name),
+    names[name] ?? formatFieldName(name),
     describeValue(value),
   ]);
-  const exact: [string, string] = ['When exactly', formatExact(at)];
+  const exact: [string, string] = ['Time', formatExact(at)];
   return subject.id === null ? [exact, ...known] : [exact, ...known, ['Id', subject.id]];
 }
 
 /** `somethingNew` → `Something new`. */
-function inWords(name: string): string {
+function formatFieldName(name: string): string {
   const words = name.replaceAll(/([A-Z])/g, ' $1').toLowerCase();
   return `${words[0]?.toUpperCase() ?? ''}${words.slice(1)}`;
 }

@@ -1,4 +1,4 @@
-/** What an entry of the audit log tells, as a sentence: who did it, and what. */
+/** Describes an entry of the audit log as a sentence. */
 import type { PortalAuditEntry } from '../api/types.ts';
 
 type Entry = Pick<PortalAuditEntry, 'action' | 'actor' | 'subject' | 'details'>;
@@ -11,7 +11,7 @@ export function describeEntry(entry: Entry): Sentence {
 
 function whoDid({ kind, name }: Entry['actor']): string {
   if (kind === 'key' && name !== null) return `The key “${name}”`;
-  if (kind === 'user') return name === null ? 'Somebody else' : 'You';
+  if (kind === 'user') return name === null ? 'Another user' : 'You';
   if (kind === 'system') return 'The service';
   return 'The operator of this service';
 }
@@ -23,25 +23,24 @@ const wordsOf: Record<string, (entry: Entry) => string> = {
   'app.deleted': ({ details }) => `deleted the app${named(details['name'])}`,
   'binding.created': (entry) => `bound the app to ${theSubject(entry)}`,
   'binding.ended': (entry) => `ended the binding to ${theSubject(entry)}${because(entry.details)}`,
-  'key.created': (entry) => `made ${theKey(entry)}`,
+  'key.created': (entry) => `created ${theKey(entry)}`,
   'key.revoked': (entry) => `revoked ${theKey(entry)}`,
   'key.rotated': (entry) => `rotated ${theKey(entry)}`,
   'manager.added': (entry) => `made ${somebody(entry)} a manager of ${theSubject(entry)}`,
-  'manager.removed': (entry) => `ended the role of ${somebody(entry)} in ${theSubject(entry)}`,
-  'webhook.created': (entry) => `made ${theWebhook(entry)}`,
+  'manager.removed': (entry) => `removed ${somebody(entry)} as a manager of ${theSubject(entry)}`,
+  'webhook.created': (entry) => `created ${theWebhook(entry)}`,
   'webhook.changed': (entry) => `changed ${whatOf(entry.details)}${theWebhook(entry)}`,
   'webhook.deleted': (entry) => `deleted ${theWebhook(entry)}`,
   'webhook.deactivated': describeDeactivation,
-  'webhook.reactivated': (entry) => `switched on ${theWebhook(entry)} again`,
-  'webhook.secret_rotated': (entry) => `gave ${theWebhook(entry)} a new secret`,
-  'webhook.recovered': (entry) =>
-    `had ${howMany(entry.details)} of ${theWebhook(entry)} sent again`,
-  'maintenance.enabled': () => 'began a maintenance',
-  'maintenance.changed': () => 'changed what is said of the maintenance',
-  'maintenance.disabled': () => 'ended the maintenance',
+  'webhook.reactivated': (entry) => `reactivated ${theWebhook(entry)}`,
+  'webhook.secret_rotated': (entry) => `rotated the secret of ${theWebhook(entry)}`,
+  'webhook.recovered': (entry) => `recovered ${howMany(entry.details)} of ${theWebhook(entry)}`,
+  'maintenance.enabled': () => 'started maintenance',
+  'maintenance.changed': () => 'changed the maintenance message',
+  'maintenance.disabled': () => 'ended maintenance',
 };
 
-/** What a later version of the service may record. */
+/** A later version of the service may record other actions. */
 function withoutWords({ action }: Entry): string {
   return `made a change: ${action.replaceAll(/[._]/g, ' ')}`;
 }
@@ -74,7 +73,7 @@ function theSubject({ details, subject }: Entry): string {
   const kind = subject.kind === 'organization' ? 'organisation' : subject.kind;
   return typeof details['slug'] === 'string'
     ? `the ${kind} ${details['slug']}`
-    : `an ${kind} that is gone`;
+    : `a deleted ${kind}`;
 }
 
 function somebody({ details }: Entry): string {
@@ -99,7 +98,7 @@ const fieldWords: Record<string, string> = {
   description: 'the description',
 };
 
-/** `the address and the events of `; nothing where it is not said. */
+/** `the address and the events of `; empty if the entry does not list fields. */
 function whatOf({ changed }: Entry['details']): string {
   if (!Array.isArray(changed) || changed.length === 0) return '';
   const fields = changed.map((field) => fieldWords[String(field)] ?? String(field));

@@ -1,25 +1,25 @@
 import { Stack, Text } from '@mantine/core';
 import type { Attempt, DeliveryDetail } from '../api/types.ts';
-import { AttemptDetail } from '../shown/attempt-detail.tsx';
-import { describeAttempt } from '../shown/attempt-words.ts';
-import { formatDuration } from '../shown/duration.ts';
-import { Fold } from '../shown/fold.tsx';
-import { Time } from '../shown/time.tsx';
+import { AttemptDetail } from '../ui/attempt-detail.tsx';
+import { describeAttempt } from '../ui/describe-attempt.ts';
+import { formatDuration } from '../ui/format-duration.ts';
+import { Fold } from '../ui/fold.tsx';
+import { Time } from '../ui/time.tsx';
 
 const triggers: Record<Attempt['trigger'], string> = {
-  event: 'because of the event',
+  event: 'triggered by the event',
   test: 'as a test',
   redelivery: 'sent again',
 };
 
-/** Every attempt, the last one first: it is the one that one came for. */
+/** Lists all attempts, newest first, because the last one matters most. */
 export function Attempts({ attempts, status }: Pick<DeliveryDetail, 'attempts' | 'status'>) {
   if (attempts.length === 0)
     return (
       <Text c="dimmed">
         {status === 'pending'
-          ? 'None yet. This page shows the first as soon as it has ended.'
-          : 'None was made.'}
+          ? 'None yet. The first attempt appears here when it ends.'
+          : 'No attempts were made.'}
       </Text>
     );
   return (

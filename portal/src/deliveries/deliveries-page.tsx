@@ -5,8 +5,8 @@ import { useSearchParams } from 'react-router';
 import { app as appOperation, deliveries, webhook, type WebhookId } from '../api/operations.ts';
 import { crumbsOf } from '../apps/app-frame.tsx';
 import { Page } from '../layout/page.tsx';
-import { focusHeading } from '../shown/focus-heading.ts';
-import { Loaded } from '../shown/loaded.tsx';
+import { focusHeading } from '../ui/focus-heading.ts';
+import { Loaded } from '../ui/loaded.tsx';
 import { useWebhookId } from '../webhooks/use-webhook-id.ts';
 import { hostOf } from '../webhooks/webhook-words.ts';
 import { DeliveryFilters } from './delivery-filters.tsx';
@@ -16,10 +16,10 @@ import { Recover } from './recover.tsx';
 
 const perPage = 50;
 const liveEveryMs = 2_000;
-/** Where something is wrong, it is asked less often. */
+/** After an error, polls less often. */
 const troubledEveryMs = 10_000;
 
-/** What was sent to a webhook, and what is to be: the newest first, and live. */
+/** Lists the deliveries of a webhook, newest first, and updates live. */
 export function DeliveriesPage() {
   const { appId, webhookId, list: webhooksPath, page: webhookPath } = useWebhookId();
   const id = { appId, webhookId };
@@ -68,10 +68,7 @@ export function DeliveriesPage() {
   );
 }
 
-/**
- * A hidden tab asks for nothing; it does as soon as it is seen again. Paused, what it asks for is that of the moment of
- * pausing, and nothing asks for it again.
- */
+/** Polls while the tab is visible. While paused, it keeps the time range of the moment of pausing and does not poll. */
 function useDeliveries(id: WebhookId, filters: Filters, pausedAt: number | null) {
   const isPaused = pausedAt !== null;
   const nowMs = pausedAt ?? Date.now();

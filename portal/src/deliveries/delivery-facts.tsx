@@ -2,13 +2,13 @@ import { Anchor, Code, Group, Stack, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { Link } from 'react-router';
 import type { DeliveryDetail } from '../api/types.ts';
-import { CopyButton } from '../shown/copy-button.tsx';
-import { Terms, type Term } from '../shown/terms.tsx';
-import { Time } from '../shown/time.tsx';
+import { CopyButton } from '../ui/copy-button.tsx';
+import { DescriptionList, type Term } from '../ui/description-list.tsx';
+import { Time } from '../ui/time.tsx';
 import { DeliveryStatus } from './delivery-status.tsx';
 import { toAttempts } from './delivery-table.tsx';
 
-/** What is known of a delivery, beginning with what became of it. */
+/** Shows the facts of a delivery, status first. */
 export function DeliveryFacts({ delivery }: { delivery: DeliveryDetail }) {
   const { id, event, eventId, createdAt, completedAt } = delivery;
   const entries: Term[] = [
@@ -20,11 +20,11 @@ export function DeliveryFacts({ delivery }: { delivery: DeliveryDetail }) {
       </Anchor>,
     ],
     ['Queued', <When key="queued" at={createdAt} />],
-    ['Delivery', <Copied key="delivery" value={id} label="Copy delivery id" />],
-    ['Of event', <Copied key="of" value={eventId} label="Copy event id" />],
+    ['Delivery id', <Copied key="delivery" value={id} label="Copy delivery id" />],
+    ['Event id', <Copied key="of" value={eventId} label="Copy event id" />],
   ];
   if (completedAt) entries.splice(3, 0, ['Ended', <When key="ended" at={completedAt} />]);
-  return <Terms entries={entries} layout="grid" />;
+  return <DescriptionList entries={entries} layout="grid" />;
 }
 
 function Status({ delivery }: { delivery: DeliveryDetail }) {
@@ -61,11 +61,11 @@ function Story({ delivery }: { delivery: DeliveryDetail }): ReactNode {
   const { status, attemptCount, nextAttemptAt } = delivery;
   if (status === 'succeeded') return `Accepted after ${toAttempts(attemptCount)}.`;
   if (status === 'failed')
-    return `No attempt was answered with a 2xx status: ${toAttempts(attemptCount)} so far, and none is left.`;
+    return `All attempts failed: no 2xx response after ${toAttempts(attemptCount)}.`;
   if (status === 'cancelled')
-    return 'Not sent any more: the webhook was paused, deactivated or deleted, or the app may no longer have this event.';
+    return 'The webhook was paused, deactivated or deleted, or the app can no longer get this event.';
   const made = attemptCount === 0 ? 'Not tried yet' : `${toAttempts(attemptCount)} so far`;
-  if (nextAttemptAt === null) return `${made}; one is under way.`;
+  if (nextAttemptAt === null) return `${made}; one is in progress.`;
   return (
     <>
       {made}; the next is due <Time at={nextAttemptAt} past="now" />.

@@ -7,8 +7,8 @@ import { isFiltered, noFilters, readFilters, spanWords, type Filters } from './f
 import { fromLocalInput, toLocalInput } from './local-time.ts';
 
 /**
- * What of the list is to be seen. Every choice takes effect at once, and begins with the first page. It is added to what
- * the address says by now: the screen may be a choice behind.
+ * Filters of the list. Each choice applies at once and starts at the first page. It changes the filters of the current
+ * address, because the rendered filters may be one choice behind.
  */
 export function DeliveryFilters({
   filters,
@@ -17,7 +17,7 @@ export function DeliveryFilters({
 }: {
   filters: Filters;
   change: (filters: Filters) => void;
-  /** For what goes away by being pressed: the focus is on the list then. */
+  /** For controls that disappear when pressed: the list takes the focus. */
   changeAndSee: (filters: Filters) => void;
 }) {
   const events = useEventNames(filters.event);
@@ -111,7 +111,7 @@ function OwnSpan({
   );
 }
 
-/** Those of the catalogue, and whichever the address names. */
+/** The names of the catalogue, and the one in the address even if it is unknown. */
 function useEventNames(named: string | null): string[] {
   const { data } = useQuery(catalogue());
   const names = data?.entries.map(({ event }) => event) ?? [];

@@ -4,8 +4,8 @@ import { useState, type RefObject } from 'react';
 import type { WebhookId } from '../api/operations.ts';
 import type { Page } from '../api/read.ts';
 import type { Delivery } from '../api/types.ts';
-import { Empty } from '../shown/empty.tsx';
-import { Pager } from '../shown/pager.tsx';
+import { Empty } from '../ui/empty.tsx';
+import { Pager } from '../ui/pager.tsx';
 import { DeliveryTable } from './delivery-table.tsx';
 import { isFiltered, noFilters, writeFilters, type Filters } from './filters.ts';
 import { NewDeliveries } from './new-deliveries.tsx';
@@ -28,16 +28,17 @@ export function DeliveryList({
   id: WebhookId;
   page: Page<Delivery>;
   readAt: number;
-  /** These are of the question before; what is asked for now is on its way. */
+  /** True while the entries still belong to the previous filters. */
   isStale: boolean;
   filters: Filters;
   changeAndSee: (filters: Filters) => void;
   element: RefObject<HTMLElement | null>;
-  /** Of the list. */
+  /** Focuses the list. */
   focus: () => void;
 } & Live) {
   const search = writeFilters(filters).toString();
-  // What they answer: with each minute a span asks anew for the same, and that is no other question.
+  // The filters that the entries belong to. A relative time range changes its query every minute without a change of
+  // filters.
   const [scope, setScope] = useState(search);
   if (!isStale && scope !== search) setScope(search);
   const { rows, waiting, show } = useSteadyRows({
@@ -87,7 +88,7 @@ export function DeliveryList({
   );
 }
 
-/** Somebody has their focus, their pointer or a selection in it, or has scrolled into it. */
+/** True if the focus, the pointer or a selection is in the list, or if it is scrolled. */
 function isInTheMiddle(list: HTMLElement): boolean {
   const { activeElement } = document;
   const hasFocus = activeElement !== list && list.contains(activeElement);
@@ -101,7 +102,7 @@ function LiveButton({ page, isPaused, setPaused }: { page: number } & Live) {
   if (page > 1)
     return (
       <Text size="sm" c="dimmed">
-        Only the first page is live
+        Only the first page updates live
       </Text>
     );
   const Icon = isPaused ? Play : Pause;
@@ -134,12 +135,14 @@ function Nothing({
   if (total > 0)
     return (
       <Empty
-        title="Nothing is so far back"
+        title="This page is past the last one"
         action={
-          <Button onClick={() => changeAndSee({ ...filters, page: 1 })}>To the first page</Button>
+          <Button onClick={() => changeAndSee({ ...filters, page: 1 })}>
+            Go to the first page
+          </Button>
         }
       >
-        The list has fewer pages than this one’s number.
+        The list has fewer pages.
       </Empty>
     );
   if (isFiltered(filters))
@@ -148,7 +151,7 @@ function Nothing({
         title="Nothing matches these filters"
         action={<Button onClick={() => changeAndSee(noFilters)}>Clear filters</Button>}
       >
-        There are no deliveries in this state, of this event, or from this time.
+        No deliveries have this status, event and time.
       </Empty>
     );
   return <NoDeliveries id={id} sent={focus} />;

@@ -10,7 +10,7 @@ import {
 import type { DeliveryDetail, Webhook } from '../api/types.ts';
 import { crumbsOf } from '../apps/app-frame.tsx';
 import { Page } from '../layout/page.tsx';
-import { Loaded } from '../shown/loaded.tsx';
+import { Loaded } from '../ui/loaded.tsx';
 import { useWebhookId } from '../webhooks/use-webhook-id.ts';
 import { hostOf } from '../webhooks/webhook-words.ts';
 import { Attempts } from './attempts.tsx';
@@ -21,10 +21,10 @@ import { SentRequest } from './sent-request.tsx';
 
 const pendingEveryMs = 1_500;
 
-/** One delivery: what became of it and why, what was sent, and how to send it again. */
+/** Shows one delivery with its attempts and its request, and can redeliver it. */
 export function DeliveryPage() {
   const { appId = '', webhookId = '', deliveryId = '' } = useParams();
-  // Another delivery is another page: nothing that was opened or said on this one stays.
+  // The key resets open folds and messages when somebody goes to another delivery.
   return <OneDelivery key={deliveryId} id={{ appId, webhookId, deliveryId }} />;
 }
 
@@ -80,8 +80,8 @@ function Detail({
         </Title>
         {delivery.body === null ? (
           <Text>
-            The body cannot be shown: the app may no longer have this event, or the event is no
-            longer kept. A new binding does not bring it back.
+            The body can't be shown: the app can no longer get this event, or the event was deleted.
+            A new binding does not bring it back.
           </Text>
         ) : (
           <SentRequest delivery={delivery} body={delivery.body} url={webhook?.url} />
@@ -91,7 +91,7 @@ function Detail({
   );
 }
 
-/** Of the page of the list that one came from. */
+/** Links to the next newer and older delivery of the list page that the user came from. */
 function Neighbours({
   root,
   deliveryId,
@@ -109,7 +109,7 @@ function Neighbours({
   ];
   if (at === -1) return null;
   return (
-    <Group component="nav" aria-label="Of the list" gap="xs">
+    <Group component="nav" aria-label="Newer and older deliveries" gap="xs">
       {ways.map(
         ({ title, to }) =>
           to !== undefined && (

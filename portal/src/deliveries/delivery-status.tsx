@@ -4,7 +4,7 @@ import type { Delivery } from '../api/types.ts';
 
 type Status = Delivery['status'];
 
-/** The words for each state, in the order in which they are offered. */
+/** Labels of the states, in the order of the filter. */
 export const statusWords: Record<Status, string> = {
   pending: 'Pending',
   succeeded: 'Succeeded',
@@ -19,7 +19,7 @@ const looks = {
   cancelled: { Icon: CircleSlash, color: 'var(--mantine-color-dimmed)' },
 } as const;
 
-/** What became of a delivery: a word, with a sign and a colour beside it. */
+/** Shows the status of a delivery as a word with an icon. */
 export function DeliveryStatus({ status }: { status: Status }) {
   const { Icon, color } = looks[status];
   return (

@@ -3,13 +3,13 @@ import type { ReactNode } from 'react';
 import { Link } from 'react-router';
 import type { WebhookId } from '../api/operations.ts';
 import type { Delivery } from '../api/types.ts';
-import { Time } from '../shown/time.tsx';
+import { Time } from '../ui/time.tsx';
 import { DeliveryStatus } from './delivery-status.tsx';
 
-/** What the page of a delivery is told on the way to it: where to go back to, and what stands before and after it. */
+/** Navigation state for the page of a delivery: the filters to go back to, and its neighbours in the list. */
 export type FromList = { search: string; ids: string[] };
 
-/** On a narrow screen a row says the same in two lines. */
+/** On a narrow screen, each row shows the same in two lines. */
 export function DeliveryTable({
   id: { appId, webhookId },
   rows,
@@ -82,7 +82,7 @@ export function DeliveryTable({
 }
 
 function nextOf({ nextAttemptAt }: Delivery): ReactNode {
-  if (nextAttemptAt === null) return 'under way';
+  if (nextAttemptAt === null) return 'in progress';
   return <Time at={nextAttemptAt} past="now" />;
 }
 

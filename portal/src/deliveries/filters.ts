@@ -1,4 +1,4 @@
-/** What the address of the list asks for: in its query, so that a view can be shared and the way back leads to it. */
+/** Reads and writes the filters in the address, so that a view can be shared and the Back button restores it. */
 import type { ListDeliveriesQuery } from '../api/types.ts';
 import { statusWords } from './delivery-status.tsx';
 
@@ -7,7 +7,7 @@ export type Filters = {
   status: NonNullable<ListDeliveriesQuery['status']> | null;
   event: string | null;
   span: Span | null;
-  /** RFC 3339; of the span `own`. */
+  /** RFC 3339; only with the span `own`. */
   since: string | null;
   until: string | null;
   page: number;
@@ -26,7 +26,7 @@ export const spanWords: Record<Span, string> = {
   hour: 'Last hour',
   day: 'Last 24 hours',
   week: 'Last 7 days',
-  own: 'From and to',
+  own: 'Custom range',
 };
 
 const spanMs: Record<Exclude<Span, 'own'>, number> = {
@@ -35,10 +35,10 @@ const spanMs: Record<Exclude<Span, 'own'>, number> = {
   week: 7 * 86_400_000,
 };
 const minuteMs = 60_000;
-/** As the service has it. */
+/** The limit of the service. */
 const pageMax = 2 ** 31;
 
-/** What an address says that means nothing is as if it did not say it. */
+/** Ignores invalid values in the address. */
 export function readFilters(query: URLSearchParams): Filters {
   const span = oneOf(spanWords, query.get('time'));
   const page = Number(query.get('page') ?? 1);
@@ -63,7 +63,7 @@ export function isFiltered({ status, event, span }: Filters): boolean {
   return status !== null || event !== null || span !== null;
 }
 
-/** The whole minute before: what is asked for stays the same for a minute, and so do its answers. */
+/** Rounds the start down to the minute, so that the query and its cached response stay the same for a minute. */
 export function toQuery(
   { status, event, span, since, until, page }: Filters,
   nowMs: number,
@@ -75,7 +75,7 @@ export function toQuery(
   return {
     page,
     ...(status && { status }),
-    // Names come from the address; the service says so where there is no such event.
+    // The name comes from the address. The service refuses unknown events.
     ...(event && { event: event as NonNullable<ListDeliveriesQuery['event']> }),
     ...(start && { since: start }),
     ...(until && { until }),
@@ -86,7 +86,7 @@ function oneOf<Key extends string>(words: Record<Key, string>, text: string | nu
   return text !== null && Object.hasOwn(words, text) ? (text as Key) : null;
 }
 
-/** Of years with four digits, as inputs of browsers and the service have them: at the end of all times no clock goes on. */
+/** Accepts only years with four digits, like browser inputs and the service. */
 function readTime(text: string | null): string | null {
   const time = new Date(/^\d{4}-/.test(text ?? '') ? (text ?? '') : '');
   return Number.isNaN(time.getTime()) ? null : time.toISOString();

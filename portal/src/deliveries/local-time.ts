@@ -1,6 +1,6 @@
-/** Times as an input of the browser has them: by the clock on the wall, to the minute. */
+/** Converts times for `datetime-local` inputs, which use local time to the minute. */
 
-/** `2026-11-20T13:00` of an RFC 3339 time; empty where there is none. */
+/** `2026-11-20T13:00` for an RFC 3339 time; empty for null. */
 export function toLocalInput(at: string | null): string {
   if (at === null) return '';
   const time = new Date(at);

@@ -3,11 +3,11 @@ import { useEffect, useRef, useState } from 'react';
 import type { Delivery } from '../api/types.ts';
 import { countNewer } from './use-steady-rows.ts';
 
-/** However fast they come, nobody is told of them more often. */
-const saidEveryMs = 10_000;
+/** The shortest time between two announcements. */
+const announceEveryMs = 10_000;
 const clock = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' });
 
-/** Says to screen readers that new deliveries came: politely, now and then, and how many since it was last said. */
+/** Announces to screen readers how many deliveries are new since the last announcement. */
 export function NewDeliveries({
   fresh,
   readAt,
@@ -18,29 +18,29 @@ export function NewDeliveries({
   scope: string;
 }) {
   const [message, setMessage] = useState('');
-  const seen = useRef({ scope: '', newest: '', count: 0, saidAt: 0 });
+  const seen = useRef({ scope: '', newest: '', count: 0, announcedAt: 0 });
   useEffect(() => {
     const newest = fresh[0]?.id ?? '';
     const before = seen.current;
     if (before.scope !== scope) {
-      seen.current = { scope, newest, count: 0, saidAt: 0 };
+      seen.current = { scope, newest, count: 0, announcedAt: 0 };
       return;
     }
     const count = before.count + countNewer(fresh, before.newest);
     const now = Date.now();
-    const isDue = count > 0 && now - before.saidAt >= saidEveryMs;
-    // The time tells two such messages apart: the same text again is not said again.
-    if (isDue) setMessage(`${toWords(count)}, ${clock.format(now)}`);
+    const isDue = count > 0 && now - before.announcedAt >= announceEveryMs;
+    // The time makes the message unique: screen readers do not announce the same text twice.
+    if (isDue) setMessage(`${formatCount(count)}, ${clock.format(now)}`);
     seen.current = {
       scope,
       newest: newest > before.newest ? newest : before.newest,
       count: isDue ? 0 : count,
-      saidAt: isDue ? now : before.saidAt,
+      announcedAt: isDue ? now : before.announcedAt,
     };
   }, [fresh, readAt, scope]);
   return <VisuallyHidden role="status">{message}</VisuallyHidden>;
 }
 
-function toWords(count: number): string {
+function formatCount(count: number): string {
   return count === 1 ? '1 new delivery' : `${count} new deliveries`;
 }

@@ -2,16 +2,16 @@ import { Anchor, Button, Stack } from '@mantine/core';
 import { Link } from 'react-router';
 import { testWebhook, type WebhookId } from '../api/operations.ts';
 import { useWrite } from '../api/use-write.ts';
-import { Empty } from '../shown/empty.tsx';
-import { Problem } from '../shown/problem.tsx';
+import { Empty } from '../ui/empty.tsx';
+import { Problem } from '../ui/problem.tsx';
 import { useWebhookId } from '../webhooks/use-webhook-id.ts';
 
-/** How to get a first one. */
+/** Shown for an empty list, with a button that sends a test. */
 export function NoDeliveries({ id, sent }: { id: WebhookId; sent: () => void }) {
   const { page } = useWebhookId();
   const test = useWrite(() => testWebhook(id, null), [page], {
     done: () => {
-      // The button has gone with what it stood in, unless somebody has gone elsewhere meanwhile.
+      // The button that had the focus is gone, unless the user has moved on.
       if (document.activeElement === document.body) sent();
     },
   });
@@ -27,8 +27,8 @@ export function NoDeliveries({ id, sent }: { id: WebhookId; sent: () => void }) 
         </Stack>
       }
     >
-      Each event that is sent to this webhook appears here, with every attempt and every answer.
-      Send a test to see one now, or wait for one of{' '}
+      Every event sent to this webhook appears here, with all attempts and responses. Send a test to
+      see one now, or wait for one of{' '}
       <Anchor component={Link} to={`/events?app=${id.appId}`}>
         the events
       </Anchor>

@@ -1,6 +1,6 @@
 /**
- * JSON with line breaks and indents, and not a character of it changed: numbers that JavaScript cannot hold and escapes
- * stay as they were written.
+ * Adds line breaks and indents to JSON without parsing it: numbers beyond JavaScript's precision and escapes stay as they
+ * are written.
  */
 const token = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/gs;
 const indent = '  ';

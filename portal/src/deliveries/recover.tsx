@@ -5,8 +5,8 @@ import { useEffect, useRef, useState } from 'react';
 import { attemptsMaxInWords } from '../../../service/src/contract/delivery-rules.ts';
 import { recover, type WebhookId } from '../api/operations.ts';
 import { useWrite } from '../api/use-write.ts';
-import { describeError } from '../shown/describe-error.ts';
-import { Problem } from '../shown/problem.tsx';
+import { describeError } from '../ui/describe-error.ts';
+import { Problem } from '../ui/problem.tsx';
 import { webhookChanges } from '../webhooks/use-webhook-id.ts';
 import { fromLocalInput, toLocalInput } from './local-time.ts';
 
@@ -15,14 +15,14 @@ const spans = [
   { label: 'The last hour', value: String(hourMs) },
   { label: 'The last 24 hours', value: String(24 * hourMs) },
   { label: 'The last 7 days', value: String(7 * 24 * hourMs) },
-  // A minute less, for the way there: the service refuses what is further back than 14 days.
+  // One minute less, because the request takes time and the service refuses more than 14 days.
   { label: 'The last 14 days', value: String(14 * 24 * hourMs - 60_000) },
-  { label: 'Since a time of your choice', value: 'own' },
+  { label: 'Since a custom time', value: 'own' },
 ];
-/** One recovery brings back no more: docs/reference/deliveries.md#redeliver-and-recover */
+/** The most per recovery: docs/reference/deliveries.md#redeliver-and-recover */
 const recoveredMax = 10_000;
 
-/** Sends again whatever failed for good since a time: for when a receiver was down and is up again. */
+/** Sends again all deliveries that failed since a given time, for example after a receiver was down. */
 export function Recover({ id, active }: { id: WebhookId; active: boolean }) {
   const [opened, { open, close }] = useDisclosure(false);
   return (
@@ -54,10 +54,10 @@ function RecoverForm({ id, active, close }: { id: WebhookId; active: boolean; cl
     toLocalInput(new Date(Date.now() - 24 * hourMs).toISOString()),
   );
   const write = useWrite((since: string) => recover(id, since), webhookChanges);
-  // Counted from when it is sent: the dialogue may have been open for long.
+  // Computed on submit, because the dialogue may have been open for a long time.
   const sinceOf = () =>
     span === 'own' ? fromLocalInput(own) : new Date(Date.now() - Number(span)).toISOString();
-  // It stands at the field where there is one.
+  // The field shows this error if it is visible.
   const fault =
     write.isError && span === 'own' ? (describeError(write.error).fields['since'] ?? null) : null;
   if (write.isSuccess) return <Recovered count={write.data.count} close={close} />;
@@ -71,12 +71,12 @@ function RecoverForm({ id, active, close }: { id: WebhookId; active: boolean; cl
     >
       <Stack>
         <Text size="sm">
-          Every delivery that failed for good, or was cancelled when the webhook was paused or
-          deactivated, is sent again, oldest first: the same id and the same body, with up to{' '}
-          {attemptsMaxInWords} new attempts. Tests stay as they are.
+          This sends again every delivery that failed, or was cancelled when the webhook was paused
+          or deactivated, oldest first. Each keeps its id and body and gets up to{' '}
+          {attemptsMaxInWords} new attempts. Tests are not sent again.
         </Text>
         <NativeSelect
-          label="Which ended in"
+          label="Time range"
           data={spans}
           value={span}
           onChange={({ currentTarget }) => setSpan(currentTarget.value)}
@@ -95,10 +95,8 @@ function RecoverForm({ id, active, close }: { id: WebhookId; active: boolean; cl
           />
         )}
         {!active && (
-          <Alert color="orange" variant="outline" title="This webhook is off">
-            <Text size="sm">
-              Resume or reactivate it first, on its own page: until then it is sent nothing.
-            </Text>
+          <Alert color="orange" variant="outline" title="This webhook is disabled">
+            <Text size="sm">Resume or reactivate it on its page first.</Text>
           </Alert>
         )}
         {write.isError && fault === null && <Problem error={write.error} />}
@@ -116,13 +114,13 @@ function RecoverForm({ id, active, close }: { id: WebhookId; active: boolean; cl
 }
 
 function Recovered({ count, close }: { count: number; close: () => void }) {
-  const said = useRef<HTMLParagraphElement>(null);
+  const message = useRef<HTMLParagraphElement>(null);
   // The form that had the focus is gone.
-  useEffect(() => said.current?.focus(), []);
+  useEffect(() => message.current?.focus(), []);
   return (
     <Stack>
-      <Text ref={said} tabIndex={-1} style={{ outline: 'none' }}>
-        {toWords(count)}
+      <Text ref={message} tabIndex={-1} style={{ outline: 'none' }}>
+        {describeRecovered(count)}
       </Text>
       <Group justify="flex-end">
         <Button onClick={close}>Done</Button>
@@ -131,10 +129,10 @@ function Recovered({ count, close }: { count: number; close: () => void }) {
   );
 }
 
-function toWords(count: number): string {
-  if (count === 0) return 'Nothing failed in that time, so nothing is sent again.';
-  if (count === 1) return '1 delivery is sent again. It shows as pending until it has ended.';
-  const said = `${count.toLocaleString()} deliveries are sent again. They show as pending until they have ended.`;
-  if (count < recoveredMax) return said;
-  return `${said} More do not come back at once: when these have ended, recover again.`;
+function describeRecovered(count: number): string {
+  if (count === 0) return 'No deliveries failed in this time range.';
+  if (count === 1) return '1 delivery is being sent again. It is pending until it ends.';
+  const sent = `${count.toLocaleString()} deliveries are being sent again. They are pending until they end.`;
+  if (count < recoveredMax) return sent;
+  return `${sent} This is the most per recovery: when these have ended, recover again.`;
 }

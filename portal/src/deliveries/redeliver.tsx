@@ -7,11 +7,11 @@ import { attemptsMaxInWords } from '../../../service/src/contract/delivery-rules
 import { delivery as deliveryOperation, redeliver, type DeliveryId } from '../api/operations.ts';
 import { useWrite } from '../api/use-write.ts';
 import type { DeliveryDetail, Webhook } from '../api/types.ts';
-import { describeAttempt } from '../shown/attempt-words.ts';
-import { Problem } from '../shown/problem.tsx';
+import { describeAttempt } from '../ui/describe-attempt.ts';
+import { Problem } from '../ui/problem.tsx';
 import { useWebhookId, webhookChanges } from '../webhooks/use-webhook-id.ts';
 
-/** Sends it again, and says what came of it. While it is pending, the page around follows it. */
+/** Sends the delivery again and shows the result. The page polls while it is pending. */
 export function Redeliver({
   id,
   delivery,
@@ -24,7 +24,7 @@ export function Redeliver({
   const { page: root } = useWebhookId();
   const client = useQueryClient();
   const write = useWrite(async () => {
-    // Known at once, and pending: it is followed from here, also where reading it again fails.
+    // Stores the pending delivery at once, so that the page polls it even if the refetch fails.
     client.setQueryData(deliveryOperation(id).queryKey, await redeliver(id));
   }, webhookChanges);
   const refusal = refusalOf(delivery, webhook, root);
@@ -34,7 +34,7 @@ export function Redeliver({
         <Button
           leftSection={<RotateCw size={16} aria-hidden />}
           loading={write.isPending}
-          // It keeps the focus, and with it its reason: after a press, too.
+          // Not `disabled`, so that the button keeps the focus and screen readers read the reason.
           aria-disabled={refusal !== null}
           data-disabled={refusal !== null}
           onClick={() => {
@@ -45,8 +45,7 @@ export function Redeliver({
           Redeliver
         </Button>
         <Text size="sm" c="dimmed" id="redeliver-said" flex="1 1 14rem">
-          {refusal ??
-            `The same id and the same body, with up to ${attemptsMaxInWords} new attempts.`}
+          {refusal ?? `Keeps the id and the body, with up to ${attemptsMaxInWords} new attempts.`}
         </Text>
       </Group>
       {write.isError && <Problem error={write.error} />}
@@ -57,27 +56,27 @@ export function Redeliver({
   );
 }
 
-/** Why it cannot be sent again, or null. */
+/** The reason why the delivery cannot be sent again, or null. */
 function refusalOf(
   { status, event, body }: DeliveryDetail,
   webhook: Webhook | undefined,
   root: string,
 ): ReactNode {
-  if (status === 'pending') return 'It is pending: it is tried by itself.';
+  if (status === 'pending') return 'This delivery is pending and is retried automatically.';
   if (event === 'webhook.test')
     return (
       <>
-        A test is not sent again.{' '}
+        Tests can't be redelivered.{' '}
         <Anchor component={Link} to={root} inherit>
           Send a new one
         </Anchor>
       </>
     );
-  if (body === null) return 'The app may no longer have this event.';
+  if (body === null) return 'The app can no longer get this event.';
   if (webhook && !webhook.active)
     return (
       <>
-        The webhook is off.{' '}
+        The webhook is disabled.{' '}
         <Anchor component={Link} to={root} inherit>
           Resume or reactivate it first
         </Anchor>
@@ -87,8 +86,8 @@ function refusalOf(
 }
 
 function answerOf({ status, attempts }: DeliveryDetail): string {
-  if (status === 'pending') return 'Sent again. This page follows it until it has ended.';
+  if (status === 'pending') return 'Sent again. This page updates until it ends.';
   const last = attempts.at(-1);
   const said = last ? `: ${describeAttempt(last).title}` : '';
-  return status === 'succeeded' ? `It has arrived${said}` : `It did not arrive${said}`;
+  return status === 'succeeded' ? `Delivered${said}` : `Delivery failed${said}`;
 }

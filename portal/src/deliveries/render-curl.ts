@@ -1,6 +1,6 @@
 /**
- * A command for a shell that repeats a delivery: the same bytes and headers, signed anew with the secret in
- * WEBHOOK_SECRET, so that a receiver that verifies accepts it. Pure. It needs curl and openssl, and any POSIX shell.
+ * Renders a shell command that repeats a delivery with the same bytes and headers, and signs it with the secret in
+ * WEBHOOK_SECRET, so that receivers accept it. It needs curl, openssl and a POSIX shell.
  */
 export type RepeatedRequest = {
   url: string;
@@ -8,13 +8,13 @@ export type RepeatedRequest = {
   body: string;
   /** Such as `X-Service-Signature`. */
   signatureHeader: string;
-  /** Those that need no secret. */
+  /** The headers that do not depend on the secret. */
   headers: Record<string, string>;
 };
 
 export function renderCurl({ url, id, body, signatureHeader, headers }: RepeatedRequest): string {
   const options = [
-    // Brackets in an address are no pattern, and nothing waits for leave to send a long body.
+    // Brackets in the address are not a pattern, and curl sends a long body without waiting for 100 Continue.
     '--globoff',
     `-H ${quote('Expect:')}`,
     ...Object.entries(headers).map(([name, value]) => `-H ${quote(`${name}: ${value}`)}`),
@@ -34,7 +34,7 @@ printf %s "$body" | curl -i -X POST ${quote(url)} --data-binary @- \\
 )`;
 }
 
-/** Between single quotes a shell changes nothing; the quote itself stands outside of them. */
+/** A shell leaves single-quoted text as it is. A single quote itself has to be outside. */
 function quote(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }

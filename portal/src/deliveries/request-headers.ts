@@ -2,9 +2,9 @@
 import { pageData } from '../page-data.ts';
 import type { Attempt, DeliveryDetail } from '../api/types.ts';
 
-const signedWithSecret = 'made with the secret, which this page does not know';
+const signedWithSecret = "made with the secret, which this page doesn't have";
 
-/** Those that are the same at every attempt, as they are written. */
+/** The headers that are the same for every attempt. */
 export function fixedHeaders({
   id,
   event,
@@ -19,7 +19,7 @@ export function fixedHeaders({
   };
 }
 
-/** All of an attempt, in words where it takes the secret to make them. */
+/** All headers of an attempt, with a placeholder for the signatures. */
 export function requestHeaders(
   delivery: Pick<DeliveryDetail, 'id' | 'event'> & { body: string },
   { startedAt }: Pick<Attempt, 'startedAt'>,

@@ -2,13 +2,13 @@ import { SegmentedControl, Stack, Text } from '@mantine/core';
 import { useState } from 'react';
 import type { DeliveryDetail } from '../api/types.ts';
 import { pageData } from '../page-data.ts';
-import { CodeBlock } from '../shown/code-block.tsx';
-import { HeaderList } from '../shown/header-list.tsx';
+import { CodeBlock } from '../ui/code-block.tsx';
+import { HeaderList } from '../ui/header-list.tsx';
 import { prettyJson } from './pretty-json.ts';
 import { renderCurl } from './render-curl.ts';
 import { fixedHeaders, requestHeaders } from './request-headers.ts';
 
-/** What was sent: the body in its exact bytes, the headers, and a command that does it again. */
+/** Shows the body and headers that were sent, and a command that repeats the request. */
 export function SentRequest({
   delivery,
   body,
@@ -16,7 +16,7 @@ export function SentRequest({
 }: {
   delivery: DeliveryDetail;
   body: string;
-  /** Where the webhook leads now; undefined while it is not known. */
+  /** The current URL of the webhook; undefined while loading. */
   url: string | undefined;
 }) {
   const last = delivery.attempts.at(-1);
@@ -30,16 +30,16 @@ export function SentRequest({
             headers={requestHeaders({ ...delivery, body }, last)}
           />
           <Text size="xs" c="dimmed">
-            The timestamp and its signature differ at each attempt; all else stays the same.
+            The timestamp and its signature differ for each attempt; everything else stays the same.
           </Text>
         </Stack>
       )}
       {url !== undefined && (
         <Stack gap={4}>
           <CodeBlock
-            label="Repeat it with curl"
+            label="Repeat with curl"
             text={renderCurl({
-              // As it is written on the wire.
+              // The normalised form, as it is sent.
               url: new URL(url).href,
               body,
               id: delivery.id,
@@ -49,8 +49,8 @@ export function SentRequest({
             maxHeight={320}
           />
           <Text size="xs" c="dimmed">
-            It sends the same bytes and signs them anew: set WEBHOOK_SECRET to the secret of the
-            webhook before. It needs curl and openssl.
+            Sends the same bytes with a new signature. Set WEBHOOK_SECRET to the secret of the
+            webhook first. Needs curl and openssl.
           </Text>
         </Stack>
       )}
@@ -63,7 +63,7 @@ function Body({ body }: { body: string }) {
   return (
     <Stack gap="xs" align="stretch">
       <SegmentedControl
-        aria-label="How to show the body"
+        aria-label="Body format"
         size="xs"
         style={{ alignSelf: 'flex-start' }}
         value={view}

@@ -1,17 +1,17 @@
-/** A list that grows at its top while somebody reads it. */
+/** Keeps a list that grows at the top steady while somebody reads it. */
 import { useEffect, useState } from 'react';
 import type { Delivery } from '../api/types.ts';
 
 type Steady = {
   rows: Delivery[];
-  /** How many new ones are held back. */
+  /** The number of new rows that are not shown yet. */
   waiting: number;
   show: () => void;
 };
 
 /**
- * New rows come by themselves, unless somebody is in the middle of the list: then nothing moves below their eyes or
- * their focus. The rows that they see go on telling what became of them, and the new ones wait.
+ * Shows new rows at once, unless `mayMove` says that somebody is using the list. Then the visible rows keep their place and
+ * only update their status, and new rows wait.
  */
 export function useSteadyRows({
   fresh,
@@ -20,9 +20,9 @@ export function useSteadyRows({
   mayMove,
 }: {
   fresh: Delivery[];
-  /** When they were read: they are looked at anew each time. */
+  /** The time of the read. Each read checks again, even if the rows are the same. */
   readAt: number;
-  /** What was asked for; with another question everything may move. */
+  /** The filters. If they change, all rows are replaced. */
   scope: string;
   mayMove: () => boolean;
 }): Steady {
@@ -35,7 +35,7 @@ export function useSteadyRows({
           ? renew(before.rows, fresh)
           : fresh,
     }));
-    // Whether it may move is asked at this moment; it is not what this waits for.
+    // `mayMove` is read when the effect runs and must not trigger it.
   }, [fresh, readAt, scope]);
   const rows = shown.scope === scope ? shown.rows : fresh;
   return {
@@ -45,7 +45,7 @@ export function useSteadyRows({
   };
 }
 
-/** Ids begin with the time and are of one length, so that their order as text is that of time. */
+/** Ids are UUIDv7 of equal length, so their text order is their time order. */
 export function countNewer(deliveries: Delivery[], id: string): number {
   return deliveries.filter((delivery) => delivery.id > id).length;
 }

@@ -2,17 +2,17 @@ import { Anchor, Code, Group, Text } from '@mantine/core';
 import { CircleCheck, CircleSlash } from 'lucide-react';
 import { Link, useLocation } from 'react-router';
 import type { CatalogueEvent, PortalEvent } from '../api/types.ts';
-import { CodeBlock } from '../shown/code-block.tsx';
-import { Fold, SmallFold } from '../shown/fold.tsx';
+import { CodeBlock } from '../ui/code-block.tsx';
+import { Fold, SmallFold } from '../ui/fold.tsx';
 import { FieldTable } from './field-table.tsx';
 
-/** One event, folded to what it tells. The element's id is its name: `/events#org.created` leads here. */
+/** One event, collapsed to its description. The element's id is the event's name, so `/events#org.created` links here. */
 export function EventEntry({
   entry: { event, description, schema, sample },
   permission,
 }: {
   entry: CatalogueEvent;
-  /** Whether the chosen app may have it; absent where none is chosen. */
+  /** Undefined if no app is chosen. */
   permission: Pick<PortalEvent, 'allowed' | 'reason'> | undefined;
 }) {
   const { search } = useLocation();
@@ -37,7 +37,7 @@ export function EventEntry({
         <CodeBlock label={`JSON Schema of ${event}`} text={toText(schema)} />
       </SmallFold>
       <Text size="sm" c="dimmed">
-        A delivery holds <Code>id</Code>, <Code>event</Code>, <Code>createdAt</Code> and this{' '}
+        A delivery contains <Code>id</Code>, <Code>event</Code>, <Code>createdAt</Code> and this{' '}
         <Code>data</Code>.{' '}
         <Anchor component={Link} to={{ search, hash: event }} inherit>
           Link to {event}
@@ -53,7 +53,9 @@ function Permission({ allowed, reason }: Pick<PortalEvent, 'allowed' | 'reason'>
   return (
     <Group gap={6} wrap="nowrap" align="flex-start" mt={4}>
       <Icon size={16} color={color} aria-hidden style={{ flexShrink: 0, marginTop: 2 }} />
-      <Text size="sm">{allowed ? 'This app may have it.' : `Not for this app: ${reason}.`}</Text>
+      <Text size="sm">
+        {allowed ? 'Available to this app.' : `Not available to this app: ${reason}.`}
+      </Text>
     </Group>
   );
 }

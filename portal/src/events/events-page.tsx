@@ -5,8 +5,8 @@ import { Link, useLocation, useSearchParams } from 'react-router';
 import { apps as appsOperation, catalogue, events as eventsOperation } from '../api/operations.ts';
 import type { CatalogueEvent, PortalEvent } from '../api/types.ts';
 import { Page } from '../layout/page.tsx';
-import { Loaded } from '../shown/loaded.tsx';
-import { Problem } from '../shown/problem.tsx';
+import { Loaded } from '../ui/loaded.tsx';
+import { Problem } from '../ui/problem.tsx';
 import { EventEntry } from './event-entry.tsx';
 
 const audiences: { audience: CatalogueEvent['audience']; title: string; lead: string }[] = [
@@ -14,31 +14,31 @@ const audiences: { audience: CatalogueEvent['audience']; title: string; lead: st
   {
     audience: 'organization',
     title: 'For apps of an organisation',
-    lead: 'Only apps that are bound to the organisation get what happens inside it.',
+    lead: 'Internal events, only for apps bound to the organisation.',
   },
   {
     audience: 'alliance',
     title: 'For apps of an alliance',
-    lead: 'Only apps that are bound to the alliance get what happens inside it.',
+    lead: 'Internal events, only for apps bound to the alliance.',
   },
   {
     audience: 'webhook',
     title: 'For one webhook',
-    lead: 'Sent when you ask for a test, and only then.',
+    lead: 'Sent only when you send a test.',
   },
 ];
-/** The catalogue: what can be delivered, to whom, and what it looks like. */
+/** The catalogue of events, optionally with what one app can get. */
 export function EventsPage() {
   const [query, setQuery] = useSearchParams();
   const appId = query.get('app');
   const permissions = useQuery({ ...eventsOperation(appId ?? ''), enabled: appId !== null });
-  // Those of the app before say nothing of this one.
+  // Placeholder data belongs to the previously chosen app.
   const isKnown = appId !== null && !permissions.isPlaceholderData;
   const list = useQuery(catalogue());
   return (
     <Page
       title="Events"
-      lead="What a webhook can be sent. Each event has the same form wherever you meet it: in a delivery, in a test, and in the list of events of the API."
+      lead="The events that a webhook can get. Each has the same form in a delivery, in a test, and in the API's list of events."
     >
       <AppChoice appId={appId} choose={(id) => setQuery(id === '' ? {} : { app: id })} />
       {appId !== null && permissions.isError && <Problem error={permissions.error} />}
@@ -61,7 +61,7 @@ function AppChoice({ appId, choose }: { appId: string | null; choose: (id: strin
   if (apps?.length === 0)
     return (
       <Text>
-        To get events you need an app with a webhook.{' '}
+        To get events, you need an app with a webhook.{' '}
         <Anchor component={Link} to="/apps">
           Create an app
         </Anchor>
@@ -70,7 +70,7 @@ function AppChoice({ appId, choose }: { appId: string | null; choose: (id: strin
   return (
     <NativeSelect
       label="For the app"
-      description="Choose one to see which events it may have."
+      description="Choose an app to see which events it can get."
       maw={360}
       value={appId ?? ''}
       onChange={({ currentTarget }) => choose(currentTarget.value)}
@@ -118,11 +118,11 @@ function Catalogue({
   );
 }
 
-/** Opens the event that the address names, and goes there. */
+/** Opens the event in the hash of the address and scrolls to it. */
 function useLinkedEvent(): void {
   const { hash, key } = useLocation();
   useEffect(() => {
-    // After the page's heading has taken the focus, which happens on the way here.
+    // Waits until the page's heading has taken the focus.
     const frame = requestAnimationFrame(() => {
       const found = document.getElementById(hash.slice(1));
       if (!(found instanceof HTMLDetailsElement)) return;

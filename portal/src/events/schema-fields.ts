@@ -1,4 +1,4 @@
-/** The fields that a JSON Schema has, flat, in words: for a table. Of the schemas of events, which use little of it. */
+/** Flattens a JSON Schema into a list of fields. Supports only the keywords that the schemas of events use. */
 export type Schema = {
   type?: string | string[];
   format?: string;
@@ -12,7 +12,7 @@ export type Schema = {
 };
 
 export type Field = {
-  /** Such as `alliance.name`, or `items[].quantity`. */
+  /** For example `alliance.name` or `items[].quantity`. */
   path: string;
   type: string;
   isNullable: boolean;

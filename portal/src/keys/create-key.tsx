@@ -4,9 +4,9 @@ import { useEffect } from 'react';
 import { createKey } from '../api/operations.ts';
 import type { CreatedKey, NewKey } from '../api/types.ts';
 import { useWrite } from '../api/use-write.ts';
-import { describeError } from '../shown/describe-error.ts';
-import { Problem } from '../shown/problem.tsx';
-import { Section } from '../shown/section.tsx';
+import { describeError } from '../ui/describe-error.ts';
+import { Problem } from '../ui/problem.tsx';
+import { Section } from '../ui/section.tsx';
 import { expiresAt, expiryChoices, today } from './expiry.ts';
 import { ScopeChoice } from './scope-choice.tsx';
 import type { Scope } from './scope-words.ts';
@@ -14,7 +14,7 @@ import type { Scope } from './scope-words.ts';
 type Fields = { name: string; scopes: Scope[]; expiry: string; day: string };
 
 const initialValues: Fields = { name: '', scopes: ['read:directory'], expiry: 'never', day: '' };
-/** As the service's. */
+/** The limit of the service. */
 const nameLengthMax = 100;
 
 export function CreateKey({
@@ -28,7 +28,7 @@ export function CreateKey({
 }) {
   const form = useForm<Fields>({ mode: 'controlled', initialValues, validate });
   const write = useWrite(
-    // Shown at once, however long it takes to read the list again.
+    // Shows the key without waiting for the list to reload.
     async (body: NewKey) => done(await createKey(appId, body)),
     ['/apps', '/overview', '/audit'],
   );
@@ -50,7 +50,7 @@ export function CreateKey({
         <Stack>
           <TextInput
             label="Name"
-            description="Such as where it is used: it stands in your lists and in the audit log."
+            description="For example, where it is used. Shown in your lists and in the audit log."
             maxLength={nameLengthMax}
             maw="30rem"
             autoComplete="off"
@@ -59,12 +59,12 @@ export function CreateKey({
           />
           <ScopeChoice {...form.getInputProps('scopes')} />
           <Group align="flex-start">
-            <NativeSelect label="Ends" data={expiryChoices} {...form.getInputProps('expiry')} />
+            <NativeSelect label="Expires" data={expiryChoices} {...form.getInputProps('expiry')} />
             {form.values.expiry === 'day' && (
               <TextInput
                 type="date"
                 label="Last day"
-                description="It ends when this day does where you are."
+                description="The key expires at the end of this day, in your time zone."
                 min={today(Date.now())}
                 required
                 {...form.getInputProps('day')}
@@ -87,7 +87,7 @@ export function CreateKey({
 }
 
 const validate = {
-  name: (name: string) => (name.trim() === '' ? 'Give it a name.' : null),
+  name: (name: string) => (name.trim() === '' ? 'Enter a name.' : null),
   scopes: (scopes: Scope[]) => (scopes.length === 0 ? 'Choose at least one.' : null),
   day: (day: string, { expiry }: Fields) =>
     expiresAt(expiry, day, Date.now()) === undefined ? 'Choose today or a later day.' : null,
@@ -102,7 +102,7 @@ function focusFirst(nodeOf: (field: string) => HTMLElement | null, errors: Error
   control?.focus();
 }
 
-/** The service speaks of the time; the form has a day. */
+/** The API field is `expiresAt`; the form field is `day`. */
 function errorsOf({ expiresAt: day, ...fields }: Record<string, string>): Record<string, string> {
   return { ...fields, ...(day !== undefined && { day }) };
 }

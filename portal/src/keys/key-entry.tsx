@@ -1,8 +1,8 @@
 import { Badge, Code, Group, Paper, Stack, Text, Title } from '@mantine/core';
 import { useRef } from 'react';
 import type { PortalKey } from '../api/types.ts';
-import { Terms, type Term } from '../shown/terms.tsx';
-import { Time } from '../shown/time.tsx';
+import { DescriptionList, type Term } from '../ui/description-list.tsx';
+import { Time } from '../ui/time.tsx';
 import { keyState, type KeyState } from './key-state.ts';
 import type { MadeKey } from './new-key.tsx';
 import { RevokeKey } from './revoke-key.tsx';
@@ -11,8 +11,8 @@ import { describeScopes } from './scope-words.ts';
 
 const badges: Record<KeyState, { words: string; color: string }> = {
   valid: { words: 'Valid', color: 'green.9' },
-  'ends soon': { words: 'Ends soon', color: 'orange.9' },
-  expired: { words: 'Ended', color: 'gray.7' },
+  'expires soon': { words: 'Expires soon', color: 'orange.9' },
+  expired: { words: 'Expired', color: 'gray.7' },
   revoked: { words: 'Revoked', color: 'gray.7' },
 };
 
@@ -48,7 +48,7 @@ export function KeyEntry({
             <Code>odk_…{apiKey.last4}</Code>
           </Group>
           <Text size="sm">{describeScopes(apiKey.scopes)}</Text>
-          <Terms entries={factsOf(apiKey, state)} layout="line" />
+          <DescriptionList entries={factsOf(apiKey, state)} layout="line" />
         </Stack>
         {!hasEnded && (
           <Group gap="xs">
@@ -71,6 +71,6 @@ function factsOf(key: PortalKey, state: KeyState): Term[] {
 
 function endOf({ revokedAt, expiresAt }: PortalKey, state: KeyState): Term {
   if (revokedAt !== null) return ['Revoked', <Time key="revoked" at={revokedAt} />];
-  const name = state === 'expired' ? 'Ended' : 'Ends';
+  const name = state === 'expired' ? 'Expired' : 'Expires';
   return [name, expiresAt === null ? 'Never' : <Time key="ends" at={expiresAt} />];
 }

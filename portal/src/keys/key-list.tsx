@@ -10,7 +10,7 @@ export function KeyList({
 }: {
   appId: string;
   keys: PortalKey[];
-  /** What to do with a key that was made in the place of one of them. */
+  /** Called with the new key after a rotation. */
   made: (key: MadeKey) => void;
 }) {
   return (

@@ -1,8 +1,8 @@
 import type { PortalKey } from '../api/types.ts';
 
-export type KeyState = 'valid' | 'ends soon' | 'expired' | 'revoked';
+export type KeyState = 'valid' | 'expires soon' | 'expired' | 'revoked';
 
-/** As on the overview. */
+/** The same as on the overview. */
 const soonMs = 14 * 86_400_000;
 
 export function keyState(
@@ -12,5 +12,5 @@ export function keyState(
   if (revokedAt !== null) return 'revoked';
   const leftMs = expiresAt === null ? Number.POSITIVE_INFINITY : Date.parse(expiresAt) - nowMs;
   if (leftMs <= 0) return 'expired';
-  return leftMs <= soonMs ? 'ends soon' : 'valid';
+  return leftMs <= soonMs ? 'expires soon' : 'valid';
 }

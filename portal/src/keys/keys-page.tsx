@@ -5,20 +5,20 @@ import { useRef, useState } from 'react';
 import { Link, useParams } from 'react-router';
 import { keys } from '../api/operations.ts';
 import { AppFrame } from '../apps/app-frame.tsx';
-import { Empty } from '../shown/empty.tsx';
-import { focusHeading } from '../shown/focus-heading.ts';
-import { Loaded } from '../shown/loaded.tsx';
-import { Paged } from '../shown/paged.tsx';
-import { usePage } from '../shown/use-page.ts';
+import { Empty } from '../ui/empty.tsx';
+import { focusHeading } from '../ui/focus-heading.ts';
+import { Loaded } from '../ui/loaded.tsx';
+import { Paged } from '../ui/paged.tsx';
+import { usePage } from '../ui/use-page.ts';
 import { CreateKey } from './create-key.tsx';
 import { KeyList } from './key-list.tsx';
 import { NewKey, type MadeKey } from './new-key.tsx';
 
 const perPage = 20;
-/** The service's own bound for an app. */
+/** The limit of the service per app. */
 const validKeysMax = 20;
 
-/** The keys of an app. Above them the form for a new one, and those that were just made: each until it is put away. */
+/** Lists the keys of an app. New keys are shown above until the user dismisses them. */
 export function KeysPage() {
   const { appId = '' } = useParams();
   const [isMaking, setMaking] = useState(false);
@@ -90,7 +90,7 @@ function Keys({
         if (entries.length === 0)
           return (
             <Anchor component={Link} to={`/apps/${appId}/keys`} onClick={focusHeading}>
-              There is nothing on this page. Go to the first one
+              This page is past the last one. Go to the first page
             </Anchor>
           );
         return (
@@ -109,8 +109,8 @@ function NoKeys({ make }: { make: () => void }) {
       title="This app has no keys yet"
       action={<Button onClick={make}>Create the first key</Button>}
     >
-      Make one for each place that calls the API, such as “On the server”: then each can be revoked
-      alone. A key can do no more than you choose.
+      Create one for each place that calls the API, such as “Production server”, so that you can
+      revoke each on its own. A key can do only what you choose.
     </Empty>
   );
 }

@@ -1,4 +1,4 @@
-/** What tells a key from others of the same name, such as the one in whose place it was put. */
+/** Names a key uniquely: after a rotation, two keys have the same name. */
 export function nameOfKey({ name, last4 }: { name: string; last4: string }): string {
   return `${name} (…${last4})`;
 }

@@ -1,15 +1,15 @@
 import { Text } from '@mantine/core';
 import type { CreatedKey, RotatedKey } from '../api/types.ts';
-import { CodeBlock } from '../shown/code-block.tsx';
-import { SecretOnce } from '../shown/secret-once.tsx';
-import { Time } from '../shown/time.tsx';
+import { CodeBlock } from '../ui/code-block.tsx';
+import { SecretOnce } from '../ui/secret-once.tsx';
+import { Time } from '../ui/time.tsx';
 import { nameOfKey } from './name-of-key.ts';
 import { curlOf } from './sample-call.ts';
 import { TryKey } from './try-key.tsx';
 
 export type MadeKey = CreatedKey | RotatedKey;
 
-/** A key that was just made, this once, with a request to try it with. */
+/** Shows a new key once, with a request to try it. */
 export function NewKey({ made, done }: { made: MadeKey; done: () => void }) {
   return (
     <SecretOnce title={`Your new key: ${nameOfKey(made)}`} secret={made.key} done={done}>
@@ -29,10 +29,10 @@ function Previous({ endsAt }: { endsAt: string }) {
   return (
     <Text size="sm">
       {isOver ? (
-        'The key before it opens nothing any more.'
+        'The old key no longer works.'
       ) : (
         <>
-          The key before it works until <Time at={endsAt} />: put this one in its place by then.
+          The old key works until <Time at={endsAt} />. Replace it by then.
         </>
       )}
     </Text>

@@ -3,8 +3,8 @@ import { useDisclosure } from '@mantine/hooks';
 import { revokeKey } from '../api/operations.ts';
 import type { PortalKey } from '../api/types.ts';
 import { useWrite } from '../api/use-write.ts';
-import { Confirm } from '../shown/confirm.tsx';
-import { sayDone } from '../shown/say.ts';
+import { Confirm } from '../ui/confirm.tsx';
+import { toastSuccess } from '../ui/toast.ts';
 import { nameOfKey } from './name-of-key.ts';
 
 export function RevokeKey({
@@ -14,7 +14,7 @@ export function RevokeKey({
 }: {
   appId: string;
   apiKey: PortalKey;
-  /** Gives the focus a place: the button is gone then. */
+  /** Moves the focus, because the button is gone. */
   after: () => void;
 }) {
   const name = nameOfKey(apiKey);
@@ -22,7 +22,7 @@ export function RevokeKey({
   const write = useWrite(() => revokeKey(appId, apiKey.id), ['/apps', '/overview', '/audit'], {
     done: () => {
       close();
-      sayDone(`The key ${name} is revoked.`);
+      toastSuccess(`The key ${name} is revoked.`);
       after();
     },
   });
@@ -44,8 +44,8 @@ export function RevokeKey({
         }}
       >
         <Text size="sm">
-          The key that ends in {apiKey.last4} opens nothing any more, within a second and for good.
-          Programs that use it are refused. To change it without a gap, rotate it instead.
+          The key that ends in {apiKey.last4} stops working within a second, for good. Programs that
+          use it are refused. To replace it without downtime, rotate it instead.
         </Text>
       </Confirm>
     </>

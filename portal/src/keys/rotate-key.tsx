@@ -4,18 +4,18 @@ import { useState } from 'react';
 import { rotateKey } from '../api/operations.ts';
 import type { PortalKey } from '../api/types.ts';
 import { useWrite } from '../api/use-write.ts';
-import { Problem } from '../shown/problem.tsx';
+import { Problem } from '../ui/problem.tsx';
 import { nameOfKey } from './name-of-key.ts';
 import type { MadeKey } from './new-key.tsx';
 
 const graces = [
-  { value: '0', label: 'It ends at once' },
-  { value: '3600', label: 'An hour' },
+  { value: '0', label: 'Expires immediately' },
+  { value: '3600', label: '1 hour' },
   { value: '86400', label: '24 hours' },
   { value: '604800', label: '7 days' },
 ];
 
-/** Puts a new key in the place of one; the old one goes on for as long as is chosen. */
+/** Replaces a key. The old one keeps working for the chosen time. */
 export function RotateKey({
   appId,
   apiKey,
@@ -31,13 +31,13 @@ export function RotateKey({
   const write = useWrite(
     async (overlapSeconds: number) => {
       const rotated = await rotateKey(appId, apiKey.id, overlapSeconds);
-      // At once: when the list is read again, the old key may have ended, and nothing of this be on the screen.
+      // Before the list reloads: the old key may have expired by then, and this component unmounts with it.
       close();
       made(rotated);
     },
     ['/apps', '/overview', '/audit'],
   );
-  // What is on its way cannot be called back, and what came of it is told here.
+  // A running request cannot be cancelled, and its result appears here.
   const closeUnlessBusy = () => {
     if (!write.isPending) close();
   };
@@ -59,7 +59,7 @@ export function RotateKey({
         onClose={closeUnlessBusy}
         title={`Rotate ${name}`}
         closeButtonProps={{ 'aria-label': 'Close' }}
-        // The focus goes to the new key then.
+        // The new key takes the focus.
         returnFocus={!write.isPending}
         centered
       >
@@ -70,11 +70,9 @@ export function RotateKey({
           }}
         >
           <Stack>
-            <Text size="sm">
-              You get a new key with the same name, the same scopes and the same end.
-            </Text>
+            <Text size="sm">You get a new key with the same name, scopes and expiry.</Text>
             <Radio.Group
-              label="How long the old key goes on working"
+              label="How long the old key keeps working"
               value={grace}
               onChange={setGrace}
             >

@@ -1,9 +1,9 @@
-/** A request that a key can make with the scopes that it has: as a command, and as a call of the client. */
+/** A sample request that the scopes of a key allow, as a curl command and as a call of the client. */
 import type { Client } from '@orgdir/client';
 import { apiAddress } from '../api/public-api.ts';
 import { scopes, type Scope } from './scope-words.ts';
 
-/** What came of it: in words, and the answer itself. */
+/** The result as text, and the response itself. */
 export type Sampled = { words: string; answer: unknown };
 type Sample = { path: string; call: (client: Client) => Promise<Sampled> };
 
@@ -22,8 +22,8 @@ const samples: Record<Scope, Sample> = {
       const answer = await client.events.list({ limit: 1 });
       const [first] = answer.data;
       const words = first
-        ? `the oldest event that is kept is ${first.event}`
-        : 'there has been no event yet that this app may have';
+        ? `the oldest stored event is ${first.event}`
+        : 'there are no events for this app yet';
       return { words, answer };
     },
   },

@@ -2,7 +2,7 @@ import { Checkbox, Stack } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { scopes, scopeWords, type Scope } from './scope-words.ts';
 
-/** What a new key may do: a box for each scope, with what it is good for. */
+/** Checkboxes for the scopes of a new key. */
 export function ScopeChoice(props: {
   value?: Scope[];
   onChange: (chosen: Scope[]) => void;
@@ -10,8 +10,8 @@ export function ScopeChoice(props: {
 }) {
   return (
     <Checkbox.Group
-      label="What it may do"
-      description="No more than the program needs: whoever has the key can do this."
+      label="Scopes"
+      description="Choose only what the program needs: anyone with the key can do this."
       required
       {...props}
     >

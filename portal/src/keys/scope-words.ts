@@ -1,4 +1,4 @@
-/** What each scope lets a key do, in words. */
+/** Texts for the scopes. */
 import type { PortalKey } from '../api/types.ts';
 
 export type Scope = PortalKey['scopes'][number];
@@ -10,11 +10,11 @@ export const scopeWords: Record<Scope, { title: string; lets: string }> = {
   },
   'read:events': {
     title: 'Read events',
-    lets: 'What happened, in order and without gaps; internal events too, where the app is bound.',
+    lets: 'All events in order, without gaps. Includes internal events if the app is bound.',
   },
   'write:webhooks': {
     title: 'Manage webhooks',
-    lets: 'Make, change, test and delete the webhooks of this app, and read their deliveries.',
+    lets: 'Create, change, test and delete the webhooks of this app, and read their deliveries.',
   },
 };
 

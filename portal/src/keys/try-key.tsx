@@ -2,8 +2,8 @@ import { ApiError, createClient } from '@orgdir/client';
 import { Button, Stack, Text } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { apiAddress } from '../api/public-api.ts';
-import { CodeBlock } from '../shown/code-block.tsx';
-import { Problem } from '../shown/problem.tsx';
+import { CodeBlock } from '../ui/code-block.tsx';
+import { Problem } from '../ui/problem.tsx';
 import { sampleFor, type Sampled } from './sample-call.ts';
 import type { Scope } from './scope-words.ts';
 
@@ -12,12 +12,12 @@ type Outcome =
   | { kind: 'ended' }
   | { kind: 'failed'; error: unknown };
 
-/** Of an answer, as much as one takes in at a glance. */
+/** Longer responses are cut, because the start is enough to see that the key works. */
 const answerCharactersMax = 300;
 
 /** Calls the API with a key as a program would, from this page. */
 export function TryKey({ apiKey, scopes }: { apiKey: string; scopes: Scope[] }) {
-  // An outcome, never an error: the API's 401 is about the key, and not about who is signed in.
+  // Never rejects: a 401 of the API is about the key and must not end the user's session.
   const attempt = useMutation({ mutationFn: () => tryKey(apiKey, scopes) });
   const outcome = attempt.data;
   return (
@@ -30,10 +30,10 @@ export function TryKey({ apiKey, scopes }: { apiKey: string; scopes: Scope[] }) 
       <Text size="sm" role="status">
         {outcome?.kind === 'answered' && `It works: ${outcome.words}.`}
         {outcome?.kind === 'ended' &&
-          'The service refuses this key: it was revoked, or it has ended.'}
+          'The service refuses this key: it was revoked or has expired.'}
       </Text>
       {outcome?.kind === 'answered' && (
-        <CodeBlock label="Answer" text={firstOf(outcome.answer)} wrap />
+        <CodeBlock label="Response" text={firstOf(outcome.answer)} wrap />
       )}
       {outcome?.kind === 'failed' && <Problem error={outcome.error} />}
     </Stack>
@@ -42,7 +42,7 @@ export function TryKey({ apiKey, scopes }: { apiKey: string; scopes: Scope[] }) 
 
 async function tryKey(apiKey: string, scopes: Scope[]): Promise<Outcome> {
   try {
-    // Whoever asked is waiting, and may ask again.
+    // No retries, because the user is waiting and can try again.
     const client = createClient({ baseUrl: apiAddress, apiKey, retries: 0 });
     return { kind: 'answered', ...(await sampleFor(scopes).call(client)) };
   } catch (error) {

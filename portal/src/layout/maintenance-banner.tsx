@@ -2,9 +2,9 @@ import { Alert, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Wrench } from 'lucide-react';
 import { status } from '../api/public-api.ts';
-import { Time } from '../shown/time.tsx';
+import { Time } from '../ui/time.tsx';
 
-/** Says, on every page, that no app can be changed right now, and until when. One's own account can. */
+/** Shown on every page during maintenance: apps cannot be changed, but the user's account can. */
 export function MaintenanceBanner() {
   const maintenance = useQuery(status()).data?.maintenance;
   if (!maintenance) return null;
@@ -20,14 +20,14 @@ export function MaintenanceBanner() {
     >
       <Text size="sm">
         {message && <>{message} </>}
-        It began <Time at={since} exact />
+        Started <Time at={since} exact />
         {expectedEnd && (
           <>
             {' '}
             and is expected to end <Time at={expectedEnd} exact />
           </>
         )}
-        . Deliveries go on; the API answers again afterwards.
+        . Deliveries continue; the API is available again afterwards.
       </Text>
     </Alert>
   );

@@ -6,7 +6,7 @@ export function NotFoundPage() {
   return (
     <Page title="Not found">
       <Text>
-        There is no such page, or what it showed was deleted.{' '}
+        This page doesn't exist, or its content was deleted.{' '}
         <Anchor component={Link} to="/apps">
           Your apps
         </Anchor>

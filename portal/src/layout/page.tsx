@@ -5,12 +5,12 @@ import { pageData } from '../page-data.ts';
 
 export type Crumb = { title: string; to: string };
 
-/** Whether another page was shown before: the first one leaves the focus where the browser has it. */
+/** False until the first page was shown, which leaves the focus to the browser. */
 let hasShownPage = false;
 
 /**
- * A page: its title in the window and as heading, where it stands, what can be done. On the way from page to page the
- * heading takes the focus, so that a screen reader says where one is.
+ * A page with its title, breadcrumbs and actions. The heading takes the focus on navigation, so that screen readers
+ * announce the new page.
  */
 export function Page({
   title,
@@ -61,7 +61,7 @@ export function useHeading(title: string) {
 
 function Way({ crumbs }: { crumbs: Crumb[] }) {
   return (
-    <nav aria-label="Where you are">
+    <nav aria-label="Breadcrumbs">
       <Breadcrumbs separatorMargin={6} style={{ flexWrap: 'wrap' }}>
         {crumbs.map(({ title, to }) => (
           <Anchor key={to} component={Link} to={to} size="sm">

@@ -8,7 +8,7 @@ import { Navigation } from './navigation.tsx';
 import { SchemeButton } from './scheme-button.tsx';
 import { UserMenu } from './user-menu.tsx';
 
-/** What stands around every page of somebody who is signed in. */
+/** The header and navigation around every page for signed-in users. */
 export function Shell() {
   const [opened, { toggle, close }] = useDisclosure(false);
   const { pathname } = useLocation();

@@ -3,7 +3,7 @@ import { CircleUser } from 'lucide-react';
 import { Link, useNavigate } from 'react-router';
 import { signOut } from '../api/operations.ts';
 import { useEndSession, useSession } from '../session/use-session.ts';
-import { sayFailed } from '../shown/say.ts';
+import { toastError } from '../ui/toast.ts';
 
 export function UserMenu() {
   const { data: session } = useSession();
@@ -16,7 +16,7 @@ export function UserMenu() {
       endSession();
       await navigate('/sign-in');
     } catch (error) {
-      sayFailed(error);
+      toastError(error);
     }
   }
 

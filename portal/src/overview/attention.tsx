@@ -1,14 +1,14 @@
 import { Badge, Group, Paper, Stack, Text, Title } from '@mantine/core';
 import type { ReactNode } from 'react';
 
-/** A list of what needs somebody, or that nothing does. */
+/** A list of entries that need attention, or a text if there are none. */
 export function Attention({
   title,
   nothing,
   entries,
 }: {
   title: string;
-  /** What is said where there is nothing. */
+  /** The text for an empty list. */
   nothing: string;
   entries: ReactNode[];
 }) {

@@ -4,10 +4,10 @@ import classes from './chart.module.css';
 
 export type LegendEntry = { name: string; className: string | undefined };
 
-/** Drawing units; the drawing is stretched to the width that there is. */
+/** In drawing units. The drawing stretches to the available width. */
 export const size = { width: 480, height: 120 };
 
-/** What a chart has around it: its name, its legend, its top value, the first and the last hour. */
+/** The frame of a chart: title, legend, top value, first and last hour. */
 export function ChartFrame({
   title,
   summary,
@@ -17,9 +17,9 @@ export function ChartFrame({
   children,
 }: {
   title: string;
-  /** Read instead of the drawing; the table has every value. */
+  /** For screen readers, instead of the drawing. The table has every value. */
   summary: string;
-  /** The value at the upper edge, as text. */
+  /** The label of the highest value. */
   top: string;
   from: string;
   legend: LegendEntry[];

@@ -3,14 +3,14 @@ import { ChartFrame, formatHour, size } from './chart-frame.tsx';
 import classes from './chart.module.css';
 import { totalsOf } from './totals-of.ts';
 
-/** From the foot of a bar to its top. */
+/** In the order of the bars, from bottom to top. */
 const kinds = [
   { key: 'succeeded', name: 'Succeeded', className: classes['succeeded'] },
-  { key: 'pending', name: 'Waiting', className: classes['pending'] },
+  { key: 'pending', name: 'Pending', className: classes['pending'] },
   { key: 'failed', name: 'Failed', className: classes['failed'] },
 ] as const;
 const gap = 3;
-/** So that one failure beside many successes is seen. */
+/** Keeps one failure among many successes visible. */
 const heightMin = 3;
 
 export function CountsChart({ hours }: { hours: DeliveryHour[] }) {
@@ -23,14 +23,14 @@ export function CountsChart({ hours }: { hours: DeliveryHour[] }) {
   return (
     <ChartFrame
       title="Deliveries by hour"
-      summary={`Deliveries by hour: ${succeeded} succeeded, ${failed} failed, ${pending} waiting in all; at most ${most} in an hour.`}
-      top={`${most.toLocaleString()} an hour`}
+      summary={`Deliveries by hour: ${succeeded} succeeded, ${failed} failed, ${pending} pending in total; at most ${most} per hour.`}
+      top={`${most.toLocaleString()} per hour`}
       from={hours[0]?.start ?? ''}
       legend={[...kinds]}
     >
       {hours.map((hour, index) => (
         <g key={hour.start}>
-          <title>{`${formatHour(hour.start)}: ${hour.succeeded} succeeded, ${hour.failed} failed, ${hour.pending} waiting`}</title>
+          <title>{`${formatHour(hour.start)}: ${hour.succeeded} succeeded, ${hour.failed} failed, ${hour.pending} pending`}</title>
           {stack(hour, most).map(({ className, y, height }) => (
             <rect
               key={className}

@@ -9,20 +9,20 @@ export function DeliveriesOfTheDay({ deliveries }: { deliveries: Overview['deliv
   const { hours, complete } = deliveries;
   const totals = totalsOf(hours);
   return (
-    <Paper withBorder p="md" component="section" aria-label="Deliveries of the last 24 hours">
+    <Paper withBorder p="md" component="section" aria-label="Deliveries in the last 24 hours">
       <Stack gap="md">
         <Title order={2} size="h4">
-          Deliveries of the last 24 hours
+          Deliveries in the last 24 hours
         </Title>
         <Group gap="xl">
           <Figure label="Succeeded" value={totals.succeeded.toLocaleString()} />
           <Figure label="Failed" value={totals.failed.toLocaleString()} />
-          <Figure label="Waiting" value={totals.pending.toLocaleString()} />
+          <Figure label="Pending" value={totals.pending.toLocaleString()} />
           <Figure label="Success rate" value={totals.successRate} />
         </Group>
         {!complete && (
           <Text size="sm" c="dimmed">
-            There were so many that only the newest are counted.
+            There are too many to count: these numbers cover only the newest.
           </Text>
         )}
         <CountsChart hours={hours} />

@@ -1,14 +1,14 @@
 import { Anchor, Text } from '@mantine/core';
 import { Link } from 'react-router';
 import type { ExpiringKey } from '../api/types.ts';
-import { Time } from '../shown/time.tsx';
+import { Time } from '../ui/time.tsx';
 import { Attention } from './attention.tsx';
 
 export function ExpiringKeys({ keys }: { keys: ExpiringKey[] }) {
   return (
     <Attention
-      title="Keys that end soon"
-      nothing="No key ends within 14 days."
+      title="Expiring keys"
+      nothing="No keys expire within 14 days."
       entries={keys.map(({ keyId, appId, appName, name, last4, expiresAt }) => (
         <li key={keyId}>
           <Anchor component={Link} to={`/apps/${appId}/keys`}>
@@ -18,7 +18,7 @@ export function ExpiringKeys({ keys }: { keys: ExpiringKey[] }) {
             of {appName}
           </Text>
           <Text size="sm">
-            Ends <Time at={expiresAt} />: rotate it before.
+            Expires <Time at={expiresAt} />. Rotate it before then.
           </Text>
         </li>
       ))}

@@ -3,7 +3,7 @@ import type { DeliveryHour } from '../api/types.ts';
 import { formatHour } from './chart-frame.tsx';
 import classes from './chart.module.css';
 
-/** Every value of the charts, to read. */
+/** All values of the charts as a table. */
 export function HoursTable({ hours }: { hours: DeliveryHour[] }) {
   return (
     <details>
@@ -18,7 +18,7 @@ export function HoursTable({ hours }: { hours: DeliveryHour[] }) {
         <Table>
           <Table.Thead>
             <Table.Tr>
-              {['Hour', 'Succeeded', 'Failed', 'Waiting', 'Half within', '95 % within'].map(
+              {['Hour', 'Succeeded', 'Failed', 'Pending', 'p50 latency', 'p95 latency'].map(
                 (title) => (
                   <Table.Th key={title} scope="col">
                     {title}

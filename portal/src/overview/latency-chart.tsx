@@ -3,19 +3,19 @@ import { ChartFrame, size } from './chart-frame.tsx';
 import classes from './chart.module.css';
 
 const lines = [
-  { key: 'latencyP50Ms', name: 'Half within', className: classes['p50'] },
-  { key: 'latencyP95Ms', name: '95 % within', className: classes['p95'] },
+  { key: 'latencyP50Ms', name: 'p50 latency', className: classes['p50'] },
+  { key: 'latencyP95Ms', name: 'p95 latency', className: classes['p95'] },
 ] as const;
 
-/** How long receivers took to answer. Nothing where nothing was answered. */
+/** The response times of receivers. Hidden if there were no responses. */
 export function LatencyChart({ hours }: { hours: DeliveryHour[] }) {
   const most = Math.max(0, ...hours.map(({ latencyP95Ms }) => latencyP95Ms ?? 0));
   const last = hours.findLast(({ latencyP50Ms }) => latencyP50Ms !== null);
   if (!last) return null;
   return (
     <ChartFrame
-      title="How long receivers took"
-      summary={`How long receivers took: last, half within ${last.latencyP50Ms} ms and 95 % within ${last.latencyP95Ms} ms; at most ${most} ms.`}
+      title="Response latency"
+      summary={`Response latency: p50 ${last.latencyP50Ms} ms and p95 ${last.latencyP95Ms} ms in the last hour with responses; at most ${most} ms.`}
       top={`${most.toLocaleString()} ms`}
       from={hours[0]?.start ?? ''}
       legend={[...lines]}

@@ -1,7 +1,7 @@
 import { Anchor, List, Paper, Text, Title } from '@mantine/core';
 import { Link } from 'react-router';
 
-/** Where nothing was delivered for a day: how something would be. */
+/** Shown instead of the charts if there were no deliveries for a day. */
 export function NextSteps() {
   return (
     <Paper withBorder p="md" component="section" aria-label="Next steps">
@@ -9,7 +9,7 @@ export function NextSteps() {
         No deliveries in the last 24 hours
       </Title>
       <Text c="dimmed" mb="sm" maw="65ch">
-        Webhooks tell your programs what happens in the directory. Three steps to the first one:
+        Webhooks notify your programs of changes in the directory. Set one up in three steps:
       </Text>
       <List type="ordered" spacing={4}>
         <List.Item>
@@ -22,7 +22,7 @@ export function NextSteps() {
         <List.Item>
           Add a webhook and send it a test.{' '}
           <Anchor component={Link} to="/events">
-            What it can be told
+            See the events
           </Anchor>
         </List.Item>
       </List>

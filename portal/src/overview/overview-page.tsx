@@ -3,22 +3,19 @@ import { useQuery } from '@tanstack/react-query';
 import { overview } from '../api/operations.ts';
 import type { Overview } from '../api/types.ts';
 import { Page } from '../layout/page.tsx';
-import { Loaded } from '../shown/loaded.tsx';
+import { Loaded } from '../ui/loaded.tsx';
 import { DeliveriesOfTheDay } from './deliveries-of-the-day.tsx';
 import { ExpiringKeys } from './expiring-keys.tsx';
 import { NextSteps } from './next-steps.tsx';
 import { TroubledWebhooks } from './troubled-webhooks.tsx';
 
-/** How often it is read again while somebody looks at it. */
+/** The polling interval while the page is visible. */
 const refreshMs = 30_000;
 
 export function OverviewPage() {
   const query = useQuery({ ...overview(), refetchInterval: refreshMs });
   return (
-    <Page
-      title="Overview"
-      lead="What needs you, and what became of the deliveries of the last 24 hours."
-    >
+    <Page title="Overview" lead="What needs attention, and deliveries in the last 24 hours.">
       <Loaded query={query}>{(data) => <Parts data={data} />}</Loaded>
     </Page>
   );

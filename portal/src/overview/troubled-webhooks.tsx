@@ -1,14 +1,14 @@
 import { Anchor, Text } from '@mantine/core';
 import { Link } from 'react-router';
 import type { TroubledWebhook } from '../api/types.ts';
-import { Time } from '../shown/time.tsx';
+import { Time } from '../ui/time.tsx';
 import { Attention } from './attention.tsx';
 
 export function TroubledWebhooks({ webhooks }: { webhooks: TroubledWebhook[] }) {
   return (
     <Attention
-      title="Webhooks that need you"
-      nothing="None is failing, and none is deactivated."
+      title="Webhooks that need attention"
+      nothing="No webhooks are failing or deactivated."
       entries={webhooks.map((webhook) => (
         <li key={webhook.webhookId}>
           <Anchor component={Link} to={`/apps/${webhook.appId}/webhooks/${webhook.webhookId}`}>
@@ -18,7 +18,7 @@ export function TroubledWebhooks({ webhooks }: { webhooks: TroubledWebhook[] }) 
             of {webhook.appName}
           </Text>
           <Text size="sm">
-            {describe(webhook)}
+            {describeTrouble(webhook)}
             {webhook.since && (
               <>
                 {' '}
@@ -32,10 +32,10 @@ export function TroubledWebhooks({ webhooks }: { webhooks: TroubledWebhook[] }) 
   );
 }
 
-function describe({ state, reason, exhaustedInARow }: TroubledWebhook): string {
+function describeTrouble({ state, reason, exhaustedInARow }: TroubledWebhook): string {
   if (state === 'failing')
-    return `Failing: ${exhaustedInARow} ${exhaustedInARow === 1 ? 'delivery' : 'deliveries'} failed for good since the last success`;
-  if (reason === 'gone') return 'Deactivated, because it answered 410 Gone:';
+    return `Failing: ${exhaustedInARow} ${exhaustedInARow === 1 ? 'delivery' : 'deliveries'} failed since the last success`;
+  if (reason === 'gone') return 'Deactivated after a 410 Gone response';
   if (reason === 'owner') return 'Paused by you';
-  return 'Deactivated, because too many deliveries failed:';
+  return 'Deactivated after too many failed deliveries';
 }

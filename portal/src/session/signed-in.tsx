@@ -1,19 +1,19 @@
 import { Center, Loader } from '@mantine/core';
 import { Fragment, useRef, type ReactNode } from 'react';
 import { Navigate, useLocation } from 'react-router';
-import { Problem } from '../shown/problem.tsx';
+import { Problem } from '../ui/problem.tsx';
 import { useSession } from './use-session.ts';
 
-/** What the page to sign in is told: whether somebody was signed in until a moment ago. */
+/** Navigation state for the sign-in page, which then shows that the session has ended. */
 export type CameFrom = { hasEnded: boolean };
 
-/** What only somebody who is signed in may see. Others sign in first, and come back to where they wanted to go. */
+/** Shows its children only to signed-in users. Others sign in first and then return to the page they wanted. */
 export function SignedIn({ children }: { children: ReactNode }) {
   const session = useSession();
   const { pathname, search } = useLocation();
   const wasSignedIn = useRef(false);
   if (session.data) wasSignedIn.current = true;
-  // Another person's screen is another one. What is on it stays while nobody can say whose it is.
+  // The key resets the screen when another user signs in. If the session cannot be read, the screen stays.
   if (session.data) return <Fragment key={session.data.user.id}>{children}</Fragment>;
   if (session.isPending)
     return (

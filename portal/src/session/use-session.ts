@@ -5,8 +5,8 @@ import type { Credentials, PortalSession } from '../api/types.ts';
 import { pageData } from '../page-data.ts';
 
 /**
- * Who is signed in; null: nobody. The page brings it along, so that nothing waits for it. Asked again whenever somebody comes
- * back to the window: in another they may have signed in as somebody else.
+ * The current session; null if nobody is signed in. The page contains it, so the first screen does not wait. It is read again
+ * on focus, because the user may have signed in as somebody else in another window.
  */
 export function useSession() {
   return useQuery({
@@ -22,7 +22,7 @@ export function useSession() {
   });
 }
 
-/** Signs in; nothing stays of what another account saw. False: the address or the password is wrong. */
+/** Signs in and clears the cache of any other account. False: the address or the password is wrong. */
 export function useSignIn(): (credentials: Credentials) => Promise<boolean> {
   const client = useQueryClient();
   return async (credentials) => {
@@ -34,7 +34,7 @@ export function useSignIn(): (credentials: Credentials) => Promise<boolean> {
   };
 }
 
-/** After a session is known to have ended, so that nobody has to be asked, who might not answer. */
+/** Marks the session as ended without asking the service, which might not respond. */
 export function useEndSession(): () => void {
   const client = useQueryClient();
   return () => {

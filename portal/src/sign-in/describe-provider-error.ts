@@ -17,7 +17,7 @@ const sameAs: Record<string, string> = {
   state_invalid: 'state_mismatch',
 };
 
-/** Anybody can write an address, so an unknown code is only quoted. */
+/** Anybody can craft an address, so an unknown code is only quoted. */
 export function describeProviderError(code: string): string {
   const known = messages[sameAs[code] ?? code];
   if (known !== undefined) return known;

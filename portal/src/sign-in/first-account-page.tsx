@@ -3,11 +3,11 @@ import { useForm } from '@mantine/form';
 import { useMutation } from '@tanstack/react-query';
 import { Link, useNavigate } from 'react-router';
 import { createFirstAccount } from '../api/operations.ts';
-import { Bare } from '../layout/bare.tsx';
+import { SignedOutLayout } from '../layout/signed-out-layout.tsx';
 import { useSignIn } from '../session/use-session.ts';
-import { describeError } from '../shown/describe-error.ts';
-import { focusFirstError } from '../shown/focus-first-error.ts';
-import { Problem } from '../shown/problem.tsx';
+import { describeError } from '../ui/describe-error.ts';
+import { focusFirstError } from '../ui/focus-first-error.ts';
+import { Problem } from '../ui/problem.tsx';
 import { AddressField, refuseAddress } from './address-field.tsx';
 import { NameField, refuseName } from './name-field.tsx';
 import { pageBefore } from './next-page.ts';
@@ -17,7 +17,7 @@ import { useLinkToken } from './use-link-token.ts';
 export function FirstAccountPage() {
   const token = useLinkToken();
   return (
-    <Bare
+    <SignedOutLayout
       title="Create the first account"
       below={
         <Anchor component={Link} to="/sign-in" inherit>
@@ -33,7 +33,7 @@ export function FirstAccountPage() {
       ) : (
         <FirstAccountForm token={token} />
       )}
-    </Bare>
+    </SignedOutLayout>
   );
 }
 

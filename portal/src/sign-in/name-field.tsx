@@ -1,6 +1,6 @@
 import { TextInput, type TextInputProps } from '@mantine/core';
 
-/** As the service limits it. */
+/** The limit of the service. */
 const lengthMax = 100;
 
 export function NameField(props: TextInputProps) {

@@ -1,4 +1,4 @@
-/** The page that somebody wanted to see before they had to sign in: one of the portal, whatever the address says. */
+/** The page to continue to after sign-in. Always a page of the portal, even if the address was crafted. */
 export function nextPage(query: URLSearchParams): string {
   const wanted = query.get('next') ?? '/';
   const here = 'http://portal.invalid';

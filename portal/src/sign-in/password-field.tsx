@@ -3,7 +3,7 @@ import { pageData } from '../page-data.ts';
 
 const { lengthMin, lengthMax } = pageData.signInOptions.password;
 
-/** Its button that shows the password can be reached by keyboard, and has a name for screen readers. */
+/** A password field whose visibility button is reachable by keyboard and has a label. */
 export function PasswordField(props: PasswordInputProps & { label: string }) {
   return (
     <PasswordInput
@@ -14,7 +14,7 @@ export function PasswordField(props: PasswordInputProps & { label: string }) {
   );
 }
 
-/** For a password that is chosen now. */
+/** A field for choosing a new password. */
 export function NewPasswordField(props: PasswordInputProps & { label: string }) {
   return (
     <PasswordField

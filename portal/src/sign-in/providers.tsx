@@ -1,7 +1,7 @@
 import { Stack } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { pageData } from '../page-data.ts';
-import { Problem } from '../shown/problem.tsx';
+import { Problem } from '../ui/problem.tsx';
 import { goToProvider } from './go-to-provider.ts';
 import { ProviderButton } from './provider-button.tsx';
 

@@ -3,15 +3,15 @@ import { useForm } from '@mantine/form';
 import { useMutation } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
 import { requestPasswordLink } from '../api/operations.ts';
-import { Bare } from '../layout/bare.tsx';
+import { SignedOutLayout } from '../layout/signed-out-layout.tsx';
 import { pageData } from '../page-data.ts';
-import { describeError } from '../shown/describe-error.ts';
-import { focusFirstError } from '../shown/focus-first-error.ts';
-import { Problem } from '../shown/problem.tsx';
+import { describeError } from '../ui/describe-error.ts';
+import { focusFirstError } from '../ui/focus-first-error.ts';
+import { Problem } from '../ui/problem.tsx';
 import { AddressField, refuseAddress } from './address-field.tsx';
 import { describeSentLink } from './sent-link.ts';
 
-/** Sends a link that sets a password. To sign up and to reset a password are the same request. */
+/** Sends a link that sets a password. Signing up and resetting a password are the same request. */
 export function RequestLinkPage({
   title,
   lead,
@@ -28,7 +28,7 @@ export function RequestLinkPage({
   const [isSent, setIsSent] = useState(false);
   if (isSent) return <SentPage email={email} below={below} retry={() => setIsSent(false)} />;
   return (
-    <Bare title={title} below={below}>
+    <SignedOutLayout title={title} below={below}>
       {children}
       {pageData.signInOptions.password.links === null ? (
         <Text size="sm">
@@ -45,7 +45,7 @@ export function RequestLinkPage({
           }}
         />
       )}
-    </Bare>
+    </SignedOutLayout>
   );
 }
 
@@ -89,17 +89,17 @@ function RequestForm({
   );
 }
 
-/** The same whether or not the address has an account. */
+/** Shown for every address, so that it does not reveal which ones have an account. */
 function SentPage({ email, below, retry }: { email: string; below: ReactNode; retry: () => void }) {
   const { title, message } = describeSentLink(email);
   return (
-    <Bare title={title} below={below}>
+    <SignedOutLayout title={title} below={below}>
       <Text>{message}</Text>
       <Group>
         <Button variant="default" size="xs" onClick={retry}>
           Send another link
         </Button>
       </Group>
-    </Bare>
+    </SignedOutLayout>
   );
 }

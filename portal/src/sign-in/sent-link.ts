@@ -1,6 +1,6 @@
 import { pageData } from '../page-data.ts';
 
-/** Where a requested link is, and how long it works. */
+/** Describes where to find a requested link, and how long it works. */
 export function describeSentLink(email: string): { title: string; message: string } {
   const works = 'It works once, within an hour.';
   return pageData.signInOptions.password.links === 'terminal'

@@ -1,6 +1,6 @@
 import { Alert, Anchor, Divider, Text } from '@mantine/core';
 import { Link, Navigate, useLocation, useSearchParams } from 'react-router';
-import { Bare } from '../layout/bare.tsx';
+import { SignedOutLayout } from '../layout/signed-out-layout.tsx';
 import type { CameFrom } from '../session/signed-in.tsx';
 import { useSession } from '../session/use-session.ts';
 import { describeProviderError } from './describe-provider-error.ts';
@@ -14,7 +14,7 @@ export function SignInPage() {
   const next = nextPage(query);
   if (session) return <Navigate to={next} replace />;
   return (
-    <Bare
+    <SignedOutLayout
       title="Sign in"
       below={
         <>
@@ -33,11 +33,11 @@ export function SignInPage() {
         </>
       )}
       <PasswordForm next={next} />
-    </Bare>
+    </SignedOutLayout>
   );
 }
 
-/** Why somebody is on this page: a failed provider, a new password, or the end of their session. */
+/** Explains why the user is on this page: a failed provider, a new password, or an ended session. */
 function Notice({ query }: { query: URLSearchParams }) {
   const from = useLocation().state as CameFrom | null;
   const error = query.get('error');

@@ -2,11 +2,11 @@ import { useLayoutEffect } from 'react';
 import { useLocation } from 'react-router';
 
 /**
- * The token of a link, behind its `#`, which no server and no log sees. It is taken out of the address at once, so that it
- * is in no history and on no screen; the router still knows it. Null: there is none, for example after a reload.
+ * Reads the token from the hash of a link, which browsers do not send to servers. It is removed from the address at once, to
+ * keep it out of the history and off the screen; the router still has it. Null: no token, for example after a reload.
  */
 export function useLinkToken(): string | null {
-  // A new object for each link that is opened in this window, also if it is the same link.
+  // The router gives a new object for each opened link, even for the same one.
   const location = useLocation();
   useLayoutEffect(
     () => window.history.replaceState(window.history.state, '', window.location.pathname),

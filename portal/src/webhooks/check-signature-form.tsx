@@ -1,7 +1,7 @@
 import { Alert, Button, Group, Stack, Text, Textarea, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { useState } from 'react';
-import { focusFirstError } from '../shown/focus-first-error.ts';
+import { focusFirstError } from '../ui/focus-first-error.ts';
 import { checkSignature, type PastedDelivery, type SignatureCheck } from './check-signature.ts';
 
 const colors: Record<SignatureCheck['verdict'], string> = {
@@ -10,10 +10,10 @@ const colors: Record<SignatureCheck['verdict'], string> = {
   refused: 'red',
 };
 
-/** Far above any delivery: the service takes bodies of 64 KiB. */
+/** Far above any delivery: the service limits bodies to 64 KiB. */
 const pastedLengthMax = 1_000_000;
 
-/** Spelling aids of some browsers send what is typed to their makers. */
+/** The spell checkers of some browsers send typed text to their vendors. */
 const field = { spellCheck: false, autoComplete: 'off', autoCapitalize: 'off' } as const;
 
 export default function CheckSignatureForm() {
@@ -40,7 +40,7 @@ export default function CheckSignatureForm() {
       <Stack maw={640}>
         <Textarea
           label="Headers"
-          description="One in a line. webhook-id, webhook-timestamp and webhook-signature are needed; others help to explain."
+          description="One per line. webhook-id, webhook-timestamp and webhook-signature are required; others help to explain the result."
           placeholder={'webhook-id: …\nwebhook-timestamp: …\nwebhook-signature: v1,…'}
           autosize
           minRows={3}
@@ -52,7 +52,7 @@ export default function CheckSignatureForm() {
         />
         <Textarea
           label="Body"
-          description="Exactly as it came."
+          description="Exactly as received."
           autosize
           minRows={3}
           maxRows={10}
@@ -63,7 +63,7 @@ export default function CheckSignatureForm() {
         />
         <TextInput
           label="Secret"
-          description="As it was shown: whsec_…"
+          description="It starts with whsec_."
           maxLength={200}
           required
           {...field}

@@ -1,13 +1,13 @@
 import { Text } from '@mantine/core';
-import { DeferredFold } from '../shown/deferred-fold.tsx';
-import { Section } from '../shown/section.tsx';
+import { DeferredFold } from '../ui/deferred-fold.tsx';
+import { Section } from '../ui/section.tsx';
 
-/** For whoever wonders why their program refuses a delivery. */
+/** Helps to find out why a program refuses a delivery. */
 export function CheckSignatureSection() {
   return (
     <Section
       title="Check a signature"
-      lead="Paste a delivery as your program got it, and see whether its signature is right and why not. It is checked in this browser alone: nothing that you paste here is sent or kept anywhere."
+      lead="Paste a delivery as your program received it to see whether its signature is valid, and if not, why. The check runs in your browser: nothing you paste is sent or stored."
     >
       {canCheck() ? (
         <DeferredFold
@@ -23,14 +23,14 @@ export function CheckSignatureSection() {
         />
       ) : (
         <Text size="sm">
-          Browsers verify signatures only on pages that come by HTTPS, which this one does not.
+          Browsers can verify signatures only on HTTPS pages, and this page is not one.
         </Text>
       )}
     </Section>
   );
 }
 
-/** WebCrypto is there in secure contexts only. */
+/** WebCrypto exists only in secure contexts. */
 function canCheck(): boolean {
   return window.isSecureContext;
 }

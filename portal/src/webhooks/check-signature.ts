@@ -1,8 +1,8 @@
-/** Why a signature is right or not, in words, from what somebody has pasted. Sends nothing. */
+/** Checks the signature of a pasted delivery and explains the result. Sends nothing. */
 import { verifyWebhook, WebhookVerificationError } from '@orgdir/client';
 
 export type PastedDelivery = {
-  /** One in a line, as `name: value`. */
+  /** One per line, as `name: value`. */
   headers: string;
   body: string;
   secret: string;
@@ -28,13 +28,13 @@ export async function checkSignature(
   if (fault === null)
     return {
       verdict: 'genuine',
-      title: 'The signature is right, and the delivery is fresh',
+      title: 'The signature is valid, and the delivery is fresh',
       explanation: `It was signed ${ageOf(delivery, now)} ago with this secret, over exactly this body.`,
     };
-  return explain(fault, delivery, now);
+  return describeFault(fault, delivery, now);
 }
 
-/** What cannot be a header, such as the first line of a request, is passed over. */
+/** Skips lines that are not headers, such as the first line of a request. */
 function readHeaders(text: string): Record<string, string[]> {
   const headers: Record<string, string[]> = {};
   for (const line of text.split('\n')) {
@@ -57,64 +57,64 @@ async function verify(delivery: Delivery, now: Date | 'any'): Promise<Fault | nu
   }
 }
 
-async function explain(fault: Fault, delivery: Delivery, now: Date): Promise<SignatureCheck> {
+async function describeFault(fault: Fault, delivery: Delivery, now: Date): Promise<SignatureCheck> {
   if (fault instanceof TypeError) return noSecret;
   switch (fault.reason) {
     case 'missing_header':
       return refused(
         `The header ${fault.header} is missing`,
-        'Paste it too. If your program did not get it, a proxy before it may have dropped it.',
+        'Paste it too. If your program did not get it, a proxy in front of it may have removed it.',
       );
     case 'malformed_header':
       return refused(
-        `The header ${fault.header} is not as it was sent`,
-        `${fault.message} Copy it whole, once, with nothing before or after it.`,
+        `The header ${fault.header} is malformed`,
+        `${fault.message} Copy the whole value once, with nothing before or after it.`,
       );
     case 'too_old':
     case 'too_new':
-      return explainAge(fault, delivery, now);
+      return describeAge(fault, delivery, now);
     case 'malformed_body':
       return refused(
-        'The signature is right, but the body is no delivery',
-        'It was signed with this secret, by something else than this service.',
+        'The signature is valid, but the body is not a delivery',
+        'It was signed with this secret, but not by this service.',
       );
     case 'body_too_large':
       return refused('The body is too large', fault.message);
     case 'no_match':
   }
-  return explainMismatch(delivery);
+  return describeMismatch(delivery);
 }
 
-async function explainAge(
+async function describeAge(
   { reason }: WebhookVerificationError,
   delivery: Delivery,
   now: Date,
 ): Promise<SignatureCheck> {
   const fault = await verify(delivery, 'any');
-  if (fault !== null) return explain(fault, delivery, now);
+  if (fault !== null) return describeFault(fault, delivery, now);
   if (reason === 'too_new')
     return {
       verdict: 'signed but not fresh',
-      title: 'The signature is right, but from the future',
-      explanation: `The clock of this machine is ${ageOf(delivery, now)} behind that of the service. A receiver allows for 5 minutes.`,
+      title: 'The signature is valid, but from the future',
+      explanation: `The clock of this machine is ${ageOf(delivery, now)} behind that of the service. Receivers allow 5 minutes.`,
     };
   return {
     verdict: 'signed but not fresh',
-    title: 'The signature is right, but too old',
-    explanation: `It was signed ${ageOf(delivery, now)} ago, with this secret, over exactly this body. A receiver refuses what is older than 5 minutes, because somebody might send a recorded delivery again. If it was fresh when it came, set the clock of your server.`,
+    title: 'The signature is valid, but too old',
+    explanation: `It was signed ${ageOf(delivery, now)} ago, with this secret, over exactly this body. Receivers refuse deliveries older than 5 minutes to prevent replay attacks. If it was fresh when it came, correct the clock of your server.`,
   };
 }
 
 /** 32 bytes in base64. */
 const secretForm = /^(whsec_)?[A-Za-z0-9+/]{43}=$/;
 const noSecret = refused(
-  'This is no secret of a webhook',
-  'A secret begins with whsec_, and 44 characters follow. Paste it as it was shown.',
+  'This is not a webhook secret',
+  'A secret starts with whsec_, followed by 44 characters.',
 );
 
-async function explainMismatch(delivery: Delivery): Promise<SignatureCheck> {
+async function describeMismatch(delivery: Delivery): Promise<SignatureCheck> {
   if (!secretForm.test(delivery.secret)) return noSecret;
-  for (const { body, explanation } of mended(delivery.body))
+  for (const { body, explanation } of repairedBodies(delivery.body))
     if (body !== delivery.body && (await verify({ ...delivery, body }, 'any')) === null)
       return refused('The body was changed', `${explanation} ${bytesAsTheyCame}`);
   const visible = visibleChange(delivery);
@@ -122,33 +122,31 @@ async function explainMismatch(delivery: Delivery): Promise<SignatureCheck> {
   if (await signsBodyAlone(delivery))
     return refused(
       'Another header was changed',
-      'Secret and body are right, as the signature of the body alone shows. webhook-id, webhook-timestamp or webhook-signature is not as it was sent.',
+      'The secret and the body are right, as the signature of the body alone shows. webhook-id, webhook-timestamp or webhook-signature was changed.',
     );
   return refused(
     'Most likely the wrong secret',
-    'The body looks as the service writes it, but no signature was made with this secret over it. Take the secret of this webhook, the newest one if it was replaced. If the secret is right, something within the body or the header webhook-id differs from what was sent.',
+    'The body looks right, but no signature of it was made with this secret. Use the secret of this webhook, the newest one if it was replaced. If the secret is right, the body or the webhook-id header differs from what was sent.',
   );
 }
 
-const bytesAsTheyCame =
-  'Check the signature over the bytes as they came, before anything reads them.';
+const bytesAsTheyCame = 'Check the signature over the raw bytes, before anything parses them.';
 
-/** What programs do to a body most often, undone. */
-function mended(body: string): { body: string; explanation: string }[] {
+/** Undoes the most common changes that programs make to a body. */
+function repairedBodies(body: string): { body: string; explanation: string }[] {
   return [
     {
       body: body.trim(),
-      explanation: 'It has spaces or line ends before or after it that were not sent.',
+      explanation: 'It has extra spaces or line breaks before or after it.',
     },
     {
-      body: rewritten(body) ?? body,
-      explanation:
-        'It was parsed and written again, with other spaces or other escapes than were sent.',
+      body: serialiseAgain(body) ?? body,
+      explanation: 'It was parsed and serialised again, with different spaces or escapes.',
     },
   ];
 }
 
-function rewritten(body: string): string | null {
+function serialiseAgain(body: string): string | null {
   try {
     return JSON.stringify(JSON.parse(body));
   } catch {
@@ -156,22 +154,22 @@ function rewritten(body: string): string | null {
   }
 }
 
-/** What shows by itself, whatever the secret. */
+/** Finds changes that are visible without the secret. */
 function visibleChange({ headers, body }: Delivery): string | null {
   const bytes = new TextEncoder().encode(body).length;
   const length = headers['content-length']?.[0];
   if (length !== undefined && Number(length) !== bytes)
     return `It has ${bytes.toLocaleString()} bytes, and content-length says ${Number(length).toLocaleString()}.`;
-  if (rewritten(body) === null) return 'It is not JSON, as every delivery is.';
+  if (serialiseAgain(body) === null) return 'It is not JSON, as every delivery is.';
   const [, id] = /^\{"id":"([^"]*)","event":"[^"]*","createdAt":"[^"]*","data":/.exec(body) ?? [];
   if (id === undefined)
-    return 'It does not begin as the service writes it: {"id":…,"event":…,"createdAt":…,"data":….';
+    return 'It does not start like a delivery: {"id":…,"event":…,"createdAt":…,"data":….';
   if (id !== headers['webhook-id']?.[0])
-    return 'It is of another delivery than the header webhook-id: their identifiers differ.';
+    return 'Its id differs from the webhook-id header: they belong to different deliveries.';
   return null;
 }
 
-/** The header that GitHub's way of signing uses, named after the service. */
+/** Checks the `X-<service>-Signature` header, which signs the body alone, as GitHub does. */
 async function signsBodyAlone(delivery: Delivery): Promise<boolean> {
   const name = Object.keys(delivery.headers).find((each) => /^x-.+-signature$/.test(each));
   if (name === undefined) return false;

@@ -4,9 +4,9 @@ import { useNavigate } from 'react-router';
 import { deleteWebhook } from '../api/operations.ts';
 import type { Webhook } from '../api/types.ts';
 import { useWrite } from '../api/use-write.ts';
-import { Confirm } from '../shown/confirm.tsx';
-import { sayDone } from '../shown/say.ts';
-import { Section } from '../shown/section.tsx';
+import { Confirm } from '../ui/confirm.tsx';
+import { toastSuccess } from '../ui/toast.ts';
+import { Section } from '../ui/section.tsx';
 import { useWebhookId, webhookChanges } from './use-webhook-id.ts';
 
 export function DeleteWebhook({ webhook }: { webhook: Webhook }) {
@@ -16,7 +16,7 @@ export function DeleteWebhook({ webhook }: { webhook: Webhook }) {
   const write = useWrite(async () => deleteWebhook(id), webhookChanges, {
     gone: id.page,
     done: () => {
-      sayDone('The webhook is deleted.');
+      toastSuccess('The webhook is deleted.');
       void navigate(id.list, { replace: true });
     },
   });
@@ -24,7 +24,7 @@ export function DeleteWebhook({ webhook }: { webhook: Webhook }) {
   return (
     <Section
       title="Delete this webhook"
-      lead="Deliveries that wait for an attempt end, and its record of deliveries can be read no longer. To stop deliveries for a while, pause it instead."
+      lead="Pending deliveries are cancelled, and past deliveries can no longer be read. To stop deliveries for a while, pause the webhook instead."
     >
       <Group>
         <Button variant="outline" color="red" onClick={() => setIsAsking(true)}>
@@ -44,8 +44,7 @@ export function DeleteWebhook({ webhook }: { webhook: Webhook }) {
         }}
       >
         <Text size="sm">
-          Nothing more is sent to {webhook.url}, deliveries that wait for an attempt included. This
-          cannot be undone.
+          Nothing more is sent to {webhook.url}, including pending deliveries. This can't be undone.
         </Text>
       </Confirm>
     </Section>

@@ -14,15 +14,15 @@ import { useId } from 'react';
 import { Link } from 'react-router';
 import { events as eventsOperation } from '../api/operations.ts';
 import type { PortalEvent } from '../api/types.ts';
-import { Loaded } from '../shown/loaded.tsx';
+import { Loaded } from '../ui/loaded.tsx';
 
 export type ChosenEvents = {
-  /** Every event that the app may have, later ones too. */
+  /** All events the app can get, including future ones. */
   every: boolean;
   chosen: string[];
 };
 
-/** Which events a webhook gets. What the app may not have stands there too, and why. */
+/** Chooses the events of a webhook. Events that the app cannot get are listed with the reason. */
 export function EventChoice({
   appId,
   value,
@@ -45,8 +45,8 @@ export function EventChoice({
         {...(error && { 'aria-describedby': errorId })}
       >
         <Stack gap="xs" mt={6}>
-          <Radio value="every" label="Every event that this app may have, later ones too" />
-          <Radio value="chosen" label="Only the events that I choose" />
+          <Radio value="every" label="All events this app can get, including future ones" />
+          <Radio value="chosen" label="Only selected events" />
         </Stack>
       </Radio.Group>
       {!value.every && (
@@ -80,8 +80,8 @@ type Audience = { name: PortalEvent['audience']; title: string };
 
 const audiences: Audience[] = [
   { name: 'global', title: 'For everyone' },
-  { name: 'organization', title: 'Of your organisation' },
-  { name: 'alliance', title: 'Of your alliance' },
+  { name: 'organization', title: 'From your organisation' },
+  { name: 'alliance', title: 'From your alliance' },
 ];
 
 function AudienceEvents({
@@ -114,9 +114,9 @@ function AudienceEvents({
           </Button>
         ) : (
           <Text size="sm">
-            This app may not have these now. What it is bound to is set on{' '}
+            This app can't get these events. Change its binding on{' '}
             <Anchor component={Link} to={`/apps/${appId}`}>
-              the page of the app
+              the app's page
             </Anchor>
             .
           </Text>
@@ -151,7 +151,7 @@ function EventCheckbox({
     <Checkbox
       label={event}
       checked={isChosen}
-      // One that was chosen while it was allowed can still be given up.
+      // An event that was chosen while it was allowed can still be removed.
       disabled={!allowed && !isChosen}
       onChange={({ currentTarget }) => toggle(currentTarget.checked)}
       description={

@@ -1,9 +1,9 @@
 import { Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import type { Webhook } from '../api/types.ts';
-import { Time } from '../shown/time.tsx';
+import { Time } from '../ui/time.tsx';
 
-/** When a webhook last took a delivery, and when it last did not. */
+/** Shows the times of the last success and the last failure. */
 export function LastTimes({ webhook: { lastSuccessAt, lastFailureAt } }: { webhook: Webhook }) {
   return (
     <Text size="sm" c="dimmed">

@@ -7,8 +7,8 @@ import type { CreatedWebhook, NewWebhook } from '../api/types.ts';
 import { useWrite } from '../api/use-write.ts';
 import { crumbsOf } from '../apps/app-frame.tsx';
 import { Page } from '../layout/page.tsx';
-import { Loaded } from '../shown/loaded.tsx';
-import { SecretOnce } from '../shown/secret-once.tsx';
+import { Loaded } from '../ui/loaded.tsx';
+import { SecretOnce } from '../ui/secret-once.tsx';
 import { Receivers } from './receivers.tsx';
 import { webhookChanges } from './use-webhook-id.ts';
 import { WebhookForm } from './webhook-form.tsx';
@@ -19,7 +19,7 @@ export function NewWebhookPage() {
   const list = `/apps/${appId}/webhooks`;
   const [created, setCreated] = useState<CreatedWebhook | null>(null);
   const create = useWrite(
-    // Shown at once, however long it takes to read the lists again.
+    // Shows the secret without waiting for the lists to reload.
     async (body: NewWebhook) => setCreated(await createWebhook(appId, body)),
     webhookChanges,
   );
@@ -67,8 +67,8 @@ function Created({ webhook }: { webhook: CreatedWebhook }) {
         done={() => void navigate(page)}
       >
         <Text size="sm">
-          Every delivery to {webhook.url} is signed with it. Your program checks the signature, so
-          that it does nothing for anybody else. Next: send a test from the page of the webhook.
+          Every delivery to {webhook.url} is signed with this secret. Check the signature in your
+          program to reject forged requests. Next, send a test from the webhook's page.
         </Text>
       </SecretOnce>
       <Receivers />

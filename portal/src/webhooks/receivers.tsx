@@ -1,7 +1,7 @@
 import { Text } from '@mantine/core';
-import { DeferredFold } from '../shown/deferred-fold.tsx';
+import { DeferredFold } from '../ui/deferred-fold.tsx';
 
-/** Programs that check signatures, which are long and wanted once. */
+/** Sample receivers that check signatures. They are long and rarely needed, so they load on demand. */
 export function Receivers() {
   return (
     <DeferredFold

@@ -4,9 +4,9 @@ import { Link } from 'react-router';
 import { deliveries as deliveriesOperation } from '../api/operations.ts';
 import type { Delivery } from '../api/types.ts';
 import { DeliveryStatus } from '../deliveries/delivery-status.tsx';
-import { Loaded } from '../shown/loaded.tsx';
-import { Section } from '../shown/section.tsx';
-import { Time } from '../shown/time.tsx';
+import { Loaded } from '../ui/loaded.tsx';
+import { Section } from '../ui/section.tsx';
+import { Time } from '../ui/time.tsx';
 import { useWebhookId } from './use-webhook-id.ts';
 
 const shownCount = 5;
@@ -31,7 +31,7 @@ export function RecentDeliveries() {
         {({ entries }) =>
           entries.length === 0 ? (
             <Text size="sm" c="dimmed">
-              Nothing was sent to it yet. Send a test to see what a delivery looks like.
+              No deliveries yet. Send a test to see what a delivery looks like.
             </Text>
           ) : (
             <Stack gap="xs" component="ul" m={0} p={0} style={{ listStyle: 'none' }}>

@@ -1,13 +1,13 @@
 import { Button, Group, Modal, Radio, Stack, Text } from '@mantine/core';
 import { useState } from 'react';
-import { Problem } from '../shown/problem.tsx';
+import { Problem } from '../ui/problem.tsx';
 
 const overlaps = [
   {
     seconds: 0,
-    label: 'Not at all',
+    label: 'Expires immediately',
     description:
-      'For a secret that somebody else may know. Deliveries fail until you have changed over.',
+      'For a secret that may have leaked. Deliveries fail until your server uses the new one.',
   },
   { seconds: 3_600, label: '1 hour' },
   { seconds: 86_400, label: '24 hours' },
@@ -25,7 +25,7 @@ export function RotateSecretDialogue({
   close,
 }: {
   opened: boolean;
-  /** Whether two secrets are valid already. */
+  /** True if two secrets are already valid. */
   hasOverlap: boolean;
   busy: boolean;
   error: unknown;
@@ -34,7 +34,7 @@ export function RotateSecretDialogue({
   close: () => void;
 }) {
   const [seconds, setSeconds] = useState(defaultSeconds);
-  // What is on its way cannot be called back, and what came of it is told here.
+  // A running request cannot be cancelled, and its result appears here.
   const closeUnlessBusy = () => {
     if (!busy) close();
   };
@@ -56,7 +56,7 @@ export function RotateSecretDialogue({
         <Stack>
           <Text size="sm">
             The webhook gets a new secret, which is shown once. While the old one is still valid,
-            deliveries are signed with both, so that none fails while you change over.
+            deliveries are signed with both, so that none fails while you switch to the new one.
           </Text>
           <Radio.Group
             label="How long the old secret stays valid"
@@ -76,7 +76,9 @@ export function RotateSecretDialogue({
             </Stack>
           </Radio.Group>
           {hasOverlap && (
-            <Text size="sm">Two secrets are valid now. The older of them ends at once.</Text>
+            <Text size="sm">
+              Two secrets are valid now. The older one stops working immediately.
+            </Text>
           )}
           {error !== null && error !== undefined && <Problem error={error} />}
           <Group justify="flex-end">

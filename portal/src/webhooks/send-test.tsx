@@ -4,15 +4,15 @@ import { useState } from 'react';
 import { events as eventsOperation, testWebhook } from '../api/operations.ts';
 import type { Webhook } from '../api/types.ts';
 import { useWrite } from '../api/use-write.ts';
-import { describeAttempt } from '../shown/attempt-words.ts';
-import { Problem } from '../shown/problem.tsx';
-import { Section } from '../shown/section.tsx';
+import { describeAttempt } from '../ui/describe-attempt.ts';
+import { Problem } from '../ui/problem.tsx';
+import { Section } from '../ui/section.tsx';
 import { TestResult } from './test-result.tsx';
 import { useWebhookId } from './use-webhook-id.ts';
 
 const noSample = '';
 
-/** Sends a delivery now, and shows what came of it. */
+/** Sends a test delivery now and shows the result. */
 export function SendTest({ webhook }: { webhook: Webhook }) {
   const id = useWebhookId();
   const events = useQuery(eventsOperation(id.appId));
@@ -27,7 +27,7 @@ export function SendTest({ webhook }: { webhook: Webhook }) {
   return (
     <Section
       title="Send a test"
-      lead="One delivery of the event webhook.test, now. It goes to a webhook that is off too, and counts towards nothing. At most 10 a minute for an app."
+      lead="Sends one webhook.test delivery now. You can test a disabled webhook; tests don't affect its health. At most 10 per minute for each app."
     >
       <form
         onSubmit={(submitted) => {
@@ -37,11 +37,11 @@ export function SendTest({ webhook }: { webhook: Webhook }) {
       >
         <Group align="flex-end" gap="sm">
           <NativeSelect
-            label="With a sample of"
+            label="Sample event"
             value={event}
             onChange={({ currentTarget }) => setEvent(currentTarget.value)}
             data={[
-              { value: noSample, label: 'No event' },
+              { value: noSample, label: 'None' },
               ...allowed.map(({ event: name }) => ({ value: name, label: name })),
             ]}
           />

@@ -1,5 +1,5 @@
 import { Stack, Tabs, Text } from '@mantine/core';
-import { CodeBlock } from '../shown/code-block.tsx';
+import { CodeBlock } from '../ui/code-block.tsx';
 import go from './snippets/go.go?raw';
 import php from './snippets/php.php?raw';
 import python from './snippets/python.py?raw';
@@ -27,7 +27,7 @@ const snippets = [
   },
 ];
 
-/** Receivers in several languages, ready to copy. */
+/** Sample receivers in several languages. */
 export default function SignatureSnippets() {
   return (
     <Stack gap="sm">

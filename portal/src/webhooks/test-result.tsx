@@ -1,9 +1,9 @@
 import { Divider, Stack, Title } from '@mantine/core';
 import type { DeliveryDetail } from '../api/types.ts';
 import { SentRequest } from '../deliveries/sent-request.tsx';
-import { AttemptDetail } from '../shown/attempt-detail.tsx';
+import { AttemptDetail } from '../ui/attempt-detail.tsx';
 
-/** What a test came to: the answer first, then what was sent. */
+/** Shows the response to a test, then the request. */
 export function TestResult({ delivery, url }: { delivery: DeliveryDetail; url: string }) {
   const attempt = delivery.attempts.at(-1);
   if (!attempt) return null;
@@ -11,13 +11,13 @@ export function TestResult({ delivery, url }: { delivery: DeliveryDetail; url: s
     <Stack>
       <Divider />
       <Title order={3} size="h5">
-        The answer of your server
+        Response of your server
       </Title>
       <AttemptDetail attempt={attempt} />
       {delivery.body !== null && (
         <>
           <Title order={3} size="h5">
-            What was sent
+            Request
           </Title>
           <SentRequest delivery={delivery} body={delivery.body} url={url} />
         </>

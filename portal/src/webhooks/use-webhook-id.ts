@@ -1,4 +1,4 @@
-/** Which webhook a page is about, and what reads of it a write changes. */
+/** The webhook of the current page, and the reads that a write to it changes. */
 import { useParams } from 'react-router';
 import type { WebhookId } from '../api/operations.ts';
 
@@ -8,5 +8,5 @@ export function useWebhookId(): WebhookId & { list: string; page: string } {
   return { appId, webhookId, list, page: `${list}/${webhookId}` };
 }
 
-/** What a write to a webhook changes: all that is read of apps, which count them, the overview and the audit log. */
+/** A write to a webhook changes the apps, which count their webhooks, the overview and the audit log. */
 export const webhookChanges = ['/apps', '/overview', '/audit'];

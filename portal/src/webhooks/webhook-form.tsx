@@ -2,20 +2,20 @@ import { Button, Group, Stack, Textarea, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { useState, type ReactNode } from 'react';
 import type { Webhook } from '../api/types.ts';
-import { describeError } from '../shown/describe-error.ts';
-import { focusFirstError } from '../shown/focus-first-error.ts';
-import { Problem } from '../shown/problem.tsx';
+import { describeError } from '../ui/describe-error.ts';
+import { focusFirstError } from '../ui/focus-first-error.ts';
+import { Problem } from '../ui/problem.tsx';
 import { EventChoice, type ChosenEvents } from './event-choice.tsx';
 
 export type WebhookSettings = Pick<Webhook, 'url' | 'description' | 'events'>;
 
 type Values = { url: string; description: string; events: ChosenEvents };
 
-/** The service's own bounds. */
+/** The limits of the service. */
 const urlLengthMax = 2048;
 const descriptionLengthMax = 500;
 
-/** What its owner sets of a webhook. What the service refuses stands beside its field. */
+/** Edits the settings of a webhook. Errors of the service appear at their fields. */
 export function WebhookForm({
   appId,
   initial,
@@ -26,11 +26,11 @@ export function WebhookForm({
 }: {
   appId: string;
   initial: WebhookSettings;
-  /** The words of the button. */
+  /** The label of the submit button. */
   action: string;
-  /** Rejects with what the service refused. */
+  /** Rejects if the service refuses the settings. */
   save: (settings: WebhookSettings) => Promise<void>;
-  /** Where the form takes the place of the button that opened it. */
+  /** Set if the form replaces the button that opened it. */
   autoFocus?: boolean;
   cancel: ReactNode;
 }) {
@@ -43,7 +43,7 @@ export function WebhookForm({
       events: { every: initial.events === null, chosen: initial.events ?? [] },
     },
     validate: {
-      url: (url) => (url.trim() === '' ? 'Give the address of your server.' : null),
+      url: (url) => (url.trim() === '' ? 'Enter the URL of your server.' : null),
       events: ({ every, chosen }) =>
         !every && chosen.length === 0 ? 'Choose at least one event.' : null,
     },
@@ -69,7 +69,7 @@ export function WebhookForm({
       <Stack gap="lg" maw={640}>
         <TextInput
           label="URL"
-          description="Your server takes deliveries there, by POST. It begins with https:// and can be reached from the internet."
+          description="Your server receives deliveries here, as POST requests. It must start with https:// and be reachable from the internet."
           placeholder="https://example.org/hooks"
           required
           autoFocus={autoFocus}
@@ -115,7 +115,7 @@ function settingsOf({ url, description, events }: Values): WebhookSettings {
   };
 }
 
-/** Of `events.3` and its like all is said at the events. */
+/** Errors of single events, such as `events.3`, appear at the whole choice of events. */
 function fieldErrors(fields: Record<string, string>): Record<string, string> {
   const errors: Record<string, string> = {};
   for (const [path, message] of Object.entries(fields)) {

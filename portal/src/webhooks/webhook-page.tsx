@@ -4,7 +4,7 @@ import { app as appOperation, webhook as webhookOperation } from '../api/operati
 import type { Webhook } from '../api/types.ts';
 import { crumbsOf } from '../apps/app-frame.tsx';
 import { Page } from '../layout/page.tsx';
-import { Loaded } from '../shown/loaded.tsx';
+import { Loaded } from '../ui/loaded.tsx';
 import { CheckSignatureSection } from './check-signature-section.tsx';
 import { DeleteWebhook } from './delete-webhook.tsx';
 import { RecentDeliveries } from './recent-deliveries.tsx';
@@ -15,7 +15,7 @@ import { WebhookSettingsSection } from './webhook-settings.tsx';
 import { WebhookStatus } from './webhook-status.tsx';
 import { hostOf } from './webhook-words.ts';
 
-/** How often its state is read again while somebody looks at it. */
+/** The polling interval while the page is visible. */
 const refreshMs = 15_000;
 
 export function WebhookPage() {

@@ -4,14 +4,14 @@ import { rotateWebhookSecret } from '../api/operations.ts';
 import type { Webhook } from '../api/types.ts';
 import { useWrite } from '../api/use-write.ts';
 import { pageData } from '../page-data.ts';
-import { SecretOnce } from '../shown/secret-once.tsx';
-import { Section } from '../shown/section.tsx';
-import { Time } from '../shown/time.tsx';
+import { SecretOnce } from '../ui/secret-once.tsx';
+import { Section } from '../ui/section.tsx';
+import { Time } from '../ui/time.tsx';
 import { Receivers } from './receivers.tsx';
 import { RotateSecretDialogue } from './rotate-secret-dialogue.tsx';
 import { useWebhookId, webhookChanges } from './use-webhook-id.ts';
 
-/** The secret that deliveries are signed with: a new one, and how receivers check it. */
+/** Replaces the signing secret, and shows how receivers check signatures. */
 export function WebhookSecret({ webhook }: { webhook: Webhook }) {
   const id = useWebhookId();
   const opener = useRef<HTMLButtonElement>(null);
@@ -19,7 +19,7 @@ export function WebhookSecret({ webhook }: { webhook: Webhook }) {
   const [secret, setSecret] = useState<string | null>(null);
   const rotate = useWrite(async (overlapSeconds: number) => {
     const rotated = await rotateWebhookSecret(id, overlapSeconds);
-    // At once, however long it takes to read the rest again.
+    // Shows the secret without waiting for the other reads.
     setIsOpen(false);
     setSecret(rotated.secret);
   }, webhookChanges);
@@ -28,7 +28,7 @@ export function WebhookSecret({ webhook }: { webhook: Webhook }) {
   return (
     <Section
       title="Secret and signatures"
-      lead="Every delivery is signed with the secret that was shown when the webhook was made, or when the secret was last replaced."
+      lead="Every delivery is signed with the secret that was shown when the webhook was created, or when the secret was last replaced."
       actions={
         <Button
           ref={opener}
@@ -45,7 +45,7 @@ export function WebhookSecret({ webhook }: { webhook: Webhook }) {
       <Stack>
         {secret !== null && (
           <SecretOnce
-            // The heading takes the focus for each.
+            // A new key remounts it, so that its heading takes the focus each time.
             key={secret}
             title="The new secret"
             secret={secret}
@@ -57,9 +57,9 @@ export function WebhookSecret({ webhook }: { webhook: Webhook }) {
         )}
         {overlapEnd && (
           <Text size="sm">
-            The secret before is valid too, and ends <Time at={overlapEnd} />. Until then
-            webhook-signature carries a signature of each, and X-{pageData.serviceName}-Signature
-            that of the secret before.
+            The previous secret is also valid and expires <Time at={overlapEnd} />. Until then,
+            webhook-signature carries a signature for each secret, and X-{pageData.serviceName}
+            -Signature uses the previous one.
           </Text>
         )}
         <Receivers />
@@ -69,7 +69,7 @@ export function WebhookSecret({ webhook }: { webhook: Webhook }) {
         hasOverlap={overlapEnd !== null}
         busy={rotate.isPending}
         error={rotate.error}
-        // What was just shown keeps the focus.
+        // The new secret keeps the focus.
         returnFocus={!rotate.isPending}
         rotate={(overlapSeconds) => rotate.mutate(overlapSeconds)}
         close={() => setIsOpen(false)}

@@ -3,10 +3,10 @@ import { useRef, useState } from 'react';
 import { updateWebhook } from '../api/operations.ts';
 import type { Webhook, WebhookChanges } from '../api/types.ts';
 import { useWrite } from '../api/use-write.ts';
-import { sayDone } from '../shown/say.ts';
-import { Section } from '../shown/section.tsx';
-import { Terms } from '../shown/terms.tsx';
-import { Time } from '../shown/time.tsx';
+import { toastSuccess } from '../ui/toast.ts';
+import { Section } from '../ui/section.tsx';
+import { DescriptionList } from '../ui/description-list.tsx';
+import { Time } from '../ui/time.tsx';
 import { useWebhookId, webhookChanges } from './use-webhook-id.ts';
 import { WebhookForm, type WebhookSettings } from './webhook-form.tsx';
 import { describeEvents } from './webhook-words.ts';
@@ -26,7 +26,7 @@ export function WebhookSettingsSection({ webhook }: { webhook: Webhook }) {
     const changes = changesBetween(webhook, settings);
     if (Object.keys(changes).length > 0) {
       await write.mutateAsync(changes);
-      sayDone('The settings are saved.');
+      toastSuccess('The settings are saved.');
     }
     close();
   }
@@ -57,7 +57,7 @@ export function WebhookSettingsSection({ webhook }: { webhook: Webhook }) {
           }
         />
       ) : (
-        <Terms
+        <DescriptionList
           entries={[
             ['URL', webhook.url],
             ['Description', webhook.description ?? 'None'],
@@ -71,7 +71,7 @@ export function WebhookSettingsSection({ webhook }: { webhook: Webhook }) {
   );
 }
 
-/** What is left as it is may hold events that the app may no longer have, and is not sent. */
+/** Sends only changed fields: unchanged events may include some that the app can no longer get. */
 function changesBetween(before: WebhookSettings, after: WebhookSettings): WebhookChanges {
   const changes: WebhookChanges = {};
   if (after.url !== before.url) changes.url = after.url;

@@ -4,17 +4,17 @@ import { Link } from 'react-router';
 import { updateWebhook } from '../api/operations.ts';
 import type { Webhook } from '../api/types.ts';
 import { useWrite } from '../api/use-write.ts';
-import { Confirm } from '../shown/confirm.tsx';
-import { Problem } from '../shown/problem.tsx';
-import { sayDone } from '../shown/say.ts';
-import { Section } from '../shown/section.tsx';
-import { Time } from '../shown/time.tsx';
+import { Confirm } from '../ui/confirm.tsx';
+import { Problem } from '../ui/problem.tsx';
+import { toastSuccess } from '../ui/toast.ts';
+import { Section } from '../ui/section.tsx';
+import { Time } from '../ui/time.tsx';
 import { LastTimes } from './last-times.tsx';
 import { useWebhookId, webhookChanges } from './use-webhook-id.ts';
 import { WebhookBadge } from './webhook-badge.tsx';
 import { deliveriesInARow, stateOf } from './webhook-words.ts';
 
-/** How a webhook is, what to do about it, and the switch. */
+/** Shows the state of a webhook with advice, and pauses or resumes it. */
 export function WebhookStatus({ webhook }: { webhook: Webhook }) {
   const id = useWebhookId();
   const heading = useRef<HTMLHeadingElement>(null);
@@ -26,8 +26,8 @@ export function WebhookStatus({ webhook }: { webhook: Webhook }) {
     write.mutate(active, {
       onSuccess: () => {
         setAsksToPause(false);
-        sayDone(active ? 'The webhook is active again.' : 'The webhook is paused.');
-        // While it was busy the button had to let go of the focus.
+        toastSuccess(active ? 'The webhook is active again.' : 'The webhook is paused.');
+        // The button lost the focus while it was busy.
         if (active) heading.current?.focus();
       },
     });
@@ -38,7 +38,7 @@ export function WebhookStatus({ webhook }: { webhook: Webhook }) {
       title="State"
       headingRef={heading}
       actions={
-        // One button, never busy behind the dialogue, so that it has the focus again when that is closed.
+        // The button is never busy behind the dialogue, so that it gets the focus back when the dialogue closes.
         <Button
           variant={webhook.active ? 'default' : 'filled'}
           onClick={() => (webhook.active ? setAsksToPause(true) : switchTo(true))}
@@ -69,9 +69,8 @@ export function WebhookStatus({ webhook }: { webhook: Webhook }) {
         }}
       >
         <Text size="sm">
-          Until you resume it, no events are sent to it, and deliveries that wait for an attempt end
-          now. They can be recovered afterwards; events that happen meanwhile can be read from the
-          API.
+          No events are sent until you resume it, and pending deliveries are cancelled now. You can
+          recover them afterwards, and read the events you missed from the API.
         </Text>
       </Confirm>
     </Section>
@@ -93,9 +92,9 @@ function Failing({ webhook: { exhaustedInARow } }: { webhook: Webhook }) {
       title={`${deliveriesInARow(exhaustedInARow)} failed for good`}
     >
       <Text size="sm">
-        Every attempt was in vain. If that goes on, the webhook is deactivated. Look at the recent
-        deliveries for the reason, and send a test once it is mended: the next delivery that
-        succeeds sets the count back.
+        All attempts failed. If this continues, the webhook is deactivated. Check the recent
+        deliveries for the reason, and send a test once it is fixed: the next successful delivery
+        resets the count.
       </Text>
     </Alert>
   );
@@ -104,15 +103,15 @@ function Failing({ webhook: { exhaustedInARow } }: { webhook: Webhook }) {
 const reasons = {
   failing: {
     title: 'Deactivated: too many deliveries failed',
-    text: 'Deliveries failed in a row, every attempt of them, with no success between.',
+    text: 'All attempts of several deliveries in a row failed.',
   },
   gone: {
     title: 'Deactivated: your server answered 410 Gone',
-    text: 'With that status it says that it wants no more deliveries.',
+    text: 'That status means that it wants no more deliveries.',
   },
   owner: {
     title: 'Paused by you',
-    text: 'Nothing is sent to it until you resume it.',
+    text: 'Nothing is sent until you resume it.',
   },
 };
 
@@ -125,17 +124,17 @@ function Off({ webhook: { deactivatedAt, deactivatedReason } }: { webhook: Webho
         <Text size="sm">
           {text}{' '}
           {deactivatedAt && <Since at={deactivatedAt} word={isPaused ? 'Paused' : 'Deactivated'} />}{' '}
-          Deliveries that waited for an attempt have ended, and events since then are not sent.
+          Pending deliveries were cancelled, and events since then are not sent.
         </Text>
         <List size="sm" type="ordered" spacing={2} c="var(--mantine-color-text)">
-          {!isPaused && <List.Item>See in the recent deliveries why they failed.</List.Item>}
-          {!isPaused && <List.Item>Send a test: it goes to a webhook that is off, too.</List.Item>}
+          {!isPaused && <List.Item>Check the recent deliveries to see why they failed.</List.Item>}
+          {!isPaused && <List.Item>Send a test. You can test a disabled webhook.</List.Item>}
           <List.Item>{isPaused ? 'Resume it' : 'Reactivate it'} with the button above.</List.Item>
           <List.Item>
             <Anchor component={Link} to="deliveries" inherit>
-              Recover what failed
+              Recover failed deliveries
             </Anchor>{' '}
-            of the last 14 days, on the page of its deliveries.
+            of the last 14 days.
           </List.Item>
         </List>
       </Stack>

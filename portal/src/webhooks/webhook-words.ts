@@ -1,4 +1,4 @@
-/** The state of a webhook in words. Pure. */
+/** Texts for the state of a webhook. */
 import type { Webhook } from '../api/types.ts';
 
 export type WebhookState = 'active' | 'failing' | 'deactivated' | 'paused';
@@ -8,7 +8,7 @@ export function stateOf({ active, deactivatedReason, exhaustedInARow }: Webhook)
   return deactivatedReason === 'owner' ? 'paused' : 'deactivated';
 }
 
-/** What stands beside the word of the state; null where the word says it all. */
+/** The reason for the state; null if the state needs none. */
 export function describeState(webhook: Webhook): string | null {
   const { deactivatedReason, exhaustedInARow } = webhook;
   const state = stateOf(webhook);
@@ -25,11 +25,11 @@ export function deliveriesInARow(count: number): string {
 }
 
 export function describeEvents(events: string[] | null): string {
-  if (events === null) return 'Every event that the app may have, later ones too';
+  if (events === null) return 'All events the app can get, including future ones';
   return events.join(', ');
 }
 
-/** A name for headings: an address may be long, and its path or query may hold a token. */
+/** A name for headings: a URL may be long, and its path or query may contain a token. */
 export function hostOf({ url }: Pick<Webhook, 'url'>): string {
   return URL.parse(url)?.host ?? url;
 }

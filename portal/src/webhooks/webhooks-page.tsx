@@ -4,14 +4,14 @@ import { Link, useParams } from 'react-router';
 import { webhooks as webhooksOperation } from '../api/operations.ts';
 import type { Webhook } from '../api/types.ts';
 import { AppFrame } from '../apps/app-frame.tsx';
-import { Empty } from '../shown/empty.tsx';
-import { Loaded } from '../shown/loaded.tsx';
-import { Time } from '../shown/time.tsx';
+import { Empty } from '../ui/empty.tsx';
+import { Loaded } from '../ui/loaded.tsx';
+import { Time } from '../ui/time.tsx';
 import { LastTimes } from './last-times.tsx';
 import { WebhookBadge } from './webhook-badge.tsx';
 import { describeEvents, describeState } from './webhook-words.ts';
 
-/** The service's own bound for an app. All of them stand on one page. */
+/** The limit of the service per app, so one page shows all of them. */
 const webhooksPerAppMax = 20;
 
 export function WebhooksPage() {
@@ -21,7 +21,7 @@ export function WebhooksPage() {
   return (
     <AppFrame
       title="Webhooks"
-      lead="Where events are sent to as they happen, signed, so that your program need not ask."
+      lead="Signed events, sent to your server as they happen."
       actions={!isFull && <NewButton />}
     >
       {() => (
@@ -63,9 +63,8 @@ function NewButton() {
 function Nothing() {
   return (
     <Empty title="No webhooks yet" action={<NewButton />}>
-      A webhook is an address of your server that the service calls when something happens: a new
-      organisation, a maintenance, an application to your organisation. Give the address, choose the
-      events, and send a test to see that it works.
+      A webhook sends events to your server, such as a new organisation or an application to yours.
+      Enter the URL, choose the events, and send a test to see that it works.
     </Empty>
   );
 }

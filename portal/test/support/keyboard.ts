@@ -1,11 +1,11 @@
-/** A page as somebody uses it who has a keyboard and nothing else. */
+/** Uses a page by keyboard alone. */
 import assert from 'node:assert/strict';
 import type { Locator, Page } from 'playwright-core';
 
 /** More stops than any page has. */
 const stopsMax = 150;
 
-/** Goes on with Tab until something has the focus; a person sees where it is. */
+/** Presses Tab until the element has the focus, and checks that the focus is visible. */
 export async function tabTo(page: Page, target: Locator): Promise<void> {
   await target.waitFor();
   for (let stops = 0; stops < stopsMax; stops += 1) {

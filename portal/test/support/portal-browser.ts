@@ -27,14 +27,14 @@ import { launchBrowser } from '../../../test/support/browser.ts';
 
 export type PortalBrowser = {
   service: TestService;
-  /** Opens a window of its own, of somebody who has an account, or of nobody. */
+  /** Opens a new window, signed in as a person or signed out. */
   open: (options?: { as?: Person; path?: string } & BrowserContextOptions) => Promise<Page>;
 };
 
 export { password, postPortal, signInAs, signUp, type Person };
 export const portalUrl = `${testPublicUrl}/profile/developer`;
 
-/** The path, below `/profile/developer`, of the last link that was printed for somebody. */
+/** The path, below `/profile/developer`, of the last link printed for a person. */
 export function linkOf({ service }: Pick<PortalBrowser, 'service'>, email: string): string {
   return `/set-password#${printedToken(service, email)}`;
 }
@@ -92,13 +92,13 @@ export async function openPortalWithProvider(
   return { ...portal, provider };
 }
 
-/** What signing in in another window of the same browser does to this one: its cookies are another's. */
+/** Simulates a sign-in in another window of the same browser: this window then has the cookies of the other account. */
 export async function switchCookies(page: Page, to: Person): Promise<void> {
   await page.context().clearCookies();
   await page.context().addCookies(cookiesOf(to));
 }
 
-/** Somebody comes back to the window from another, which lay before it or beside it. */
+/** Simulates a return to this window from another one, which covered it (`before`) or was next to it (`beside`). */
 export async function comeBack(page: Page, from: 'before' | 'beside' = 'beside'): Promise<void> {
   const event = from === 'before' ? 'visibilitychange' : 'focus';
   await page.evaluate(`window.dispatchEvent(new Event('${event}'))`);

@@ -1,4 +1,4 @@
-/** An app of somebody's with a webhook that leads to a receiver, made as the portal makes them. */
+/** Creates an app with a webhook to a receiver, through the portal's API. */
 import { create } from './create.ts';
 import type { Person } from './portal-browser.ts';
 
@@ -6,7 +6,7 @@ export type OwnWebhook = {
   appId: string;
   webhookId: string;
   secret: string;
-  /** Of the pages of the webhook, below `/profile/developer`. */
+  /** The path of the webhook page, below `/profile/developer`. */
   path: string;
 };
 

@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 const TOLERANCE_SECONDS = 300;
 
-/** Whether the delivery is signed with the secret, and fresh. The body: the bytes as they came. */
+/** True if the delivery is fresh and signed with the secret. The body must be the raw bytes. */
 function is_genuine(string $id, string $timestamp, string $signatures, string $body, string $secret): bool
 {
     if (preg_match('/^\d{1,12}$/D', $timestamp) !== 1) {

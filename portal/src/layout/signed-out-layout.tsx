@@ -1,0 +1,43 @@
+import { Box, Container, Group, Paper, Stack, Text, Title } from '@mantine/core';
+import type { ReactNode } from 'react';
+import { pageData } from '../page-data.ts';
+import { MaintenanceBanner } from './maintenance-banner.tsx';
+import { useHeading } from './page.tsx';
+import { SchemeButton } from './scheme-button.tsx';
+
+/** The layout of pages for users who are not signed in. */
+export function SignedOutLayout({
+  title,
+  children,
+  below,
+}: {
+  title: string;
+  children: ReactNode;
+  below?: ReactNode;
+}) {
+  const heading = useHeading(title);
+  return (
+    <Box>
+      <Group component="header" justify="space-between" p="md">
+        <Text fw={700}>{pageData.serviceName} developers</Text>
+        <SchemeButton />
+      </Group>
+      <Container component="main" size={440} py="xl">
+        <MaintenanceBanner />
+        <Paper withBorder p="lg">
+          <Stack>
+            <Title order={1} size="h3" ref={heading} tabIndex={-1}>
+              {title}
+            </Title>
+            {children}
+          </Stack>
+        </Paper>
+        {below && (
+          <Text component="div" size="sm" ta="center" mt="md">
+            {below}
+          </Text>
+        )}
+      </Container>
+    </Box>
+  );
+}

@@ -1,0 +1,38 @@
+import { Box, Group, ScrollArea, Text } from '@mantine/core';
+import { CopyButton } from './copy-button.tsx';
+import classes from './code-block.module.css';
+
+/** Shows text with a copy button. It can be scrolled by keyboard. */
+export function CodeBlock({
+  label,
+  text,
+  maxHeight = 400,
+  wrap = false,
+}: {
+  label: string;
+  text: string;
+  /** In pixels. */
+  maxHeight?: number;
+  /** Wraps long lines. */
+  wrap?: boolean;
+}) {
+  return (
+    <Box className={classes['block'] ?? ''}>
+      <Group justify="space-between" gap="xs" px="sm" py={6} className={classes['head'] ?? ''}>
+        <Text size="sm" fw={600}>
+          {label}
+        </Text>
+        <CopyButton value={text} label="Copy" aria-label={`Copy: ${label}`} />
+      </Group>
+      <ScrollArea.Autosize
+        mah={maxHeight}
+        type="auto"
+        viewportProps={{ tabIndex: 0, role: 'region', 'aria-label': label }}
+      >
+        <pre className={wrap ? `${classes['text']} ${classes['wrap']}` : (classes['text'] ?? '')}>
+          {text}
+        </pre>
+      </ScrollArea.Autosize>
+    </Box>
+  );
+}

@@ -1,0 +1,36 @@
+import { Skeleton, Stack, VisuallyHidden } from '@mantine/core';
+import { ApiError } from '@orgdir/client';
+import type { UseQueryResult } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { Problem } from './problem.tsx';
+
+/** Shows the data of a query, a skeleton while it loads, or its error. */
+export function Loaded<T>({
+  query,
+  children,
+}: {
+  query: UseQueryResult<T>;
+  children: (data: T) => ReactNode;
+}) {
+  if (query.data !== undefined && !isGone(query.error))
+    return (
+      <>
+        {query.isError && <Problem error={query.error} retry={() => void query.refetch()} />}
+        {children(query.data)}
+      </>
+    );
+  if (query.isError) return <Problem error={query.error} retry={() => void query.refetch()} />;
+  return (
+    <Stack gap="sm" aria-busy>
+      <VisuallyHidden role="status">Loading</VisuallyHidden>
+      <Skeleton h={28} w="40%" animate={false} />
+      <Skeleton h={20} animate={false} />
+      <Skeleton h={20} w="80%" animate={false} />
+    </Stack>
+  );
+}
+
+/** A resource deleted in the meantime is not shown from the cache. */
+function isGone(error: Error | null): boolean {
+  return error instanceof ApiError && error.status === 404;
+}
