@@ -1,6 +1,6 @@
 /**
- * The only reader of the environment. Each variable is checked when the process starts; a bad one
- * stops it with one line that names the variable, the fault and an example.
+ * Reads the environment; no other file does. Each variable is checked when the process starts, and an invalid one stops
+ * it with one line that names the variable, the error and an example.
  */
 import { resolve } from 'node:path';
 import ipaddr from 'ipaddr.js';
@@ -9,23 +9,28 @@ import { StartError } from './errors.ts';
 
 export type Network = [ipaddr.IPv4 | ipaddr.IPv6, number];
 type Role = 'api' | 'worker';
-/** Where mail to owners leaves, and from whom. */
+/** The mail server and the sender address for mail to owners. */
 export type MailSettings = {
   host: string;
   port: number;
   /** TLS from the first byte (smtps:). */
   secure: boolean;
-  /** To another machine: without STARTTLS nothing is sent. A sign-in link in clear is worth as much as a password. */
+  /**
+   * For a server on another machine, mail requires STARTTLS: a sign-in link in clear text is worth as much as a
+   * password.
+   */
   requireTls: boolean;
-  /** Not for this machine itself: nobody is on the way there, and a relay's certificate is its own. */
+  /**
+   * False for a server on this machine: nobody can intercept the connection, and its certificate is often self-signed.
+   */
   verifyCertificate: boolean;
   credentials: { user: string; password: string } | null;
   from: MailAddress;
 };
 type MailAddress = { name: string; address: string };
-/** The schedule is null where runs are only asked for. */
+/** The schedule is null if runs start only on request. */
 type BlueprintSyncSettings = { source: string; schedule: Schedule | null };
-/** What this service is to a provider that people sign in with. */
+/** This service's registration with a sign-in provider. */
 type ProviderClient = { clientId: string; clientSecret: string };
 type OidcClient = ProviderClient & { issuer: string; name: string };
 type ChatSyncSettings = {
@@ -38,7 +43,7 @@ export type Config = ReturnType<typeof loadConfig>;
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Reads the configuration. Throws a `StartError` for the first variable that is wrong. */
+/** Reads the configuration. Throws a `StartError` for the first invalid variable. */
 export function loadConfig(env: Environment) {
   const host = read(env, 'HOST', '127.0.0.1', hostName);
   const port = read(env, 'PORT', '3000', wholeNumber(0, 65_535, '3000'));
@@ -47,7 +52,7 @@ export function loadConfig(env: Environment) {
   const internal = {
     host: internalHost,
     port: read(env, 'INTERNAL_PORT', '3001', wholeNumber(0, 65_535, '3001')),
-    /** The names that a Host header may have there, lower-cased; IP addresses always pass. */
+    /** The lower-cased names that a Host header may have there; IP addresses always pass. */
     allowedHosts: new Set([
       ...read(env, 'INTERNAL_ALLOWED_HOSTS', 'localhost', hostNames),
       internalHost.toLowerCase(),
@@ -72,13 +77,13 @@ export function loadConfig(env: Environment) {
     /** Newest first: the first encrypts, all decrypt. Null: generated into `dataDir`. */
     secretKeys: optional(env, 'SECRET_KEY', secretKeys),
     roles: roleNames,
-    /** Where this process tells of itself, whatever its roles; never on the public port. */
+    /** The listener for metrics, health and the internal API, in every process; never on the public port. */
     internal,
     webhooks: {
       allowedNetworks: read(env, 'WEBHOOK_ALLOWED_NETWORKS', '', networks),
       allowHttp: read(env, 'WEBHOOK_ALLOW_HTTP', 'false', trueOrFalse),
       timeoutMs: read(env, 'WEBHOOK_TIMEOUT_MS', '10000', wholeNumber(100, 30_000, '10000')),
-      /** Beyond the deadline, to record the attempt: a lease is both together. */
+      /** Added to the deadline to leave time to record the attempt; both together are the lease. */
       leaseMarginMs: read(
         env,
         'WEBHOOK_LEASE_MARGIN_MS',
@@ -90,7 +95,7 @@ export function loadConfig(env: Environment) {
       deactivateAfter: read(env, 'WEBHOOK_DEACTIVATE_AFTER', '5', wholeNumber(1, 1_000_000, '5')),
     },
     retentionDays: read(env, 'RETENTION_DAYS', '30', wholeNumber(1, 3650, '30')),
-    /** Requests a minute and key, or address without a valid key. 0: no limit. */
+    /** Requests per minute for each key, or for each address without a valid key. 0: no limit. */
     rateLimitPerMinute: read(
       env,
       'RATE_LIMIT_PER_MINUTE',
@@ -98,9 +103,9 @@ export function loadConfig(env: Environment) {
       wholeNumber(0, 1_000_000_000, '600'),
     ),
     trustProxy,
-    /** Null: owners are told by record only. */
+    /** Null: owners get no mail. */
     mail,
-    /** How people sign in to the portal, beside an address and a password. Null: not with this one. */
+    /** Sign-in providers for the portal in addition to email and password. Null: not offered. */
     signIn: {
       github: providerClient(
         'GITHUB',
@@ -121,7 +126,7 @@ export function loadConfig(env: Environment) {
         ),
         read(env, 'OIDC_NAME', 'OpenID Connect', providerName),
       ),
-      /** Without mail, links are printed on the terminal, but only if nobody else can reach the service: a proxy could. */
+      /** Without mail, links are printed on the terminal, but only if no proxy could expose the service to others. */
       printLinks:
         mail === null &&
         trustProxy.length === 0 &&
@@ -154,13 +159,13 @@ export function httpAddress(host: string, port: number): string {
 type Listening = { host: string; port: number };
 const everywhere = new Set(['0.0.0.0', '::']);
 
-/** What is for the public and what is not must not meet in one port. 0 lets the system choose two. */
+/** The internal port must never be public. With 0 the system chooses two different ports. */
 function requireTwoPorts(open: Listening, internal: Listening): void {
   const meet =
     open.host === internal.host || everywhere.has(open.host) || everywhere.has(internal.host);
   if (internal.port === 0 || internal.port !== open.port || !meet) return;
   throw new StartError(
-    `INTERNAL_PORT must be another than PORT, which is ${open.port} too, for example ${open.port < 65_535 ? open.port + 1 : 3001}`,
+    `INTERNAL_PORT must differ from PORT, which is also ${open.port}, for example ${open.port < 65_535 ? open.port + 1 : 3001}`,
   );
 }
 
@@ -197,13 +202,13 @@ function hostName(text: string): string {
   throw new Fault(`must be a host name or an IP address, not ${quote(text)}`, '127.0.0.1');
 }
 
-/** Lower-cased and without the trailing dot of a fully qualified name. */
+/** Returns names in lower case, without the trailing dot of a fully qualified name. */
 function hostNames(text: string): string[] {
   const names = text.split(',').map((part) => part.trim());
   for (const name of names) {
     if (!/^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?$/.test(name))
       throw new Fault(
-        `must be host names without ports, with commas between, not ${quote(name)}`,
+        `must be host names without ports, separated by commas, not ${quote(name)}`,
         'localhost,orgdir-worker',
       );
   }
@@ -214,7 +219,7 @@ function baseUrl(text: string): string {
   const url = URL.parse(text);
   const isPlain = url && !url.search && !url.hash && !url.username && !url.password;
   if (isPlain && /^https?:$/.test(url.protocol)) return url.href.replace(/\/+$/, '');
-  // The value is not repeated: it may hold credentials.
+  // The message does not repeat the value, which may hold credentials.
   throw new Fault(
     'must be an http or https address without query or credentials',
     'https://directory.example.org',
@@ -231,7 +236,7 @@ function headerWord(text: string): string {
 
 function postgresUrl(text: string): string {
   if (/^postgres(ql)?:$/.test(URL.parse(text)?.protocol ?? '')) return text;
-  // The value is not repeated: it may hold a password.
+  // The message does not repeat the value, which may hold a password.
   throw new Fault(
     'must be a PostgreSQL address',
     'postgres://orgdir:password@127.0.0.1:5432/orgdir',
@@ -248,7 +253,7 @@ function secretKeys(text: string): Buffer[] {
     const key = Buffer.from(part.trim(), 'base64');
     if (key.length === 32 && /^[A-Za-z0-9+/]{43}=$/.test(part.trim())) return key;
     throw new Fault(
-      'must be 32 bytes in base64 (several with commas between)',
+      'must be 32 bytes in base64 (several separated by commas)',
       'the output of: openssl rand -base64 32',
     );
   });
@@ -277,7 +282,10 @@ function networkNames(text: string): string[] {
     .filter((part) => part !== '');
   for (const name of names) {
     if (!ipaddr.isValidCIDR(name))
-      throw new Fault(`must hold networks in CIDR form, not ${quote(name)}`, '127.0.0.0/8,::1/128');
+      throw new Fault(
+        `must be networks in CIDR notation, not ${quote(name)}`,
+        '127.0.0.0/8,::1/128',
+      );
   }
   return names;
 }
@@ -288,7 +296,7 @@ function mailSettings(server: SmtpServer | null, from: MailAddress | null): Mail
   if (!server) return null;
   if (from) return { ...server, from };
   throw new StartError(
-    `MAIL_FROM must be set where SMTP_URL is, for example ${mailAddressExample}`,
+    `MAIL_FROM must be set if SMTP_URL is set, for example ${mailAddressExample}`,
   );
 }
 
@@ -297,7 +305,7 @@ function smtpServer(text: string): SmtpServer {
   const isPlain = url && url.hostname !== '' && /^\/?$/.test(url.pathname + url.search + url.hash);
   const credentials = url && smtpCredentials(url);
   if (!isPlain || !/^smtps?:$/.test(url.protocol) || credentials === undefined)
-    // The value is not repeated: it may hold a password.
+    // The message does not repeat the value, which may hold a password.
     throw new Fault(
       'must be an smtp or smtps address, with a user and a password or neither, and nothing after the port',
       'smtp://user:password@mail.example.org:587',
@@ -314,7 +322,7 @@ function smtpServer(text: string): SmtpServer {
   };
 }
 
-/** Null: none. Undefined: half of them, or no percent-encoding. */
+/** Null: no credentials. Undefined: only one of them, or invalid percent-encoding. */
 function smtpCredentials({ username, password }: URL): MailSettings['credentials'] | undefined {
   if (username === '' && password === '') return null;
   if (username === '' || password === '') return undefined;
@@ -331,7 +339,9 @@ function isLoopback(hostname: string): boolean {
 
 const mailAddressExample = 'Directory <no-reply@example.org>';
 
-/** An address alone or with a name before it. Plain ASCII, so that every server takes it and no header can be added. */
+/**
+ * An address alone or with a name before it. Only ASCII, so that every server accepts it and no header can be injected.
+ */
 function mailAddress(text: string): MailAddress {
   const [, name = '', address = ''] = /^(?:([A-Za-z0-9 ._'-]{1,80}) <([^<>]+)>)$/.exec(text) ?? [
     '',
@@ -347,7 +357,7 @@ function mailAddress(text: string): MailAddress {
 }
 
 const sourceExample = 'https://example.org/blueprints.ndjson';
-/** Every day at four. */
+/** Daily at 04:00. */
 const cronExample = '0 4 * * *';
 
 function blueprintSyncSettings(
@@ -357,12 +367,12 @@ function blueprintSyncSettings(
   if (source === null) {
     if (due === null) return null;
     throw new StartError(
-      `SYNC_BLUEPRINTS_URL must be set where SYNC_BLUEPRINTS_CRON is, for example ${sourceExample}`,
+      `SYNC_BLUEPRINTS_URL must be set if SYNC_BLUEPRINTS_CRON is set, for example ${sourceExample}`,
     );
   }
   if (due === null)
     throw new StartError(
-      `SYNC_BLUEPRINTS_CRON must be set where SYNC_BLUEPRINTS_URL is (never: only when asked for), for example ${cronExample}`,
+      `SYNC_BLUEPRINTS_CRON must be set if SYNC_BLUEPRINTS_URL is set (never: only on request), for example ${cronExample}`,
     );
   return { source, schedule: due === 'never' ? null : due };
 }
@@ -376,14 +386,14 @@ function chatSyncSettings(
   if (provider === null) {
     const other = botToken === null ? due && 'SYNC_CHAT_CRON' : 'CHAT_TOKEN';
     if (other === null) return null;
-    throw new StartError(`CHAT_PROVIDER must be set where ${other} is, for example discord`);
+    throw new StartError(`CHAT_PROVIDER must be set if ${other} is set, for example discord`);
   }
   if (botToken === null)
-    throw new StartError('CHAT_TOKEN must be set where CHAT_PROVIDER is: the token of your bot');
+    throw new StartError('CHAT_TOKEN must be set if CHAT_PROVIDER is set: the token of your bot');
   return { provider, token: botToken, baseUrl: address, schedule: due };
 }
 
-/** What an address may hold as user and password is sent as such, so that it must be readable. */
+/** User and password are sent decoded, so the percent-encoding must be valid. */
 function sourceAddress(text: string): string {
   const url = URL.parse(text);
   const isAddress = url !== null && /^(https?|file):$/.test(url.protocol);
@@ -392,10 +402,10 @@ function sourceAddress(text: string): string {
       decodeURIComponent(url.username + url.password + url.pathname);
       return text;
     } catch {
-      // Told below.
+      // Reported below.
     }
   }
-  // The value is not repeated: it may hold a password or a token.
+  // The message does not repeat the value, which may hold a password or a token.
   throw new Fault('must be an http, https or file address', sourceExample);
 }
 
@@ -407,7 +417,7 @@ function schedule(text: string): Schedule {
   const parsed = parseSchedule(text);
   if (parsed) return parsed;
   throw new Fault(
-    `must be five fields of cron, in UTC, that come to pass, not ${quote(text)}`,
+    `must be a cron schedule of five fields, in UTC, that comes due, not ${quote(text)}`,
     cronExample,
   );
 }
@@ -416,11 +426,11 @@ const discordUrl = 'https://discord.com/api/v10';
 
 function chatProvider(text: string): 'discord' {
   if (text === 'discord') return text;
-  throw new Fault(`must be discord, the one provider there is, not ${quote(text)}`, 'discord');
+  throw new Fault(`must be discord, the only provider, not ${quote(text)}`, 'discord');
 }
 
 function token(text: string): string {
-  // The value is not repeated: it is a secret.
+  // The message does not repeat the value, which is a secret.
   if (/^[\x21-\x7e]{1,500}$/.test(text)) return text;
   throw new Fault(
     'must be the token of your bot: printable ASCII without spaces, and without Bot before it',
@@ -439,7 +449,7 @@ function providerClient(
   if (id === null && secret === null) return null;
   const [missing, given] = id === null ? ['ID', 'SECRET'] : ['SECRET', 'ID'];
   throw new StartError(
-    `${prefix}_CLIENT_${missing} must be set where ${prefix}_CLIENT_${given} is: both are what the provider gave you for this service`,
+    `${prefix}_CLIENT_${missing} must be set if ${prefix}_CLIENT_${given} is set: the provider shows both for this service`,
   );
 }
 
@@ -453,8 +463,12 @@ function oidcClient(
   const [missing, given, example] =
     issuer === null
       ? ['OIDC_ISSUER_URL', 'OIDC_CLIENT_ID', ', for example https://accounts.example.org']
-      : ['OIDC_CLIENT_ID', 'OIDC_ISSUER_URL', ': what the provider gave you for this service'];
-  throw new StartError(`${missing} must be set where ${given} is${example}`);
+      : [
+          'OIDC_CLIENT_ID',
+          'OIDC_ISSUER_URL',
+          ': the client id that the provider shows for this service',
+        ];
+  throw new StartError(`${missing} must be set if ${given} is set${example}`);
 }
 
 function clientId(text: string): string {
@@ -466,7 +480,7 @@ function clientId(text: string): string {
 }
 
 function clientSecret(text: string): string {
-  // The value is not repeated: it is a secret.
+  // The message does not repeat the value, which is a secret.
   if (/^[\x21-\x7e]{1,500}$/.test(text)) return text;
   throw new Fault(
     'must be the secret that the provider gave you for this service: printable ASCII without spaces',

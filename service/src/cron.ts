@@ -1,16 +1,16 @@
-/** Times that come again, as five fields of cron in UTC. The only file that knows the library. */
+/** Parses cron schedules with five fields, in UTC. No other file uses the library. */
 import { Cron } from 'croner';
 
 export type Schedule = {
-  /** As it was written. */
+  /** The schedule as it was written. */
   text: string;
   /** The first time after this one. */
   next(after: Date): Date;
 };
 
-/** Reads `0 4 * * *` or a name such as `@daily`. Null for what is no schedule, and for one that never comes. */
+/** Parses `0 4 * * *` or a name such as `@daily`. Returns null if it is invalid or never due. */
 export function parseSchedule(text: string): Schedule | null {
-  // The library takes a date too, which would come once and never again.
+  // The library also accepts a date, which would be due only once.
   if (!/^(@[a-z]+|\S+( +\S+){4})$/i.test(text)) return null;
   try {
     const cron = new Cron(text, { timezone: 'UTC', mode: '5-part', paused: true });

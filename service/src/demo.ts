@@ -1,6 +1,6 @@
 /**
- * The demo data of a first start on an embedded database: the directory in `demo/`, an app and its key.
- * All of it is one transaction, so a start that is killed half-way tries again.
+ * Loads the demo data at the first start on an embedded database: the directory in `demo/`, an app and its key. All of
+ * it is one transaction, so a start that is killed half-way tries again.
  */
 import { createReadStream } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -15,12 +15,12 @@ const folder = new URL('../../demo/', import.meta.url);
 const kinds: ImportKind[] = ['alliances', 'orgs', 'blueprints'];
 const decision = 'demo';
 
-/** Commands may have imported a directory before the service's first start; the demo never mixes with it. */
+/** Commands may have imported a directory before the service's first start; the demo data must not mix with it. */
 const hasEntries = sql<boolean>`
   exists (select from orgs) or exists (select from alliances) or exists (select from blueprints)
 `;
 
-/** Loads the demo, or notes that it is not wanted; does nothing where that was decided before. */
+/** Loads the demo data, or records that it is not wanted. Does nothing if that was decided before. */
 export async function decideDemo(
   database: Database,
   options: { dataDir: string; wanted: boolean; publicUrl: string },
@@ -46,7 +46,9 @@ export async function decideDemo(
     });
 }
 
-/** The demo's key, for the terminal of the machine that made it. Null where there is no demo, or the key was revoked. */
+/**
+ * The demo key, for the terminal of the machine that created it. Null if there is no demo data, or the key was revoked.
+ */
 export async function readDemoKey(database: Database, dataDir: string): Promise<string | null> {
   const key = await readFile(keyFile(dataDir), 'utf8').catch(() => null);
   if (key === null) return null;
@@ -67,7 +69,7 @@ async function makeKey(tx: Transaction, dataDir: string): Promise<void> {
   const actor = { kind: 'system', id: null, name: 'demo' } as const;
   const appId = await createApp(tx, actor, { name: 'Demo', owner: 'demo@localhost' });
   const { key } = await createKey(tx, actor, { appId, name: 'Demo key', scopes, expiresAt: null });
-  // Beside the generated SECRET_KEY and with its mode: whoever reads this folder has the whole directory.
+  // Stored next to the generated SECRET_KEY with the same mode: whoever can read this folder has the whole directory.
   await writeFile(keyFile(dataDir), `${key}\n`, { mode: 0o600, flush: true });
 }
 

@@ -1,4 +1,4 @@
-/** Every error that a caller can meet, once, with its HTTP status. */
+/** Every error that a caller can get, declared once with its HTTP status. */
 
 export const errorCatalogue = {
   validation_failed: { status: 400, message: 'The request is not valid.' },
@@ -21,10 +21,10 @@ export const errorCatalogue = {
 
 export type ErrorCode = keyof typeof errorCatalogue;
 
-/** What is wrong with one field: `path` is a JSON path without `$`, such as `query.page` or `body.url`. */
+/** A fault in one field: `path` is a JSON path without `$`, such as `query.page` or `body.url`. */
 export type Issue = { path: string; message: string };
 
-/** An expected failure, told to the caller in these words. `headers` go out with the HTTP answer. */
+/** An expected failure with a message for the caller. `headers` are sent with the HTTP response. */
 export class ServiceError extends Error {
   override readonly name = 'ServiceError';
   readonly code: ErrorCode;
@@ -60,7 +60,7 @@ export function invalid(...issues: Issue[]): ServiceError {
   return new ServiceError('validation_failed', message, { details: { issues } });
 }
 
-/** A reason why the process cannot start or go on, worth one line on the terminal and no stack. */
+/** The reason why the process cannot start or continue: printed as one line, without a stack. */
 export class StartError extends Error {
   override readonly name = 'StartError';
 }

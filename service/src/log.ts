@@ -3,15 +3,15 @@ import { pino, type Logger } from 'pino';
 
 export type { Logger };
 
-/** Lines are written together: a system call for each took as long as signing and sending a delivery. */
+/** Lines are written in batches: a system call for each took as long as signing and sending a delivery. */
 const gatheredCharsMin = 64_000;
 const gatheredMsMax = 100;
-// Where nobody reads them, lines are dropped before they fill the memory.
+// If nobody reads the lines, they are dropped before they fill the memory.
 const waitingBytesMax = 16 * 1024 * 1024;
 
 const pretty = process.stdout.isTTY ? (await import('pino-pretty')).default : null;
 
-/** Rendered once a millisecond: a busy worker writes several lines in each. */
+/** Rendered once per millisecond: a busy worker writes several lines in each. */
 let renderedAt = 0;
 let rendered = '';
 
@@ -24,7 +24,7 @@ function timestamp(): string {
   return rendered;
 }
 
-/** Logs to standard output. Keys and secrets never reach a log; what might hold one is cut here too. */
+/** Logs to standard output. Callers never log keys and secrets; fields that might hold one are redacted here too. */
 export function createLogger(level: string): Logger {
   const options = {
     level,
@@ -51,7 +51,7 @@ export function createLogger(level: string): Logger {
 
 type Destination = ReturnType<typeof pino.destination>;
 
-/** Put together before they are handed on: for each piece it is given, the destination counts anew what it holds. */
+/** Joins the pieces of a line first: the destination recounts its buffer for each piece it gets. */
 function gatherLines(destination: Destination): { write(line: string): void } {
   let text = '';
   let timer: NodeJS.Timeout | undefined;
@@ -63,7 +63,7 @@ function gatherLines(destination: Destination): { write(line: string): void } {
     text = '';
   }
 
-  // Before the destination writes what it holds, at the end of the process.
+  // Runs before the destination flushes at the end of the process.
   process.prependListener('beforeExit', handOn);
   process.prependListener('exit', handOn);
   return {

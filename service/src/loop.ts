@@ -1,21 +1,21 @@
 /**
- * Does one thing again and again: when it is woken, and when its time has come. Never twice at once; after a failure
- * not again at once, whoever asks meanwhile: a database that is away must not be asked without pause.
+ * Runs a function repeatedly: when woken, and when its time has come. Runs never overlap. After a failure it waits even
+ * if woken, so that an unreachable database is not queried without pause.
  */
 import { isConnectionFault } from './database/database.ts';
 import type { Logger } from './log.ts';
 
 export type Loop = {
   start(): void;
-  /** Does it as soon as it is not being done. */
+  /** Runs the function as soon as no run is in progress. */
   wake(): void;
-  /** Resolves when the turn under way has ended. May be called twice. */
+  /** Resolves when the current run has ended. May be called twice. */
   stop(): Promise<void>;
 };
 
 const afterFailureMs = 500;
 
-/** `turn` returns after how many milliseconds it wants its next turn, at the latest. */
+/** `turn` returns the maximum time until its next run, in milliseconds. */
 export function createLoop(options: {
   name: string;
   turn: () => Promise<number>;
@@ -31,7 +31,7 @@ export function createLoop(options: {
   function wake(): void {
     if (!running) return;
     asked = true;
-    // While it has failed its time is what counts, not who asks.
+    // After a failure, only the timer starts the next run.
     if (failures === 0) begin();
   }
 
@@ -39,7 +39,7 @@ export function createLoop(options: {
     if (!running) return;
     current ??= take().finally(() => {
       current = null;
-      // A wake that came while the last turn was ending is not lost.
+      // A wake-up that came while the last run was ending must not be lost.
       if (asked && failures === 0) begin();
     });
   }
@@ -73,7 +73,7 @@ export function createLoop(options: {
     }
   }
 
-  /** The first, the second, the fourth …: an outage of an hour is a dozen lines. */
+  /** Logs failures 1, 2, 4, 8 …: an hour's outage takes a dozen lines. */
   function tell(error: unknown): void {
     if ((failures & (failures - 1)) !== 0) return;
     const what = isConnectionFault(error) ? { reason: (error as Error).message } : { err: error };

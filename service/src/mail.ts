@@ -1,13 +1,13 @@
 /**
- * Sends one plain-text mail at a time to one address, by SMTP. What becomes of it is a value: the words of a server,
- * which may repeat addresses or credentials, go nowhere.
+ * Sends plain-text mails over SMTP, one recipient each. The result is a value. A server's messages are discarded,
+ * because they may repeat addresses or credentials.
  */
 import nodemailer from 'nodemailer';
 import type { NodemailerError } from 'nodemailer';
 import type { MailSettings } from './config.ts';
 
 type Mail = {
-  /** The same at every try: makes the Message-ID, by which a doubled mail is recognised. */
+  /** The same for every attempt: it forms the Message-ID, by which a duplicate mail is recognised. */
   id: string;
   to: string;
   subject: string;
@@ -15,37 +15,37 @@ type Mail = {
 };
 
 export type MailError =
-  /** The server will not have this recipient, or this message: trying again changes nothing. */
+  /** The server rejects this recipient or message permanently, so there is no retry. */
   | 'recipient'
   | 'message'
-  /** The server said no for the moment, or for a reason that an operator can mend. */
+  /** The server refuses temporarily, or for a reason that an operator can fix. */
   | 'deferred'
   | 'auth'
   | 'connect'
   | 'dns'
   | 'tls'
   | 'timeout'
-  /** `close` was called meanwhile. */
+  /** `close` was called in the meantime. */
   | 'closed';
 
 type MailResult = { kind: 'sent' } | Failure;
-/** For good, or for now. `statusCode` is the server's, where it said something. */
+/** Permanent or temporary. `statusCode` is the server's, if it sent one. */
 type Failure = { kind: 'refused' | 'failed'; error: MailError; statusCode: number | null };
 
 export type Mailer = {
-  /** Ends within the deadline, and never throws for what a server does. */
+  /** Ends within the deadline, and never throws for anything a server does. */
   send(mail: Mail): Promise<MailResult>;
-  /** Ends what is under way, and all connections. May be called twice. */
+  /** Ends running mails and all connections. May be called twice. */
   close(): void;
 };
 
 export type MailerOptions = {
-  /** One deadline over look-up, connection, TLS, sign-in and all the server's answers. */
+  /** One deadline for look-up, connection, TLS, sign-in and all the server's responses. */
   timeoutMs?: number;
 };
 
 const mailTimeoutMs = 10_000;
-/** Mails under way at once, each on a connection of its own. */
+/** Mails sent at once, each on a separate connection. */
 export const mailsAtOnce = 3;
 const idleConnectionMs = 30_000;
 
@@ -57,12 +57,13 @@ export function createMailer(
   const transport = nodemailer.createTransport({
     pool: true,
     maxConnections: mailsAtOnce,
-    // A connection that the server had ended before a byte was sent; any other failure is ours to try again.
+    // Retries only on a connection that the server had closed before a byte was sent; the caller retries other
+    // failures.
     maxRequeues: 1,
     idleTimeout: idleConnectionMs,
     ...connectionOptions(settings, timeoutMs),
   });
-  // A pool that fails while nothing is sent tells so; the next mail finds out by itself.
+  // The pool reports errors while it is idle, too; the next mail meets the same error.
   transport.on('error', () => {});
   const { name, address } = settings.from;
   return {
@@ -73,12 +74,12 @@ export function createMailer(
         await transport.sendMail({
           from: { name, address },
           to: { name: '', address: to },
-          // As objects: text would be parsed, and might come out as several addresses.
+          // Objects, because a string would be parsed and might become several addresses.
           envelope: { from: { name: '', address }, to: [{ name: '', address: to }] },
           subject,
           text,
           messageId: `<${id}@${address.slice(address.indexOf('@') + 1)}>`,
-          // RFC 3834: nobody's holiday notice answers it.
+          // RFC 3834: prevents automatic replies, such as holiday notices.
           headers: { 'Auto-Submitted': 'auto-generated' },
           signal: AbortSignal.any([late, closing.signal]),
         });
@@ -97,8 +98,8 @@ export function createMailer(
 }
 
 /**
- * Connects, says hello and signs in, and sends no mail: null where all of that goes well. Ends within the deadline, and
- * never throws for what a server does.
+ * Connects, greets and signs in without sending a mail; returns null on success. It ends within the deadline, and never
+ * throws for anything a server does.
  */
 export async function checkMailServer(
   settings: MailSettings,
@@ -139,7 +140,7 @@ function connectionOptions(settings: MailSettings, timeoutMs: number) {
   };
 }
 
-/** One address that no header and no command can be smuggled in with. RFC 5321's lengths. */
+/** One address that cannot inject a header or a command. The lengths are RFC 5321's. */
 function isMailable(address: string): boolean {
   return (
     address.length <= 254 &&

@@ -1,10 +1,10 @@
 /**
- * What a process counts of itself, for Prometheus. Each call of `createMetrics` has a registry of its own, so that
- * two services in one process do not share their figures. `http/internal-app.ts` serves them.
+ * The metrics of a process, for Prometheus. Each call of `createMetrics` has a separate registry, so that two services
+ * in one process do not share their figures. `http/internal-app.ts` serves them.
  */
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 
-/** How an attempt ended: by the class of its answer's status, or by what kept an answer from coming. */
+/** The result of an attempt: the class of the response's status, or the error that prevented a response. */
 export type OutcomeClass =
   | 'succeeded'
   | '3xx'
@@ -24,23 +24,23 @@ export type Metrics = {
     trigger: 'event' | 'test' | 'redelivery';
     durationMs: number;
   }): void;
-  /** How many deliveries one claim found; not called for a claim that found nothing. */
+  /** How many deliveries one claim found; not called for an empty claim. */
   claimed(deliveries: number): void;
   /** How many attempts one transaction recorded. */
   recorded(attempts: number): void;
   fannedOut(done: { events: number; deliveries: number }): void;
-  /** Events published by SQL that this process found unfit. */
+  /** Events published by SQL that this process rejected. */
   rejected(events: number): void;
   cancelled(deliveries: number): void;
   leasesRecovered(deliveries: number): void;
   deactivated(reason: 'failing' | 'gone'): void;
-  /** One run of a sync that this process has made. */
+  /** One sync run of this process. */
   synced(run: { kind: SyncKind; outcome: 'succeeded' | 'failed' }): void;
-  /** Says how to learn, at a scrape, how many attempts this process has under way. */
+  /** Sets the function that counts the running attempts of this process at a scrape. */
   inFlight(read: () => number): void;
-  /** Says how to learn, at a scrape, what the queue holds. What it throws is told as a database that is away. */
+  /** Sets the function that reads the queue at a scrape. If it throws, the database counts as unreachable. */
   queue(read: () => Promise<QueueState>): void;
-  /** Says how to learn, at a scrape, when each sync last ended well. */
+  /** Sets the function that reads when each sync last succeeded. */
   lastSyncs(read: () => Promise<{ kind: SyncKind; at: Date }[]>): void;
   /** The media type of what `render` returns. */
   contentType: string;
@@ -50,7 +50,7 @@ export type Metrics = {
 
 type SyncKind = 'blueprints' | 'chat';
 
-/** The queue of all processes together. Counts stop at a bound; see `webhooks/queue/queue-state.ts`. */
+/** The queue of all processes together. Counts stop at a limit; see `webhooks/queue/queue-state.ts`. */
 export type QueueState = {
   due: number;
   oldestDueSeconds: number;
@@ -59,9 +59,9 @@ export type QueueState = {
   eventsWaiting: number;
 };
 
-/** From a receiver next door to the longest deadline that can be configured. */
+/** From a nearby receiver to the longest deadline that can be configured. */
 const durationBucketsSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30];
-/** Up to what one transaction holds: a claim takes at most 256 deliveries, and 512 attempts are recorded together. */
+/** Up to the size of one transaction: a claim takes at most 256 deliveries, and 512 attempts are recorded together. */
 const batchBuckets = [1, 2, 5, 10, 20, 50, 100, 128, 200, 256, 512];
 
 export function createMetrics(): Metrics {
@@ -95,7 +95,7 @@ export function createMetrics(): Metrics {
         registers: [],
         async collect() {
           this.reset();
-          // While the database is away there is no such figure.
+          // The metric is absent while the database is away.
           for (const { kind, at } of await read().catch(() => []))
             this.set({ kind }, at.getTime() / 1000);
         },
@@ -196,7 +196,7 @@ function createTotals(registry: Registry) {
   } satisfies Partial<Metrics>;
 }
 
-/** What the database says at each scrape. While it is away there are no such figures: a stale one would hide that. */
+/** Read from the database at each scrape. While it is away, these metrics are absent: old values would hide that. */
 function createQueueMetrics(registry: Registry, read: () => Promise<QueueState>) {
   const gauge = (name: string, help: string) =>
     new Gauge({ name: `orgdir_${name}`, help, registers: [registry] });

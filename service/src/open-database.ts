@@ -1,4 +1,4 @@
-/** Opens the database that the configuration names: a server of the operator's, or the embedded one. */
+/** Opens the configured database: the operator's server, or the embedded one. */
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Config } from './config.ts';
 import {
@@ -16,16 +16,16 @@ export type OpenedDatabase = {
   database: Database;
   connection: ConnectionSettings;
   embedded: boolean;
-  /** Ends the pool and, where nobody else uses it, the embedded server. May be called twice. */
+  /** Ends the pool, and the embedded server if nobody else uses it. May be called twice. */
   close(): Promise<void>;
 };
 
 export type OpenOptions = Pick<EmbeddedOptions, 'purpose' | 'onLost'> & { applicationName: string };
 
-/** Statements that still run after this are those of requests that were cut. */
+/** Statements that still run after this belong to requests that were cut. */
 const poolEndsWithinMs = 500;
 
-/** Connects and migrates. Throws a `StartError` with the reason where that cannot be. */
+/** Connects and migrates. Throws a `StartError` with the reason if that fails. */
 export async function openConfiguredDatabase(
   config: Pick<Config, 'databaseUrl' | 'dataDir'>,
   options: OpenOptions,
@@ -43,7 +43,7 @@ export async function openConfiguredDatabase(
     await server?.close();
     throw server ? error : explain(error);
   }
-  // A command may wait in its transaction for a file that somebody types.
+  // A command may wait in its transaction for input that somebody types.
   const settings = options.purpose === 'service' ? shortTransactions : {};
   const database = openDatabase(connection, { applicationName, settings });
   let closing: Promise<void> | undefined;
@@ -60,7 +60,7 @@ async function close(database: Database, server: EmbeddedDatabase | null): Promi
   await server?.close();
 }
 
-/** Whatever keeps the service from connecting, an address that cannot be read included, is the operator's to mend. */
+/** Only the operator can fix a failed connection or an unreadable address, so the error is one line without a stack. */
 async function requireUsable(connection: ConnectionSettings, applicationName: string) {
   let client: ReturnType<typeof openClient> | null = null;
   try {
@@ -74,7 +74,7 @@ async function requireUsable(connection: ConnectionSettings, applicationName: st
   }
 }
 
-/** On a pool of its own: a migration may take longer than any statement of the service is allowed to. */
+/** On a separate pool: a migration may take longer than the service allows its statements. */
 async function migrateOnce(connection: ConnectionSettings, applicationName: string): Promise<void> {
   const database = openDatabase(connection, {
     applicationName,
@@ -88,14 +88,14 @@ async function migrateOnce(connection: ConnectionSettings, applicationName: stri
   }
 }
 
-/** PostgreSQL's own refusals, such as a user who may not create a schema, are no bugs either. */
+/** PostgreSQL's refusals, such as a user without the right to create a schema, are not bugs either. */
 function explain(error: unknown): unknown {
   if (error instanceof StartError || (error as { code?: string }).code === undefined) return error;
   return unusable(error);
 }
 
 function unusable(error: unknown): StartError {
-  // Several addresses of one host that all refuse come as one error without words.
+  // If all addresses of a host refuse, Node.js throws one error without a message.
   const first = error instanceof AggregateError ? (error.errors[0] as unknown) : error;
   const { code, message } = first as { code?: string; message: string };
   return new StartError(

@@ -1,10 +1,10 @@
-/** The keys that lock webhook secrets: as configured, or those that the embedded database's installation has made for itself. */
+/** Reads the keys that encrypt webhook secrets: from the configuration, or generated with the embedded database. */
 import { join } from 'node:path';
 import type { Config } from './config.ts';
 import { readOrCreateSecret } from './database/secret-file.ts';
 import { StartError } from './errors.ts';
 
-/** Newest first. Throws a `StartError` where there are none and none may be made. */
+/** Newest first. Throws a `StartError` if there are none and none may be generated. */
 export async function readSecretKeys(
   { secretKeys, dataDir }: Pick<Config, 'secretKeys' | 'dataDir'>,
   embedded: boolean,

@@ -2,5 +2,4 @@ import { readFileSync } from 'node:fs';
 
 const manifest = new URL('../package.json', import.meta.url);
 
-/** The version of the service, as its package says. */
 export const version = (JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }).version;

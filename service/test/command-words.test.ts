@@ -173,13 +173,16 @@ test('an error as JSON has the code of the API, or one of a command', async () =
   };
   const process = await runCommand(['keys', 'create', '--json'], env);
   assert.deepEqual([process.code, process.stdout], [2, '']);
-  assert.equal(JSON.parse(process.stderr).error.code, 'wrong_words');
+  assert.equal(JSON.parse(process.stderr).error.code, 'invalid_arguments');
   const app = '0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f';
   assert.deepEqual(await codeOf(['webhooks', 'list', '--app', app]), [1, 'not_found']);
   assert.deepEqual(await codeOf(['events', 'publish', 'org.created']), [1, 'validation_failed']);
-  assert.deepEqual(await codeOf(['keys', 'create']), [2, 'wrong_words']);
-  assert.deepEqual(await codeOf(['keys']), [2, 'wrong_words']);
-  assert.deepEqual(await codeOf(['events', 'list', '--event', 'no.such']), [2, 'wrong_words']);
+  assert.deepEqual(await codeOf(['keys', 'create']), [2, 'invalid_arguments']);
+  assert.deepEqual(await codeOf(['keys']), [2, 'invalid_arguments']);
+  assert.deepEqual(await codeOf(['events', 'list', '--event', 'no.such']), [
+    2,
+    'invalid_arguments',
+  ]);
   const nowhere = { DATABASE_URL: 'postgres://orgdir:hidden@127.0.0.1:1/orgdir' };
   assert.deepEqual(await codeOf(['apps', 'list'], nowhere), [1, 'cannot_start']);
 });

@@ -181,10 +181,7 @@ test('nothing set gives the defaults of the manual, and an empty variable is one
 
 test('the internal port must be another than the public one, where both would listen', () => {
   const line = messageOf({ PORT: '3001' });
-  assert.equal(
-    line,
-    'INTERNAL_PORT must be another than PORT, which is 3001 too, for example 3002',
-  );
+  assert.equal(line, 'INTERNAL_PORT must differ from PORT, which is also 3001, for example 3002');
   messageOf({ PORT: '65535', INTERNAL_PORT: '65535' });
   messageOf({ HOST: '0.0.0.0', PORT: '3001' });
   messageOf({ HOST: '::', PORT: '3001' });
@@ -200,7 +197,7 @@ test('the internal port must be another than the public one, where both would li
 test('mail has a server and a sender, or is off', () => {
   assert.equal(
     messageOf({ SMTP_URL: 'smtp://127.0.0.1' }),
-    'MAIL_FROM must be set where SMTP_URL is, for example Directory <no-reply@example.org>',
+    'MAIL_FROM must be set if SMTP_URL is set, for example Directory <no-reply@example.org>',
   );
   assert.equal(loadConfig({ MAIL_FROM: 'a@b.example' }).mail, null);
   assert.deepEqual(
@@ -244,19 +241,19 @@ test('a provider to sign in with has all that it needs, or is off', () => {
   for (const [env, line] of [
     [
       { GITHUB_CLIENT_ID: 'x' },
-      'GITHUB_CLIENT_SECRET must be set where GITHUB_CLIENT_ID is: both are what the provider gave you for this service',
+      'GITHUB_CLIENT_SECRET must be set if GITHUB_CLIENT_ID is set: the provider shows both for this service',
     ],
     [
       { DISCORD_CLIENT_SECRET: 'x' },
-      'DISCORD_CLIENT_ID must be set where DISCORD_CLIENT_SECRET is: both are what the provider gave you for this service',
+      'DISCORD_CLIENT_ID must be set if DISCORD_CLIENT_SECRET is set: the provider shows both for this service',
     ],
     [
       { OIDC_CLIENT_ID: 'x', OIDC_CLIENT_SECRET: 'y' },
-      'OIDC_ISSUER_URL must be set where OIDC_CLIENT_ID is, for example https://accounts.example.org',
+      'OIDC_ISSUER_URL must be set if OIDC_CLIENT_ID is set, for example https://accounts.example.org',
     ],
     [
       { OIDC_ISSUER_URL: 'https://a.example/' },
-      'OIDC_CLIENT_ID must be set where OIDC_ISSUER_URL is: what the provider gave you for this service',
+      'OIDC_CLIENT_ID must be set if OIDC_ISSUER_URL is set: the client id that the provider shows for this service',
     ],
   ] as const)
     assert.equal(messageOf(env), line);
@@ -290,20 +287,20 @@ test('a sync has all that it needs, or is off', () => {
   for (const [env, line] of [
     [
       { SYNC_BLUEPRINTS_URL: source },
-      'SYNC_BLUEPRINTS_CRON must be set where SYNC_BLUEPRINTS_URL is (never: only when asked for), for example 0 4 * * *',
+      'SYNC_BLUEPRINTS_CRON must be set if SYNC_BLUEPRINTS_URL is set (never: only on request), for example 0 4 * * *',
     ],
     [
       { SYNC_BLUEPRINTS_CRON: '0 4 * * *' },
-      'SYNC_BLUEPRINTS_URL must be set where SYNC_BLUEPRINTS_CRON is, for example https://example.org/blueprints.ndjson',
+      'SYNC_BLUEPRINTS_URL must be set if SYNC_BLUEPRINTS_CRON is set, for example https://example.org/blueprints.ndjson',
     ],
     [
       { CHAT_PROVIDER: 'discord' },
-      'CHAT_TOKEN must be set where CHAT_PROVIDER is: the token of your bot',
+      'CHAT_TOKEN must be set if CHAT_PROVIDER is set: the token of your bot',
     ],
-    [{ CHAT_TOKEN: 'x' }, 'CHAT_PROVIDER must be set where CHAT_TOKEN is, for example discord'],
+    [{ CHAT_TOKEN: 'x' }, 'CHAT_PROVIDER must be set if CHAT_TOKEN is set, for example discord'],
     [
       { SYNC_CHAT_CRON: '@hourly' },
-      'CHAT_PROVIDER must be set where SYNC_CHAT_CRON is, for example discord',
+      'CHAT_PROVIDER must be set if SYNC_CHAT_CRON is set, for example discord',
     ],
   ] as const)
     assert.equal(messageOf(env), line);

@@ -97,7 +97,7 @@ test('a Node.js that is too old has failed', () => {
   assert.equal(checkNode('24.0.0').status, 'ok');
 });
 
-test('every variable that is wrong is named, and what depends on it is not looked at', async () => {
+test('every variable that is wrong is named, and what depends on it is not checked', async () => {
   const found = await look({
     PORT: '99999',
     LOG_LEVEL: 'loud',
@@ -318,7 +318,7 @@ test('a port is free, held by the service, by another program, or by one that sa
   const service = await startTestService();
   const ours = new URL(service.url).port;
   const [status, words] = await outcome('public_port', { PORT: ours });
-  assert.deepEqual([status, /a service answers/.test(words)], ['ok', true]);
+  assert.deepEqual([status, /the service responds/.test(words)], ['ok', true]);
   const web = await listening(createHttpServer((_, response) => response.end('<html>')));
   assert.deepEqual((await outcome('public_port', { PORT: web }))[0], 'failed');
   const silent = await listening(createServer((socket) => void socket.on('error', () => {})));
@@ -371,7 +371,7 @@ test('the command ends with 1 where something has failed, and with 0 otherwise',
   const ill = await runCommand(['doctor'], { env: { ...healthy, LOG_LEVEL: 'loud' } });
   assert.equal(ill.code, 1);
   assert.match(ill.stdout, /^failed +config +LOG_LEVEL must be one of/m);
-  assert.match(ill.stdout, /^ +→ mend the variable/m);
+  assert.match(ill.stdout, /^ +→ fix the variable/m);
 });
 
 test(

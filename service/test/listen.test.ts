@@ -176,7 +176,7 @@ test('one of several secrets is enough; what was signed otherwise, or long ago, 
 test('for people it is readable, keeps every digit, and lets nobody steer the terminal', async () => {
   const command = startCommand(['listen', '--port', '0', '--secret', secret], { env, input: '' });
   started.push(command);
-  const [, url = ''] = await command.waitFor(/^Listening at (\S+)\. Ctrl-C ends it\.$/m);
+  const [, url = ''] = await command.waitFor(/^Listening at (\S+)\. Press Ctrl-C to stop\.$/m);
   await fetch(url, signed());
   await fetch(url, { ...signed(), headers: { 'x-service-event': 'org\u009bcreated' } });
   await command.waitFor(/NOT VERIFIED \(X-…-Signature: .+ Standard Webhooks: .+\), answered 200\n/);
@@ -195,7 +195,7 @@ test('nothing in a body ends a line or turns text around, in words or as JSON', 
   const bodies = [`{"text":"${unsafe}"}`, `no JSON ${unsafe}`];
   const words = startCommand(['listen', '--port', '0'], { env, input: '' });
   started.push(words);
-  const [, url = ''] = await words.waitFor(/^Listening at (\S+)\. Ctrl-C ends it\.$/m);
+  const [, url = ''] = await words.waitFor(/^Listening at (\S+)\. Press Ctrl-C to stop\.$/m);
   const lines = await listen([]);
   for (const body of bodies)
     for (const to of [url, lines.url]) await fetch(to, { method: 'POST', body });
@@ -237,9 +237,9 @@ test('options that make no sense are refused, and no secret is repeated', async 
   const command = await listen([]);
   const port = new URL(command.url).port;
   const wrongWords: [string[], RegExp][] = [
-    [['--register'], /--register needs either --app or --key/],
-    [['--register', '--app', service.appId, '--key', 'odk_hidden-words'], /needs either/],
-    [['--app', service.appId], /go with --register/],
+    [['--register'], /--register requires either --app or --key/],
+    [['--register', '--app', service.appId, '--key', 'odk_hidden-words'], /requires either/],
+    [['--app', service.appId], /require --register/],
     [['--key', '-', '--secret', '-', '--register'], /cannot both be read/],
     [
       ['--register', '--key', 'odk_hidden-words', '--service', 'nonsense'],
@@ -248,7 +248,7 @@ test('options that make no sense are refused, and no secret is repeated', async 
     [['--status', '100'], /must be a whole number/],
   ];
   const refused: [string[], RegExp][] = [
-    [['--secret', 'whsec_hidden-words'], /must be as it was shown/],
+    [['--secret', 'whsec_hidden-words'], /as it was shown/],
     [['--port', port], new RegExp(`port ${port} is taken`)],
     [['--register', '--app', '0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f'], /no app/],
     [

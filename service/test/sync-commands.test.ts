@@ -155,7 +155,7 @@ test('a run that is killed leaves nothing half done, is listed as interrupted, a
   await half.sent;
   const beside = await run(['blueprints', file]);
   assert.equal(beside.code, 1);
-  assert.match(beside.stderr, /^Another sync of blueprints is under way/);
+  assert.match(beside.stderr, /^Another sync of blueprints is running/);
   killed.signal('SIGKILL');
   await killed.ended;
   await eventually(async () => {

@@ -31,12 +31,12 @@ export function addAccessCommands(program: Command): void {
 }
 
 function addApps(program: Command): void {
-  const apps = program.command('apps').description('Apps: what keys and webhooks belong to.');
+  const apps = program.command('apps').description('Manage apps, which own keys and webhooks.');
   const create = apps
     .command('create')
-    .description('Make an app, and bind it where asked. Only a manager may bind.')
-    .requiredOption('--name <name>', 'what to call it')
-    .requiredOption('--owner <email>', 'whose it is')
+    .description('Create an app. With --org or --alliance, bind it to what its owner manages.')
+    .requiredOption('--name <name>', 'name of the app')
+    .requiredOption('--owner <email>', 'email address of the owner')
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
@@ -53,13 +53,13 @@ function addApps(program: Command): void {
       );
       print(flags.json, app, [
         `App ${app.id} (${app.name}) for ${app.ownerEmail}${boundTo(app)}`,
-        `Make a key:  npx orgdir keys create --app ${app.id} --scope read:directory`,
+        `Create a key:  npx orgdir keys create --app ${app.id} --scope read:directory`,
       ]);
     });
   addSubjectOptions(create, 'bind it to');
   apps
     .command('list')
-    .description('All apps, oldest first.')
+    .description('List all apps, oldest first.')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  orgdir apps list --json')
     .action(async ({ json }: { json?: boolean }) => {
@@ -87,7 +87,7 @@ function boundTo({ organizationSlug, allianceSlug }: App): string {
 }
 
 function addKeys(program: Command): void {
-  const keys = program.command('keys').description('API keys: made once, shown once.');
+  const keys = program.command('keys').description('Manage API keys.');
   addKeyCreate(keys);
   addKeyList(keys);
   addKeyRevoke(keys);
@@ -97,17 +97,21 @@ function addKeys(program: Command): void {
 function addKeyCreate(keys: Command): void {
   keys
     .command('create')
-    .description('Make a key for an app, or for the platform, and show it, this once.')
-    .option('--app <id>', 'the app that it belongs to')
-    .option('--scope <scope...>', `what it may do: ${scopes.join(', ')}`, gatherScopes)
+    .description('Create a key for an app or for the platform. It is shown only once.')
+    .option('--app <id>', 'app that the key belongs to')
+    .option('--scope <scope...>', `what the key may do: ${scopes.join(', ')}`, gatherScopes)
     .addOption(
       new Option(
         '--platform',
-        'instead of an app: it opens all of the internal API, and nothing else',
+        'create a platform key, which may use all of the internal API and nothing else',
       ).conflicts(['app', 'scope']),
     )
-    .option('--name <name>', 'what to call it', 'key')
-    .option('--expires <time>', 'when it ends, such as 2027-01-31 or 2027-01-31T12:00:00Z', moment)
+    .option('--name <name>', 'name of the key', 'key')
+    .option(
+      '--expires <time>',
+      'when the key expires, such as 2027-01-31 or 2027-01-31T12:00:00Z',
+      moment,
+    )
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
@@ -119,15 +123,15 @@ Examples:
     .action(async (flags: NewKeyFlags, command: Command) => {
       const make = makerOf(flags, command);
       const created = await withDatabase(({ database }) => database.transaction().execute(make));
-      print(flags.json, created, [`Key ${created.id}, shown this once:`, created.key]);
+      print(flags.json, created, [`Key ${created.id}, shown only once:`, created.key]);
     });
 }
 
 function addKeyList(keys: Command): void {
   keys
     .command('list')
-    .description('Keys, oldest first; a key itself is never shown again.')
-    .option('--app <id>', 'only those of this app', identifier)
+    .description('List keys, oldest first, with their last four characters.')
+    .option('--app <id>', 'only keys of this app', identifier)
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  orgdir keys list')
     .action(async ({ app, json }: { app?: string; json?: boolean }) => {
@@ -146,8 +150,8 @@ function addKeyList(keys: Command): void {
 function addKeyRevoke(keys: Command): void {
   keys
     .command('revoke')
-    .description('End a key for good. Every process refuses it within a second.')
-    .argument('<id>', 'of the key')
+    .description('Revoke a key permanently. Every process refuses it within a second.')
+    .argument('<id>', 'id of the key')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  orgdir keys revoke 0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f')
     .action(async (id: string, { json }: { json?: boolean }) => {
@@ -155,7 +159,7 @@ function addKeyRevoke(keys: Command): void {
         database.transaction().execute((tx) => revokeKey(tx, cliActor(), id)),
       );
       print(json, { id, revoked: true, changed: fresh }, [
-        fresh ? `Key ${id} is revoked.` : `Key ${id} was revoked before.`,
+        fresh ? `Key ${id} is revoked.` : `Key ${id} was already revoked.`,
       ]);
     });
 }
@@ -169,7 +173,7 @@ type NewKeyFlags = {
   json?: boolean;
 };
 
-/** What makes the key that is asked for. Where that is not clear the command ends as one with wrong words does. */
+/** Returns a function that creates the requested key. Exits with 2 if the arguments are incomplete. */
 function makerOf(
   flags: NewKeyFlags,
   command: Command,
@@ -184,7 +188,7 @@ function makerOf(
   return (tx) => createKey(tx, cliActor(), { ...fields, appId: app, scopes: scope });
 }
 
-/** One word may hold several, with commas between. */
+/** One argument may hold several scopes, separated by commas. */
 function gatherScopes(text: string, earlier: string[] | undefined): string[] {
   const chosen = text.split(',');
   if (chosen.every((each) => (scopes as readonly string[]).includes(each)))
@@ -214,7 +218,7 @@ function keyRow(key: ApiKey): string[] {
 function addManagers(program: Command): void {
   const managers = program
     .command('managers')
-    .description('Managers of organisations and alliances: who may bind apps to them.');
+    .description('Manage who may bind apps to organisations and alliances.');
   for (const [verb, change] of [
     ['add', addManager],
     ['remove', removeManager],
@@ -222,11 +226,9 @@ function addManagers(program: Command): void {
     const command = managers
       .command(verb)
       .description(
-        verb === 'add'
-          ? 'Make somebody a manager.'
-          : 'End the role, and with it every binding that stood on it.',
+        verb === 'add' ? 'Add a manager.' : 'Remove a manager and the bindings of their apps.',
       )
-      .requiredOption('--email <email>', 'whom')
+      .requiredOption('--email <email>', 'email address of the manager')
       .option('--json', 'print JSON')
       .addHelpText(
         'after',
@@ -243,6 +245,6 @@ function addManagers(program: Command): void {
         );
         print(flags.json, { changed }, [changed ? 'Done.' : 'Nothing to change.']);
       });
-    addSubjectOptions(command, 'of');
+    addSubjectOptions(command, 'manager of');
   }
 }

@@ -4,12 +4,14 @@ import { cliActor } from './cli-actor.ts';
 import { print, withDatabase } from './with-database.ts';
 
 export function addAccountCommand(program: Command): void {
-  const account = program.command('account').description('Accounts of the developer portal.');
+  const account = program
+    .command('account')
+    .description('Manage accounts of the developer portal.');
   account
     .command('link')
-    .argument('<email>', 'the address of the account, existing or new')
+    .argument('<email>', 'email address of an existing or new account')
     .description(
-      'Print a link that sets the password of an account, or creates it. It works once, for an hour, and replaces an earlier one.',
+      'Create a link that sets the password of an account, or creates the account. It works once, within an hour, and replaces an earlier link.',
     )
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  orgdir account link ada@example.org')
@@ -20,6 +22,9 @@ export function addAccountCommand(program: Command): void {
           .execute((tx) => createAccountLink(tx, cliActor(), { email, publicUrl })),
       );
       const purpose = link.hasAccount ? 'choose a new password' : 'create the account';
-      print(json, link, [`Link for ${link.email} to ${purpose}, once, within an hour:`, link.url]);
+      print(json, link, [
+        `Link for ${link.email} to ${purpose}. It works once, within an hour:`,
+        link.url,
+      ]);
     });
 }

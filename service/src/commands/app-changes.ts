@@ -1,4 +1,4 @@
-/** `orgdir apps …`: what may be changed of an app that is there. */
+/** `orgdir apps …`: the commands that change an existing app. */
 import type { Command } from 'commander';
 import { deleteApp, readApp, renameApp } from '../access/apps.ts';
 import { bindApp, unbindApp } from '../access/bindings.ts';
@@ -27,9 +27,9 @@ function inTransaction<T>(act: (tx: Transaction) => Promise<T>): Promise<T> {
 function addRename(apps: Command): void {
   apps
     .command('rename')
-    .description('Give an app another name.')
-    .argument('<id>', 'of the app')
-    .argument('<name>', 'what to call it from now on')
+    .description('Rename an app.')
+    .argument('<id>', 'id of the app')
+    .argument('<name>', 'new name')
     .option('--json', 'print JSON')
     .addHelpText('after', `\nExample:\n  orgdir apps rename ${exampleApp} "Town crier"`)
     .action(async (id: string, name: string, { json }: { json?: boolean }) => {
@@ -37,15 +37,17 @@ function addRename(apps: Command): void {
         await renameApp(tx, cliActor(), id, name);
         return readApp(tx, id);
       });
-      print(json, app, [`App ${app.id} is called ${app.name}.`]);
+      print(json, app, [`Renamed app ${app.id} to ${app.name}.`]);
     });
 }
 
 function addBinding(apps: Command): void {
   const bind = apps
     .command('bind')
-    .description("Bind an app to what its owner manages, so that it gets that one's own events.")
-    .argument('<id>', 'of the app')
+    .description(
+      'Bind an app to an organisation or alliance that its owner manages, so that it may receive the private events.',
+    )
+    .argument('<id>', 'id of the app')
     .option('--json', 'print JSON')
     .addHelpText('after', `\nExample:\n  orgdir apps bind ${exampleApp} --org acme-corporation`)
     .action(async (id: string, { json, ...flags }: SubjectFlags & { json?: boolean }) => {
@@ -57,11 +59,11 @@ function addBinding(apps: Command): void {
       });
       print(json, app, [`App ${id} is bound to ${app.organizationSlug ?? app.allianceSlug}.`]);
     });
-  addSubjectOptions(bind, 'to');
+  addSubjectOptions(bind, 'bind it to');
   apps
     .command('unbind')
-    .description('End the binding of an app. What waits for delivery because of it is not sent.')
-    .argument('<id>', 'of the app')
+    .description('Unbind an app. Pending deliveries that depend on the binding are cancelled.')
+    .argument('<id>', 'id of the app')
     .option('--json', 'print JSON')
     .addHelpText('after', `\nExample:\n  orgdir apps unbind ${exampleApp}`)
     .action(async (id: string, { json }: { json?: boolean }) => {
@@ -70,7 +72,7 @@ function addBinding(apps: Command): void {
         return unbindApp(tx, cliActor(), id);
       });
       print(json, { id, changed }, [
-        changed ? `App ${id} is bound no more.` : `App ${id} was not bound.`,
+        changed ? `App ${id} is no longer bound.` : `App ${id} was not bound.`,
       ]);
     });
 }
@@ -79,7 +81,7 @@ function addDeletion(apps: Command): void {
   apps
     .command('delete')
     .description('Delete an app with its keys, webhooks and deliveries. This cannot be undone.')
-    .argument('<id>', 'of the app')
+    .argument('<id>', 'id of the app')
     .option('--json', 'print JSON')
     .addHelpText('after', `\nExample:\n  orgdir apps delete ${exampleApp}`)
     .action(async (id: string, { json }: { json?: boolean }) => {

@@ -18,22 +18,29 @@ const families = [...new Set(auditActions.map(familyOf))];
 export function addAuditCommands(program: Command): void {
   const audit = program
     .command('audit')
-    .description('The audit log: who changed what, and when. Nothing in it is ever changed.');
+    .description('Read the audit log: who changed what, and when.');
   audit
     .command('list')
-    .description('Changes, newest first.')
-    .option('--actor <who>', 'only by this: a name, an id, or key, user, cli or system')
-    .option('--action <action>', 'only this, such as key.revoked, or all of a family: key', action)
+    .description('List changes, newest first.')
+    .option(
+      '--actor <who>',
+      'only changes by this actor: a name, an id, or key, user, cli or system',
+    )
+    .option(
+      '--action <action>',
+      'only this action, such as key.revoked, or a group, such as key',
+      action,
+    )
     .option(
       '--subject <id>',
-      'only what was done to the thing with this id, such as a webhook',
+      'only changes of the object with this id, such as a webhook',
       identifier,
     )
-    .option('--app <id>', 'only what concerns this app', identifier)
-    .option('--since <time>', 'only from then on, such as 2027-01-31T12:00:00Z', moment)
+    .option('--app <id>', 'only changes that concern this app', identifier)
+    .option('--since <time>', 'only changes since this time, such as 2027-01-31T12:00:00Z', moment)
     .option(
       '--limit <count>',
-      `how many at most, 1 to ${auditEntriesMax}`,
+      `maximum number of entries, 1 to ${auditEntriesMax}`,
       wholeNumber(1, auditEntriesMax),
       50,
     )
@@ -42,8 +49,8 @@ export function addAuditCommands(program: Command): void {
       'after',
       `
 Actions: ${auditActions.join(', ')}.
-An actor is who asked for the change: an API key, a user of the portal, the machine's user on the command line,
-or the service itself, also for what was changed in the database by hand.
+The actor is an API key, a user of the portal, the machine's user on the command line, or the service itself. A change
+made directly in the database counts as the service's.
 
 Examples:
   orgdir audit list --action key --since 2027-01-31

@@ -1,7 +1,7 @@
 import { userInfo } from 'node:os';
 import type { Actor } from '../access/actor.ts';
 
-/** Who runs a command: the machine's user. */
+/** The actor of a command: the machine's user. */
 export function cliActor(): Actor {
   return { kind: 'cli', id: null, name: userName() };
 }

@@ -8,13 +8,13 @@ export function addDatabaseCommand(program: Command): void {
   program
     .command('database')
     .description(
-      'Keep the embedded database open for psql, pg_dump or pg_restore of yours, and print how to reach it. Ends at Ctrl-C.',
+      'Keep the embedded database open for psql, pg_dump or pg_restore, and print how to connect, until Ctrl-C.',
     )
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
       `
-What it prints are lines for a shell. With DATABASE_URL set there is no embedded database: connect to yours.
+It prints shell commands. If DATABASE_URL is set, there is no embedded database: connect to yours.
 
 Examples:
   orgdir database
@@ -23,21 +23,23 @@ Examples:
     .action(async ({ json }: { json?: boolean }) =>
       withDatabase(async ({ connection, embedded }, { dataDir }) => {
         if (!embedded)
-          throw new StartError('DATABASE_URL is set: connect to that database yourself');
+          throw new StartError(
+            'DATABASE_URL is set, so there is no embedded database; connect to that address instead',
+          );
         const { host = '', port = 5432, user = '', database = '' } = connection;
         const passwordFile = join(dataDir, 'database-password');
         print(json, { host, port, user, database, passwordFile }, [
           `export PGHOST=${quoted(host)} PGPORT=${port} PGUSER=${user} PGDATABASE=${database}`,
           `export PGPASSWORD="$(cat ${quoted(passwordFile)})"`,
         ]);
-        // The signal's own handler closes the database and ends the process.
+        // The signal handler closes the database and ends the process.
         await once(process, 'SIGTERM');
         await new Promise<never>(() => {});
       }),
     );
 }
 
-/** As a shell reads it. */
+/** Quotes text for a shell. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

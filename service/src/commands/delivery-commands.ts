@@ -20,15 +20,13 @@ type Flags = {
 };
 
 export function addDeliveryCommands(program: Command): void {
-  const deliveries = program
-    .command('deliveries')
-    .description('Deliveries: what was sent, or waits to be sent, to webhooks.');
+  const deliveries = program.command('deliveries').description('Show deliveries to webhooks.');
   deliveries
     .command('list')
-    .description('Deliveries and what their last attempt met, newest first.')
-    .option('--webhook <id>', 'only those of this webhook', identifier)
+    .description('List deliveries with their last attempt, newest first.')
+    .option('--webhook <id>', 'only deliveries to this webhook', identifier)
     .addOption(
-      new Option('--status <status>', 'only those with this status').choices([
+      new Option('--status <status>', 'only deliveries with this status').choices([
         'pending',
         'succeeded',
         'failed',
@@ -36,22 +34,25 @@ export function addDeliveryCommands(program: Command): void {
       ]),
     )
     .addOption(
-      new Option('--event <name>', 'only those of events of this name').choices(
-        Object.keys(catalogue),
-      ),
+      new Option('--event <name>', 'only deliveries of this event').choices(Object.keys(catalogue)),
     )
     .option(
       '--since <time>',
-      `only those queued from then on, such as 2027-01-31T12:00:00Z (default: ${sinceHours} hours ago)`,
+      `only deliveries queued since this time, such as 2027-01-31T12:00:00Z (default: ${sinceHours} hours ago)`,
       moment,
     )
-    .option('--limit <count>', `how many at most, 1 to ${listedMax}`, wholeNumber(1, listedMax), 20)
+    .option(
+      '--limit <count>',
+      `maximum number of deliveries, 1 to ${listedMax}`,
+      wholeNumber(1, listedMax),
+      20,
+    )
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
       `
-LAST is the status or the fault that the last attempt met, and how long that took in milliseconds.
-NEXT OR END is when the next attempt is due, or when the delivery ended; - while an attempt is under way.
+LAST is the status or error of the last attempt, and its duration in milliseconds.
+NEXT OR END is when the next attempt is due, or when the delivery ended; - during an attempt.
 
 Examples:
   orgdir deliveries list --status failed
@@ -65,7 +66,7 @@ async function list({ webhook, status, event, since, limit, json }: Flags): Prom
   const filter = { status, event, since: from, limit };
   const found = await withDatabase(async ({ database }) => {
     const listed = await listAllDeliveries(database, webhook ?? null, filter);
-    // What was sent to a webhook that is deleted is kept, and shown.
+    // Deliveries of a deleted webhook are kept and can be listed.
     if (webhook !== undefined && listed.length === 0 && !(await isWebhook(database, webhook)))
       throw new ServiceError('not_found', `There is no webhook with the id ${webhook}.`);
     return listed;

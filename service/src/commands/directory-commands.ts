@@ -25,9 +25,9 @@ type Source = { kind: ImportKind; file: string };
 export function addDirectoryCommands(program: Command): void {
   program
     .command('import')
-    .description('Read organisations, alliances or blueprints from a file: all of it, or nothing.')
+    .description('Import organisations, alliances or blueprints from a file: all lines or nothing.')
     .addArgument(
-      new Argument('<kind>', 'what the file holds').choices([
+      new Argument('<kind>', 'type of the entries').choices([
         'orgs',
         'alliances',
         'blueprints',
@@ -36,19 +36,19 @@ export function addDirectoryCommands(program: Command): void {
     )
     .argument(
       '<file>',
-      'NDJSON, or CSV (.csv) for orgs and alliances; - reads NDJSON from standard input; of all: the folder that export all wrote',
+      'NDJSON, or CSV (.csv) for orgs and alliances; - reads NDJSON from standard input; for all: the folder that export all wrote',
     )
-    .option('--skip-bad', 'go on without bad lines, instead of keeping nothing')
+    .option('--skip-bad', 'skip bad lines instead of importing nothing')
     .option(
       '--emit-events',
-      'announce what is public for the first time: org.created, alliance.created',
+      'publish org.created and alliance.created for entries that become public',
     )
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
       `
 A line whose slug exists (for blueprints: whose key exists) replaces that entry's fields. A line without a slug
-makes a new entry, with a slug made from its name. Nothing is deleted. Managers change only where a line has them.
+creates an entry, with a slug made from its name. Nothing is deleted. Managers change only if a line has them.
 
 Examples:
   orgdir import alliances demo/alliances.ndjson
@@ -69,7 +69,7 @@ async function importFile(source: Source, flags: ImportFlags): Promise<void> {
   }
 }
 
-/** What `export all` wrote, as one import. */
+/** Imports a folder that `export all` wrote, in one transaction. */
 async function importFolder(folder: string, flags: ImportFlags): Promise<void> {
   const sources = kindsInOrder.map((kind) => ({ kind, file: join(folder, `${kind}.ndjson`) }));
   const { kept, results } = await importSources(sources, flags);
@@ -80,11 +80,11 @@ async function importFolder(folder: string, flags: ImportFlags): Promise<void> {
 
 type Imported = { kept: boolean; results: { kind: ImportKind; result: ImportResult }[] };
 
-/** Several files as one transaction. The first with bad lines ends it, and sets the exit code. */
+/** Imports several files in one transaction. The first file with bad lines ends it and sets the exit code. */
 async function importSources(sources: Source[], flags: ImportFlags): Promise<Imported> {
   for (const { kind, file } of sources) {
     if (kind === 'blueprints' && isCsv(file))
-      throw invalid({ path: 'file', message: 'of blueprints must be NDJSON; CSV has no lists' });
+      throw invalid({ path: 'file', message: 'must be NDJSON for blueprints; CSV has no lists' });
   }
   const sizes = await Promise.all(sources.map(({ file }) => fileSize(file)));
   const bar = await createBar(sumOf(sizes));
@@ -118,7 +118,7 @@ async function importSources(sources: Source[], flags: ImportFlags): Promise<Imp
   }
 }
 
-/** Null where one of them has no size. */
+/** Null if any size is unknown. */
 function sumOf(sizes: (number | null)[]): number | null {
   return sizes.reduce((sum, size) => (sum === null || size === null ? null : sum + size), 0);
 }
@@ -127,7 +127,7 @@ function isCsv(file: string): boolean {
   return file.toLowerCase().endsWith('.csv');
 }
 
-/** Null for what has no size, such as a pipe. */
+/** Null for an input of unknown size, such as a pipe. */
 async function fileSize(file: string): Promise<number | null> {
   if (file === '-') return null;
   const found = await access(file, constants.R_OK).then(
@@ -136,7 +136,7 @@ async function fileSize(file: string): Promise<number | null> {
   );
   if (found?.isFile()) return found.size;
   if (found?.isFIFO()) return null;
-  throw invalid({ path: 'file', message: `${file} is not a file that can be read` });
+  throw invalid({ path: 'file', message: `${file} is not a file, or cannot be read` });
 }
 
 function tell(kind: ImportKind, result: ImportResult, kept: boolean, line: string): void {
@@ -146,15 +146,15 @@ function tell(kind: ImportKind, result: ImportResult, kept: boolean, line: strin
     console.error(`and ${result.bad - result.badLines.length} more bad lines`);
   if (kept)
     console.log(
-      `${result.created} ${kind} created, ${result.updated} updated${result.bad > 0 ? `, ${result.bad} bad lines left out` : ''}.`,
+      `${result.created} ${kind} created, ${result.updated} updated${result.bad > 0 ? `, ${result.bad} bad ${result.bad === 1 ? 'line' : 'lines'} skipped` : ''}.`,
     );
   else
     console.error(
-      `Nothing was imported: ${result.bad} bad ${result.bad === 1 ? 'line' : 'lines'}. Mend the file, or go on without them with --skip-bad.`,
+      `Nothing was imported: ${result.bad} bad ${result.bad === 1 ? 'line' : 'lines'}. Fix the file, or skip them with --skip-bad.`,
     );
 }
 
-/** A bar that follows the bytes that were read. */
+/** A progress bar that counts the bytes read. */
 async function createBar(sizeBytes: number | null) {
   const bar = await createProgressBar('Importing');
   let readBytes = 0;

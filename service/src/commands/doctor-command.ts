@@ -6,23 +6,23 @@ export function addDoctorCommand(program: Command): void {
   program
     .command('doctor')
     .description(
-      'Look at everything that the service needs, and say what to do. It changes nothing and sends nothing.',
+      'Check everything that the service needs and say what to do. It changes and sends nothing.',
     )
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
       `
-It looks at: Node.js, every variable of the environment, DATA_DIR (rights, disk space, modes of secret files), SECRET_KEY
-and whether it opens what is stored, the database (version, encoding, extension, clock, migrations, partitions), workers
-and how far the queue lags, both ports, and the mail server. It works while the service runs and while nothing does, and
-shows no secret. Ends with 1 where a check has failed; warnings are no failure.
+It checks Node.js, every environment variable, DATA_DIR (permissions, disk space, modes of secret files), SECRET_KEY and
+whether it decrypts stored secrets, the database (version, encoding, extension, clock, migrations, partitions), workers
+and the queue's lag, both ports, and the mail server. It works whether the service runs or not, and shows no secrets.
+It exits with 1 if a check failed; warnings do not count as failures.
 
 Examples:
   orgdir doctor
   orgdir doctor --json | jq '.checks[] | select(.status != "ok")'`,
     )
     .action(async ({ json }: { json?: boolean }) => {
-      // Loaded here alone, as is all that only one command needs: the others start the sooner.
+      // Imported here, because the other commands start faster without it.
       const { examine } = await import('../doctor/doctor.ts');
       const checks = await examine({
         env: process.env,

@@ -1,6 +1,6 @@
 /**
- * Names, payloads and reasons are written by others, who must not steer the terminal of a reader, end a line of a log or
- * turn text around. Control characters, line separators and bidirectional controls become JSON escapes.
+ * Names, payloads and reasons come from others, who must not control the reader's terminal, end a log line or reverse
+ * text. Control characters, line separators and bidirectional controls become JSON escapes.
  */
 export function escapeControls(text: string): string {
   return text.replaceAll(
@@ -14,7 +14,7 @@ export function escapeLines(text: string): string {
   return text.split('\n').map(escapeControls).join('\n');
 }
 
-/** JSON in one line. Parsed, it is the same value as without the escapes. */
+/** JSON on one line. When parsed, it has the same value as without the escapes. */
 export function toJsonLine(value: unknown): string {
   return escapeControls(JSON.stringify(value));
 }

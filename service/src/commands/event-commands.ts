@@ -10,7 +10,7 @@ import { escapeControls } from './escape-controls.ts';
 import { moment, wholeNumber } from './read-option.ts';
 import { print, table, withDatabase } from './with-database.ts';
 
-/** How far back lists of what happened look unless told otherwise, in hours. */
+/** The default of `--since`: hours before now. */
 export const sinceHours = 24;
 export const listedMax = 1_000;
 
@@ -24,7 +24,7 @@ type ListFlags = {
 type PublishFlags = { org?: string; alliance?: string; data?: string; json?: boolean };
 
 export function addEventCommands(program: Command): void {
-  const events = program.command('events').description('Events: what webhooks are told.');
+  const events = program.command('events').description('Publish and list events.');
   addPublish(events);
   addList(events);
   addMaintenance(program);
@@ -33,11 +33,11 @@ export function addEventCommands(program: Command): void {
 function addPublish(events: Command): void {
   events
     .command('publish')
-    .description('Record an event. The running service delivers it.')
+    .description('Publish an event. The running service delivers it.')
     .argument('<name>', `one of ${subscribableEvents.join(', ')}`)
-    .option('--org <slug>', 'the organisation that it is about')
-    .option('--alliance <slug>', 'the alliance that it is about')
-    .option('--data <json>', "of an organisation's or alliance's own event: its inner object")
+    .option('--org <slug>', 'organisation that the event is about')
+    .option('--alliance <slug>', 'alliance that the event is about')
+    .option('--data <json>', 'data of a private event: its inner object')
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
@@ -60,29 +60,34 @@ Examples:
           }),
         ),
       );
-      print(flags.json, { id, event: name }, [`Event ${id} (${name}) is recorded.`]);
+      print(flags.json, { id, event: name }, [`Published event ${id} (${name}).`]);
     });
 }
 
 function addList(events: Command): void {
   events
     .command('list')
-    .description('What was recorded, newest first.')
+    .description('List events, newest first.')
     .addOption(
-      new Option('--event <name>', 'only events of this name').choices(Object.keys(catalogue)),
+      new Option('--event <name>', 'only events with this name').choices(Object.keys(catalogue)),
     )
     .option(
       '--since <time>',
-      `only from then on, such as 2027-01-31T12:00:00Z (default: ${sinceHours} hours ago)`,
+      `only events since this time, such as 2027-01-31T12:00:00Z (default: ${sinceHours} hours ago)`,
       moment,
     )
-    .option('--limit <count>', `how many at most, 1 to ${listedMax}`, wholeNumber(1, listedMax), 20)
-    .option('--rejected', 'instead, what was published by SQL and does not fit, with the reason')
-    .option('--json', 'print JSON, with the data of each event that was recorded')
+    .option(
+      '--limit <count>',
+      `maximum number of events, 1 to ${listedMax}`,
+      wholeNumber(1, listedMax),
+      20,
+    )
+    .option('--rejected', 'list events published by SQL that were rejected, with the reason')
+    .option('--json', 'print JSON, with the data of each event')
     .addHelpText(
       'after',
       `
-STATE is waiting until the worker has made the deliveries of an event, then distributed.
+STATE is waiting until the worker has created the deliveries of an event, then distributed.
 
 Examples:
   orgdir events list --limit 5
@@ -98,11 +103,11 @@ Examples:
 function addMaintenance(program: Command): void {
   const maintenance = program
     .command('maintenance')
-    .description('Maintenance: while it is on, the API answers 503.');
+    .description('Turn maintenance on or off. During maintenance the API responds with 503.');
   maintenance
     .command('on')
-    .description('Switch it on, or change its message and end.')
-    .option('--message <text>', 'what callers are told')
+    .description('Turn maintenance on, or change its message and expected end.')
+    .option('--message <text>', 'message for callers')
     .option('--until <time>', 'when it is expected to end, such as 2027-01-31T12:00:00Z', moment)
     .option('--json', 'print JSON')
     .addHelpText(
@@ -116,18 +121,18 @@ function addMaintenance(program: Command): void {
           expectedEnd: flags.until ?? null,
         }),
       );
-      print(flags.json, state, [`Maintenance is on since ${state.since}.`]);
+      print(flags.json, state, [`Maintenance has been on since ${state.since}.`]);
     });
   maintenance
     .command('off')
-    .description('Switch it off.')
+    .description('Turn maintenance off.')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  orgdir maintenance off')
     .action(async ({ json }: { json?: boolean }) => {
       const changed = await withDatabase(({ database }) =>
         disableMaintenance(database, cliActor()),
       );
-      print(json, { changed }, [changed ? 'Maintenance is off.' : 'Maintenance was off.']);
+      print(json, { changed }, [changed ? 'Maintenance is off.' : 'Maintenance was already off.']);
     });
 }
 
@@ -150,9 +155,9 @@ function toRejectedRow({ id, event, org, alliance, rejectedAt, reason }: Rejecte
   return [id, event, org ?? alliance ?? '-', rejectedAt.toISOString(), reason];
 }
 
-/** The data as it was recorded: reading and writing it again would change large numbers. */
+/** Copies the recorded data as text: parsing it would change large numbers. */
 function toJson({ data, ...event }: ListedEvent): string {
-  // Between its tokens alone: inside a string these characters are escaped.
+  // Raw line breaks and tabs occur only between tokens: inside a string they are escaped.
   const inOneLine = data.replaceAll(/[\t\n\r]/g, ' ');
   return `${JSON.stringify(event).slice(0, -1)},"data":${inOneLine}}`;
 }

@@ -17,37 +17,39 @@ import {
 type Flags = { format: 'ndjson' | 'csv'; json?: boolean };
 type Counts = Partial<Record<ImportKind, number>>;
 
-/** In this order an import finds each alliance before the organisations that name it. */
+/** In this order an import finds each alliance before the organisations that refer to it. */
 export const kindsInOrder: ImportKind[] = ['alliances', 'orgs', 'blueprints'];
 
 export function addExportCommand(program: Command): void {
   program
     .command('export')
     .description(
-      'Write organisations, alliances or blueprints to a file that import reads. It holds private fields: addresses, notes, managers, unlisted organisations.',
+      'Export organisations, alliances or blueprints to a file that import reads. It includes private data: addresses, notes, managers, unlisted organisations.',
     )
     .addArgument(
-      new Argument('<kind>', 'what to write').choices(['orgs', 'alliances', 'blueprints', 'all']),
+      new Argument('<kind>', 'type of the entries').choices([
+        'orgs',
+        'alliances',
+        'blueprints',
+        'all',
+      ]),
     )
     .argument(
       '[target]',
-      'a file, or - for standard output (default); of all: a new folder, required',
+      'a file, or - for standard output (default); for all: a new folder, required',
     )
     .addOption(
-      new Option('--format <format>', 'one JSON object a line, or, for orgs and alliances, CSV')
+      new Option('--format <format>', 'one JSON object per line, or, for orgs and alliances, CSV')
         .choices(['ndjson', 'csv'])
         .default('ndjson'),
     )
-    .option(
-      '--json',
-      'print what was written as JSON; standard output as the target is NDJSON anyway',
-    )
+    .option('--json', 'print the result as JSON; no effect if the target is standard output')
     .addHelpText(
       'after',
       `
-What is written is the directory at one moment, whatever changes meanwhile. A file is there only when it is whole, and
-only its owner may read it. Slugs and all fields are kept; ids, createdAt and updatedAt are not, nor are apps, keys,
-webhooks and events (docs/command-line.md).
+An export is a snapshot of the directory. A file appears only when it is complete, and only its owner may read it. It
+keeps slugs and all fields, but not ids, createdAt and updatedAt, nor apps, keys, webhooks and events
+(docs/command-line.md).
 
 Examples:
   orgdir export all backup-2027-01-31
@@ -96,7 +98,7 @@ async function exportToStandardOutput(kind: ImportKind, format: Flags['format'])
   }
 }
 
-/** Several statements that all see the same moment. */
+/** All statements of the transaction see the same snapshot. */
 function withSnapshot<T>(act: (tx: Transaction) => Promise<T>): Promise<T> {
   return withDatabase(({ database }) =>
     database
@@ -127,7 +129,7 @@ async function writeKind(
   return count;
 }
 
-/** On a terminal, a line on standard error that says how far it is; null clears it. Not among the lines themselves. */
+/** Shows progress on standard error if that is a terminal and the export itself does not go there; null clears it. */
 function createProgress(kind: ImportKind, toStandardOutput: boolean) {
   if (!process.stderr.isTTY || (toStandardOutput && process.stdout.isTTY))
     return (_count: number | null): void => {};
@@ -139,7 +141,7 @@ function createProgress(kind: ImportKind, toStandardOutput: boolean) {
     process.stderr.write(`\rExporting, ${count} ${kind}`);
   };
 
-  /** Also where a signal ends it. */
+  /** Also called when a signal ends the process. */
   function clear(): void {
     if (shown > 0) process.stderr.write('\r\u001B[K');
     shown = 0;

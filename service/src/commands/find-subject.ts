@@ -1,4 +1,4 @@
-/** What `--org` or `--alliance` names. */
+/** Finds the organisation or alliance that `--org` or `--alliance` names. */
 import { Option, type Command } from 'commander';
 import type { Subject } from '../access/managers.ts';
 import type { Executor } from '../database/database.ts';
@@ -8,26 +8,26 @@ import { invalid, ServiceError } from '../errors.ts';
 
 export type SubjectFlags = { org?: string; alliance?: string };
 
-/** `role` begins what each is for: `of` this organisation. */
+/** `role` begins the help text of both options: `bind it to` this organisation. */
 export function addSubjectOptions(command: Command, role: string): void {
   command
     .addOption(new Option('--org <slug>', `${role} this organisation`).conflicts('alliance'))
     .addOption(new Option('--alliance <slug>', `${role} this alliance`));
 }
 
-/** Ends the command as one with wrong words where neither was given. */
+/** Exits with 2 if neither option was given. */
 export function needSubject({ org, alliance }: SubjectFlags, command: Command): void {
   if (org === undefined && alliance === undefined)
     command.error("error: required option '--org <slug>' or '--alliance <slug>' not specified");
 }
 
-/** Null where neither was given. Throws `validation_failed`, `not_found`. */
+/** Returns null if neither option was given. Throws `validation_failed`, `not_found`. */
 export async function findSubject(
   tx: Executor,
   { org, alliance }: SubjectFlags,
 ): Promise<Subject | null> {
   if (org !== undefined && alliance !== undefined)
-    throw invalid({ path: '--org', message: 'does not go with --alliance; name one' });
+    throw invalid({ path: '--org', message: 'cannot be used with --alliance; use one of them' });
   if (org !== undefined) {
     const found = await findOrg(tx, org);
     if (!found) throw new ServiceError('not_found', `There is no organisation ${org}.`);
@@ -39,7 +39,7 @@ export async function findSubject(
   return { kind: 'alliance', id: found.id };
 }
 
-/** The same, where one has to be given. */
+/** Like `findSubject`, but one of the options is required. */
 export async function requireSubject(tx: Executor, flags: SubjectFlags): Promise<Subject> {
   const subject = await findSubject(tx, flags);
   if (!subject) throw invalid({ path: '--org', message: 'or --alliance is required' });

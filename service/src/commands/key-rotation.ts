@@ -4,17 +4,16 @@ import { cliActor } from './cli-actor.ts';
 import { wholeNumber } from './read-option.ts';
 import { print, withDatabase } from './with-database.ts';
 
-/** `orgdir keys rotate`. */
 export function addKeyRotation(keys: Command): void {
   keys
     .command('rotate')
     .description(
-      'Make a new key with the same name and scopes and show it, this once. The old one ends later.',
+      'Replace a key with a new one of the same name and scopes, shown only once. The old key stays valid for a while.',
     )
-    .argument('<id>', 'of the key')
+    .argument('<id>', 'id of the key')
     .option(
       '--overlap <seconds>',
-      `how long the old one stays valid, 0 to ${keyOverlapSecondsMax}`,
+      `how long the old key stays valid, in seconds, 0 to ${keyOverlapSecondsMax}`,
       wholeNumber(0, keyOverlapSecondsMax),
       keyOverlapSecondsDefault,
     )
@@ -28,9 +27,9 @@ export function addKeyRotation(keys: Command): void {
         database.transaction().execute((tx) => rotateKey(tx, cliActor(), id, overlap)),
       );
       print(json, created, [
-        `Key ${created.id}, shown this once:`,
+        `Key ${created.id}, shown only once:`,
         created.key,
-        `The old one ends at ${created.oldEndsAt.toISOString()}.`,
+        `The old key expires at ${created.oldEndsAt.toISOString()}.`,
       ]);
     });
 }

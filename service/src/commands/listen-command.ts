@@ -8,42 +8,49 @@ export function addListenCommand(program: Command): void {
     .description(
       'Receive deliveries on this machine, verify both signatures and print each one, until Ctrl-C.',
     )
-    .option(
-      '--port <port>',
-      'where to listen on 127.0.0.1; 0: any that is free',
-      wholeNumber(0, 65_535),
-      4000,
-    )
+    .option('--port <port>', 'port on 127.0.0.1; 0: any free port', wholeNumber(0, 65_535), 4000)
     .option(
       '--secret <secret>',
-      'verify with this secret, whsec_…; may be given several times; - reads them from standard input, one a line',
+      'verify with this secret, whsec_…; may be repeated; - reads secrets from standard input, one per line',
       gather,
     )
     .option(
       '--status <status>',
-      'answer with this HTTP status, such as 500 to see retries',
+      'respond with this HTTP status, such as 500 to see retries',
       wholeNumber(200, 599),
       200,
     )
-    .option('--register', 'be a webhook of an app for as long as this runs; needs --app or --key')
-    .option('--app <id>', 'the app, with access to the database of the service', identifier)
+    .option(
+      '--register',
+      'register as a webhook of an app while this command runs; requires --app or --key',
+    )
+    .option(
+      '--app <id>',
+      'app to register with, directly in the database of the service',
+      identifier,
+    )
     .option(
       '--key <key>',
-      'a key of the app with the scope write:webhooks, over the API; - reads it from standard input',
+      'API key with the scope write:webhooks to register with; - reads it from standard input',
     )
-    .option('--service <url>', 'where that API is', httpAddress, 'http://127.0.0.1:3000')
+    .option(
+      '--service <url>',
+      'address of the service for --key',
+      httpAddress,
+      'http://127.0.0.1:3000',
+    )
     .option(
       '--event <name>',
-      'register for this event; may be given several times (default: all that the app may have)',
+      'subscribe to this event; may be repeated (default: all events that the app may have)',
       gather,
     )
-    .option('--json', 'print JSON: a line with the address, then one for each delivery')
+    .option('--json', 'print JSON: a line with the address, then a line per delivery')
     .addHelpText(
       'after',
       `
-The signatures are X-…-Signature (over the body) and Standard Webhooks (over id, time and body; at most 300 s old).
-With --register the secret is a new one, never shown, and the webhook is deleted at the end. The service must be allowed
-to send here: WEBHOOK_ALLOWED_NETWORKS=127.0.0.0/8 WEBHOOK_ALLOW_HTTP=true.
+The signatures are X-…-Signature (body) and Standard Webhooks (id, time and body; at most 300 s old). With --register
+the webhook gets a new secret, which is never shown, and is deleted at the end. The service must be allowed to send to
+this machine: WEBHOOK_ALLOWED_NETWORKS=127.0.0.0/8 WEBHOOK_ALLOW_HTTP=true.
 
 Examples:
   orgdir listen --secret whsec_…

@@ -1,4 +1,4 @@
-/** What `orgdir listen` does from its start to its end. `receive-deliveries.ts` takes, `verify-delivery.ts` judges, `show-delivery.ts` prints. */
+/** Runs `orgdir listen`. `receive-deliveries.ts` receives, `verify-delivery.ts` verifies, `show-delivery.ts` prints. */
 import { createInterface } from 'node:readline';
 import type { Command } from 'commander';
 import { invalid } from '../errors.ts';
@@ -21,7 +21,7 @@ export type ListenFlags = {
   json?: boolean;
 };
 
-/** A webhook has two at most; several may be tried at once. */
+/** A webhook has two at most; several webhooks may send here. */
 const secretsMax = 20;
 
 export async function listen(flags: ListenFlags, command: Command): Promise<void> {
@@ -34,7 +34,7 @@ export async function listen(flags: ListenFlags, command: Command): Promise<void
     status: flags.status,
     onDelivery: async (delivery) => show(delivery, await secrets.promise, flags),
   });
-  // Until here there is nothing to end in order.
+  // Caught only from here on: until now there is nothing to clean up.
   const signals = catchSignals();
   let registration: Registration | null = null;
   try {
@@ -43,7 +43,7 @@ export async function listen(flags: ListenFlags, command: Command): Promise<void
     tellStart(receiver.url, registration, flags.json);
     await signals.first;
   } finally {
-    // What waits for a secret that will not come.
+    // Deliveries may still wait for a secret that will not come.
     secrets.resolve(given);
     await receiver.stop();
     if (registration) await unregister(registration, flags.json);
@@ -56,21 +56,24 @@ function requireSense(
   command: Command,
 ): void {
   if (asked && (app === undefined) === (key === undefined))
-    command.error('error: --register needs either --app or --key');
+    command.error('error: --register requires either --app or --key');
   if (!asked && (app ?? key ?? event) !== undefined)
-    command.error('error: --app, --key and --event go with --register');
+    command.error('error: --app, --key and --event require --register');
   if (key === '-' && secret?.includes('-'))
     command.error('error: --key and --secret cannot both be read from standard input');
 }
 
-/** No message repeats one. */
+/** No error message contains a secret. */
 async function readSecrets(words: string[]): Promise<string[]> {
   const read = words.includes('-') ? await readLines() : [];
   const secrets = [...words.filter((word) => word !== '-'), ...read];
   if (secrets.length > secretsMax)
-    throw invalid({ path: '--secret', message: `may be given ${secretsMax} times at most` });
+    throw invalid({ path: '--secret', message: `may be given at most ${secretsMax} times` });
   if (!secrets.every(isSecret))
-    throw invalid({ path: '--secret', message: 'must be as it was shown: whsec_ and base64' });
+    throw invalid({
+      path: '--secret',
+      message: 'must be whsec_ followed by base64, as it was shown',
+    });
   return secrets;
 }
 
@@ -79,7 +82,7 @@ function isSecret(text: string): boolean {
   return base64 !== '' && base64.length % 4 === 0;
 }
 
-/** Of standard input, as many as make sense. */
+/** Reads standard input, up to the number of secrets allowed. */
 async function readLines(): Promise<string[]> {
   const lines: string[] = [];
   for await (const line of createInterface({ input: process.stdin })) {
@@ -101,7 +104,7 @@ async function register(
 
 async function unregister(registration: Registration, json: boolean | undefined): Promise<void> {
   await registration.remove();
-  if (!json) console.log(escapeControls(`The webhook ${registration.id} is deleted.`));
+  if (!json) console.log(escapeControls(`Deleted webhook ${registration.id}.`));
 }
 
 async function show(
@@ -121,11 +124,13 @@ function tellStart(
   json: boolean | undefined,
 ): void {
   const webhookId = registration?.id ?? null;
-  const as = webhookId === null ? '' : `, as the webhook ${webhookId}`;
-  print(json, { type: 'listening', url, webhookId }, [`Listening at ${url}${as}. Ctrl-C ends it.`]);
+  const as = webhookId === null ? '' : ` as webhook ${webhookId}`;
+  print(json, { type: 'listening', url, webhookId }, [
+    `Listening at ${url}${as}. Press Ctrl-C to stop.`,
+  ]);
 }
 
-/** The first signal lets it end in order, a second one ends it at once. So does a reader of its output who has enough. */
+/** The first signal ends it gracefully, a second one at once. So does a closed standard output. */
 function catchSignals() {
   const { promise: first, resolve } = Promise.withResolvers<void>();
   let receivedAt: number | null = null;

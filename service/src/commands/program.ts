@@ -1,4 +1,4 @@
-/** All commands of `orgdir`, what they print and how they end: 0 done, 1 refused or failed, 2 wrong words. */
+/** All commands of `orgdir`, their output and their exit codes: 0 done, 1 refused or failed, 2 invalid arguments. */
 import { Command, type OutputConfiguration } from 'commander';
 import { invalid } from '../errors.ts';
 import { version } from '../version.ts';
@@ -19,15 +19,15 @@ import { addSyncCommands } from './sync-commands.ts';
 import { addWebhookCommands } from './webhook-commands.ts';
 
 const endings = `
-Ends with 0: done. 1: refused or failed, and standard error says why. 2: the words of the command are wrong.
-With --json, standard output holds JSON and nothing else, and an error is JSON on standard error.
-All settings come from the environment (.env.example), so that commands work on the service's own database.`;
+Exit codes: 0 done, 1 refused or failed (standard error says why), 2 invalid arguments.
+With --json, standard output has only JSON, and errors are JSON on standard error.
+Settings come from the environment (.env.example); commands use the same database as the service.`;
 
-/** Runs one command. Sets the exit code; ends the process only where a command says so. */
+/** Runs one command and sets the exit code; the process exits only if a command requests it. */
 export async function run(args: string[]): Promise<void> {
   const json = args.includes('--json');
   const output = watchOutput(json);
-  // With --json, what is wrong with the words is told below, once.
+  // With --json, `reportError` reports invalid arguments, so commander must not print them too.
   const program = createProgram(json ? { writeErr: () => {} } : {});
   try {
     await program.parseAsync(args, { from: 'user' });
@@ -36,17 +36,15 @@ export async function run(args: string[]): Promise<void> {
   }
 }
 
-/** Commands take the output from the program, as it is when they are added. */
+/** Commands copy the output settings when they are added, so the settings come first. */
 export function createProgram(output: OutputConfiguration = {}): Command {
   const program = new Command('orgdir')
-    .description(
-      'The organisation directory: its service, and the commands that feed and steer it.',
-    )
+    .description('Run and manage the organisation directory service.')
     .version(version)
     .exitOverride()
     .configureOutput(output)
     .configureHelp({ showGlobalOptions: true })
-    .showHelpAfterError('(add --help to see how)')
+    .showHelpAfterError('(run with --help for usage)')
     .addHelpText('afterAll', endings);
   addServeCommand(program);
   addDirectoryCommands(program);
@@ -65,8 +63,8 @@ export function createProgram(output: OutputConfiguration = {}): Command {
 }
 
 /**
- * `orgdir … | head`: who reads has enough. The command goes on to its end, and what streams stops by itself. Any other
- * fault of the output, such as a full disk, is told once, and the command ends in order too: it has a database to close.
+ * `orgdir … | head` closes the pipe early: the command goes on, and streaming stops by itself. Any other output error,
+ * such as a full disk, is reported once, and the command still closes its database.
  */
 function watchOutput(json: boolean) {
   let failed = false;
@@ -76,7 +74,7 @@ function watchOutput(json: boolean) {
     const fault = { path: 'standard output', message: `cannot be written (${code})` };
     process.exitCode = reportError(invalid(fault), json);
   });
-  // There is no other place to say it.
+  // An error on standard error cannot be reported anywhere.
   process.stderr.on('error', () => {});
   return { hasFailed: () => failed };
 }

@@ -1,13 +1,13 @@
 export type ProgressBar = {
-  /** `total` is null where it is not known. */
+  /** `total` is null if it is unknown. */
   update(done: number, total: number | null, text: string): void;
   /** May be called twice. */
   stop(text: string): void;
 };
 
-/** On a terminal, a bar on standard error; elsewhere nothing. It appears with the first step. */
+/** Shows a bar on standard error if that is a terminal. It appears with the first step. */
 export async function createProgressBar(title: string): Promise<ProgressBar> {
-  // Where nobody looks, it is not even loaded.
+  // Loading the library takes time, which is wasted without a terminal.
   const progress = process.stderr.isTTY ? (await import('@clack/prompts')).progress : null;
   let bar: ReturnType<NonNullable<typeof progress>> | null = null;
   let shown = 0;

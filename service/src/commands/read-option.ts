@@ -1,4 +1,4 @@
-/** Reads what stands after an option. What cannot be read is a wrong word: commander names the option, and the command ends with 2. */
+/** Parses the values of options. For an invalid value commander names the option, and the command exits with 2. */
 import { InvalidArgumentError } from 'commander';
 
 export function wholeNumber(least: number, most: number) {
@@ -19,11 +19,11 @@ export function httpAddress(text: string): string {
   throw new InvalidArgumentError('It must be an http or https address.');
 }
 
-/** A day, which begins in UTC, or a moment with its zone. */
+/** A date, which begins in UTC, or a time with its zone. */
 export function moment(text: string): Date {
   const form = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/;
   const time = new Date(form.test(text) ? text : Number.NaN);
-  // `Date` takes the 31st of February for a day in March.
+  // `Date` reads 31 February as a day in March.
   const exists = new Date(text.slice(0, 10)).getUTCDate() === Number(text.slice(8, 10));
   if (!Number.isNaN(time.getTime()) && exists) return time;
   throw new InvalidArgumentError('It must be a time, such as 2027-01-31 or 2027-01-31T12:00:00Z.');

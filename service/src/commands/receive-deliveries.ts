@@ -1,4 +1,4 @@
-/** A receiver of deliveries on this machine: it takes each one, hands it on, and answers with one status. */
+/** Receives deliveries on this machine, passes each one on, and responds with a fixed status. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -12,20 +12,20 @@ export type ReceivedDelivery = {
 };
 export type Receiver = {
   url: string;
-  /** Takes nothing more, and lets what is under way end for a moment. */
+  /** Accepts no more deliveries and gives running ones a moment to end. */
   stop(): Promise<void>;
 };
 
 type Options = {
   port: number;
-  /** What each delivery is answered with. */
+  /** The status of every response. */
   status: number;
-  /** The answer waits for it. */
+  /** The response waits for it. */
   onDelivery: (delivery: ReceivedDelivery) => Promise<void>;
 };
 
 const host = '127.0.0.1';
-/** Above any delivery: an event's data has at most some hundred kilobytes. */
+/** More than any delivery: an event's data has at most some hundred kilobytes. */
 const bodyBytesMax = 1024 * 1024;
 const requestTimeoutMs = 30_000;
 const connectionsMax = 100;
@@ -65,7 +65,7 @@ export async function startReceiver({ port, status, onDelivery }: Options): Prom
   }
 }
 
-/** Null where it is too large; the rest of it is not read. */
+/** Returns null if the body is too large; the rest is not read. */
 async function readBody(request: IncomingMessage): Promise<Buffer | null> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -84,12 +84,12 @@ function end(response: ServerResponse, statusCode: number): void {
 function explain(error: NodeJS.ErrnoException, port: number): Error {
   if (error.code === 'EADDRINUSE')
     return new StartError(
-      `port ${port} is taken by another program; choose another, for example --port ${port < 65_535 ? port + 1 : 4000}`,
+      `another program uses port ${port}; choose another port, for example --port ${port < 65_535 ? port + 1 : 4000}`,
       { cause: error },
     );
   if (error.code === 'EACCES')
     return new StartError(
-      `port ${port} needs rights that this user lacks; choose one above 1023, for example --port 4000`,
+      `this user may not use port ${port}; choose a port above 1023, for example --port 4000`,
       { cause: error },
     );
   return error;

@@ -1,4 +1,4 @@
-/** Registers a local receiver as a webhook for as long as it runs: in the database, or with a running service over its API. */
+/** Registers a local receiver as a webhook while it runs: in the database, or through the API of a running service. */
 import { ApiError, createClient, OrgdirError } from '@orgdir/client';
 import { readApp } from '../access/apps.ts';
 import type { Database } from '../database/database.ts';
@@ -12,23 +12,23 @@ import { withDatabase } from './with-database.ts';
 export type Registration = {
   id: string;
   secret: string;
-  /** Ends it, and what is pending for it. */
+  /** Deletes the webhook and its pending deliveries. */
   remove(): Promise<void>;
 };
 
 type Listener = { url: string; events: string[] | undefined };
 type Webhook = { id: string; url: string; description: string | null };
 
-/** By this a receiver that was killed is known again. */
+/** Identifies the webhooks of receivers that were killed. */
 const description = 'orgdir listen';
-/** An app has no more. */
+/** The limit per app. */
 const webhooksMax = 20;
-/** On the way out nobody wants to wait for a service that is gone. */
+/** Short, because nobody wants to wait on exit for a service that is gone. */
 const answerWithinMs = 5_000;
 
-/** As the app's owner would, but without a key. */
+/** Does the same as the app's owner would, but without a key. */
 export async function registerInDatabase(appId: string, listener: Listener): Promise<Registration> {
-  // A signal is the caller's: what was registered is to be ended first.
+  // `listen` handles signals, because it must delete the webhook first.
   const options = { endsOnSignal: false };
   const { id, secret } = await withDatabase(async ({ database, embedded }, config) => {
     await readApp(database, appId);
@@ -55,7 +55,7 @@ async function remove(database: Database, appId: string, id: string): Promise<vo
   try {
     await database.transaction().execute((tx) => deleteWebhook(tx, cliActor(), appId, id));
   } catch (error) {
-    // Its owner may have deleted it meanwhile.
+    // Its owner may have deleted it in the meantime.
     if (!(error instanceof ServiceError && error.code === 'not_found')) throw error;
   }
 }
@@ -86,7 +86,7 @@ async function removeByKey(
   }
 }
 
-/** Registrations of receivers that were killed: at this address, or at another on this machine where nobody listens. */
+/** Finds webhooks of receivers that were killed: at this address, or at another local address where nothing listens. */
 async function leftBehind(webhooks: Webhook[], url: string): Promise<Webhook[]> {
   const ours = webhooks.filter((each) => each.description === description && listens(each));
   const listening = await Promise.all(
@@ -95,7 +95,7 @@ async function leftBehind(webhooks: Webhook[], url: string): Promise<Webhook[]> 
   return ours.filter((_, index) => !listening[index]);
 }
 
-/** Nothing else is asked whether it answers, whoever wrote the description. */
+/** Only these addresses are probed, whoever wrote the description. */
 function listens({ url }: Webhook): boolean {
   return /^http:\/\/127\.0\.0\.1:\d+\/$/.test(url);
 }
@@ -109,22 +109,22 @@ async function isAnswered(url: string): Promise<boolean> {
   }
 }
 
-/** Says how the service lets itself be sent to this machine, where that is what is wrong. */
+/** If the service refuses local addresses, the error says which settings allow them. */
 async function explained<T>(act: () => Promise<T>): Promise<T> {
   try {
     return await act();
   } catch (error) {
     if (refusesUrl(error))
       throw new StartError(
-        `this machine's own addresses are refused: start the service with WEBHOOK_ALLOWED_NETWORKS=127.0.0.0/8 and WEBHOOK_ALLOW_HTTP=true, and so this command (${(error as Error).message})`,
+        `the service may not send to this machine; set WEBHOOK_ALLOWED_NETWORKS=127.0.0.0/8 and WEBHOOK_ALLOW_HTTP=true for the service and for this command (${(error as Error).message})`,
         { cause: error },
       );
     if (error instanceof ApiError)
-      throw new StartError(`the service refused: ${error.message} (${error.code})`, {
+      throw new StartError(`the service refused the request: ${error.message} (${error.code})`, {
         cause: error,
       });
     if (error instanceof OrgdirError)
-      throw new StartError(`the service does not answer: ${error.message}`, { cause: error });
+      throw new StartError(`the service does not respond: ${error.message}`, { cause: error });
     throw error;
   }
 }

@@ -1,11 +1,11 @@
-/** Says on standard error why a command ended as it did, in words or as JSON, and gives its exit code. */
+/** Reports on standard error why a command failed, as text or as JSON, and returns its exit code. */
 import { CommanderError } from 'commander';
 import { ServiceError, StartError, type Issue } from '../errors.ts';
 import { escapeLines, toJsonLine } from './escape-controls.ts';
 
 type Report = { code: string; message: string; details: Record<string, unknown> };
 
-/** Help and version that were asked for are no errors; what commander has said is not said again. */
+/** Help and version are not errors, and commander has already printed its own messages. */
 export function reportError(error: unknown, json: boolean): number {
   if (error instanceof CommanderError && error.exitCode === 0) return 0;
   if (json) console.error(toJsonLine({ error: toReport(error) }));
@@ -13,7 +13,7 @@ export function reportError(error: unknown, json: boolean): number {
   return error instanceof CommanderError ? 2 : 1;
 }
 
-/** The same object as in the API's error envelope, with two codes that only a command has. */
+/** The error object of the API, with two codes that only commands use. */
 function toReport(error: unknown): Report {
   if (error instanceof ServiceError) {
     const { code, details } = error;
@@ -22,8 +22,10 @@ function toReport(error: unknown): Report {
   const message = error instanceof Error ? error.message : String(error);
   if (error instanceof CommanderError) {
     const words =
-      error.code === 'commander.help' ? 'a command is missing; --help names them' : message;
-    return { code: 'wrong_words', message: words.replace(/^error: /, ''), details: {} };
+      error.code === 'commander.help'
+        ? 'no command given; run with --help to list the commands'
+        : message;
+    return { code: 'invalid_arguments', message: words.replace(/^error: /, ''), details: {} };
   }
   const code = error instanceof StartError ? 'cannot_start' : 'internal_error';
   return { code, message, details: {} };
@@ -32,7 +34,7 @@ function toReport(error: unknown): Report {
 function inWords(error: unknown): string {
   if (error instanceof StartError) return error.message;
   if (error instanceof ServiceError) return explain(error);
-  // The stack alone: the other fields of a database's error may show rows.
+  // Only the stack: other fields of a database error may hold rows.
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 

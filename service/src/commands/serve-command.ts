@@ -7,8 +7,8 @@ import { print, sameSignalMs, signalCodes, withDatabase } from './with-database.
 export function addServeCommand(program: Command): void {
   program
     .command('serve')
-    .description('Run the service: the public API and the delivery of webhooks.')
-    .option('--no-demo', 'leave the demo data out of a first start on the embedded database')
+    .description('Run the service: the public API and webhook delivery.')
+    .option('--no-demo', 'do not load demo data at the first start on the embedded database')
     .addHelpText(
       'after',
       '\nExamples:\n  orgdir serve\n  PORT=8080 WEBHOOK_ALLOWED_NETWORKS=127.0.0.0/8 WEBHOOK_ALLOW_HTTP=true orgdir serve',
@@ -18,7 +18,7 @@ export function addServeCommand(program: Command): void {
   program
     .command('migrate')
     .description(
-      'Bring the database to the newest schema. The service does so itself when it starts.',
+      'Migrate the database to the newest schema. The service also does this when it starts.',
     )
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  orgdir migrate')
@@ -31,7 +31,7 @@ async function serve(demo: boolean): Promise<void> {
   const config = loadConfig(process.env);
   const log = createLogger(config.logLevel);
   const signals = catchSignals();
-  // Loaded here alone: the other commands start in half the time without the HTTP half.
+  // Imported here, because the other commands start in half the time without the HTTP part.
   const { startService } = await import('../main.ts');
   const service = await startService(config, log, {
     demo,
@@ -43,11 +43,11 @@ async function serve(demo: boolean): Promise<void> {
   welcome(service, config.publicUrl);
   await signals.first;
   await service.stop();
-  // A statement of a request that was cut may still wait for its answer.
+  // A statement of a cut request may still wait for its result, so the process would not end by itself.
   process.exit(0);
 }
 
-/** The first signal ends the service gracefully, a second one at once. */
+/** The first signal stops the service gracefully, a second one at once. */
 function catchSignals(): { first: Promise<void> } {
   let signalledAt: number | null = null;
   const first = new Promise<void>((resolve) => {
@@ -70,7 +70,7 @@ function welcome(
   if (address === null) return console.log(metrics);
   const lines = [
     `Serving at ${address}  (API reference: ${address}/docs)`,
-    // At its public address alone: who signs in is sent back there, and cookies are for it.
+    // Sign-in works only at the public address: cookies and redirects belong to it.
     `Portal:    ${publicUrl}/profile/developer`,
     metrics,
   ];
@@ -80,11 +80,12 @@ function welcome(
       `Try it:    curl -H "Authorization: Bearer ${demoKey}" "${address}/api/v1/orgs?limit=3"`,
     );
   }
-  if (firstAccountLink) lines.push(`First account (once, within a day): ${firstAccountLink}`);
+  if (firstAccountLink)
+    lines.push(`First account (link works once, within a day): ${firstAccountLink}`);
   if (passwordLinks === null)
     lines.push(
-      'Mail is off (SMTP_URL is not set): nobody can sign up with a password or choose a new one by themselves, and no',
-      'notices are sent. `orgdir account link EMAIL` prints a link that works once.',
+      'Mail is off (SMTP_URL is not set): users cannot sign up with a password or reset it, and no notices are sent.',
+      'Run `orgdir account link EMAIL` to create a sign-up or reset link.',
     );
   console.log(lines.join('\n'));
 }

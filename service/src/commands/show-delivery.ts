@@ -1,4 +1,4 @@
-/** What a receiver has got, in words for a terminal or as one line of JSON. */
+/** Formats a received delivery for a terminal or as one line of JSON. */
 import { escapeControls, escapeLines } from './escape-controls.ts';
 import type { ReceivedDelivery } from './receive-deliveries.ts';
 import type { Verdict, Verification } from './verify-delivery.ts';
@@ -8,7 +8,7 @@ export type ShownDelivery = {
   receivedAt: string;
   id: string | null;
   event: string | null;
-  /** Both signatures are genuine; null where there was no secret to check with. */
+  /** Whether both signatures are genuine; null if no secret was given. */
   verified: boolean | null;
   signatures: Verification | null;
   answered: number;
@@ -16,7 +16,7 @@ export type ShownDelivery = {
   body: string;
 };
 
-/** What is more of a body does not help on a terminal. */
+/** A longer body is cut: it would not help on a terminal. */
 const shownCharactersMax = 64 * 1024;
 
 export function describeDelivery(
@@ -38,16 +38,16 @@ export function describeDelivery(
 
 export function inWords(delivery: ShownDelivery): string {
   const { receivedAt, event, id, answered, body } = delivery;
-  const head = `${receivedAt}  ${event ?? 'no event named'}  ${id ?? 'no id'}  ${verdictOf(delivery)}`;
+  const head = `${receivedAt}  ${event ?? 'no event'}  ${id ?? 'no id'}  ${verdictOf(delivery)}`;
   const text = pretty(body);
   const rest = text.length - shownCharactersMax;
   const shown =
-    rest > 0 ? `${text.slice(0, shownCharactersMax)}\n… and ${rest} characters more` : text;
+    rest > 0 ? `${text.slice(0, shownCharactersMax)}\n… and ${rest} more characters` : text;
   return `${escapeControls(head)}, answered ${answered}\n${indent(escapeLines(shown))}\n`;
 }
 
 function verdictOf({ signatures, verified }: ShownDelivery): string {
-  if (signatures === null) return 'not checked: no secret was given';
+  if (signatures === null) return 'not verified: no secret was given';
   if (verified) return 'verified';
   const faults = [
     faultOf('X-…-Signature', signatures.service),
@@ -69,7 +69,7 @@ function indent(text: string): string {
   return text.replaceAll(/^/gm, '  ');
 }
 
-/** As JSON with line ends where it is some, with every number as it was written. */
+/** Indents JSON and keeps every number as it was written. Any other text stays as it is. */
 function pretty(body: string): string {
   try {
     return JSON.stringify(JSON.parse(body, keepNumbers), null, 2);
@@ -78,7 +78,7 @@ function pretty(body: string): string {
   }
 }
 
-/** Large numbers would lose their last digits. `rawJSON` is in Node.js 24 and not yet in TypeScript's types. */
+/** Large numbers would lose their last digits. `rawJSON` is in Node.js 24 but not yet in TypeScript's types. */
 const exact = JSON as unknown as { rawJSON: (this: void, text: string) => unknown };
 
 function keepNumbers(_name: string, value: unknown, context?: { source?: string }): unknown {

@@ -25,22 +25,22 @@ const listedMax = 500;
 export function addSyncCommands(program: Command): void {
   const sync = program
     .command('sync')
-    .description('Bring the directory up to date with its sources, and see how that went.');
+    .description('Sync the directory with its sources, and list the runs.');
   sync
     .command('blueprints')
-    .description('Make the blueprints what a source holds, and retire what it no longer has.')
+    .description('Sync blueprints with a source, and retire those that it no longer has.')
     .argument(
       '[source]',
-      'a file, or an http or https address; left out: SYNC_BLUEPRINTS_URL. NDJSON or a JSON array, gzipped or not',
+      'a file, or an http or https address (default: SYNC_BLUEPRINTS_URL). NDJSON or a JSON array, optionally gzipped',
     )
-    .option('--force', 'go on where more than half of the active blueprints would be retired')
-    .option('--skip-bad', 'go on without bad rows; what they tell of stays as it is')
+    .option('--force', 'sync even if it retires more than half of the active blueprints')
+    .option('--skip-bad', 'skip bad rows; their blueprints do not change')
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
       `
-All of it or nothing: a source that is cut off, malformed, empty or shrunk by more than half changes nothing. What is
-as it was is not written. The run is announced as blueprint.sync.completed; orgdir sync list shows it.
+All or nothing: a source that is cut off, malformed, empty or shrunk by more than half changes nothing. Unchanged
+blueprints are not written. The run publishes blueprint.sync.completed; orgdir sync list shows it.
 
 Examples:
   orgdir sync blueprints blueprints.ndjson
@@ -49,13 +49,13 @@ Examples:
     .action(blueprints);
   sync
     .command('chat')
-    .description("Refresh each organisation's number of members from its chat server.")
+    .description("Update each organisation's member count from its chat server.")
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
       `
-Asks the provider that CHAT_PROVIDER and CHAT_TOKEN name. A server that cannot be read keeps its number, is counted as
-failed, and is named. The run is announced as chat.sync.completed, with sums alone.
+CHAT_PROVIDER and CHAT_TOKEN set the provider. An organisation whose server cannot be read keeps its count and is listed
+as failed. The run publishes chat.sync.completed, with totals only.
 
 Example:
   CHAT_PROVIDER=discord CHAT_TOKEN=… orgdir sync chat`,
@@ -63,11 +63,16 @@ Example:
     .action(chat);
   sync
     .command('list')
-    .description('Runs of both syncs, newest first: what they did, or why they failed.')
+    .description('List runs of both syncs, newest first, with results or errors.')
     .addOption(
-      new Option('--kind <kind>', 'only those of this sync').choices(['blueprints', 'chat']),
+      new Option('--kind <kind>', 'only runs of this sync').choices(['blueprints', 'chat']),
     )
-    .option('--limit <count>', `how many at most, 1 to ${listedMax}`, wholeNumber(1, listedMax), 20)
+    .option(
+      '--limit <count>',
+      `maximum number of runs, 1 to ${listedMax}`,
+      wholeNumber(1, listedMax),
+      20,
+    )
     .option('--json', 'print JSON, with the rows or servers that failed')
     .addHelpText(
       'after',
@@ -109,7 +114,7 @@ function requireLocation(text: string): SourceLocation {
 
 function configuredLocation({ syncs }: Config): SourceLocation {
   if (syncs.blueprints) return requireLocation(syncs.blueprints.source);
-  throw invalid({ path: 'source', message: 'is required where SYNC_BLUEPRINTS_URL is not set' });
+  throw invalid({ path: 'source', message: 'is required if SYNC_BLUEPRINTS_URL is not set' });
 }
 
 async function chat(flags: SyncFlags): Promise<void> {
@@ -131,7 +136,7 @@ async function chat(flags: SyncFlags): Promise<void> {
   });
 }
 
-/** A signal ends the run first, so that it is recorded as stopped, and the command then. */
+/** A signal first ends the run, so that it is recorded as stopped, and then the command. */
 async function perform(kind: SyncKind, flags: SyncFlags, work: Perform): Promise<void> {
   const stop = new AbortController();
   let code: number | null = null;
@@ -158,7 +163,7 @@ function tell(kind: SyncKind, outcome: RunOutcome, { json }: SyncFlags): void {
   if (outcome.kind === 'conflict' || outcome.kind === 'not_due')
     throw new ServiceError(
       'conflict',
-      `Another sync of ${kind} is under way; orgdir sync list shows it.`,
+      `Another sync of ${kind} is running; orgdir sync list shows it.`,
     );
   const { run } = outcome;
   if (run.status !== 'succeeded') process.exitCode = 1;

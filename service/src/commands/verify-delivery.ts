@@ -1,11 +1,11 @@
-/** Says of a request whether both of its signatures are genuine, with the verifier that integrators use. */
+/** Verifies both signatures of a delivery with the verifier that integrators use. */
 import { verifyWebhook, WebhookVerificationError } from '@orgdir/client';
 
 export type Verdict = { verified: true } | { verified: false; reason: string };
 export type Verification = { standard: Verdict; service: Verdict };
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** `body` holds the bytes as they came. One of the secrets is enough. */
+/** `body` holds the bytes as received. One matching secret is enough. */
 export async function verifyDelivery(
   body: Uint8Array,
   headers: Headers,
@@ -20,7 +20,7 @@ export async function verifyDelivery(
   return { standard, service };
 }
 
-/** The service may go by another name than `Service`; its three headers begin alike. */
+/** `SERVICE_NAME` may rename the header, but its end stays the same. */
 function findSignatureHeader(headers: Headers): string {
   const names = Object.keys(headers).map((name) => name.toLowerCase());
   return names.find((name) => /^x-[a-z0-9]+-signature$/.test(name)) ?? 'x-service-signature';

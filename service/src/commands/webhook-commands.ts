@@ -11,21 +11,19 @@ import {
 import { print, table, withDatabase } from './with-database.ts';
 
 export function addWebhookCommands(program: Command): void {
-  const webhooks = program
-    .command('webhooks')
-    .description('Webhooks: where events are delivered to, and how that goes.');
+  const webhooks = program.command('webhooks').description('Show and maintain webhooks.');
   webhooks
     .command('list')
     .description(
-      `Webhooks and how they do, oldest first, at most ${webhookStatesMax}. Of an address only the host is shown.`,
+      `List webhooks with their health, oldest first, at most ${webhookStatesMax}. Shows only the host of each address.`,
     )
-    .option('--app <id>', 'only those of this app, however many there are')
+    .option('--app <id>', 'all webhooks of this app, and no others')
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
       `
-STATE is active, failing (deliveries were given up since the last success) or deactivated, with the reason.
-GIVEN UP counts the deliveries in a row that failed at every attempt.
+STATE is active, failing (deliveries have failed since the last success) or deactivated, with the reason.
+GIVEN UP counts consecutive deliveries that failed after all attempts.
 
 Examples:
   orgdir webhooks list
@@ -45,13 +43,13 @@ Examples:
   webhooks
     .command('reseal')
     .description(
-      'Encrypt all webhook secrets with the first key of SECRET_KEY. After that the other keys can be taken out of it.',
+      'Encrypt all webhook secrets with the first key of SECRET_KEY. You can then remove the other keys.',
     )
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
       `
-A secret that no key of SECRET_KEY opens is left as it is, its webhook named, and the command ends with 1.
+If no key of SECRET_KEY decrypts a secret, it stays as it is, and the command lists its webhook and exits with 1.
 
 Example:
   SECRET_KEY=NEW,OLD orgdir webhooks reseal`,
@@ -62,8 +60,8 @@ Example:
       );
       const { resealed, unchanged, unreadable } = done;
       print(json, done, [
-        `Encrypted anew: ${resealed}; already with the first key: ${unchanged}.`,
-        ...unreadable.map((id) => `No key opens the secret of the webhook ${id}.`),
+        `Encrypted ${resealed} secrets; ${unchanged} already used the first key.`,
+        ...unreadable.map((id) => `No key decrypts the secret of webhook ${id}.`),
       ]);
       if (unreadable.length > 0) process.exitCode = 1;
     });

@@ -5,11 +5,11 @@ import { openConfiguredDatabase, type OpenedDatabase } from '../open-database.ts
 import { escapeControls, toJsonLine } from './escape-controls.ts';
 
 type Options = {
-  /** For a command that has something of its own to end on a signal, and closes nothing before. */
+  /** False for a command that must clean up on a signal before the database is closed. */
   endsOnSignal?: boolean;
 };
 
-/** Runs a command on the configured database: beside a running service, or with the embedded server started for it. */
+/** Runs a command on the configured database: next to a running service, or with the embedded server started for it. */
 export async function withDatabase<T>(
   run: (opened: OpenedDatabase, config: Config) => Promise<T>,
   { endsOnSignal = true }: Options = {},
@@ -28,11 +28,11 @@ export async function withDatabase<T>(
       await opened.close();
     }
   } catch (error) {
-    // The process is about to end, and what it was interrupted in is no news.
+    // The process is about to exit, and the error only comes from the interruption.
     if (signals?.received()) return await new Promise<never>(() => {});
     if (!isConnectionFault(error)) throw error;
     throw new StartError(
-      `the database went away while the command was at work, which kept nothing: ${(error as Error).message}`,
+      `the connection to the database was lost, and nothing was changed; run the command again: ${(error as Error).message}`,
       { cause: error },
     );
   } finally {
@@ -40,12 +40,12 @@ export async function withDatabase<T>(
   }
 }
 
-/** Ctrl-C on a terminal reaches the whole group, and npm passes it on as well: that is one signal, not two. */
+/** Ctrl-C on a terminal reaches the whole process group, and npm forwards it as well: count both as one signal. */
 export const sameSignalMs = 500;
 
 /**
- * Ctrl-C leaves no database running that this command has started, or is just starting; what was not committed rolls
- * back. A second signal ends the process at once.
+ * On Ctrl-C, stops a database that this command has started or is starting; uncommitted changes roll back. A second
+ * signal ends the process at once.
  */
 export function endOnSignal(opening: Promise<{ close(): Promise<void> }>) {
   let receivedAt: number | null = null;
@@ -70,18 +70,18 @@ export function endOnSignal(opening: Promise<{ close(): Promise<void> }>) {
   };
 }
 
-/** What a shell shows of a process that a signal ended: 128 and the signal's number. */
+/** Shells use 128 plus the signal's number as the exit code of a process that a signal ended. */
 export const signalCodes = [
   ['SIGINT', 130],
   ['SIGTERM', 143],
 ] as const;
 
-/** Prints a result: JSON where asked, else the lines for people. */
+/** Prints a result as JSON or as lines for people. */
 export function print(json: boolean | undefined, value: unknown, lines: string[]): void {
   console.log(json ? toJsonLine(value) : lines.map(escapeControls).join('\n'));
 }
 
-/** A table with aligned columns, for people. */
+/** Formats a table with aligned columns, for people. */
 export function table(header: string[], rows: string[][]): string[] {
   const shown = rows.map((row) => row.map(escapeControls));
   const widths = header.map((title, column) =>

@@ -1,6 +1,6 @@
 /**
- * Writes a file, or a folder of files, that is there only when it is whole: made aside under another name and renamed
- * when everything is on disk. Only its owner may read it.
+ * Writes a file, or a folder of files, that appears only when it is complete: it is written under a temporary name,
+ * synced to disk and renamed. Only its owner may read it.
  */
 import { rmSync } from 'node:fs';
 import { mkdir, open, readdir, realpath, rename, rm, rmdir, stat } from 'node:fs/promises';
@@ -10,7 +10,7 @@ import { unfinishedName } from '../database/unfinished.ts';
 
 export type Write = (text: string) => Promise<void>;
 
-/** A device or a pipe is written to as it is: there is nothing to rename. */
+/** A device or a pipe is written directly, because it cannot be renamed. */
 export async function writeWholeFile<T>(
   file: string,
   act: (write: Write) => Promise<T>,
@@ -24,7 +24,7 @@ export async function writeWholeFile<T>(
   });
 }
 
-/** `act` writes each file of the folder. A folder that holds anything is left alone. */
+/** `act` writes each file of the folder. A folder that is not empty is refused. */
 export async function writeWholeFolder<T>(
   folder: string,
   act: (
@@ -36,19 +36,19 @@ export async function writeWholeFolder<T>(
   return makeAside(path, folder, async (unfinished) => {
     await mkdir(unfinished, { mode: 0o700 });
     const result = await act((name, write) => writeFile(join(unfinished, name), write));
-    // Renaming replaces an empty folder; on some systems only where it is gone.
+    // Renaming replaces an empty folder, but on some systems only if it was removed first.
     await rmdir(path).catch(() => {});
     await rename(unfinished, path);
     return result;
   });
 }
 
-/** Whoever read standard output has enough. */
+/** The reader has closed standard output. */
 export class ReaderGoneError extends Error {
   override readonly name = 'ReaderGoneError';
 }
 
-/** Resolves once the reader has taken it. Throws a `ReaderGoneError` where there is none any more. */
+/** Resolves once the reader has taken the text. Throws a `ReaderGoneError` if the reader is gone. */
 export const writeToStandardOutput: Write = (text) =>
   new Promise((done, fail) => {
     process.stdout.write(text, (error) => {
@@ -64,7 +64,7 @@ async function makeAside<T>(
   act: (unfinished: string) => Promise<T>,
 ): Promise<T> {
   const unfinished = unfinishedName(path);
-  // A signal ends the process from within: what is half written goes with it.
+  // A signal handler ends the process with `exit`, so the unfinished file is removed here.
   const remove = () => rmSync(unfinished, { recursive: true, force: true });
   process.once('exit', remove);
   try {
@@ -113,7 +113,7 @@ async function writeFile<T>(path: string, act: (write: Write) => Promise<T>): Pr
   }
 }
 
-/** Faults of the file system are the operator's to mend, and worth one line. */
+/** Only the operator can fix a file system error, so it becomes one line without a stack. */
 async function explainPath<T>(path: string, act: () => Promise<T>): Promise<T> {
   try {
     return await act();

@@ -1,6 +1,6 @@
 /**
- * An array parameter as PostgreSQL writes it, for values that need no quotes: ids, numbers, times, words of ours.
- * `pg` quotes every element and looks into it first; for the arrays of a batch that was a tenth of all memory used.
+ * Writes an array parameter for values that need no quotes: ids, numbers, times, fixed words. `pg` inspects and quotes
+ * every element; for the arrays of a batch that was a tenth of all memory used.
  */
 export function arrayLiteral(values: readonly (string | number | boolean | null)[]): string {
   let text = '{';

@@ -1,4 +1,4 @@
-/** The connection to PostgreSQL: a pool for statements, and what a statement may be run on. */
+/** The connection to PostgreSQL: a pool for single statements, and the types that statements run on. */
 import { Kysely, PostgresDialect, sql, type Transaction as KyselyTransaction } from 'kysely';
 import pg from 'pg';
 import { ServiceError } from '../errors.ts';
@@ -14,47 +14,47 @@ export type Transaction = KyselyTransaction<NoTables>;
 /** Where a read may run: on the pool, or inside the caller's transaction. */
 export type Executor = Database | Transaction;
 
-/** What `pg` needs to connect; the password stands only in here. */
+/** The settings that `pg` needs to connect. The password is nowhere else. */
 export type ConnectionSettings = Pick<
   pg.ClientConfig,
   'connectionString' | 'host' | 'port' | 'user' | 'password' | 'database'
 >;
 
-/** All tables are in this schema, so that a platform's own tables can live beside them. */
+/** All tables are in this schema, so that a platform can keep its own tables in the same database. */
 const searchPath = 'orgdir, public';
 const poolSize = 12;
 const connectTimeoutMs = 5_000;
-/** Above the slowest read that is measured, far below what a client waits for. */
+/** More than the slowest measured read, much less than a client waits. */
 const statementTimeoutMs = 15_000;
-/** The server ends a statement by itself before this; a server that says nothing at all is given up. */
+/** The server ends a statement before this, so a connection that is still silent is dropped. */
 const silenceAfterStatementMs = 5_000;
 
 export type DatabaseOptions = {
   applicationName: string;
   poolSize?: number;
   statementTimeoutMs?: number;
-  /** PostgreSQL's own, for all statements of the pool. */
+  /** PostgreSQL settings for all statements of the pool. */
   settings?: Record<string, string>;
 };
 
-/** For what serves: a process that froze between two statements must not keep its locks for as long as it is frozen. */
+/** For the service: a process that freezes between two statements must not keep its locks while it is frozen. */
 export const shortTransactions = { idle_in_transaction_session_timeout: '5000' };
 
-/** Opens a pool. Nothing is connected before the first statement. Close it with `destroy()`. */
+/** Opens a pool, which connects at the first statement. Close it with `destroy()`. */
 export function openDatabase(connection: ConnectionSettings, options: DatabaseOptions): Database {
   const pool = new pg.Pool({
     ...clientSettings(connection, options),
     max: options.poolSize ?? poolSize,
     idleTimeoutMillis: 30_000,
   });
-  // An idle connection that breaks is replaced at the next statement; without a listener it would end the process.
+  // A broken idle connection is replaced at the next statement; without a listener the error would end the process.
   pool.on('error', () => {});
-  // The same for one that breaks between two statements of a transaction: the next statement tells.
+  // The same for a connection that breaks between two statements of a transaction: the next statement fails.
   pool.on('connect', (client) => client.on('error', () => {}));
   return new Kysely<NoTables>({ dialect: new PostgresDialect({ pool: createPool(pool) }) });
 }
 
-/** One connection of its own, for listening and for locks that last. The caller connects and ends it. */
+/** A single connection, for listening and for long-lived locks. The caller connects and ends it. */
 export function openClient(connection: ConnectionSettings, options: DatabaseOptions): pg.Client {
   return new pg.Client(clientSettings(connection, options));
 }
@@ -84,7 +84,7 @@ function timeouts(ms: number): Pick<pg.ClientConfig, 'statement_timeout' | 'quer
     : { statement_timeout: ms, query_timeout: ms + silenceAfterStatementMs };
 }
 
-// Counts and positions stay far below 2^53; `pg` gives them as strings by default.
+// Counts and positions stay far below 2^53; `pg` returns them as strings by default.
 const int8 = 20;
 function getTypeParser(oid: number, format?: 'text' | 'binary') {
   if (oid === int8 && format !== 'binary') return Number;
@@ -108,7 +108,7 @@ const connectionFaults = new Set([
   '57014',
 ]);
 
-/** Whether an error says that the database cannot be reached, and not that the statement is wrong. */
+/** Whether an error means that the database cannot be reached, as opposed to a faulty statement. */
 export function isConnectionFault(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = (error as { code?: unknown }).code;

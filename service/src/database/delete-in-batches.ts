@@ -4,8 +4,8 @@ import type { RawBuilder } from 'kysely';
 const batchSize = 10_000;
 
 /**
- * Deletes the rows of a table for which `condition` holds, in batches that each commit by themselves. Rows that somebody
- * else holds are left to the next call, so that nobody waits. Returns how many it deleted.
+ * Deletes the rows of a table for which `condition` holds, in batches that each commit separately. Locked rows are left
+ * to the next call, so that nobody waits. Returns how many rows it deleted.
  */
 export async function deleteInBatches(
   database: Database,

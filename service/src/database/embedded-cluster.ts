@@ -1,4 +1,4 @@
-/** Makes the embedded database's files, once. `embedded-server.ts` runs a server on them. */
+/** Creates the files of the embedded database, once. `embedded-server.ts` runs a server on them. */
 import { spawnSync } from 'node:child_process';
 import {
   chmod,
@@ -29,7 +29,10 @@ export async function ensureCluster(place: Place): Promise<void> {
   await explainErrors(place.dataDir, () => makeCluster(place));
 }
 
-/** Made aside and renamed when complete: a start that is killed half-way leaves nothing that looks like a database. */
+/**
+ * Created under a temporary name and renamed when complete: a start that is killed half-way leaves nothing that looks
+ * like a database.
+ */
 async function makeCluster(place: Place): Promise<void> {
   const unfinished = unfinishedName(place.clusterDir);
   try {
@@ -40,12 +43,12 @@ async function makeCluster(place: Place): Promise<void> {
     await rename(unfinished, place.clusterDir);
   } catch (error) {
     await rm(unfinished, { recursive: true, force: true, maxRetries: 5 });
-    // Another first start was faster, and its database is as good.
+    // Another first start was faster, and its database is just as good.
     if (!(await isMade(place))) throw error;
   }
 }
 
-/** initdb hands its own path to a shell, between double quotes. */
+/** initdb passes its own path to a shell, in double quotes. */
 const specialInShell = /["$`\\]/;
 
 async function withPlainPath(place: Place, act: (programs: Programs) => void): Promise<void> {
@@ -91,7 +94,7 @@ function initialise(place: Place, folder: string): void {
     'C',
     '--no-instructions',
   ]);
-  // In single-user mode nobody else can connect yet. The superuser never can: the service's role is all there is.
+  // In single-user mode nobody else can connect yet. The superuser can never log in; only the service's role can.
   run(
     place,
     'postgres',

@@ -1,4 +1,4 @@
-/** Where the embedded database is, who runs it and with which programs. `embedded.ts` uses it. */
+/** Describes an embedded database: its folder, its system user and its programs. `embedded.ts` uses it. */
 import { chmod, lstat, mkdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { StartError } from '../errors.ts';
@@ -21,7 +21,7 @@ export type Place = {
   settings: string[];
 };
 
-/** Makes what has to be there before a database can be made or started. */
+/** Creates the folders and programs that the database needs. */
 export async function preparePlace(dataDir: string, settings: string[]): Promise<Place> {
   const clusterDir = join(dataDir, 'postgres');
   return explainErrors(dataDir, async () => {
@@ -38,7 +38,7 @@ export async function preparePlace(dataDir: string, settings: string[]): Promise
   });
 }
 
-/** A folder that cannot be written to is the operator's to mend, and worth one line. */
+/** Only the operator can fix a folder without write access, so the error is one line without a stack. */
 export async function explainErrors<T>(dataDir: string, act: () => Promise<T>): Promise<T> {
   try {
     return await act();
@@ -63,7 +63,7 @@ async function prepareFolder(dataDir: string, clusterDir: string): Promise<Syste
   return user;
 }
 
-/** The database's user passes through the folder and cannot list it. A folder that was there keeps what it allows. */
+/** The database's user can pass through the folder but not list it. An existing folder keeps its mode. */
 async function letPass(dataDir: string): Promise<void> {
   const { mode } = await lstat(dataDir);
   if ((mode & 0o001) === 0) await chmod(dataDir, (mode & 0o7777) | 0o011);

@@ -1,6 +1,6 @@
 /**
- * The programs of the embedded PostgreSQL, which npm installs, and the system user that runs them.
- * PostgreSQL refuses to run as root; there it runs as another user, who must reach programs and data.
+ * The programs of the embedded PostgreSQL, which npm installs, and the system user that runs them. PostgreSQL refuses
+ * to run as root, so there it runs as another user, who needs access to programs and data.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { cp, rename, rm, stat } from 'node:fs/promises';
@@ -9,13 +9,13 @@ import { dirname, join } from 'node:path';
 import { StartError } from '../errors.ts';
 import { exists, unfinishedName } from './unfinished.ts';
 
-/** Whom the database server runs as; null where it is who runs the service. */
+/** The user that the database server runs as; null if it is the service's user. */
 export type SystemUser = { name: string; uid: number; gid: number } | null;
 
-/** A service's own user first, then PostgreSQL's, then the one that every system has. */
+/** A dedicated user first, then PostgreSQL's, then the one that every system has. */
 const userNames = ['orgdir', 'postgres', 'nobody'];
 
-/** The user for a server whose data is, or will be, in `clusterDir`. Data that is there keeps its user. */
+/** The user for a server with its data in `clusterDir`. Existing data keeps its user. */
 export async function chooseSystemUser(clusterDir: string): Promise<SystemUser> {
   if (process.getuid?.() !== 0) return null;
   const owner = await stat(clusterDir).catch(() => null);
@@ -37,7 +37,7 @@ function lookUp(name: string): SystemUser {
   }
 }
 
-/** Throws where the database's user cannot enter `folder`, because a folder above it is closed. */
+/** Throws if the database's user cannot enter `folder` because a parent folder denies access. */
 export function requireReachable(folder: string, user: SystemUser): void {
   if (!user) return;
   const { status } = spawnSync('/bin/sh', ['-c', 'test -x "$0"', folder], {
@@ -57,10 +57,10 @@ export function asUser(user: SystemUser): { uid?: number; gid?: number } {
   return user ? { uid: user.uid, gid: user.gid } : {};
 }
 
-/** `folder` has `bin/postgres` and `bin/initdb`; the version begins with PostgreSQL's. */
+/** `folder` contains `bin/postgres` and `bin/initdb`; the version begins with PostgreSQL's. */
 export type Programs = { folder: string; version: string };
 
-/** As npm installed them; as root a copy beside the data, made once a version. */
+/** The programs that npm installed; for root, a copy next to the data, made once per version. */
 export async function locatePrograms(dataDir: string, user: SystemUser): Promise<Programs> {
   const installed = installedPrograms();
   if (!user) return installed;
@@ -69,9 +69,9 @@ export async function locatePrograms(dataDir: string, user: SystemUser): Promise
   if (await exists(copy)) return { folder: copy, version };
   const unfinished = unfinishedName(copy);
   await cp(installed.folder, unfinished, { recursive: true, verbatimSymlinks: true });
-  // Whatever mask npm ran under, the database's user must be able to read and run them.
+  // The database's user must be able to read and run them, whatever umask npm had.
   execFileSync('chmod', ['-R', 'a+rX,go-w', unfinished], { stdio: 'ignore' });
-  // Another start may have been first; its copy is the same.
+  // If another start was first, its copy is the same.
   await rename(unfinished, copy).catch(() => rm(unfinished, { recursive: true }));
   return { folder: copy, version };
 }

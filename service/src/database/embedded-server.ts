@@ -1,6 +1,6 @@
 /**
- * The server process of the embedded database: found by `postmaster.pid`, started, stopped.
- * Who uses it, and who stops it, is settled in `embedded.ts`.
+ * Finds the server process of the embedded database by `postmaster.pid`, starts it and stops it. `embedded.ts` decides
+ * when.
  */
 import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
@@ -19,18 +19,18 @@ const pollMs = 20;
 const socketPathBytesMax = 103;
 const shortSocketDir = /^\/tmp\/orgdir-[A-Za-z0-9]{6}$/;
 
-/** The server that runs on this place's files, or null. */
+/** The server that runs on these files, or null. */
 export async function findServer(place: Place): Promise<Server | null> {
   const file = await readPidFile(place);
   return file && (await isServer(place, file.pid)) ? file : null;
 }
 
-/** Where the server listens, or listened before it was killed; null where none ever ran or the last was stopped. */
+/** Where the server listens, or listened before it was killed; null if none ever ran or the last one was stopped. */
 export async function lastSocketDir(place: Place): Promise<string | null> {
   return (await readPidFile(place))?.socketDir ?? null;
 }
 
-/** Starts a server where none runs. Returns why it did not start this time, or null. */
+/** Starts a server if none runs. Returns the reason why it did not start, or null. */
 export async function startWhereStopped(place: Place, deadline: number): Promise<string | null> {
   if (await findServer(place)) return null;
   await clearPidFile(place);
@@ -46,7 +46,7 @@ export async function stopServer(place: Place, { pid, socketDir }: Server): Prom
     // PostgreSQL's fast shutdown: open transactions roll back, connections end.
     process.kill(pid, 'SIGINT');
   } catch {
-    // It has ended by itself.
+    // It has ended already.
   }
   const deadline = Date.now() + stopDeadlineMs;
   while ((await isServer(place, pid)) && Date.now() < deadline) await wait(pollMs);
@@ -71,7 +71,7 @@ async function readPidFile(place: Place): Promise<PidFile | null> {
   return { pid, socketDir: lines[4] ?? '', status: lines[7]?.trim() ?? '', text };
 }
 
-/** Whether a process is this place's server. After a reboot its number may be another program's. */
+/** Whether a process is the server of these files. After a reboot another program may have its number. */
 async function isServer(place: Place, pid: number): Promise<boolean> {
   if (!isAlive(pid)) return false;
   if (process.platform !== 'linux') return true;
@@ -81,7 +81,7 @@ async function isServer(place: Place, pid: number): Promise<boolean> {
   return folder !== undefined && isSameFolder(folder, place.clusterDir);
 }
 
-/** By what they are, because one folder has several names where there are links and mounts. */
+/** Compares device and inode, because one folder can have several names through links and mounts. */
 async function isSameFolder(one: string, other: string): Promise<boolean> {
   const [first, second] = await Promise.all(
     [one, other].map((path) => stat(path).catch(() => null)),
@@ -90,8 +90,8 @@ async function isSameFolder(one: string, other: string): Promise<boolean> {
 }
 
 /**
- * PostgreSQL refuses to start while the number in `postmaster.pid` is any living process of its user. A dead
- * server's file stays: PostgreSQL reads from it whether one of its old processes still writes.
+ * PostgreSQL refuses to start if the number in `postmaster.pid` belongs to any living process of its user. A
+ * dead server's file stays otherwise: PostgreSQL uses it to detect old processes that still write.
  */
 async function clearPidFile(place: Place): Promise<void> {
   const found = await readPidFile(place);
@@ -100,7 +100,7 @@ async function clearPidFile(place: Place): Promise<void> {
   await removeShortSocketDir(found.socketDir);
 }
 
-/** Another start may have put its own file there in the meantime; that one is put back. */
+/** If another start has put its own file there in the meantime, it is put back. */
 async function removePidFile(place: Place, expected: string): Promise<void> {
   const aside = unfinishedName(pidFile(place));
   await rename(pidFile(place), aside).catch(() => {});
@@ -109,7 +109,7 @@ async function removePidFile(place: Place, expected: string): Promise<void> {
   await rm(aside, { force: true });
 }
 
-/** Beside the data; in a folder of its own in /tmp, with a name that nobody can foresee, where the path is too long. */
+/** Next to the data, or, if that path is too long, in a folder in /tmp with an unpredictable name. */
 async function makeSocketDir(place: Place): Promise<string> {
   const inside = join(place.dataDir, 'run');
   const fits = Buffer.byteLength(join(inside, '.s.PGSQL.5432.lock')) <= socketPathBytesMax;
@@ -133,7 +133,8 @@ async function start(place: Place, socketDir: string, deadline: number): Promise
       cwd: '/',
       env: { LC_ALL: 'C', TZ: 'UTC' },
       stdio: ['ignore', log, log],
-      // A group of its own: Ctrl-C on the terminal reaches the service, which stops the server in its own time.
+      // A separate process group: Ctrl-C on the terminal then reaches only the service, which stops the server when it
+      // no longer needs it.
       detached: true,
     },
   );

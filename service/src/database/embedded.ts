@@ -1,7 +1,7 @@
 /**
- * The embedded PostgreSQL: a real server, made and run in DATA_DIR, reached through a socket there.
- * It belongs to no process: whoever finds it running uses it, a service or the last command takes it down
- * when leaving, and what a killed service left behind is taken over. Next: `embedded-server.ts`, `database.ts`.
+ * The embedded PostgreSQL: a real server, created and run in DATA_DIR, reached through a socket there. It belongs to no
+ * process: any process that finds it running uses it, and a service or the last command stops it on exit. A server that
+ * a killed service left running is taken over. Next: `embedded-server.ts`, `database.ts`.
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import type pg from 'pg';
@@ -19,15 +19,15 @@ import {
 
 export type EmbeddedDatabase = {
   connection: ConnectionSettings;
-  /** Leaves the database, and stops it where nobody else uses it. May be called twice. */
+  /** Leaves the database, and stops it if nobody else uses it. May be called twice. */
   close(): Promise<void>;
 };
 
 export type EmbeddedOptions = {
   dataDir: string;
-  /** `service`: alone in the folder, refused where another service runs. `tool`: beside whoever is there. */
+  /** `service`: the only service in the folder, refused if another runs. `tool`: may run next to others. */
   purpose: 'service' | 'tool';
-  /** Called once when the database has died under a service. */
+  /** Called once if the database dies while a service uses it. */
   onLost?: (reason: string) => void;
   /** Settings for tests, such as `fsync=off`. */
   settings?: string[];
@@ -38,12 +38,12 @@ type Membership = { client: pg.Client; leaving: boolean };
 const startDeadlineMs = 60_000;
 const rejoinDeadlineMs = 10_000;
 const pollMs = 20;
-/** Shared by everyone who uses the database; taken alone by the command that stops it. */
+/** Held shared by every user of the database, and exclusively by the process that stops it. */
 const presenceLock = 70420010;
-/** Held alone by the service of this folder. */
+/** Held exclusively by the service of this folder. */
 const serviceLock = 70420011;
 
-/** Makes the database where there is none, starts it where it does not run, and joins it. */
+/** Creates the database if there is none, starts it if it does not run, and joins it. */
 export async function openEmbedded(options: EmbeddedOptions): Promise<EmbeddedDatabase> {
   const place = await preparePlace(options.dataDir, options.settings ?? []);
   await ensureCluster(place);
@@ -73,7 +73,7 @@ function connectionTo(place: Place, socketDir: string): ConnectionSettings {
 async function join(place: Place, options: EmbeddedOptions): Promise<pg.Client> {
   const deadline = Date.now() + startDeadlineMs;
   for (;;) {
-    // A server that answers runs, whatever its process is called here.
+    // A server that responds is running, whatever number its process has in here.
     const client = await connect(place, options);
     if (client && (await enter(place, options, client))) return client;
     const failure = client ? null : await startWhereStopped(place, deadline);
@@ -86,7 +86,7 @@ async function join(place: Place, options: EmbeddedOptions): Promise<pg.Client> 
   }
 }
 
-/** A connection, or null where no server runs, or it is starting or stopping. */
+/** Returns a connection, or null if no server runs, or it is starting or stopping. */
 async function connect(
   place: Place,
   { purpose }: Pick<EmbeddedOptions, 'purpose'>,
@@ -110,7 +110,7 @@ async function connect(
   }
 }
 
-/** Takes the locks. False where the server was being stopped at that moment. */
+/** Takes the locks. Returns false if the server is being stopped. */
 async function enter(place: Place, options: EmbeddedOptions, client: pg.Client): Promise<boolean> {
   try {
     if (options.purpose === 'service') await requireAlone(place, client);
@@ -146,7 +146,10 @@ async function tryLock(client: pg.Client, lock: number): Promise<boolean> {
 
 // --- watching and leaving -----------------------------------------------------------------------
 
-/** The connection that holds the locks tells when the server dies. A server that only restarted its backends is joined again. */
+/**
+ * The connection that holds the locks breaks when the server dies. If the server only restarted its backends, joins it
+ * again.
+ */
 function watch(place: Place, options: EmbeddedOptions, membership: Membership): void {
   membership.client.once('end', () => {
     if (membership.leaving) return;
@@ -186,14 +189,17 @@ async function leave(
   membership: Membership,
 ): Promise<void> {
   membership.leaving = true;
-  // A service takes the database with it, so that its stop has an end; commands at work are told, and keep nothing.
+  // A service stops the database with it, so that the stop ends in time; running commands fail and keep nothing.
   const last = purpose === 'service' || (await isLast(membership.client).catch(() => false));
   const server = last ? await findServer(place) : null;
   if (server) await stopServer(place, server);
   await membership.client.end().catch(() => {});
 }
 
-/** Of several that leave at once one finds itself alone. Who joins after that finds the server stopping, and waits. */
+/**
+ * If several processes leave at once, only one gets the exclusive lock. A process that joins later finds the server
+ * stopping, and waits.
+ */
 async function isLast(client: pg.Client): Promise<boolean> {
   await client.query('select pg_advisory_unlock_shared($1)', [presenceLock]);
   return tryLock(client, presenceLock);

@@ -1,4 +1,7 @@
-/** One connection that listens for notifications and comes back when it breaks. It is a hint, never the truth. */
+/**
+ * One connection that listens for notifications and reconnects when it breaks. Notifications may be lost, so callers
+ * must also poll.
+ */
 import { setTimeout as wait } from 'node:timers/promises';
 import type pg from 'pg';
 import { openClient, type ConnectionSettings } from './database.ts';
@@ -6,7 +9,7 @@ import { openClient, type ConnectionSettings } from './database.ts';
 export type Listener = { start(): void; stop(): Promise<void> };
 
 const reconnectMs = 500;
-/** A server that has fallen silent does not close its side either. */
+/** The limit for closing: a server that has stopped responding does not close its side either. */
 const endsWithinMs = 500;
 
 /** Calls `onNotice(channel, payload)` for each notification, and `onNotice(null, '')` after every (re)connection, when some may have been missed. */
@@ -54,7 +57,7 @@ export function createListener(
       if (!client) return;
       const ended = client.end().catch(() => {});
       await Promise.race([ended, wait(endsWithinMs, undefined, { ref: false })]);
-      // Public, though its types do not know it: what is left of the connection keeps no process.
+      // `unref` is public although its types lack it. It lets the process exit before the connection is closed.
       (client as unknown as { unref(): void }).unref();
     },
   };

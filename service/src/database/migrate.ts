@@ -1,6 +1,6 @@
 /**
- * Brings a database to the newest schema: numbered SQL files, forward only, each in a transaction.
- * It never undoes one, and it refuses a database that a newer version of the service has migrated.
+ * Brings a database to the newest schema with numbered SQL files, forward only, each in a transaction. It refuses a
+ * database that a newer version of the service has migrated.
  */
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
@@ -10,15 +10,15 @@ import { StartError } from '../errors.ts';
 
 const folder = new URL('../../migrations/', import.meta.url);
 const migrationLock = 70420003;
-/** As PostgreSQL writes `server_version_num`. */
+/** In the format of `server_version_num`. */
 export const oldestServer = 150_000;
-/** Days of partitions made ahead; the worker makes more every hour. */
+/** Days of partitions created ahead; the worker creates more every hour. */
 const partitionDaysAhead = 7;
-/** Each waits 200 ms for a table's lock (`ensure_partitions`), so that a start is held up for some seconds at most. */
+/** Each waits 200 ms for a table's lock (`ensure_partitions`), so that a start is delayed by some seconds at most. */
 const partitionTriesMax = 10;
 const partitionRetryMs = 500;
 
-/** Applies what is missing and returns the names of the files applied. Safe to run in several processes at once. */
+/** Applies missing migrations and returns the names of their files. Safe to run in several processes at once. */
 export async function migrate(database: Database): Promise<string[]> {
   await requireSupportedServer(database);
   const files = await readMigrations();
@@ -27,7 +27,8 @@ export async function migrate(database: Database): Promise<string[]> {
     try {
       await prepare(connection);
       const applied = await applyMissing(connection, files);
-      // What a migration adds is nobody's but ours, and a role that was made meanwhile gets its rights.
+      // Revokes public access to objects that a migration added, and grants roles that were created meanwhile their
+      // rights.
       await sql`select settle_privileges()`.execute(connection);
       await requirePartitions(connection);
       return applied;
@@ -37,7 +38,10 @@ export async function migrate(database: Database): Promise<string[]> {
   });
 }
 
-/** Makes the partitions from yesterday to a week ahead, where they are missing. Leaves to the next call what another session has locked. */
+/**
+ * Creates missing partitions from yesterday to a week ahead. Tables that another session has locked are left to the
+ * next call.
+ */
 export async function ensurePartitions(database: Database): Promise<void> {
   await sql`
     select ensure_partitions(today - 1, today + ${partitionDaysAhead}::int)
@@ -45,7 +49,10 @@ export async function ensurePartitions(database: Database): Promise<void> {
   `.execute(database);
 }
 
-/** Without today's nothing can be recorded, and tomorrow may be a minute away. Later days can wait for the worker. */
+/**
+ * Without today's partitions nothing can be recorded, and tomorrow may be a minute away. The worker can create later
+ * days.
+ */
 async function requirePartitions(connection: Database): Promise<void> {
   for (let tries = 1; ; tries += 1) {
     await ensurePartitions(connection);
@@ -60,7 +67,7 @@ async function requirePartitions(connection: Database): Promise<void> {
   }
 }
 
-/** Of today and tomorrow. */
+/** For today and tomorrow. */
 export async function listMissingPartitions(database: Database): Promise<string[]> {
   const { rows } = await sql<{ name: string }>`
     select wanted.name
@@ -91,13 +98,13 @@ export async function listApplied(database: Database): Promise<string[]> {
 export type MigrationDifferences = {
   /** Not applied yet. */
   missing: string[];
-  /** Applied in another form than the file has now. */
+  /** Applied with other content than the file has now. */
   changed: string[];
   /** Applied by a newer version of the service. */
   newer: string[];
 };
 
-/** How a database differs from what this version needs; a database without any migration lacks all. Changes nothing. */
+/** Compares a database with the migrations of this version; a database without any lacks all. Changes nothing. */
 export async function compareMigrations(database: Database): Promise<MigrationDifferences> {
   const files = await readMigrations();
   const { rows: found } = await sql<{ made: boolean }>`

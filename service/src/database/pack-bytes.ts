@@ -1,8 +1,8 @@
 import { arrayLiteral } from './array-literal.ts';
 
 /**
- * Many pieces of bytes as one parameter, sent as they are: an array of `bytea` would be written out in hexadecimal.
- * Piece n is `substring(bytes from starts[n] for lengths[n])`, and null where it was null.
+ * Packs many byte strings into one binary parameter: an array of `bytea` would be sent in hexadecimal. Item n is
+ * `substring(bytes from starts[n] for lengths[n])`, or null if it was null.
  */
 export function packBytes(pieces: readonly (Buffer | null)[]): {
   bytes: Buffer;

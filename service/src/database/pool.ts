@@ -1,14 +1,14 @@
 /**
- * The pool as Kysely uses it, with two things that `pg` leaves to its caller: statements that run thousands of times
- * a second are planned once a connection, and a connection that has fallen silent, or whose plans are void, is given up.
+ * The pool for Kysely, with two additions to `pg`: statements that run thousands of times per second are prepared once
+ * per connection, and a connection is dropped when it stops responding or its prepared statements are void.
  */
 import { createHash } from 'node:crypto';
 import type { PostgresPool } from 'kysely';
 import type pg from 'pg';
 
-/** What a statement begins with that is to be prepared: its name, for `pg_stat_statements` and `pg_prepared_statements`. */
+/** Marks a statement to be prepared with its name, which `pg_stat_statements` and `pg_prepared_statements` show. */
 const marker = /^\s*-- prepared: ([a-z_]+)\n/;
-/** Of marked texts alone, of which there are as many as in the source; others may be without number. */
+/** Only marked texts are cached, and the source has a fixed number of them; other texts are unbounded. */
 const names = new Map<string, string>();
 
 export function createPool(pool: pg.Pool): PostgresPool {
@@ -36,7 +36,7 @@ function lend(client: pg.PoolClient): Lent {
         if (name !== null && isRefusedPlan(error)) unusable = true;
         if (isReadTimeout(error)) {
           unusable = true;
-          // Whatever follows on it, a rollback too, would wait behind the statement that has no answer.
+          // Any further statement on it, even a rollback, would wait behind the one without a result.
           void (client as unknown as pg.Client).end().catch(() => {});
         }
         throw error;
@@ -48,12 +48,13 @@ function lend(client: pg.PoolClient): Lent {
 }
 
 function preparedName(text: string): string | null {
-  // Before the look-up: on a text without a marker this ends at its first characters, where a look-up reads it whole.
+  // Checked before the look-up: without a marker this ends at the first characters, but a look-up hashes the whole
+  // text.
   const marked = marker.exec(text)?.[1];
   if (marked === undefined) return null;
   let name = names.get(text);
   if (name === undefined) {
-    // With its text's hash, for two versions of a statement may meet in one process, as in tests.
+    // The name includes a hash of the text, because two versions of a statement may meet in one process, as in tests.
     name = `${marked}_${shortHash(text)}`;
     names.set(text, name);
   }
@@ -64,14 +65,14 @@ function shortHash(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 12);
 }
 
-/** What `pg` says when a statement has had no answer for `query_timeout`. */
+/** The message of `pg` when a statement has had no result for `query_timeout`. */
 function isReadTimeout(error: unknown): boolean {
   return error instanceof Error && error.message === 'Query read timeout';
 }
 
 /**
- * A prepared statement that the server accepts no more, ever: what it returns has changed (feature_not_supported), or
- * it is gone (invalid_sql_statement_name). `pg` would go on to ask for it on this connection.
+ * Whether the server will never accept a prepared statement again: its result type has changed (feature_not_supported),
+ * or it is gone (invalid_sql_statement_name). `pg` would keep requesting it on this connection.
  */
 function isRefusedPlan(error: unknown): boolean {
   const { code } = error as { code?: unknown };

@@ -1,7 +1,7 @@
 /**
- * Which revision of each scope is current. What was read at a revision may be used again while the
- * revision is the same and was confirmed less than a second ago: a notification can be lost, and a
- * listening connection can stall without a word, so the poll is the truth and the notification its hurry.
+ * Keeps track of the current revision of each scope. A page read at a revision may be reused while the revision is the
+ * same and was confirmed less than a second ago. Notifications can be lost, and a listening connection can stall
+ * unnoticed, so polling decides; notifications only make it faster.
  */
 import { createListener } from './listener.ts';
 import { sql, type ConnectionSettings, type Database } from './database.ts';
@@ -9,9 +9,9 @@ import { sql, type ConnectionSettings, type Database } from './database.ts';
 export type Scope = 'directory' | 'blueprints' | 'access' | 'system';
 
 export type Revisions = {
-  /** The current revision, or null when it was not confirmed within the last second. */
+  /** The current revision, or null if it was not confirmed within the last second. */
   current(scope: Scope): number | null;
-  /** Calls `listener` whenever a scope has moved. */
+  /** Calls `listener` whenever a scope has a new revision. */
   onMove(listener: (scope: Scope) => void): void;
   start(): Promise<void>;
   stop(): Promise<void>;
@@ -33,7 +33,7 @@ export function createRevisions(database: Database, connection: ConnectionSettin
   const listener = createListener(connection, ['orgdir_revision'], refreshSoon);
 
   async function read(): Promise<void> {
-    // The moment before the question: the answer holds every change committed by then.
+    // The time before the query: its result includes every change committed by then.
     const askedAt = performance.now();
     try {
       const { rows } = await sql<{
@@ -43,7 +43,7 @@ export function createRevisions(database: Database, connection: ConnectionSettin
       confirmedAt = askedAt;
       for (const { scope, revision } of rows) note(scope, revision);
     } catch {
-      // Unconfirmed after a second; readers then ask the database themselves, and tell if it is away.
+      // Unconfirmed after a second; readers then query the database themselves and report if it is away.
     }
   }
 

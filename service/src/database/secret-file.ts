@@ -1,10 +1,10 @@
-/** Secrets that an installation makes for itself and keeps beside its data. */
+/** Secrets that an installation generates and keeps next to its data. */
 import { randomBytes } from 'node:crypto';
 import { link, readFile, rm, writeFile } from 'node:fs/promises';
 import { StartError } from '../errors.ts';
 import { unfinishedName } from './unfinished.ts';
 
-/** Reads a secret, or makes it: 32 random bytes in base64, in a file that only its owner reads. */
+/** Reads a secret, or generates it: 32 random bytes in base64, in a file that only its owner can read. */
 export async function readOrCreateSecret(file: string): Promise<string> {
   try {
     return (await readSecret(file)) ?? (await createSecret(file));
@@ -34,7 +34,7 @@ async function createSecret(file: string): Promise<string> {
   const unfinished = unfinishedName(file);
   const text = `${randomBytes(32).toString('base64')}\n`;
   await writeFile(unfinished, text, { mode: 0o600, flush: true });
-  // Two first starts may race. A link never replaces: the first one stands, and both read that.
+  // Two first starts may race. A link never replaces an existing file, so both end up with the secret of the first.
   await link(unfinished, file).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EEXIST') throw error;
   });

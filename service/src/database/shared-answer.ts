@@ -1,19 +1,21 @@
-/** One question to the database on behalf of all who ask at once, with a bound on how long each of them waits. */
+/**
+ * Shares one database query among all callers that need it at the same time, and limits how long each of them waits.
+ */
 import { setTimeout as wait } from 'node:timers/promises';
 
 export type SharedAnswerOptions = {
-  /** Who asks is told within this that the database does not answer. */
+  /** A caller gets an error after this time. */
   withinMs: number;
-  /** For how long an answer, good or bad, stands for the next who ask. */
+  /** How long a result, good or bad, is reused for later callers. */
   standsForMs: number;
-  /** A question without an answer is given up after this, and the next who asks begins another. */
+  /** A query without a result is abandoned after this, and the next caller starts another. */
   givenUpAfterMs?: number;
 };
 
-/** The server itself ends a statement by then; what is still unanswered is on a connection that fell silent. */
+/** The server itself ends a statement by then, so a query that still waits is on a dead connection. */
 const statementEndsWithinMs = 15_000;
 
-/** Returns a function that shares one `ask` under way among all who call it. */
+/** Returns a function whose callers share one running `ask`. */
 export function shareAnswer<T>(
   ask: () => Promise<T>,
   { withinMs, standsForMs, givenUpAfterMs = statementEndsWithinMs }: SharedAnswerOptions,

@@ -1,4 +1,4 @@
-/** What is made aside and renamed when it is complete, and what a killed start has left of it. */
+/** Names files that are renamed when complete, and removes those that killed starts left behind. */
 import { lstat, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
@@ -7,7 +7,7 @@ const unfinishedMaxAgeMs = 600_000;
 const made = new Set<string>();
 let madeCount = 0;
 
-/** A name beside `finished`, for what is renamed to that once it is complete. */
+/** A temporary name next to `finished`, for a file or folder that is renamed when it is complete. */
 export function unfinishedName(finished: string): string {
   madeCount += 1;
   const name = `${finished}.${process.pid}.${madeCount}.unfinished`;
@@ -15,7 +15,7 @@ export function unfinishedName(finished: string): string {
   return name;
 }
 
-/** What starts that were killed half-way have left. Its removal is not worth failing for: the next start tries again. */
+/** Removes files that killed starts left behind. A failed removal is ignored: the next start tries again. */
 export async function removeUnfinished(dataDir: string): Promise<void> {
   for (const name of await readdir(dataDir)) {
     const pid = /\.(\d+)\.[0-9a-f]+\.unfinished$/.exec(name)?.[1];
@@ -25,7 +25,9 @@ export async function removeUnfinished(dataDir: string): Promise<void> {
   }
 }
 
-/** In a container the same number comes back at every start; this process knows what it has made itself. */
+/**
+ * In a container a process may get the number of an earlier one, so this process remembers the names it has created.
+ */
 async function isLeftBehind(path: string, pid: number): Promise<boolean> {
   if (pid === process.pid || !isAlive(pid)) return true;
   const found = await lstat(path).catch(() => null);

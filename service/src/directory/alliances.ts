@@ -1,4 +1,4 @@
-/** Alliances: how they are stored, read and written. Their counts hold listed organisations only; triggers keep them. */
+/** Stores, reads and writes alliances. Their counts include listed organisations only; triggers update them. */
 import type { TObject } from 'typebox';
 import {
   allianceFields,
@@ -35,7 +35,9 @@ export const allianceSource = {
   joins: sql``,
 } as const;
 
-/** The members that `which` allows, with the fields of `reference`. JSON, so that the detail takes one round trip as well. */
+/**
+ * The members that `which` allows, with the fields of `reference`. As JSON, so that the detail takes one round trip.
+ */
 export function selectMembers(reference: TObject, which: Sql): Sql {
   const fields = columnsOf(managedOrgFields).filter(({ name }) => name in reference.properties);
   return sql`
@@ -80,7 +82,7 @@ export async function publicAlliances(
   return rows.map((row) => toAlliance(row, baseUrl));
 }
 
-/** What events, bindings and imports need to know of an alliance. Null where there is none. */
+/** The fields of an alliance that events, bindings and imports need. Null if there is none. */
 export async function findAlliance(tx: Executor, slug: string) {
   const { rows } = await sql<{ id: string; slug: string; name: string }>`
     select id, slug, name from alliances where slug = ${slug}
@@ -88,7 +90,7 @@ export async function findAlliance(tx: Executor, slug: string) {
   return rows[0] ?? null;
 }
 
-/** The ids of the alliances with these slugs; a slug that leads nowhere is not in the map. */
+/** The ids of the alliances with these slugs; unknown slugs are not in the map. */
 export async function allianceIds(tx: Executor, slugs: string[]): Promise<Map<string, string>> {
   const { rows } = await sql<{ slug: string; id: string }>`
     select slug, id from alliances where slug = any(${slugs}::text[])

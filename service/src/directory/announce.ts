@@ -1,4 +1,4 @@
-/** Tells of organisations and alliances that are public for the first time, in the transaction that made them so. */
+/** Publishes events for organisations and alliances that are public for the first time, in the same transaction. */
 import type { Transaction } from '../database/database.ts';
 import { recordEvents } from '../events/record-event.ts';
 import { publicAlliances, type WrittenAlliance } from './alliances.ts';

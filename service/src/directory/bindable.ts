@@ -1,4 +1,7 @@
-/** What an app can be bound to: what its owner manages, listed or not. Of the rest the listed ones are shown, not given. */
+/**
+ * Lists what an app's owner can bind it to: the entries they manage, listed or not. Other listed entries appear as
+ * unavailable.
+ */
 import type { Subject } from '../access/managers.ts';
 import type { Bindable } from '../contract/portal.ts';
 import { sql, type Executor } from '../database/database.ts';
@@ -6,7 +9,7 @@ import { likePattern } from './fold-text.ts';
 
 type Row = Omit<Bindable, 'reason'> & { total: number };
 
-/** One page, what is available first, and how many there are; without a text to search for, only what is available. */
+/** One page with the total, available entries first. Without a search text, only available entries. */
 export async function listBindable(
   executor: Executor,
   owner: string,
@@ -48,7 +51,7 @@ function toBindable({ kind, id, slug, name, available }: Row, owner: string): Bi
   return { kind, id, slug, name, available, reason: available ? null : why };
 }
 
-/** What has this slug, among what the owner may know of: what is listed, and what they manage. */
+/** The entry with this slug among those that the owner may see: listed ones and those they manage. */
 export async function findBindable(
   executor: Executor,
   owner: string,

@@ -1,4 +1,4 @@
-/** Blueprints: how they are stored, read and written. A source knows one by its key. */
+/** Stores, reads and writes blueprints. A source identifies a blueprint by its key. */
 import { blueprintFields, blueprintSearch, type Blueprint } from '../contract/blueprint.ts';
 import { sql, type Database, type Executor, type Transaction } from '../database/database.ts';
 import {
@@ -51,7 +51,7 @@ export async function readBlueprint(database: Database, slug: string) {
   return { revision, row: row && toBlueprint(row) };
 }
 
-/** The blueprint with this key, or null: as its source knows it, and the platform. */
+/** The blueprint with this key, which its source and the platform use, or null. */
 export async function findBlueprint(executor: Executor, key: string): Promise<Blueprint | null> {
   const { rows } = await sql<Row>`
     select ${source.columns} from blueprints t where t.key = ${key}
@@ -60,7 +60,7 @@ export async function findBlueprint(executor: Executor, key: string): Promise<Bl
   return row ? toBlueprint(row) : null;
 }
 
-/** The slugs of the blueprints with these keys; a key that is not there is not in the map. */
+/** The slugs of the blueprints with these keys; unknown keys are not in the map. */
 export async function blueprintSlugs(
   tx: Transaction,
   keys: string[],
@@ -71,7 +71,7 @@ export async function blueprintSlugs(
   return new Map(rows.map((row) => [row.key, row.slug]));
 }
 
-/** The keys of the blueprints with these slugs; a slug that is free is not in the map. */
+/** The keys of the blueprints with these slugs; free slugs are not in the map. */
 export async function blueprintKeys(
   tx: Transaction,
   slugs: string[],

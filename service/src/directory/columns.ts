@@ -1,4 +1,4 @@
-/** Lists of columns for SQL, made from the tables of fields. */
+/** Builds lists of columns for SQL from the tables of fields. */
 import type { Fields } from '../contract/field.ts';
 import { sql } from '../database/database.ts';
 import type { Sql } from './list.ts';
@@ -7,7 +7,7 @@ type Column = { column: string; type: string };
 /** A column that stores a field as it is; `name` is the field's. */
 export type FieldColumn = Column & { name: string };
 
-/** Columns that every noun has, and the service computes. */
+/** The computed columns that every table has. */
 export const computedColumns: Column[] = [
   { column: 'id', type: 'uuid' },
   { column: 'name_sort', type: 'text' },
@@ -20,7 +20,7 @@ export function columnsOf(fields: Fields): FieldColumn[] {
   );
 }
 
-/** The fields that somebody may set. */
+/** The fields that a write may set. */
 export function writableFields(fields: Fields): Fields {
   return Object.fromEntries(Object.entries(fields).filter(([, { input }]) => input));
 }
@@ -37,15 +37,16 @@ export function columnTypes(columns: Column[]): Sql {
 }
 
 /**
- * `name = excluded.name, …`: all but those that an update keeps. Keep the id and the column of the conflict: setting a
- * unique column, even to the same value, takes a stronger lock, and inserts of rows that refer to this one wait for it.
+ * `name = excluded.name, …`: all columns except those in `kept`. Always keep the id and the column of the conflict:
+ * setting a unique column, even to the same value, takes a stronger lock, and inserts of rows that refer to this one
+ * wait for it.
  */
 export function excludedValues(columns: Column[], kept: string[]): Sql {
   const replaced = columns.filter(({ column }) => !kept.includes(column));
   return sql.raw(replaced.map(({ column }) => `${column} = excluded.${column}`).join(', '));
 }
 
-/** The values of `columns` in a JSON object with the names of the wire: `(s.input ->> 'memberCount')::integer, …` */
+/** The values of `columns` from a JSON object with API field names: `(s.input ->> 'memberCount')::integer, …` */
 export function jsonValues(columns: FieldColumn[], json: string): Sql {
   return sql.raw(
     columns

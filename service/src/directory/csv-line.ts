@@ -1,4 +1,7 @@
-/** Entries as CSV that `readCsv` reads back: a header row with the names of fields, `links.website` for a nested one. */
+/**
+ * Writes entries as CSV that `readCsv` reads back: a header row with the names of fields, `links.website` for a nested
+ * one.
+ */
 import type { TSchema } from 'typebox';
 
 /** The columns of a schema, in its order. */
@@ -11,7 +14,7 @@ export function csvColumns(schema: TSchema): string[] {
 
 type Value = string | number | boolean | string[] | null | undefined;
 
-/** Null and an empty list are an empty cell, which an import takes for a field left out. */
+/** Null and an empty list become an empty cell, which an import reads as a field left out. */
 export function csvLine(entry: Record<string, unknown>, columns: string[]): string {
   return columns.map((column) => cell(valueAt(entry, column))).join(',');
 }

@@ -1,6 +1,6 @@
 /**
- * Exports organisations, alliances or blueprints as the lines that `import.ts` takes, private fields and managers
- * included. In the order in which they were added, so that an import gives them the same order again.
+ * Exports organisations, alliances or blueprints as lines for `import.ts`, with private fields and managers. They come
+ * in the order of creation, so that an import creates them in the same order.
  */
 import { managedAllianceFields } from '../contract/alliance.ts';
 import { blueprintFields } from '../contract/blueprint.ts';
@@ -15,10 +15,13 @@ import { rowReader, type Row } from './rows.ts';
 
 type ExportedLine = OrgInput | AllianceInput | BlueprintInput;
 
-/** Rows held at once; a blueprint may be some hundred kilobytes. */
+/** Rows in memory at once; a blueprint may have some hundred kilobytes. */
 const batchSize = 200;
 
-/** Everything of one kind as the caller's transaction sees it, a batch at a time. Read to its end, or left with the transaction. */
+/**
+ * Yields everything of one kind that the caller's transaction sees, in batches. If the caller stops early, the cursor
+ * ends with the transaction.
+ */
 export async function* exportLines(
   tx: Transaction,
   kind: ImportKind,
@@ -58,7 +61,7 @@ const sources: Record<ImportKind, { select: Sql; toLine: (row: Row) => ExportedL
   },
 };
 
-/** The fields that an import takes. Those without a column are in the row under their own name. */
+/** The fields that an import accepts. Fields without a column are in the row under their own names. */
 function lineReader(fields: Fields): (row: Row) => ExportedLine {
   const read = rowReader<ExportedLine>(writableFields(fields));
   return (row) => read(row, row);

@@ -1,10 +1,10 @@
 /**
- * Folds text for search and for order: lower case, without accents. The service computes it, not the
- * database, because `lower` and `unaccent` answer differently from one PostgreSQL to the next.
- * What is stored was folded by this function: a change of it needs a migration that folds again.
+ * Folds text for search and sorting: lower case, without accents. The service does it, because `lower` and `unaccent`
+ * differ between PostgreSQL versions. Stored text was folded by this function, so changing it needs a migration that
+ * folds all of it again.
  */
 
-// Letters that Unicode does not take apart into a base letter and a mark.
+// Letters that Unicode does not decompose into a base letter and a mark.
 const wholeLetters: Record<string, string> = {
   ß: 'ss',
   æ: 'ae',
@@ -32,7 +32,10 @@ export function foldText(text: string): string {
     .replace(wholeLetter, (letter) => wholeLetters[letter] ?? letter);
 }
 
-/** What `search` looks in: the folded parts, one a line, so that no match spans two of them. Each once: a blueprint is often called like its output. */
+/**
+ * The text that `search` looks in: the folded parts, one per line, so that no match spans two of them. Duplicates are
+ * removed, because a blueprint often has the name of its output.
+ */
 export function searchText(...parts: (string | null | undefined)[]): string {
   const lines = parts.filter((part) => part).map((part) => onOneLine(foldText(part as string)));
   return [...new Set(lines)].join('\n');

@@ -1,16 +1,16 @@
 /**
- * Slugs that entries had before they were renamed. Whoever follows an old address must not arrive at somebody else, so
- * for thirty days nobody else is given one. The schema writes them down, whoever renames.
+ * Slugs that entries had before they were renamed. An old address must not lead to another entry, so for thirty days
+ * only the former owner can take the slug back. A trigger records them, whoever renames.
  */
 import { sql, type Transaction } from '../database/database.ts';
 import type { SlugTable } from './lock-directory.ts';
 
-/** `entryId` is whose it was. */
+/** `entryId` is the former owner. */
 export type HeldSlug = { entryId: string; freeAt: string };
 
 const holdDays = 30;
 
-/** Those of `slugs` that are kept for who had them. */
+/** Those of `slugs` that are reserved for their former owners. */
 export async function heldSlugs(
   tx: Transaction,
   table: SlugTable,
@@ -25,10 +25,10 @@ export async function heldSlugs(
   );
 }
 
-/** What a former slug must be to be held, in SQL. */
+/** The SQL condition for a former slug that is still reserved. */
 export const stillHeld = sql`left_at > now() - make_interval(days => ${holdDays})`;
 
-/** Without its end, to be a reason or a sentence. */
+/** Without a full stop, to be used as a reason or within a sentence. */
 export function describeHold(slug: string, { freeAt }: HeldSlug): string {
   return `slug ${slug} belonged to another entry until that was renamed, and is given to nobody else before ${freeAt}`;
 }

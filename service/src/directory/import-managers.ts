@@ -1,4 +1,7 @@
-/** Brings the managers of imported organisations or alliances to what their lines say: by difference, so that no binding of one who stays ends. */
+/**
+ * Updates the managers of imported organisations or alliances. It only adds and removes differences, so that managers
+ * who stay keep their bindings.
+ */
 import { normaliseEmail } from '../access/email.ts';
 import { sql, type Transaction } from '../database/database.ts';
 
@@ -9,7 +12,7 @@ const storage = {
   alliances: { table: 'alliance_managers', column: 'alliance_id' },
 } as const;
 
-/** Every slug exists by now. A line without `managers` changes nothing. */
+/** Every slug must exist by now. A line without `managers` changes nothing. */
 export async function writeManagers(
   tx: Transaction,
   kind: 'orgs' | 'alliances',
@@ -36,11 +39,11 @@ export async function writeManagers(
 }
 
 function toRoles({ slug, managers = [] }: ManagedLine): { slug: string; email: string }[] {
-  // An import has looked at them before, line by line: what is wrong here came as the body of a request.
+  // An import has validated its lines before, so this fault comes from a request body.
   return [...toAddresses(managers, 'body.managers')].map((email) => ({ slug, email }));
 }
 
-/** Each once. Throws `validation_failed` for what is no address. */
+/** Removes duplicates. Throws `validation_failed` for a malformed address. */
 export function toAddresses(managers: string[], path = 'managers'): Set<string> {
   return new Set(managers.map((email, index) => normaliseEmail(email, `${path}.${index}`)));
 }

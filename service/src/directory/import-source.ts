@@ -1,19 +1,21 @@
-/** Reads import files line by line: NDJSON or CSV become numbered values, or numbered faults. Checks no schema. */
+/**
+ * Reads import files line by line: turns NDJSON or CSV into numbered values or numbered faults. It checks no schema.
+ */
 import { Readable } from 'node:stream';
 import type { CsvError } from 'csv-parse';
 import type { TSchema } from 'typebox';
 
-/** `number` counts lines from 1, as an editor does; `bytes` is how long it was, where that is known. */
+/** `number` counts lines from 1, as an editor does; `bytes` is the length of the line if it is known. */
 export type SourceLine = { number: number; bytes?: number } & (
   | { value: unknown }
   | { fault: string }
 );
 
-/** Above the largest entry that the schemas allow, with every character escaped. */
+/** More than the largest entry that the schemas allow, with every character escaped. */
 export const lineBytesMax = 2 * 1024 * 1024;
 const newline = 0x0a;
 
-/** One JSON value a line. Empty lines are passed over; a byte order mark is too. */
+/** One JSON value per line. Empty lines and a byte order mark are skipped. */
 export async function* readNdjson(input: AsyncIterable<Buffer>): AsyncGenerator<SourceLine> {
   let number = 0;
   for await (const line of splitLines(input)) {
@@ -34,7 +36,7 @@ async function* splitLines(input: AsyncIterable<Buffer>): AsyncGenerator<Buffer>
       restBytes = 0;
       start = end + 1;
     }
-    // A line without end must not fill the memory: past the bound only its being too long matters.
+    // An endless line must not fill the memory, so bytes past the limit are dropped.
     if (restBytes <= lineBytesMax) rest.push(chunk.subarray(start));
     restBytes += chunk.length - start;
   }
@@ -43,7 +45,7 @@ async function* splitLines(input: AsyncIterable<Buffer>): AsyncGenerator<Buffer>
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Null for an empty line. `first` says where a byte order mark may stand. */
+/** Returns null for an empty line. `first` says whether a byte order mark may come first. */
 export function parseLine(
   line: Buffer,
   first: boolean,
@@ -64,19 +66,19 @@ export function parseLine(
   }
 }
 
-/** A header row with the names of fields, `links.website` for a nested one; an empty cell is a field left out. */
+/** A header row has the names of fields, `links.website` for a nested one; an empty cell counts as a field left out. */
 export async function* readCsv(
   input: AsyncIterable<Buffer>,
   schema: TSchema,
 ): AsyncGenerator<SourceLine> {
-  // Loaded here alone: the service itself reads no CSV.
+  // Imported here because the service itself reads no CSV.
   const { parse, CsvError: Fault } = await import('csv-parse');
   const parser = parse({
     bom: true,
     columns: true,
     info: true,
     max_record_size: lineBytesMax,
-    // Told below, as the fault of that row alone.
+    // Reported below, as the fault of that row alone.
     relax_column_count: true,
     skip_empty_lines: true,
   });
@@ -103,7 +105,7 @@ export async function* readCsv(
 
 function rowFault(record: Record<string, string>, error: CsvError | undefined): string | null {
   if (error) return 'has not as many cells as the header row';
-  // The parser decodes, and puts U+FFFD for bytes that are no UTF-8, such as those of an old spreadsheet.
+  // The parser replaces bytes that are not UTF-8, such as those of an old spreadsheet, with U+FFFD.
   return Object.values(record).some((cell) => cell.includes('\uFFFD'))
     ? 'is not valid UTF-8'
     : null;
@@ -120,7 +122,7 @@ function toObject(record: Record<string, string>, schema: TSchema): Record<strin
   return value;
 }
 
-/** A cell is text; where the schema wants a number or a boolean and the cell is one, or a list of words, it becomes that. */
+/** Converts the text of a cell to a number, a boolean or a list of words if the schema wants one and the text fits. */
 function readCell(cell: string, schema: TSchema, name: string): unknown {
   const { properties } = schema as { properties?: Record<string, { type?: unknown }> };
   const types = new Set([properties?.[name]?.type].flat());

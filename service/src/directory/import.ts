@@ -1,6 +1,6 @@
 /**
- * Imports a file of organisations, alliances or blueprints in one transaction: all of it, or nothing.
- * A line with a known slug (a blueprint: key) updates that entry, any other makes one; none is deleted.
+ * Imports a file of organisations, alliances or blueprints in one transaction: all of it, or nothing. A line with a
+ * known slug (a blueprint: key) updates that entry, any other line creates one; none is deleted.
  */
 import type { TSchema } from 'typebox';
 import { createValidator, type Validator } from '../contract/validate.ts';
@@ -22,17 +22,17 @@ type BadLine = { line: number; reason: string };
 export type ImportResult = {
   created: number;
   updated: number;
-  /** Lines that were left out: all of them counted, the first thousand named. */
+  /** The rejected lines: all of them are counted, the first thousand are listed. */
   bad: number;
   badLines: BadLine[];
 };
 export type ImportOptions = {
   kind: ImportKind;
-  /** Goes on without bad lines; otherwise one of them undoes everything. */
+  /** Skips bad lines; otherwise one of them undoes everything. */
   skipBad: boolean;
-  /** Announces what is public for the first time. */
+  /** Publishes an event for each entry that is public for the first time. */
   emitEvents: boolean;
-  /** For the addresses in events. */
+  /** The base of addresses in events. */
   publicUrl: string;
   onProgress?: (lines: number) => void;
 };
@@ -44,7 +44,7 @@ export const importSchemas: Record<ImportKind, TSchema> = {
 };
 
 const batchSize = 1_000;
-/** A thousand lines of the largest would be 2 GiB. */
+/** Bounds the memory: a thousand lines of the maximum length would be 2 GiB. */
 const batchBytesMax = 4 * 1024 * 1024;
 const badLinesNamedMax = 1_000;
 
@@ -58,7 +58,7 @@ export class BadLinesError extends Error {
   }
 }
 
-/** Runs inside the caller's transaction. Throws `BadLinesError` unless `skipBad`. */
+/** Runs inside the caller's transaction. Throws `BadLinesError` unless `skipBad` is set. */
 export async function importLines(
   tx: Transaction,
   lines: AsyncIterable<SourceLine>,
@@ -82,7 +82,10 @@ export async function importLines(
   return run.result;
 }
 
-/** Lets the planner and index-only scans see what a large import changed. Not inside a transaction. Where it cannot, autovacuum does so later: the import stands. */
+/**
+ * Vacuums after a large import, for the planner and for index-only scans. It cannot run inside a transaction. If it
+ * fails, the import stands, and autovacuum does the same later.
+ */
 export async function tidyAfterImport(
   database: Database,
   kind: ImportKind,
@@ -103,7 +106,7 @@ function createRun(tx: Transaction, options: ImportOptions) {
   let slugs: SlugAllotment | null = null;
   const validate = createValidator(importSchemas[kind]) as Validator<Input>;
   const lineOfKey = new Map<string, number>();
-  /** Of slugs in the file, and of those that were made for its lines. */
+  /** The slugs given in the file, and those made for its lines. */
   const lineOfSlug = new Map<string, number>();
   const result: ImportResult = { created: 0, updated: 0, bad: 0, badLines: [] };
 
@@ -140,10 +143,10 @@ function createRun(tx: Transaction, options: ImportOptions) {
     return { line: line.number, input };
   }
 
-  /** When there is something to write, not before: lines may be long in coming, and other writers would wait meanwhile. */
+  /** Starts only when there is something to write: lines may arrive slowly, and other writers would wait meanwhile. */
   async function takeTurn(): Promise<SlugAllotment> {
-    // However long another import takes, the server lets this one wait for it. Over HTTP the pool's own bound is
-    // shorter: it gives the connection up after 65 s.
+    // The server lets this import wait however long another one takes. Over HTTP the pool's limit is shorter: it drops
+    // the connection after 65 s.
     await sql`set local statement_timeout = 0`.execute(tx);
     await lockDirectory(tx, kind);
     return SlugAllotment.start(tx, kind);
@@ -151,7 +154,7 @@ function createRun(tx: Transaction, options: ImportOptions) {
 
   async function write(batch: Accepted[]): Promise<void> {
     slugs ??= await takeTurn();
-    // Once a line is bad nothing will be kept; the rest is read only to name what else is bad.
+    // After a bad line nothing is stored; the rest is read only to report further bad lines.
     const doomed = result.bad > 0 && !options.skipBad;
     const known = await withoutHeldSlugs(tx, kind, await check[kind](tx, batch, refuse), refuse);
     if (doomed || known.length === 0) return;
@@ -164,7 +167,7 @@ function createRun(tx: Transaction, options: ImportOptions) {
   return { result, accept, write };
 }
 
-/** What no schema can say. */
+/** Checks rules that a schema cannot express. */
 function valueFault({ active, retiredAt, managers }: Input): string | null {
   if (active && retiredAt) return 'retiredAt goes only with active: false';
   try {
@@ -180,7 +183,7 @@ type Known = Input & { line: number; allianceId: string | null };
 type Named = Known & { slug: string };
 type Refuse = (line: number, reason: string) => null;
 
-/** What only the database can tell of a batch: the lines that stand, with what they refer to. */
+/** Checks rules that need the database. Returns the valid lines with the ids they refer to. */
 const check: Record<
   ImportKind,
   (tx: Transaction, batch: Accepted[], refuse: Refuse) => Promise<Known[]>
@@ -194,7 +197,7 @@ function toKnown({ line, input }: Accepted): Known {
   return { ...input, line, allianceId: null };
 }
 
-/** A blueprint is known by its key, so a slug in the file may be another one's. */
+/** A blueprint is identified by its key, so a slug in the file may belong to another blueprint. */
 async function withFreeSlugs(tx: Transaction, batch: Accepted[], refuse: Refuse): Promise<Known[]> {
   const owners = await blueprintKeys(
     tx,
@@ -226,7 +229,10 @@ async function withKnownAlliances(
   });
 }
 
-/** A slug that another entry had of late is not given out: who had it may have it back, which is known of blueprints alone. */
+/**
+ * A slug that another entry had recently is refused, because its former owner may take it back. Only blueprints have a
+ * key that identifies the former owner.
+ */
 async function withoutHeldSlugs(
   tx: Transaction,
   kind: ImportKind,
@@ -249,7 +255,7 @@ async function withoutHeldSlugs(
   return free;
 }
 
-/** Gives a slug to every input that has none; a blueprint that exists keeps its own. */
+/** Gives a slug to every input that has none; an existing blueprint keeps its slug. */
 async function nameAll(
   tx: Transaction,
   kind: ImportKind,

@@ -1,4 +1,4 @@
-/** The fields that a write may hold: a line of an import, an entry of the internal API. Defaults are filled in. */
+/** The fields that a write may have: a line of an import or a body of the internal API. Defaults are filled in. */
 import type { Static, TSchema } from 'typebox';
 import { managedAllianceFields } from '../contract/alliance.ts';
 import { blueprintFields } from '../contract/blueprint.ts';

@@ -1,11 +1,11 @@
-/** The query parameters of the lists, and what they mean to `list.ts`. */
+/** The query parameters of the lists, and their translation for `list.ts`. */
 import { Type, type Static } from 'typebox';
 import { allianceSearch } from '../contract/alliance.ts';
 import { blueprintSearch } from '../contract/blueprint.ts';
 import { orgSearch } from '../contract/organisation.ts';
 import { slug } from '../contract/shapes.ts';
 
-/** page × limit stays below 2^38, far inside what PostgreSQL counts. */
+/** Keeps page × limit below 2^38, well inside what PostgreSQL counts. */
 const pageMax = 2 ** 31;
 
 const paging = {
@@ -78,7 +78,7 @@ export const OrgQuery = Type.Object(
 );
 export type OrgQuery = Static<typeof OrgQuery>;
 
-/** What the platform may ask: all of it, and what the public does not know of. */
+/** The parameters of the platform: the public ones, and filters on private fields. */
 export const ManagedOrgQuery = Type.Object(
   {
     ...OrgQuery.properties,

@@ -1,6 +1,6 @@
 /**
- * Reads one page of a list, its total and the revision it was read at: one statement, one snapshot.
- * Keys first and rows after, so that skipping to a late page reads an index and not the table.
+ * Reads one page of a list, its total and its revision in one statement, so that all come from one snapshot. It selects
+ * keys first and rows afterwards: skipping to a late page then reads an index and not the table.
  */
 import type { RawBuilder } from 'kysely';
 import type { Fields } from '../contract/field.ts';
@@ -18,16 +18,18 @@ export type ListPlan = {
   limit: number;
   /** Every condition that a row must meet, over the alias `t`. */
   always: Sql;
-  /** Set where rows are wanted that the public never sees: totals and search tables do not have them. */
+  /** Set to include rows that the public never sees, which the totals and search tables lack. */
   everything?: boolean;
-  /** Further conditions from the request over `t`; with none and no search, the total is known without counting. */
+  /**
+   * Further conditions of the request over `t`. Without any, and without a search, the total is known without counting.
+   */
   filters: Sql[];
   search?: string;
-  /** Left out: by name, and in a search names that start with its text first. */
+  /** Default: by name; in a search, names that start with the text come first. */
   sort?: string;
-  /** The fields of the table, which it may be sorted by. Ties by id. */
+  /** The sortable fields of the table. Ties are sorted by id. */
   fields: Fields;
-  /** What to select, and from where, with `t` as the table itself. */
+  /** The columns and joins to select, with `t` as the table itself. */
   columns: Sql;
   joins: Sql;
 };
@@ -93,7 +95,7 @@ function matches(plan: ListPlan): Sql {
   if (plan.everything)
     return sql`from ${table} t where t.search_text like ${pattern} and ${conditions}`;
   const texts = sql.table(`${plan.kind}_search`);
-  // The narrow rows alone answer what most ask. What `always` keeps out is not in them.
+  // The narrow rows alone serve most requests. They do not hold rows that `always` excludes.
   if (plan.filters.length === 0 && sortOf(plan).column === 'name_sort')
     return sql`from ${texts} t where t.search_text like ${pattern}`;
   return sql`
@@ -117,7 +119,7 @@ function window(plan: ListPlan): Sql {
   return sql`limit ${plan.limit} offset ${(plan.page - 1) * plan.limit}`;
 }
 
-/** Reads one row by its slug, and the revision it was read at. `row` is null where there is none. */
+/** Reads one row by its slug, and its revision. `row` is null if there is none. */
 export async function readOne<Row>(
   database: Database,
   plan: Pick<ListPlan, 'scope' | 'kind' | 'always' | 'columns' | 'joins'> & { slug: string },

@@ -1,12 +1,15 @@
 /**
- * Writers of the directory take turns, a kind at a time. An import touches rows and counts of alliances in an order of
- * its own, batch by batch: two writers at once would wait for each other in a circle, or make one slug twice.
+ * Makes writers of the directory take turns, per kind. An import changes rows and counts of alliances batch by batch,
+ * in the order of its lines: two writers at once would deadlock, or assign one slug twice.
  */
 import { sql, type Transaction } from '../database/database.ts';
 
 export type SlugTable = 'orgs' | 'alliances' | 'blueprints';
 
-/** Holds until the transaction ends. Organisations move the counts of their alliances, so they take both, in this order. */
+/**
+ * Held until the transaction ends. Writers of organisations change the counts of alliances too, so they take both
+ * locks, in this order.
+ */
 export async function lockDirectory(tx: Transaction, kind: SlugTable): Promise<void> {
   if (kind === 'orgs') await lockTable(tx, 'alliances');
   await lockTable(tx, kind);

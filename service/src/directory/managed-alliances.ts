@@ -1,4 +1,4 @@
-/** Alliances as the platform reads them: with their managers, and with members that are not listed. */
+/** Reads alliances for the platform: with their managers and their unlisted members. */
 import { managedAllianceFields } from '../contract/alliance.ts';
 import { Member, type ManagedAlliance, type ManagedAllianceDetail } from '../contract/managed.ts';
 import { sql, type Database, type Executor } from '../database/database.ts';

@@ -1,4 +1,4 @@
-/** Organisations as the platform reads them: listed or not, with their private fields. */
+/** Reads organisations for the platform: unlisted ones too, with their private fields. */
 import type { ManagedOrganisation } from '../contract/managed.ts';
 import { managedOrgFields, privateOrgFields } from '../contract/organisation.ts';
 import { sql, type Database, type Executor } from '../database/database.ts';

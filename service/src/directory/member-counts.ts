@@ -1,10 +1,10 @@
-/** What chat servers say of organisations' sizes: written where it differs, and summed up for all to see. */
+/** Stores the sizes of organisations that chat servers report, and sums them up. */
 import { sql, type Transaction } from '../database/database.ts';
 import { lockDirectory } from './lock-directory.ts';
 
-/** `members` is null where the server gave no count. */
+/** `members` is null if the server gave no count. */
 export type ChatCount = { id: string; serverId: string; members: number | null };
-/** Of listed organisations alone. */
+/** Counts listed organisations only. */
 export type ChatCounts = {
   orgs: number;
   updated: number;
@@ -13,9 +13,9 @@ export type ChatCounts = {
   members: number;
 };
 
-/** Changes nothing but `memberCount`, and nothing of an organisation that has another server by now, or is gone. */
+/** Changes only `memberCount`. Skips organisations that now have another server, or that are gone. */
 export async function writeMemberCounts(tx: Transaction, counts: ChatCount[]): Promise<ChatCounts> {
-  // In turn with whoever else writes the same rows and their alliances.
+  // Takes turns with other writers of the same rows and their alliances.
   await lockDirectory(tx, 'orgs');
   const given = counts.map(({ id, serverId, members }) => ({ id, server_id: serverId, members }));
   const { rows } = await sql<ChatCounts>`

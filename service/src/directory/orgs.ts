@@ -1,4 +1,4 @@
-/** Organisations: how they are stored, read and written. Only listed ones are public. */
+/** Stores, reads and writes organisations. Only listed ones are public. */
 import {
   managedOrgFields,
   orgFields,
@@ -87,7 +87,7 @@ export async function publicOrgs(
   return rows.map((row) => toOrganisation(row, baseUrl));
 }
 
-/** What events and bindings need to know of an organisation, listed or not. Null where there is none. */
+/** The fields of an organisation, listed or not, that events and bindings need. Null if there is none. */
 export async function findOrg(tx: Executor, slug: string) {
   const { rows } = await sql<{ id: string; slug: string; name: string; listed: boolean }>`
     select id, slug, name, listed from orgs where slug = ${slug}
@@ -95,7 +95,7 @@ export async function findOrg(tx: Executor, slug: string) {
   return rows[0] ?? null;
 }
 
-/** What was written: `announced` is set for those that are public now for the first time. */
+/** The result of a write: `announced` is set for organisations that are now public for the first time. */
 export type WrittenOrg = { id: string; created: boolean; announced: boolean };
 
 type WritableOrg = OrgInput & { slug: string; allianceId: string | null };
@@ -103,7 +103,7 @@ type WritableOrg = OrgInput & { slug: string; allianceId: string | null };
 const fieldColumns = columnsOf(writableFields(managedOrgFields));
 const columns = [...computedColumns, ...fieldColumns, { column: 'alliance_id', type: 'uuid' }];
 
-/** Inserts or updates by slug, one statement for the batch. Every input has its slug; alliances are named by id. */
+/** Inserts or updates by slug, one statement for the batch. Every input has its slug; alliances are given by id. */
 export async function upsertOrgs(tx: Transaction, inputs: WritableOrg[]): Promise<WrittenOrg[]> {
   const rows = inputs.map(toColumns);
   const { rows: written } = await sql<WrittenOrg>`

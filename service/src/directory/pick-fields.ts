@@ -1,6 +1,6 @@
 import type { Static, TObject } from 'typebox';
 
-/** Of an entry that was read, the fields that an input has: what it would be written as. */
+/** Picks the fields of an entry that its input schema has. */
 export function pickFields<Input extends TObject>(
   input: Input,
   entry: Static<Input>,

@@ -1,4 +1,4 @@
-/** Publishes an event by hand or for the platform: finds the subject, adds its ids and names, records it. */
+/** Publishes an event for an operator or the platform: finds the subject, adds its ids and names, records it. */
 import type { Transaction } from '../database/database.ts';
 import { invalid, ServiceError } from '../errors.ts';
 import {
@@ -14,17 +14,17 @@ import { findOrg, publicOrgs } from './orgs.ts';
 
 export type Publication = {
   name: string;
-  /** Slugs; an event needs the one that it is about. */
+  /** Slugs; each event needs the slug of its subject. */
   org: string | null;
   alliance: string | null;
-  /** Of a bound event, the inner object. Nobody supplies the data of a global one. */
+  /** The inner object of a bound event. The service itself builds the data of a global one. */
   data: unknown;
   publicUrl: string;
-  /** Where the event's id is known before; a UUIDv7 of now. */
+  /** The event's id if it is known already. Default: a new UUIDv7. */
   id?: string;
 };
 
-/** Returns the event's id. Throws `validation_failed`, `not_found`, and `conflict` for what is not public. */
+/** Returns the event's id. Throws `validation_failed`, `not_found`, and `conflict` if the subject is not public. */
 export async function publishEvent(tx: Transaction, publication: Publication): Promise<string> {
   const { id } = publication;
   return recordEvent(tx, {
@@ -51,7 +51,7 @@ function requireName(name: string): EventName {
   if (catalogueEntry(name) && name !== 'webhook.test') return name as EventName;
   throw invalid({
     path: 'name',
-    message: `there is no event ${name}; there are ${subscribableEvents.join(', ')}`,
+    message: `must be one of ${subscribableEvents.join(', ')}; there is no event ${name}`,
   });
 }
 

@@ -1,4 +1,6 @@
-/** Publishes an event under a key: whoever asks again with the same key and content gets the same event, and makes no second. */
+/**
+ * Publishes an event under an idempotency key: a repeated request with the same key and content gets the same event.
+ */
 import { createHash } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import { sql, unavailable, type Transaction } from '../database/database.ts';
@@ -8,13 +10,16 @@ import { publishEvent, type Publication } from './publish-event.ts';
 export type PublishedOnce =
   | { kind: 'published'; id: string }
   | { kind: 'repeated'; id: string }
-  /** The key was used before, for something else. */
+  /** The key was used before with different content. */
   | { kind: 'taken' };
 
-/** Longer than a publication takes that is not held up itself. */
+/** Longer than a publication takes unless something blocks it. */
 const lockWaitMs = 15_000;
 
-/** A refused publication leaves the key free. Throws what `publishEvent` throws, and `unavailable` where another holds the key for longer. */
+/**
+ * A refused publication leaves the key free. Throws what `publishEvent` throws, and `unavailable` if another request
+ * holds the key for longer.
+ */
 export async function publishOnce(
   tx: Transaction,
   key: string,
@@ -40,7 +45,7 @@ async function publish(
   return { kind: 'published', id: await publishEvent(tx, { ...publication, id }) };
 }
 
-/** Of what was asked for; the order of fields, which some languages choose anew each time, is no part of it. */
+/** Hashes the request. The order of fields does not count, because some languages change it each time. */
 function contentOf({ name, org, alliance, data }: Publication): Buffer {
   return createHash('sha256')
     .update(JSON.stringify([name, org, alliance, sorted(data)]))
@@ -51,6 +56,6 @@ function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (typeof value !== 'object' || value === null) return value;
   const fields = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1));
-  // Marked, so that it is never the same as a list of pairs.
+  // Tagged, so that an object never hashes like a list of pairs.
   return { object: fields.map(([name, field]) => [name, sorted(field)]) };
 }

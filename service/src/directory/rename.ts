@@ -1,11 +1,11 @@
-/** Slugs that somebody chose: whether they are free, and how an entry comes to another one. Under the lock of the table. */
+/** Checks whether a given slug is free, and renames entries. Call it under the lock of the table. */
 import { sql, type Transaction } from '../database/database.ts';
 import { invalid, ServiceError } from '../errors.ts';
 import { describeHold, heldSlugs, stillHeld } from './former-slugs.ts';
 import type { SlugTable } from './lock-directory.ts';
 import { isAllowedSlug } from './slug.ts';
 
-/** Gives an entry another slug. Throws `conflict` where another has it, or had it of late. */
+/** Gives an entry another slug. Throws `conflict` if another entry has it, or had it recently. */
 export async function rename(
   tx: Transaction,
   table: SlugTable,
@@ -17,7 +17,10 @@ export async function rename(
   await sql`update ${sql.table(table)} set slug = ${slug} where id = ${id}`.execute(tx);
 }
 
-/** Throws where the entry `ownId` (null: a new one) may not have `slug`, which stands at `path` of the request. Under the lock of its table. */
+/**
+ * Throws if the entry `ownId` (null: a new one) may not have `slug`, which is at `path` of the request. Call it under
+ * the lock of its table.
+ */
 export async function requireFreeSlug(
   tx: Transaction,
   table: SlugTable,

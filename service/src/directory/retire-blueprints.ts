@@ -1,8 +1,8 @@
-/** Retires the active blueprints, under the alias `b`, that a condition finds. They stay in the directory. */
+/** Retires the active blueprints that match a condition over the alias `b`. They stay in the directory. */
 import { sql, type Transaction } from '../database/database.ts';
 import type { Sql } from './list.ts';
 
-/** Returns how many. */
+/** Returns how many it retired. */
 export async function retireBlueprints(tx: Transaction, isGone: Sql): Promise<number> {
   const result = await sql`
     update blueprints b set active = false, retired_at = now() where b.active and ${isGone}

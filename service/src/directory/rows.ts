@@ -1,4 +1,4 @@
-/** Between rows of the database and entries of the wire, by the tables of fields. */
+/** Converts between database rows and API entries by the tables of fields. */
 import type { TSchema } from 'typebox';
 import { v7 as uuidv7 } from 'uuid';
 import type { Fields } from '../contract/field.ts';
@@ -7,7 +7,7 @@ import { foldText, searchText } from './fold-text.ts';
 
 export type Row = Record<string, unknown>;
 
-/** Makes a function that reads an entry out of a row. Fields without a column are taken from `others`. */
+/** Creates a function that reads an entry from a row. Fields without a column come from `others`. */
 export function rowReader<Entry>(fields: Fields): (row: Row, others: Row) => Entry {
   const steps = Object.entries(fields).map(([name, { column, type, schema }]) => ({
     name,
@@ -27,7 +27,7 @@ export function toRow(columns: FieldColumn[], input: Row): Row {
   return Object.fromEntries(columns.map(({ name, column }) => [column, input[name]]));
 }
 
-/** The values of `computedColumns`; `search` names the fields that a search looks in. */
+/** The values of `computedColumns`; `search` lists the fields that a search looks in. */
 export function computedValues(input: Row & { name: string }, search: string[]): Row {
   const words = search.flatMap((name) => wordsOf(input[name]));
   return { id: uuidv7(), name_sort: foldText(input.name), search_text: searchText(...words) };
@@ -47,7 +47,7 @@ function readerOf(type: string | undefined, schema: TSchema): Reader {
   return type === 'jsonb' ? jsonReader(schema) : (value) => value;
 }
 
-/** `jsonb` keeps no order of keys and may lack some; the wire has all of them in the order of the schema. */
+/** `jsonb` does not keep the order of keys and may lack some; a response has all of them in the order of the schema. */
 function jsonReader(schema: TSchema): Reader {
   const { items, properties } = schema as {
     items?: TSchema;

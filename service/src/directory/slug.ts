@@ -1,11 +1,11 @@
-/** Slugs: made from the name, transliterated, unique, never a word that a route uses. */
+/** Makes slugs from names: transliterated, unique, and never a word that a route uses. */
 import anyAscii from 'any-ascii';
 import { sql, type Transaction } from '../database/database.ts';
 import { stillHeld } from './former-slugs.ts';
 import { lockTable, type SlugTable } from './lock-directory.ts';
 
 const lengthMax = 80;
-/** Room for `-` and a number, so that a long name stays unique within the limit. */
+/** Leaves room for `-` and a number, so that a long name stays unique within the limit. */
 const baseLengthMax = 72;
 const reserved = new Set([
   'new',
@@ -21,7 +21,7 @@ const reserved = new Set([
   'undefined',
 ]);
 
-/** The slug that a name asks for, before it is made unique. Never empty. */
+/** The slug of a name before it is made unique. Never empty. */
 export function slugBase(name: string): string {
   const words = anyAscii(name)
     .toLowerCase()
@@ -32,17 +32,17 @@ export function slugBase(name: string): string {
   return reserved.has(base) ? `${base}-1` : base;
 }
 
-/** Whether a slug that somebody chose may be used. */
+/** Whether a given slug is valid and not reserved. */
 export function isAllowedSlug(slug: string): boolean {
   return slug.length <= lengthMax && !reserved.has(slug);
 }
 
-/** Gives out slugs within one transaction: call `start` once, then `allot` for each batch. */
+/** Assigns slugs within one transaction: call `start` once, then `allot` for each batch. */
 export class SlugAllotment {
   readonly #tx: Transaction;
   readonly #table: SlugTable;
   readonly #nextNumber = new Map<string, number>();
-  /** Given out or reserved by this transaction; the database may not have them yet. */
+  /** Assigned or reserved by this transaction; the database may not have them yet. */
   readonly #taken = new Set<string>();
 
   private constructor(tx: Transaction, table: SlugTable) {
@@ -51,7 +51,7 @@ export class SlugAllotment {
   }
 
   static async start(tx: Transaction, table: SlugTable): Promise<SlugAllotment> {
-    // Two transactions that make slugs at once would choose the same one; the second waits for the first.
+    // Two transactions that assign slugs at once would choose the same one, so the second waits for the first.
     await lockTable(tx, table);
     return new SlugAllotment(tx, table);
   }
@@ -63,7 +63,7 @@ export class SlugAllotment {
     return bases.map((base) => this.#next(base));
   }
 
-  /** Keeps slugs that somebody chose from being given out. */
+  /** Reserves given slugs, so that `allot` does not assign them. */
   reserve(slugs: string[]): void {
     for (const slug of slugs) this.#taken.add(slug);
   }
@@ -76,7 +76,7 @@ export class SlugAllotment {
     return numbered(base, number);
   }
 
-  /** Looks up the first number above those in use, and those kept for who had them, for each base. */
+  /** Finds, for each base, the first number above those in use and those reserved for former owners. */
   async #learn(bases: string[]): Promise<void> {
     for (const base of bases) this.#nextNumber.set(base, 1);
     if (bases.length === 0) return;

@@ -1,6 +1,6 @@
 /**
- * Takes in what the platform published by SQL: adds ids and names, holds it against the catalogue, makes it an event.
- * What does not fit is rejected with its reason and holds up nothing. It sends nothing. Next: `webhooks/queue/fan-out.ts`.
+ * Turns what the platform published by SQL into events: adds ids and names and checks each against the catalogue. A bad
+ * one is rejected with its reason and does not block the others. It sends nothing. Next: `webhooks/queue/fan-out.ts`.
  */
 import { sql, violatedConstraint, type Database, type Transaction } from '../database/database.ts';
 import type { Issue } from '../errors.ts';
@@ -23,9 +23,9 @@ export type Taken = { accepted: number; rejected: Rejection[] };
 
 type Subject = { id: string; slug: string; name: string };
 type Found = {
-  /** What bound events are about, by id: unlisted organisations too. */
+  /** The subjects of bound events, by id, including unlisted organisations. */
   subjects: Map<string, Subject>;
-  /** What is announced to everybody, by id: what the public may see of it. */
+  /** The public subjects of events that everybody gets, by id. */
   announced: Map<string, object>;
 };
 type Outcome = { accepted: AcceptedEvent } | { reason: string };
@@ -33,7 +33,7 @@ type Judged = { event: PublishedEvent; outcome: Outcome };
 
 const notStorable = { reason: 'it cannot be stored: the database refuses something in it' };
 
-/** Takes in the oldest that wait, at most a batch. */
+/** Takes the oldest waiting publications, at most a batch. */
 export async function takePublished(database: Database, publicUrl: string): Promise<Taken> {
   if (!(await hasPublished(database))) return { accepted: 0, rejected: [] };
   return database.transaction().execute(async (tx) => {
@@ -44,7 +44,7 @@ export async function takePublished(database: Database, publicUrl: string): Prom
   });
 }
 
-/** One that cannot be stored must not hold up the rest for ever: it is found, and rejected alone. */
+/** Stores each event separately and rejects those that cannot be stored, so that they do not block the rest. */
 async function settleOneByOne(tx: Transaction, outcomes: Judged[]): Promise<Taken> {
   const taken: Taken = { accepted: 0, rejected: [] };
   for (const judged of outcomes) {
@@ -57,7 +57,7 @@ async function settleOneByOne(tx: Transaction, outcomes: Judged[]): Promise<Take
   return taken;
 }
 
-/** Null where something of what is to be stored is refused; nothing of it is stored then. */
+/** Returns null if the database refuses one of them; then none is stored. */
 async function trySettle(tx: Transaction, outcomes: Judged[]): Promise<Taken | null> {
   await sql`savepoint settling`.execute(tx);
   try {
@@ -72,8 +72,8 @@ async function trySettle(tx: Transaction, outcomes: Judged[]): Promise<Taken | n
 }
 
 /**
- * Whether a value is what PostgreSQL refuses: data exceptions, constraints by name, and limits of the program. Not a
- * missing partition, which violates no named constraint, nor anything else that every row would meet.
+ * Whether PostgreSQL refuses a value: data exceptions, named constraints, and program limits. A missing partition does
+ * not count: it violates no named constraint, and every row would meet it.
  */
 function isFaultOfRow(error: unknown): boolean {
   const { code = '' } = error as { code?: string };
@@ -116,7 +116,7 @@ function byId<T extends { id: string }>(entries: T[]): Map<string, T> {
   return new Map(entries.map((entry) => [entry.id, entry]));
 }
 
-/** What nobody thought of in one of them must not hold up the rest either. */
+/** An unexpected error in one publication must not block the rest. */
 function render(event: PublishedEvent, found: Found): Outcome {
   try {
     return catalogue[event.name].inner === null ? announce(event, found) : enclose(event, found);
@@ -131,7 +131,7 @@ function announce({ id, orgId, allianceId }: PublishedEvent, { announced }: Foun
   return { accepted: { id, audience: 'global', data: JSON.stringify(subject) } };
 }
 
-/** The ids and names around what was given, which stays as it is, byte for byte. */
+/** Adds ids and names around the given data, which stays as it is, byte for byte. */
 function enclose(event: PublishedEvent, { subjects }: Found): Outcome {
   const { id, name, orgId, allianceId, data } = event;
   const { audience, inner } = catalogue[name];
@@ -158,7 +158,7 @@ function checkText({ name, data }: PublishedEvent): Issue[] {
     : [{ path: 'data', message: `names ${JSON.stringify(repeated)} twice in one object` }];
 }
 
-/** PostgreSQL has read it before; one that reads JSON otherwise than we do must not hold up the rest. */
+/** PostgreSQL has parsed this JSON before, but a difference between the two parsers must not block the rest. */
 function parse(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;

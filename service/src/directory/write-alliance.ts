@@ -1,4 +1,7 @@
-/** Writes one alliance and its members: makes it or replaces it whole, changes what is given, deletes it. Each in the caller's transaction. */
+/**
+ * Writes one alliance and its members: creates or replaces it, patches it, deletes it. Each function runs in the
+ * caller's transaction.
+ */
 import { nameActor } from '../access/audit-log.ts';
 import type { ManagedAllianceDetail } from '../contract/managed.ts';
 import { sql, type Transaction } from '../database/database.ts';
@@ -15,10 +18,13 @@ import type { WriteOptions, Written } from './write-options.ts';
 
 type Options = WriteOptions<ManagedAllianceDetail>;
 
-/** `orgs` are the slugs of all its members; left out, they stay who they are. */
+/** `orgs` are the slugs of all its members; if left out, the members stay. */
 export type AllianceFields = AllianceInput & { orgs?: string[] };
 
-/** Makes the alliance, or replaces all fields but those left out of `managers` and `orgs`. Throws `conflict`, `validation_failed`. */
+/**
+ * Creates the alliance, or replaces all its fields; `managers` and `orgs` stay if left out. Throws `conflict`,
+ * `validation_failed`.
+ */
 export async function putAlliance(
   tx: Transaction,
   slug: string,
@@ -30,7 +36,7 @@ export async function putAlliance(
   return { created: !before, entry: await write(tx, slug, input, options) };
 }
 
-/** Changes the fields given; a new `slug` renames. Throws `not_found`, `conflict`, `validation_failed`. */
+/** Changes the given fields; a new `slug` renames it. Throws `not_found`, `conflict`, `validation_failed`. */
 export async function patchAlliance(
   tx: Transaction,
   slug: string,
@@ -42,12 +48,12 @@ export async function patchAlliance(
   const next = changes.slug ?? slug;
   if (next !== slug) await rename(tx, 'alliances', before.id, next);
   const links = { ...before.links, ...changes.links };
-  // Without the managers: left out, they stay.
+  // Left out, so that the managers stay.
   const { managers: _, ...fields } = pickFields(AllianceInput, before);
   return write(tx, next, { ...fields, ...changes, links }, options);
 }
 
-/** Deletes it; its members are in none then. Throws `not_found`. */
+/** Deletes it; its members then belong to no alliance. Throws `not_found`. */
 export async function deleteAlliance(
   tx: Transaction,
   slug: string,
@@ -60,7 +66,7 @@ export async function deleteAlliance(
   return before.id;
 }
 
-/** The alliance as nobody else can change it before this transaction ends, its members included. */
+/** Reads the alliance and locks it with its members until the transaction ends. */
 async function lockAlliance(
   tx: Transaction,
   slug: string,
@@ -89,7 +95,7 @@ async function write(
   return entry;
 }
 
-/** These and no others are its members. One that was in another alliance leaves it. */
+/** Replaces the members. An organisation that was in another alliance leaves it. */
 async function setMembers(tx: Transaction, alliance: string, orgs: string[]): Promise<void> {
   const { rows } = await sql<{ slug: string }>`
     select slug from orgs where slug = any(${orgs}::text[])
@@ -108,5 +114,5 @@ async function setMembers(tx: Transaction, alliance: string, orgs: string[]): Pr
   `.execute(tx);
 }
 
-/** As many as a validation names. */
+/** As many faults as a validation reports. */
 const issuesMax = 20;

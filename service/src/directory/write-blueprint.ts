@@ -1,4 +1,7 @@
-/** Writes one blueprint, known by its key: makes it or replaces it whole, changes what is given, deletes it. Each in the caller's transaction. */
+/**
+ * Writes one blueprint, identified by its key: creates or replaces it, patches it, deletes it. Each function runs in
+ * the caller's transaction.
+ */
 import type { Blueprint } from '../contract/blueprint.ts';
 import { sql, type Transaction } from '../database/database.ts';
 import { invalid, ServiceError } from '../errors.ts';
@@ -12,7 +15,7 @@ import type { WriteOptions, Written } from './write-options.ts';
 
 type Options = Pick<WriteOptions<Blueprint>, 'check'>;
 
-/** Makes the blueprint, or replaces it whole; without a `slug` it keeps its own. Throws `conflict`, `validation_failed`. */
+/** Creates or replaces the blueprint; without a `slug` it keeps its own. Throws `conflict`, `validation_failed`. */
 export async function putBlueprint(
   tx: Transaction,
   input: BlueprintInput,
@@ -22,7 +25,7 @@ export async function putBlueprint(
   return { created: !before, entry: await write(tx, input, before) };
 }
 
-/** Changes the fields given. Throws `not_found`, `conflict`, `validation_failed`. */
+/** Changes the given fields. Throws `not_found`, `conflict`, `validation_failed`. */
 export async function patchBlueprint(
   tx: Transaction,
   key: string,
@@ -47,7 +50,7 @@ export async function deleteBlueprint(
   return before.id;
 }
 
-/** The blueprint as nobody else can change it before this transaction ends. */
+/** Reads the blueprint and locks it until the transaction ends. */
 async function lockBlueprint(
   tx: Transaction,
   key: string,

@@ -1,4 +1,7 @@
-/** Reads and replaces the managers of one organisation or alliance: by difference, so that bindings of those who stay survive. */
+/**
+ * Reads and replaces the managers of one organisation or alliance. It only adds and removes differences, so that
+ * managers who stay keep their bindings.
+ */
 import type { Actor } from '../access/actor.ts';
 import { nameActor } from '../access/audit-log.ts';
 import { sql, type Executor, type Transaction } from '../database/database.ts';
@@ -13,7 +16,7 @@ const storage = {
   alliances: { table: 'alliance_managers', column: 'alliance_id' },
 } as const;
 
-/** Their addresses in order, or null where there is no such entry. */
+/** Their addresses in order, or null if there is no such entry. */
 export async function readManagers(
   executor: Executor,
   kind: ManagedKind,
@@ -29,7 +32,7 @@ export async function readManagers(
   return rows[0] ?? null;
 }
 
-/** These and no others are its managers. Throws `not_found`, `validation_failed`. */
+/** Replaces the list of managers. Throws `not_found`, `validation_failed`. */
 export async function replaceManagers(
   tx: Transaction,
   kind: ManagedKind,
@@ -37,7 +40,7 @@ export async function replaceManagers(
   managers: string[],
   { actor, check }: { actor: Actor; check: (current: Managers | null) => void },
 ): Promise<Managers> {
-  // Keeps new managers out too: their rows refer to this one.
+  // The lock also blocks new managers, because their rows refer to this one.
   await sql`select from ${sql.table(kind)} where slug = ${slug} for update`.execute(tx);
   const before = await readManagers(tx, kind, slug);
   check(before);

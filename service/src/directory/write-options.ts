@@ -1,11 +1,11 @@
 import type { Actor } from '../access/actor.ts';
 
-/** What comes with a write of one entry. */
+/** The options of a write of one entry. */
 export type WriteOptions<Entry> = {
   actor: Actor;
-  /** For the addresses in events and in what is read back. */
+  /** The base of addresses in events and in the returned entry. */
   publicUrl: string;
-  /** Called under the row's lock with what is there, null for nothing. Throws where that is not what the caller saw. */
+  /** Called under the row's lock with the current entry, or null. Throws if the caller saw another version. */
   check: (current: Entry | null) => void;
 };
 export type Written<Entry> = { created: boolean; entry: Entry };

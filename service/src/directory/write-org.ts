@@ -1,4 +1,7 @@
-/** Writes one organisation: makes it or replaces it whole, changes what is given, deletes it. Each in the caller's transaction. */
+/**
+ * Writes one organisation: creates or replaces it, patches it, deletes it. Each function runs in the caller's
+ * transaction.
+ */
 import { nameActor } from '../access/audit-log.ts';
 import type { ManagedOrganisation } from '../contract/managed.ts';
 import { sql, type Transaction } from '../database/database.ts';
@@ -16,7 +19,10 @@ import type { WriteOptions, Written } from './write-options.ts';
 
 type Options = WriteOptions<ManagedOrganisation>;
 
-/** Makes the organisation, or replaces all fields but those left out of `managers`. Throws `conflict`, `validation_failed`. */
+/**
+ * Creates the organisation, or replaces all its fields; `managers` stay if left out. Throws `conflict`,
+ * `validation_failed`.
+ */
 export async function putOrg(
   tx: Transaction,
   slug: string,
@@ -28,7 +34,7 @@ export async function putOrg(
   return { created: !before, entry: await write(tx, slug, input, options) };
 }
 
-/** Changes the fields given; a new `slug` renames. Throws `not_found`, `conflict`, `validation_failed`. */
+/** Changes the given fields; a new `slug` renames it. Throws `not_found`, `conflict`, `validation_failed`. */
 export async function patchOrg(
   tx: Transaction,
   slug: string,
@@ -43,7 +49,7 @@ export async function patchOrg(
   return write(tx, next, { ...toInput(before), ...changes, links }, options);
 }
 
-/** Deletes it, and with it its managers and what apps are bound by them. Throws `not_found`. */
+/** Deletes it with its managers and the bindings of apps to it. Throws `not_found`. */
 export async function deleteOrg(tx: Transaction, slug: string, options: Options): Promise<string> {
   const before = await lockOrg(tx, slug, options);
   if (!before) throw new ServiceError('not_found');
@@ -52,7 +58,7 @@ export async function deleteOrg(tx: Transaction, slug: string, options: Options)
   return before.id;
 }
 
-/** The organisation as nobody else can change it before this transaction ends. */
+/** Reads the organisation and locks it until the transaction ends. */
 async function lockOrg(
   tx: Transaction,
   slug: string,
@@ -89,7 +95,7 @@ async function requireAlliance(tx: Transaction, slug: string | null): Promise<st
   return id;
 }
 
-/** Without the managers: left out, they stay. */
+/** Leaves out the managers, so that they stay. */
 function toInput(before: ManagedOrganisation): OrgInput {
   const { alliance, managers: _, ...fields } = before;
   return pickFields(OrgInput, { ...fields, alliance: alliance?.slug ?? null });

@@ -6,16 +6,18 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 export type CheckedConfig = {
   findings: Finding[];
-  /** As if the variables that are wrong had not been set. */
+  /** The configuration without the wrong variables. */
   config: Config;
-  /** The names of those variables: what depends on them is not looked at. */
+  /** The names of the wrong variables: checks that depend on them are skipped. */
   faulty: ReadonlySet<string>;
 };
 
-/** More variables than the service has. */
+/** More than the number of variables. */
 const faultsMax = 100;
 
-/** Names every variable that is wrong: the one that stops the start is taken out, until it would start. */
+/**
+ * Finds every wrong variable: it removes the one that prevents the start and tries again until the configuration loads.
+ */
 export function checkConfig(env: Environment): CheckedConfig {
   const left: Record<string, string | undefined> = { ...env };
   const findings: Finding[] = [];
@@ -23,20 +25,18 @@ export function checkConfig(env: Environment): CheckedConfig {
   while (findings.length < faultsMax) {
     const loaded = tryConfig(left);
     if (typeof loaded !== 'string') {
-      if (findings.length === 0) findings.push(ok('config', 'every variable can be read'));
+      if (findings.length === 0) findings.push(ok('config', 'all variables are valid'));
       return { findings, config: loaded, faulty };
     }
     const culprit = findCulprit(left, loaded);
-    findings.push(
-      failed('config', loaded, 'mend the variable; .env.example says what each may hold'),
-    );
+    findings.push(failed('config', loaded, 'fix the variable; .env.example describes each one'));
     faulty.add(culprit).add(nameIn(loaded));
     delete left[culprit];
   }
   return { findings, config: loadConfig({}), faulty };
 }
 
-/** Its fault, where it cannot be read. */
+/** Returns the error message if the configuration does not load. */
 function tryConfig(env: Environment): Config | string {
   try {
     return loadConfig(env);
@@ -46,7 +46,10 @@ function tryConfig(env: Environment): Config | string {
   }
 }
 
-/** A fault begins with its variable. Where that one is missing, another asks for it: the one without which all would be different. */
+/**
+ * The message begins with the variable. If that variable is not set, another one requires it: the one whose removal
+ * changes the message.
+ */
 function findCulprit(env: Environment, fault: string): string {
   const named = nameIn(fault);
   if (env[named]?.trim()) return named;

@@ -3,27 +3,27 @@ import { dirname, join } from 'node:path';
 import type { Config } from '../config.ts';
 import { failed, ok, skipped, warning, type Finding } from './finding.ts';
 
-/** A first start takes some 100 MB, as root 60 MB more for the programs; a crash needs room to recover. */
+/** A first start takes some 100 MB, plus 60 MB for the programs if it runs as root; crash recovery needs space, too. */
 const spaceFailedBytes = 200 * 1024 * 1024;
 const spaceWarningBytes = 1024 * 1024 * 1024;
 const secretFiles = ['secret-key', 'database-password'];
 
-/** The folder of the embedded database: nothing in it is used where there is a DATABASE_URL. */
+/** Checks the folder of the embedded database, which is not used with a DATABASE_URL. */
 export async function checkDataDir(
   { dataDir, databaseUrl }: Pick<Config, 'dataDir' | 'databaseUrl'>,
   faulty: ReadonlySet<string>,
 ): Promise<Finding[]> {
   if (faulty.has('DATA_DIR') || faulty.has('DATABASE_URL'))
-    return [skipped('data_dir', 'not looked at: the configuration is wrong')];
+    return [skipped('data_dir', 'not checked: the configuration is invalid')];
   if (databaseUrl !== null) return [skipped('data_dir', 'not used: DATABASE_URL is set')];
   return [await checkFolder(dataDir), await checkSpace(dataDir), ...(await checkModes(dataDir))];
 }
 
 async function checkFolder(dataDir: string): Promise<Finding> {
   const found = await stat(dataDir).catch(() => null);
-  if (!found) return ok('data_dir', `${dataDir} does not exist yet; the first start makes it`);
+  if (!found) return ok('data_dir', `${dataDir} does not exist yet; the first start creates it`);
   if (!found.isDirectory())
-    return failed('data_dir', `${dataDir} is no folder`, 'choose another DATA_DIR');
+    return failed('data_dir', `${dataDir} is not a folder`, 'choose another DATA_DIR');
   const isWritable = await access(dataDir, constants.W_OK | constants.X_OK).then(
     () => true,
     () => false,
@@ -31,8 +31,8 @@ async function checkFolder(dataDir: string): Promise<Finding> {
   if (isWritable) return ok('data_dir', dataDir);
   return failed(
     'data_dir',
-    `${dataDir} cannot be written to by this user`,
-    'run as the user who started the service first, or choose another DATA_DIR',
+    `this user cannot write to ${dataDir}`,
+    'run as the user who first started the service, or choose another DATA_DIR',
   );
 }
 
@@ -44,13 +44,13 @@ async function checkSpace(dataDir: string): Promise<Finding> {
 
 export function judgeSpace(freeBytes: number, place: string): Finding {
   const message = `${(freeBytes / 1024 ** 3).toFixed(1)} GiB free at ${place}`;
-  const advice = 'make room: a database whose disk is full stops';
+  const advice = 'free some disk space: the database stops when the disk is full';
   if (freeBytes < spaceFailedBytes) return failed('disk_space', message, advice);
   if (freeBytes < spaceWarningBytes) return warning('disk_space', message, advice);
   return ok('disk_space', message);
 }
 
-/** The folder, or the nearest above it that is there. */
+/** The folder, or its nearest existing parent. */
 async function existing(folder: string): Promise<string> {
   const found = await stat(folder).catch(() => null);
   const above = dirname(folder);
@@ -69,7 +69,7 @@ async function checkModes(dataDir: string): Promise<Finding[]> {
         ? ok('file_modes', `${file} has mode ${mode}`)
         : warning(
             'file_modes',
-            `${file} has mode ${mode}: others may read it`,
+            `${file} has mode ${mode}: others can read it`,
             `chmod 600 ${file}`,
           ),
     );

@@ -1,4 +1,4 @@
-/** Opens the database that the configuration names, without making or migrating one, and looks at what is in it. */
+/** Opens the configured database, without creating or migrating one, and checks its contents. */
 import { join } from 'node:path';
 import type { Config } from '../config.ts';
 import { openDatabase, type ConnectionSettings, type Database } from '../database/database.ts';
@@ -14,7 +14,7 @@ import { failed, ok, skipped, type Finding } from './finding.ts';
 export type DatabaseCheckOptions = {
   /** This machine's clock, in milliseconds. */
   now: () => number;
-  /** Called with the embedded database while it opens, so that a signal can close it. */
+  /** Called while the embedded database opens, so that a signal can close it. */
   onOpening: (opening: Promise<Closable>) => void;
 };
 type Closable = { close(): Promise<void> };
@@ -23,7 +23,7 @@ type Opened =
   | { kind: 'opened'; connection: ConnectionSettings; close(): Promise<void> }
   | { kind: 'told'; finding: Finding };
 
-/** A server that says nothing is given up soon: somebody waits for the answer. */
+/** Short, because somebody waits for the result. */
 const statementTimeoutMs = 5_000;
 
 export async function checkDatabase(
@@ -32,7 +32,7 @@ export async function checkDatabase(
   { now, onOpening }: DatabaseCheckOptions,
 ): Promise<Finding[]> {
   if (faulty.has('DATABASE_URL') || faulty.has('DATA_DIR'))
-    return [skipped('database', 'not looked at: the configuration is wrong')];
+    return [skipped('database', 'not checked: the configuration is invalid')];
   const opened = await open(config, onOpening);
   if (opened.kind === 'told') return [opened.finding];
   try {
@@ -49,7 +49,7 @@ async function open(
   if (databaseUrl !== null)
     return { kind: 'opened', connection: { connectionString: databaseUrl }, close: async () => {} };
   if (!(await exists(join(dataDir, 'postgres', 'PG_VERSION'))))
-    return told(ok('database', `none yet in ${dataDir}; the first start makes one`));
+    return told(ok('database', `none yet in ${dataDir}; the first start creates one`));
   try {
     const opening = openEmbedded({ dataDir, purpose: 'tool' });
     onOpening(opening);
@@ -86,12 +86,12 @@ async function examineOpened(
       ...(isComplete ? await examineContent(database, config, faulty) : [notMigrated]),
     ];
   } catch (error) {
-    // A right that is lacking, or a connection that broke between two looks.
+    // A missing privilege, or a connection that broke between two checks.
     return [
       failed(
         'database',
-        `the database refused a look: ${firstLine(error)}`,
-        'mend that, and run this again',
+        `a check of the database failed: ${firstLine(error)}`,
+        'fix this error, and run doctor again',
       ),
     ];
   } finally {

@@ -2,7 +2,7 @@ import type { Database } from '../database/database.ts';
 import { compareMigrations } from '../database/migrate.ts';
 import { failed, ok, warning, type Finding } from './finding.ts';
 
-/** `isComplete`: all that this version needs is there. */
+/** `isComplete`: the schema has everything that this version needs. */
 export async function checkMigrations(
   database: Database,
 ): Promise<{ isComplete: boolean; findings: Finding[] }> {
@@ -12,15 +12,15 @@ export async function checkMigrations(
     findings.push(
       failed(
         'migrations',
-        `changed after they were applied here: ${changed.join(', ')}`,
-        'bring back the files of the release',
+        `changed after they were applied: ${changed.join(', ')}`,
+        'restore the files of the release',
       ),
     );
   if (newer.length > 0)
     findings.push(
       failed(
         'migrations',
-        `a newer version of the service was here: ${newer.join(', ')}`,
+        `a newer version of the service has migrated this database: ${newer.join(', ')}`,
         'run that version or a later one',
       ),
     );
@@ -29,9 +29,9 @@ export async function checkMigrations(
       warning(
         'migrations',
         `not applied yet: ${missing.join(', ')}`,
-        'the next start applies them, and so does: orgdir migrate',
+        'start the service, or run: orgdir migrate',
       ),
     );
-  if (findings.length === 0) findings.push(ok('migrations', 'all are applied'));
+  if (findings.length === 0) findings.push(ok('migrations', 'all migrations are applied'));
   return { isComplete: missing.length === 0, findings };
 }

@@ -2,12 +2,12 @@ import { failed, ok, type Finding } from './finding.ts';
 
 const oldestMajor = 24;
 
-/** `version` as `process.versions.node` has it. */
+/** `version` is in the format of `process.versions.node`. */
 export function checkNode(version: string): Finding {
   if (Number(version.split('.')[0]) >= oldestMajor) return ok('node', `Node.js ${version}`);
   return failed(
     'node',
-    `Node.js ${version} is too old; ${oldestMajor} or later is needed`,
-    'run it through npm (npm start, npx orgdir), which brings its own',
+    `Node.js ${version} is too old; version ${oldestMajor} or later is required`,
+    'run it through npm (npm start, npx orgdir), which uses the installed Node.js package',
   );
 }

@@ -7,7 +7,7 @@ type Listening = { host: string; port: number };
 
 const answerWithinMs = 3_000;
 
-/** Whether the service can listen, or who does already. */
+/** Checks whether the service can listen on its ports, or already does. */
 export async function checkPorts(
   { host, port, internal, roles }: Pick<Config, 'host' | 'port' | 'internal' | 'roles'>,
   faulty: ReadonlySet<string>,
@@ -15,7 +15,7 @@ export async function checkPorts(
   return Promise.all([
     roles.has('api')
       ? checkPort('public_port', 'PORT', { host, port }, '/api/v1/status', faulty)
-      : skipped('public_port', 'not used: ROLES lacks api'),
+      : skipped('public_port', 'not used: ROLES does not include api'),
     checkPort('internal_port', 'INTERNAL_PORT', internal, '/readyz', faulty),
   ]);
 }
@@ -29,25 +29,21 @@ async function checkPort(
 ): Promise<Finding> {
   const hostVariable = variable.replace('PORT', 'HOST');
   if (faulty.has(variable) || faulty.has(hostVariable))
-    return skipped(check, 'not looked at: the configuration is wrong');
-  if (port === 0) return ok(check, 'the system chooses one at the start');
+    return skipped(check, 'not checked: the configuration is invalid');
+  if (port === 0) return ok(check, 'the system chooses a port at the start');
   const code = await tryListen({ host, port });
   if (code === null) return ok(check, `${host}:${port} is free`);
   if (code === 'EADDRINUSE') return tellHolder(check, variable, { host, port }, path);
   if (code === 'EACCES')
-    return failed(
-      check,
-      `${variable} ${port} needs rights that this user lacks`,
-      'choose a port above 1023',
-    );
+    return failed(check, `this user may not use ${variable} ${port}`, 'choose a port above 1023');
   return failed(
     check,
-    `${hostVariable} ${host} is no address of this machine (${code})`,
+    `${hostVariable} ${host} is not an address of this machine (${code})`,
     `choose another, for example ${hostVariable}=127.0.0.1`,
   );
 }
 
-/** Why one cannot listen there, or null. */
+/** The error code of a test listener, or null if it can listen. */
 async function tryListen(where: Listening): Promise<string | null> {
   const server = createServer();
   try {
@@ -72,20 +68,20 @@ async function tellHolder(
   const answer = await ask(address);
   if (answer?.isOurs)
     return answer.isWell
-      ? ok(check, `a service answers at ${host}:${port}`)
+      ? ok(check, `the service responds at ${host}:${port}`)
       : warning(
           check,
-          `a service answers at ${host}:${port}, and is not well: ${address}`,
-          'see its log, and the other checks here',
+          `the service responds at ${host}:${port} but is not healthy: ${address}`,
+          'check its log and the other results',
         );
   return failed(
     check,
-    `another program holds ${host}:${port}${answer ? '' : ', and does not answer'}`,
-    `end it, or choose another ${variable}`,
+    `another program uses ${host}:${port}${answer ? '' : ' and does not respond'}`,
+    `stop it, or choose another ${variable}`,
   );
 }
 
-/** Null where nobody answers by HTTP. */
+/** Null if nothing responds over HTTP. */
 async function ask(address: string): Promise<{ isOurs: boolean; isWell: boolean } | null> {
   try {
     const response = await fetch(address, {
@@ -104,7 +100,7 @@ async function ask(address: string): Promise<{ isOurs: boolean; isWell: boolean 
 
 type Envelope = { success: boolean; data?: { status?: unknown } };
 
-/** Null for what is no answer of this service. */
+/** Null if the response is not from this service. */
 function readEnvelope(text: string): Envelope | null {
   try {
     const body = JSON.parse(text) as Partial<Envelope> | null;

@@ -4,14 +4,14 @@ import { listMissingPartitions } from '../database/migrate.ts';
 import { createQueueReader } from '../webhooks/queue/queue-state.ts';
 import { failed, ok, warning, type Finding } from './finding.ts';
 
-/** As /status has it: later than this is delayed. */
+/** The threshold of /status for delayed deliveries. */
 const lagWarningSeconds = 60;
-/** With a worker at work, this is no backlog any more but something that does not work. */
+/** With a connected worker, such a lag is not a backlog but a fault. */
 const lagFailedSeconds = 600;
-/** A lease that ran out is taken back within seconds. */
+/** A worker recovers an expired lease within seconds. */
 const leaseOverdueSeconds = 60;
 
-/** Partitions, and whether deliveries flow. */
+/** Checks the partitions and whether deliveries are sent in time. */
 export async function checkQueue(database: Database, roles: Config['roles']): Promise<Finding[]> {
   const workers = await countWorkers(database);
   const state = await createQueueReader(database)();
@@ -26,7 +26,7 @@ export async function checkQueue(database: Database, roles: Config['roles']): Pr
 
 async function checkPartitions(database: Database): Promise<Finding> {
   const missing = await listMissingPartitions(database);
-  if (missing.length === 0) return ok('partitions', "today's and tomorrow's are there");
+  if (missing.length === 0) return ok('partitions', "today's and tomorrow's exist");
   return failed(
     'partitions',
     `missing: ${missing.join(', ')}; nothing can be recorded on those days`,
@@ -50,9 +50,10 @@ function checkWorkers(workers: number, waiting: number, roles: Config['roles']):
     );
   const advice = roles.has('worker')
     ? 'start the service: orgdir serve'
-    : 'start a process whose ROLES hold worker';
-  if (waiting > 0) return warning('workers', 'no worker is connected, and deliveries wait', advice);
-  return ok('workers', 'no worker is connected, and nothing waits for one');
+    : 'start a process with ROLES=worker';
+  if (waiting > 0)
+    return warning('workers', 'no worker is connected, but deliveries are waiting', advice);
+  return ok('workers', 'no worker is connected, and none is needed now');
 }
 
 function checkLag(
@@ -63,7 +64,7 @@ function checkLag(
   if (seconds <= lagWarningSeconds) return ok('queue', message);
   const advice =
     workers > 0
-      ? 'see the log of the worker; where it is well, add another process with ROLES=worker'
+      ? 'check the log of the worker; if it has no errors, add another process with ROLES=worker'
       : 'start a worker';
   return seconds > lagFailedSeconds && workers > 0
     ? failed('queue', message, advice)
@@ -85,10 +86,10 @@ async function checkLeases(database: Database): Promise<Finding> {
     ) late
   `.execute(database);
   const overdue = rows[0]?.overdue ?? 0;
-  if (overdue === 0) return ok('leases', 'none has run out');
+  if (overdue === 0) return ok('leases', 'none has expired');
   return warning(
     'leases',
-    `${overdue} leases ran out and were not taken back: a worker died, and no other is at work`,
-    'start a worker: it takes them back by itself',
+    `${overdue} leases expired and were not recovered: a worker died, and no other is running`,
+    'start a worker, which recovers them',
   );
 }

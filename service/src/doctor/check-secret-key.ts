@@ -5,13 +5,13 @@ import { failed, ok, skipped, type Finding } from './finding.ts';
 
 type Where = Pick<Config, 'secretKeys' | 'databaseUrl' | 'dataDir'>;
 
-/** Whether there is a key. Whether it opens what is stored is seen with the database. */
+/** Checks whether there is a key. `check-stored-secrets.ts` checks whether it decrypts the stored secrets. */
 export async function checkSecretKey(
   { secretKeys, databaseUrl, dataDir }: Where,
   faulty: ReadonlySet<string>,
 ): Promise<Finding[]> {
   if (faulty.has('SECRET_KEY'))
-    return [skipped('secret_key', 'not looked at: SECRET_KEY is wrong')];
+    return [skipped('secret_key', 'not checked: SECRET_KEY is invalid')];
   if (secretKeys)
     return [
       ok(
@@ -23,7 +23,7 @@ export async function checkSecretKey(
     return [
       failed(
         'secret_key',
-        'SECRET_KEY is not set, and with DATABASE_URL it must be',
+        'SECRET_KEY is not set, but DATABASE_URL requires it',
         'set it to the output of: openssl rand -base64 32, once, and keep it with your backups',
       ),
     ];
@@ -34,16 +34,16 @@ async function checkFile(file: string): Promise<Finding> {
   const read = await readSecretFile(file);
   if (read.kind === 'key') return ok('secret_key', `one key, in ${file}`);
   if (read.kind === 'none')
-    return ok('secret_key', 'none yet; the first start of the service makes one');
-  // The finding about the folder says what is wrong.
+    return ok('secret_key', 'none yet; the first start of the service creates one');
+  // The check of the folder reports the cause.
   if (read.kind === 'unreadable' && read.code === 'ENOTDIR')
-    return skipped('secret_key', 'not looked at: DATA_DIR is no folder');
+    return skipped('secret_key', 'not checked: DATA_DIR is not a folder');
   return failed(
     'secret_key',
     read.kind === 'unreadable'
       ? `${file} cannot be read (${read.code})`
       : `${file} does not hold 32 bytes in base64`,
-    'bring back the file from a backup: what it locked opens with nothing else',
+    'restore the file from a backup: no other key decrypts the stored secrets',
   );
 }
 
@@ -52,7 +52,7 @@ type Read =
   | { kind: 'none' | 'damaged' }
   | { kind: 'unreadable'; code: string };
 
-/** The key that the embedded database's installation has made for itself. Makes none. */
+/** Reads the key that an installation with the embedded database has generated. It never generates one. */
 export async function readSecretFile(file: string): Promise<Read> {
   try {
     const text = (await readFile(file, 'utf8')).trim();

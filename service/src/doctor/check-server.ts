@@ -2,7 +2,7 @@ import { sql, type Database } from '../database/database.ts';
 import { oldestServer } from '../database/migrate.ts';
 import { failed, ok, warning, type Finding } from './finding.ts';
 
-/** `isUsable`: it answers, and further looks at it make sense. */
+/** `isUsable`: the server responds, so further checks make sense. */
 type Checked = { isUsable: boolean; findings: Finding[] };
 
 type Row = {
@@ -15,12 +15,12 @@ type Row = {
   migrated: boolean;
 };
 
-/** Below this, clocks that are kept by NTP differ. */
+/** Clocks that NTP keeps differ by less than this. */
 const clockWarningMs = 5_000;
-/** Receivers refuse a delivery whose time differs from theirs by five minutes; half of that is ours to use up. */
+/** Receivers refuse a delivery whose time differs from theirs by five minutes; this allows us half of that. */
 const clockFailedMs = 150_000;
 
-/** The server: whether it answers, its version, encoding, extension and clock. */
+/** Checks the server's connection, version, encoding, extension and clock. */
 export async function checkServer(
   database: Database,
   databaseUrl: string | null,
@@ -42,7 +42,7 @@ export async function checkServer(
 }
 
 async function ask(database: Database, now: () => number) {
-  // The first connection takes its time, which is none of the clock's.
+  // The time to connect must not count as a clock difference.
   await sql`select`.execute(database);
   const before = now();
   const { rows } = await sql<Row>`
@@ -55,11 +55,11 @@ async function ask(database: Database, now: () => number) {
       to_regclass('orgdir.orgs') is not null as migrated
   `.execute(database);
   const [row] = rows;
-  if (!row) throw new Error('the server said nothing about itself');
+  if (!row) throw new Error('the server returned no information');
   return { row, clockDifferenceMs: row.time_ms - (before + now()) / 2 };
 }
 
-/** Why such a server cannot be used, or null. */
+/** The failed finding of an unusable server, or null. */
 export function faultOf({
   number,
   version,
@@ -77,8 +77,8 @@ export function faultOf({
   if (standby)
     return failed(
       'database',
-      'the server is a standby, which takes no writes',
-      'let DATABASE_URL lead to the primary',
+      'the server is a read-only standby',
+      'set DATABASE_URL to the primary',
     );
   return null;
 }
@@ -87,18 +87,18 @@ export function checkExtension({
   trigrams,
   migrated,
 }: Pick<Row, 'trigrams' | 'migrated'>): Finding {
-  if (trigrams === 'installed') return ok('extensions', 'pg_trgm is there');
+  if (trigrams === 'installed') return ok('extensions', 'pg_trgm is installed');
   if (trigrams === 'available' && migrated)
     return failed(
       'extensions',
-      'pg_trgm was taken out of the database, and search went with it',
-      'bring the database back from a backup, or: create extension pg_trgm, and make the indexes again that schema.sql names',
+      'pg_trgm was removed from the database, so search does not work',
+      'restore the database from a backup, or run: create extension pg_trgm, and create the missing indexes of schema.sql',
     );
   if (trigrams === 'available')
-    return ok('extensions', 'pg_trgm can be had; the first migration makes it');
+    return ok('extensions', 'pg_trgm is available; the first migration installs it');
   return failed(
     'extensions',
-    'the server lacks pg_trgm, which search needs',
+    'the server does not have pg_trgm, which search requires',
     "install PostgreSQL's contrib modules there (on Debian they are in the package of the server)",
   );
 }
@@ -108,14 +108,14 @@ function checkClock(differenceMs: number): Finding {
   const side = differenceMs > 0 ? 'ahead of' : 'behind';
   const message = `the database's clock is ${seconds} s ${side} this machine's`;
   const advice =
-    'let both be kept by NTP: the times that are signed are from here, those that deliveries are due at from there';
+    'keep both clocks correct with NTP: signatures use the time of this machine, delivery times that of the database';
   if (Math.abs(differenceMs) > clockFailedMs) return failed('clock', message, advice);
   if (Math.abs(differenceMs) > clockWarningMs) return warning('clock', message, advice);
   return ok('clock', `the database's clock and this machine's agree to ${seconds} s`);
 }
 
 function explain(error: Error, databaseUrl: string | null): Finding {
-  // Several addresses of one host that all refuse come as one error without words.
+  // If all addresses of a host refuse, Node.js throws one error without a message.
   const first = (error instanceof AggregateError ? error.errors[0] : error) as {
     code?: string;
     message: string;
@@ -125,22 +125,22 @@ function explain(error: Error, databaseUrl: string | null): Finding {
   return failed(
     'database',
     `${where} cannot be used${first.code ? ` (${first.code})` : ''}: ${reason}`,
-    advice[first.code ?? ''] ?? 'check DATABASE_URL, and whether the server runs',
+    advice[first.code ?? ''] ?? 'check DATABASE_URL, and that the server runs',
   );
 }
 
 const advice: Record<string, string> = {
-  ECONNREFUSED: 'start PostgreSQL there, or mend host and port in DATABASE_URL',
-  ENOENT: 'start PostgreSQL there, or mend the socket in DATABASE_URL',
-  ENOTFOUND: 'mend the host in DATABASE_URL',
-  ETIMEDOUT: 'check host and port in DATABASE_URL, and whether a firewall is between',
-  '28P01': 'mend user and password in DATABASE_URL; percent-encode what is special in them',
-  '28000': 'let pg_hba.conf allow this user from here',
+  ECONNREFUSED: 'start PostgreSQL there, or fix host and port in DATABASE_URL',
+  ENOENT: 'start PostgreSQL there, or fix the socket in DATABASE_URL',
+  ENOTFOUND: 'fix the host in DATABASE_URL',
+  ETIMEDOUT: 'check host and port in DATABASE_URL, and any firewall between',
+  '28P01': 'fix user and password in DATABASE_URL; percent-encode special characters in them',
+  '28000': 'allow this user and machine in pg_hba.conf',
   '3D000': "create it, for example with: create database orgdir encoding 'UTF8' template template0",
-  '53300': 'let max_connections of the server be larger: a process of the service uses up to 26',
+  '53300': 'increase max_connections of the server: each process of the service uses up to 26',
 };
 
-/** Where it leads, without user, password and options. */
+/** The address without user, password and options. */
 function shownAddress(databaseUrl: string): string {
   const url = URL.parse(databaseUrl);
   const host = url?.hostname || url?.searchParams.get('host') || 'localhost';

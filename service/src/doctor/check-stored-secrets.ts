@@ -9,10 +9,10 @@ type Where = Pick<Config, 'secretKeys' | 'databaseUrl' | 'dataDir'>;
 type Row = { id: string; secrets: Buffer[] };
 
 const batchSize = 1_000;
-/** So many are tried; decrypting them takes some seconds. */
+/** The number of secrets to try; decrypting them takes some seconds. */
 const triedMax = 200_000;
 
-/** Whether SECRET_KEY opens the secrets that webhooks are signed with. */
+/** Checks whether SECRET_KEY decrypts the signing secrets of webhooks. */
 export async function checkStoredSecrets(
   database: Database,
   config: Where,
@@ -20,14 +20,14 @@ export async function checkStoredSecrets(
 ): Promise<Finding> {
   const keys = faulty.has('SECRET_KEY') ? null : await keysOf(config);
   if (!keys)
-    return skipped('stored_secrets', 'not looked at: there is no SECRET_KEY to open them with');
+    return skipped('stored_secrets', 'not checked: there is no SECRET_KEY to decrypt them');
   const { tried, shut } = await tryAll(database, createSecretBox(keys));
   if (shut === 0)
-    return ok('stored_secrets', `SECRET_KEY opens the secrets of all ${tried} webhooks`);
+    return ok('stored_secrets', `SECRET_KEY decrypts the secrets of all ${tried} webhooks`);
   return failed(
     'stored_secrets',
-    `SECRET_KEY does not open the secrets of ${shut} of ${tried} webhooks, which are not delivered to`,
-    'add the key that they were locked with to SECRET_KEY, after a comma; where it is lost, have their owners rotate the secret',
+    `SECRET_KEY does not decrypt the secrets of ${shut} of ${tried} webhooks, which get no deliveries`,
+    'add the key that encrypted them to SECRET_KEY, after a comma; if it is lost, ask their owners to rotate the secret',
   );
 }
 

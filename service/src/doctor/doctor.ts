@@ -1,6 +1,6 @@
 /**
- * Looks at everything that the service needs, and changes nothing. Each check stands in a file of its own; none throws,
- * and none needs another to have gone well. `commands/doctor-command.ts` prints what was found.
+ * Checks everything that the service needs, and changes nothing. Each check is in a separate file, never throws, and
+ * does not depend on the success of another. `commands/doctor-command.ts` prints the findings.
  */
 import { checkConfig } from './check-config.ts';
 import { checkDataDir } from './check-data-dir.ts';
@@ -18,7 +18,7 @@ export type Examination = Pick<DatabaseCheckOptions, 'now'> &
     nodeVersion: string;
   };
 
-/** Every finding, in the order in which they are worth reading. Takes some seconds at most, whatever does not answer. */
+/** Returns every finding, in reading order. Takes a few seconds, even if nothing responds. */
 export async function examine({
   env,
   nodeVersion,
@@ -44,12 +44,12 @@ export async function examine({
   );
 }
 
-/** What a check did not foresee is a finding too. */
+/** An unexpected error of a check becomes a finding, too. */
 async function looked(check: string, findings: Promise<Finding[]>): Promise<Finding[]> {
   try {
     return await findings;
   } catch (error) {
     const { message } = error as Error;
-    return [failed(check, `could not be looked at: ${message.split('\n')[0]}`, 'mend that first')];
+    return [failed(check, `the check failed: ${message.split('\n')[0]}`, 'fix this error first')];
   }
 }

@@ -1,12 +1,12 @@
-/** What a check has found, in words for whoever has to mend it. */
+/** The result of a check, with advice on how to fix a problem. */
 
 export type Finding = {
-  /** What was looked at, such as `migrations`. */
+  /** The name of the check, such as `migrations`. */
   check: string;
-  /** `skipped`: it could not be looked at, or there is nothing to look at. */
+  /** `skipped`: the check was not possible, or does not apply. */
   status: 'ok' | 'warning' | 'failed' | 'skipped';
   message: string;
-  /** What to do about it. */
+  /** How to fix it; null if there is nothing to do. */
   advice: string | null;
 };
 

@@ -1,8 +1,8 @@
-/** Takes secrets of the environment out of a text, wherever they got into it. */
+/** Removes secrets of the environment from a text, wherever they come from. */
 
 const whole = ['SECRET_KEY', 'CHAT_TOKEN'];
 const withPassword = ['DATABASE_URL', 'SMTP_URL', 'SYNC_BLUEPRINTS_URL'];
-/** What is shorter stands in too many words, and protects nothing. */
+/** Shorter values are not secrets worth protecting, and would match ordinary words. */
 const secretLengthMin = 3;
 
 export function createRedaction(
@@ -17,7 +17,7 @@ export function createRedaction(
   return (text) => secrets.reduce((rest, secret) => rest.replaceAll(secret, '***'), text);
 }
 
-/** As written and as meant; of what is no address, all between `:` and the last `@`. */
+/** The password as written and decoded; if the text is not a valid address, everything between `:` and the last `@`. */
 function passwordsOf(address: string): string[] {
   const url = URL.parse(address);
   const written = url

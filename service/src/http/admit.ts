@@ -11,9 +11,9 @@ import { addressBucket, createRequestCounter, minuteMs, secondsUntil } from './r
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Absent: not an operation, let through. Null: open to all. */
+    /** Absent: not an operation, always admitted. Null: no key needed. */
     scope?: KeyScope | null;
-    /** Whether it answers during maintenance. */
+    /** Whether it works during maintenance. */
     duringMaintenance?: boolean;
   }
   interface FastifyRequest {
@@ -30,19 +30,20 @@ export function registerAdmission(
   app.decorateRequest('caller', null);
   const limit = rateLimitPerMinute > 0 ? createLimit(rateLimitPerMinute) : null;
 
-  // Callbacks, not promises: a request whose key is known waits for nothing, and each promise would cost it a microsecond.
+  // Callbacks instead of promises: a request with a known key waits for nothing, and each promise would cost it a
+  // microsecond.
   app.addHook('onRequest', (request, reply, done) => {
     const { scope, duringMaintenance } = request.routeOptions.config;
-    // Before its body is read: an address that is not there has nothing to say of a body.
+    // Runs before the body is read: an unknown address gets a 404 whatever its body is.
     if (request.is404) throw new ServiceError('not_found');
     if (scope === undefined) return done();
     if (!duringMaintenance) refuseDuringMaintenance(health);
     const key = presentedKey(request);
     const found = key === null ? null : keyCache.authenticate(key);
     if (!(found instanceof Promise)) return admit(request, reply, scope, found, done);
-    // What is open to all answers while the database is away, to those who send a key too.
+    // Operations without a key work while the database is away, even if the caller sends a key.
     const known = scope === null ? found.catch(() => null) : found;
-    // oxlint-disable-next-line promise/no-callback-in-promise -- a hook of Fastify's has one way for both cases
+    // oxlint-disable-next-line promise/no-callback-in-promise -- a Fastify hook uses one callback for both cases
     known.then((caller) => admit(request, reply, scope, caller, done)).catch(done);
   });
 
@@ -62,7 +63,7 @@ export function registerAdmission(
   }
 }
 
-/** The caller of a route that asks for a scope of an app's key. */
+/** Returns the caller of a route that requires a scope. */
 export function callerOf({ caller }: FastifyRequest): Caller & { appId: string } {
   if (!caller || caller.appId === null) throw unauthorized();
   return { ...caller, appId: caller.appId };
@@ -80,7 +81,7 @@ export function refuseDuringMaintenance(health: Health): void {
   if (!maintenance) return;
   const leftMs =
     maintenance.expectedEnd === null ? 0 : Date.parse(maintenance.expectedEnd) - Date.now();
-  // Between half a minute and an hour, whatever was announced.
+  // Clamped to between half a minute and an hour, whatever end was announced.
   const retryAfter = Math.ceil(Math.min(Math.max(leftMs / 1000, 30), 3600));
   throw new ServiceError('maintenance', maintenance.message ?? undefined, {
     details: { since: maintenance.since, expectedEnd: maintenance.expectedEnd },
@@ -95,14 +96,16 @@ export function presentedKey(request: FastifyRequest): string | null {
   return typeof alias === 'string' ? alias.trim() : null;
 }
 
-/** How an operation that asks for a key is described. */
+/** The `security` of an operation that requires a key. */
 export const keySecurity = [{ bearer: [] }, { apiKey: [] }];
 
 export function unauthorized(): ServiceError {
   return new ServiceError('unauthorized', undefined, { headers: { 'www-authenticate': 'Bearer' } });
 }
 
-/** Counts a request against its caller, by the id of the key or the user, or else by address, and says so in the headers. */
+/**
+ * Counts a request for its caller (the id of the key or the user, or else the address) and sets the rate limit headers.
+ */
 export function createLimit(perMinute: number) {
   const countId = createRequestCounter(perMinute, minuteMs, { bucketsMax: Infinity });
   const countAddress = createRequestCounter(perMinute);
@@ -110,7 +113,7 @@ export function createLimit(perMinute: number) {
     const usage = id === null ? countAddress(addressBucket(request.ip)) : countId(id);
     reply.header('x-ratelimit-limit', perMinute);
     reply.header('x-ratelimit-remaining', usage.remaining);
-    // Seconds since 1970, as GitHub's API has it.
+    // Seconds since 1970, as in GitHub's API.
     reply.header('x-ratelimit-reset', Math.ceil(usage.resetAt / 1000));
     if (!usage.exceeded) return null;
     return new ServiceError('rate_limited', `More than ${perMinute} requests in a minute.`, {

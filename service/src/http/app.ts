@@ -1,4 +1,4 @@
-/** Builds the HTTP application: every plugin and route, in order. It listens nowhere; `main.ts` does. */
+/** Builds the HTTP application: every plugin and route, in order. `main.ts` makes it listen. */
 import cors from '@fastify/cors';
 import fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify';
 import type { Config } from '../config.ts';
@@ -34,7 +34,10 @@ export type AppDependencies = Pick<Config, 'publicUrl' | 'serviceName' | 'trustP
 /** docs/reference/errors-and-limits.md#public-api */
 const bodyBytesMax = 64 * 1024;
 
-/** Every header that `/api/v1` sends: a page on another origin may read them all. As text, or it is joined at every request. */
+/**
+ * Every header that `/api/v1` sends: a page on another origin may read them all. A string, because an array would be
+ * joined at every request.
+ */
 const exposedHeaders = [
   'ETag',
   'X-Request-Id',
@@ -81,7 +84,7 @@ async function createPortalPages(dependencies: AppDependencies) {
   return app;
 }
 
-/** What is the same for all that the public port answers. */
+/** The settings that all routes of the public port share. */
 function prepare(app: FastifyInstance): FastifyInstance {
   supportAllMethods(app);
   readJsonBodies(app);
@@ -103,9 +106,9 @@ function createServer({ log, trustProxy }: AppDependencies): FastifyInstance {
   const loggerInstance: FastifyBaseLogger = log;
   return fastify({
     loggerInstance,
-    // A request that fails is logged where it fails; the others are counted, not told one by one.
+    // A failed request is logged where it fails; the others are only counted.
     logController: new LogController({ disableRequestLogging: true }),
-    // Lines name the request by its id themselves; a logger made for each request would cost more than its key check.
+    // Log lines carry the request id themselves; a logger per request would cost more than the key check.
     childLoggerFactory: (logger) => logger,
     bodyLimit: bodyBytesMax,
     trustProxy: trustProxy.length > 0 ? trustProxy : false,
@@ -119,7 +122,7 @@ function createServer({ log, trustProxy }: AppDependencies): FastifyInstance {
       answerError(error, request, reply);
     },
     clientErrorHandler: answerClientFault({ crossOrigin: true }),
-    // Requests in flight end, then their connections close; idle ones close at once.
+    // Requests in flight finish before their connections close; idle connections close at once.
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     requestTimeout: 30_000,

@@ -1,4 +1,7 @@
-/** Answers what is no HTTP request: no route, hook or reply exists for it, so its bytes are written by hand. */
+/**
+ * Responds to bytes that are not an HTTP request. No route, hook or reply exists for them, so the response is written
+ * by hand.
+ */
 import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
@@ -8,13 +11,13 @@ import { invalid } from '../errors.ts';
 type Fault = Error & { code?: string };
 
 type Options = {
-  /** Whether a page on another origin may read the answer. */
+  /** Whether a page on another origin may read the response. */
   crossOrigin: boolean;
 };
 
 export function answerClientFault(options: Options): (fault: Fault, socket: Socket) => void {
   return (fault, socket) => {
-    // Whoever has hung up is told nothing.
+    // The client has hung up.
     if (fault.code !== 'ECONNRESET' && socket.writable) socket.write(answer(fault, options));
     socket.destroy(fault);
   };

@@ -1,6 +1,6 @@
 /**
- * Serves what stands below an address from an application of its own, which is built when somebody first asks for it:
- * its modules, routes and schemas are then no part of the memory of a service at rest.
+ * Serves the addresses under a prefix from a separate application, which is built at the first request. Until then its
+ * modules, routes and schemas take no memory.
  */
 import type { FastifyInstance } from 'fastify';
 
@@ -17,14 +17,14 @@ export function defer(
       url,
       exposeHeadRoute: false,
       schema: { hide: true },
-      // Before its body is read, which is the other application's to read.
+      // Runs before the body is read, because the other application reads it.
       onRequest: (request, reply, done) => {
         building ??= build().catch((error: unknown) => {
-          // The next one tries again: what was missing, such as a file descriptor, may be there then.
+          // The next request tries again: the cause, such as too few file descriptors, may have passed.
           building = undefined;
           throw error;
         });
-        // oxlint-disable-next-line promise/no-callback-in-promise -- a hook of Fastify's knows no other way
+        // oxlint-disable-next-line promise/no-callback-in-promise -- a Fastify hook offers no other way
         building.then((inner) => hand(inner), done);
 
         function hand(inner: FastifyInstance): void {

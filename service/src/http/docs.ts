@@ -1,11 +1,11 @@
 /**
- * /docs: the API reference, shown with Scalar from this server alone. It is loaded when somebody first asks
- * for it: its script and its modules are a sixth of the memory of a service at rest.
+ * Serves /docs, the API reference, with Scalar and without any other host. It is loaded at the first request: its
+ * script and modules are a sixth of the memory of an idle service.
  */
 import helmet from '@fastify/helmet';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 
-/** Scalar styles its page and starts itself inline; nothing may come from, or go to, another host. */
+/** Scalar needs inline styles and an inline script; the page connects to no other host. */
 const contentSecurityPolicy = {
   useDefaults: false,
   directives: {
@@ -37,18 +37,18 @@ export function registerDocs(app: FastifyInstance, { serviceName }: { serviceNam
     app.route({ method: 'GET', url, schema: { hide: true }, handler: show });
 }
 
-/** An application of its own, because none takes routes after its start. It listens nowhere. */
+/** A separate application, because Fastify accepts no routes after its start. It listens nowhere. */
 async function createReference(serviceName: string): Promise<FastifyInstance> {
   const { default: scalar } = await import('@scalar/fastify-api-reference');
   const docs = fastify({ logger: false });
-  // Whether this host and all below it answer by TLS alone is its operator's to say, not this page's.
+  // HSTS would apply to the whole host, which is the operator's decision.
   await docs.register(helmet, { contentSecurityPolicy, hsts: false });
   await docs.register(scalar, {
     routePrefix: '/docs',
     configuration: {
       url: '/api/v1/openapi.json',
       pageTitle: `${serviceName} API`,
-      // Everything of Scalar's that would call, or lead to, a host of Scalar's.
+      // Turns off every feature that calls or links to a Scalar host.
       withDefaultFonts: false,
       telemetry: false,
       proxyUrl: '',

@@ -1,4 +1,4 @@
-/** Turns whatever was thrown into the error envelope. Only the catalogue's words leave the process. */
+/** Turns any thrown error into the error envelope. Only messages of the catalogue leave the process. */
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { errorBody } from '../contract/envelope.ts';
 import { isConnectionFault, unavailable } from '../database/database.ts';
@@ -66,7 +66,7 @@ export function tooLarge(bodyBytesMax: number): ServiceError {
 
 function logFailure(known: ServiceError, error: unknown, request: FastifyRequest): void {
   const { message, code } = error as { message?: string; code?: string };
-  // A database that is away is one condition, not a bug at each request: no stack.
+  // An unreachable database is one condition, not a bug in each request, so no stack is logged.
   const detail =
     known.code === 'internal_error' ? { err: error } : { reason: message, reasonCode: code };
   request.log.error(

@@ -1,7 +1,7 @@
 /**
- * The internal listener's application: what a process tells of itself to those who run it, and, where it has the role
- * `api`, the internal API of `internal/api.ts`. It stands on a port of its own, in every process whatever its roles,
- * and nothing of it is ever on the public port; `app.ts` builds that.
+ * Builds the application of the internal listener: health and metrics of the process and, with the role `api`, the
+ * internal API of `internal/api.ts`. Every process has it, on a separate port; none of it is ever on the public port,
+ * which `app.ts` serves.
  */
 import fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify';
 import { errorBody, envelope } from '../contract/envelope.ts';
@@ -23,15 +23,15 @@ export type InternalAppDependencies = {
   metrics: Metrics;
   readiness: ReadinessCheck;
   log: Logger;
-  /** Of `Config['internal']`. */
+  /** From `Config['internal']`. */
   allowedHosts: ReadonlySet<string>;
   /** Null in a process without the role `api`. */
   api: InternalApiDependencies | null;
 };
 
-/** A bulk write is read as fast as it is stored; 100,000 rows take far less. */
+/** A bulk write is read as fast as it is stored; 100,000 rows take far less than this. */
 const requestTimeoutMs = 600_000;
-/** The longest key of a blueprint, each of its 200 characters as four percent-encoded bytes. */
+/** The longest key of a blueprint: 200 characters, each four percent-encoded bytes. */
 const parameterLengthMax = 200 * 4 * 3;
 
 export function createInternalApp(dependencies: InternalAppDependencies): FastifyInstance {
@@ -66,7 +66,7 @@ function createServer(log: FastifyBaseLogger): FastifyInstance {
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
     childLoggerFactory: (logger) => logger,
-    // Whatever fits into a line of a file can be sent alone.
+    // Any row that fits into a line of an import can also be sent alone.
     bodyLimit: lineBytesMax,
     genReqId: requestIdOf,
     rewriteUrl: toOriginForm,
@@ -90,12 +90,12 @@ function registerMetrics(app: FastifyInstance, { metrics }: InternalAppDependenc
 }
 
 function registerProbes(app: FastifyInstance, { readiness }: InternalAppDependencies): void {
-  // That it answers is the answer: a database that is away is no reason to start the process anew.
+  // Liveness does not depend on the database: restarting the process would not bring the database back.
   app.get('/livez', async () => envelope({ live: true }));
   app.get('/readyz', async (_request, reply) => {
     const state = await readiness.check();
     if (state.kind === 'ready') return envelope({ ready: true });
-    // Not thrown: a probe asks every few seconds, and what it hears is no failure of the request's.
+    // Sent, not thrown: a probe calls every few seconds, and a thrown error would be logged each time.
     const { kind: reason, ...more } = state;
     return reply
       .code(503)

@@ -1,10 +1,10 @@
-/** Bodies are JSON in valid UTF-8, or refused. */
+/** Accepts only JSON bodies in valid UTF-8. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { invalid } from '../errors.ts';
 
 export function readJsonBodies(app: FastifyInstance): void {
   const utf8 = new TextDecoder('utf-8', { fatal: true });
-  // `__proto__` and `constructor.prototype` are refused: no field of ours is called that.
+  // Refusing `__proto__` and `constructor.prototype` prevents prototype pollution; none of our fields has these names.
   const parseJson = app.getDefaultJsonParser('error', 'error');
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
@@ -19,7 +19,7 @@ export function readJsonBodies(app: FastifyInstance): void {
   });
 }
 
-/** A `preValidation` hook for an optional body: without one it is an empty object. */
+/** A `preValidation` hook for an optional body: a missing body counts as an empty object. */
 export async function withEmptyBody(request: FastifyRequest): Promise<void> {
   request.body ??= {};
 }

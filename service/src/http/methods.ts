@@ -1,11 +1,11 @@
-/** 405 with `Allow`: every address that has an operation answers every other method so, before any key is asked for. */
+/** Responds with 405 and `Allow` to every other method on a known address, before any key is checked. */
 import { METHODS } from 'node:http';
 import type { FastifyInstance, RouteHandlerMethod, RouteOptions } from 'fastify';
 import { ServiceError } from '../errors.ts';
 
 /**
- * Call first; routes that are registered later, in this scope, are covered when it calls the returned function.
- * OPTIONS is CORS preflight; where no other origin is let in, it says what an address allows and no more.
+ * Call it before the routes are registered, and the returned function after them. OPTIONS is the CORS preflight; where
+ * no other origin is allowed, it only returns the allowed methods.
  */
 export function watchMethods(
   app: FastifyInstance,
@@ -24,7 +24,7 @@ export function watchMethods(
   };
 }
 
-/** For one address, which may end in a wildcard. */
+/** Handles one address, which may end in a wildcard. */
 export function refuseOthers(
   app: FastifyInstance,
   fullUrl: string,
@@ -41,7 +41,7 @@ export function refuseOthers(
     method: others,
     url: fullUrl.slice(app.prefix.length),
     schema: { hide: true },
-    // Before its body is read.
+    // Runs before the body is read.
     onRequest: refuse,
     handler: refuse,
   });
@@ -58,11 +58,11 @@ function answerOptions(app: FastifyInstance, url: string, allow: string): void {
   const answer: RouteHandlerMethod = (_request, reply) => {
     void reply.code(204).header('allow', allow).send();
   };
-  // Before its body is read.
+  // Runs before the body is read.
   app.options(url, { schema: { hide: true }, onRequest: answer as never }, answer);
 }
 
-/** Node knows more methods than the router does by default; a strange one is refused like any other. */
+/** Node knows more methods than the router does by default; an unusual one gets a 405 like any other. */
 export function supportAllMethods(app: FastifyInstance): void {
   for (const method of METHODS) {
     if (method !== 'CONNECT' && !app.supportedMethods.includes(method))

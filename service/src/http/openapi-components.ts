@@ -1,4 +1,4 @@
-/** What describes an API and is not of one route: how a key is sent, and the components that many operations share. */
+/** The parts of a description that belong to no single route: authentication and shared components. */
 import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger';
 
 /** The two ways to send a key. */
@@ -35,7 +35,7 @@ type Operation = {
 type Response = { $ref: string } | { headers: JsonObject; content?: Record<string, JsonObject> };
 type Components = Record<'schemas' | 'responses' | 'headers', JsonObject>;
 
-/** Writes down once what many operations share, so that a generated client has one type for it. */
+/** Moves parts that many operations share into components, so that a generated client has one type for each. */
 export const withNamedComponents: NonNullable<FastifyDynamicSwaggerOptions['transformObject']> = (
   documents,
 ) => {
@@ -68,7 +68,7 @@ function nameComponents(document: object): Document {
   };
 }
 
-/** What has a default need not be sent; a body of which nothing has to be sent may be left out. */
+/** A property with a default is optional; a body without required properties is optional too. */
 function relaxBody(body: RequestBody): void {
   const json = body.content['application/json'];
   if (!json) return;
@@ -113,7 +113,7 @@ function parametersOf(
   { parameters = [], responses: answers }: Operation,
 ): JsonObject[] {
   return [
-    // A parameter that has a default need not be sent; the validator's view of it is after that.
+    // A parameter with a default is optional for callers, although the validator sees it as always present.
     ...parameters.map((parameter) =>
       'default' in (parameter['schema'] as JsonObject)
         ? { ...parameter, required: false }
@@ -125,7 +125,7 @@ function parametersOf(
   ];
 }
 
-/** Headers are components by their names; an error is one by the codes that it can have. */
+/** Header components are named after the header, error components after their codes. */
 function nameResponse(response: Response, named: Components): Response {
   if ('$ref' in response) return response;
   for (const [name, value] of Object.entries(response.headers)) {
@@ -139,10 +139,10 @@ function nameResponse(response: Response, named: Components): Response {
   return { $ref: `#/components/responses/${name}` };
 }
 
-/** Subtrees that hold values, not schemas: a `title` in them is somebody's data. */
+/** Subtrees that hold values, not schemas: a `title` in them is data. */
 const valueKeys = new Set(['example', 'examples', 'default', 'enum', 'const']);
 
-/** Moves every schema that has a `title` into `schemas`, once, and refers to it. */
+/** Moves every schema that has a `title` into `schemas`, once, and replaces it with a reference. */
 function hoist(node: Json, schemas: JsonObject): Json {
   if (Array.isArray(node)) return node.map((item) => hoist(item, schemas));
   if (node === null || typeof node !== 'object') return node;
@@ -170,7 +170,7 @@ function sorted(components: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(components).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** `org.created` and `not_found` as names of types. */
+/** Turns names such as `org.created` and `not_found` into type names. */
 export function pascalCase(name: string): string {
   return name
     .split(/[._]/)

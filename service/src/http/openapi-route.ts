@@ -1,4 +1,4 @@
-/** GET /openapi.json of an API, public or internal. The bytes are made once, when all routes are known. */
+/** Serves GET /openapi.json of one API, public or internal. The bytes are made once, when all routes are known. */
 import type { FastifyContextConfig, FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
 import { noQuery } from '../contract/shapes.ts';
@@ -10,7 +10,7 @@ export function registerOpenApiRoute(
   app: FastifyInstance,
   options: {
     describes: string;
-    /** Who may ask, where that is said in another way than by a scope. */
+    /** Who may call the operation, for APIs that do not use scopes. */
     config?: FastifyContextConfig;
     answers: (body: Body) => ReturnType<typeof responses>;
   },

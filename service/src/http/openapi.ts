@@ -1,6 +1,6 @@
 /**
- * openapi.json from the routes: named objects become components, events become webhooks. What a route's
- * schema does not say is said here once: servers, security schemes, tags. The internal API has one of its own.
+ * Builds openapi.json from the routes: named objects become components, events become webhooks. The parts that no route
+ * schema has are here: servers, security schemes, tags. The internal API has a separate file.
  */
 import swagger, { type FastifyDynamicSwaggerOptions } from '@fastify/swagger';
 import type { FastifyInstance } from 'fastify';
@@ -57,7 +57,7 @@ function options({
   };
 }
 
-/** What every description of ours says of itself. */
+/** The `info` that all our descriptions share. */
 export function infoOf(
   title: string,
   words: string,
@@ -97,7 +97,7 @@ function webhookOperation(name: EventName, serviceName: string) {
     tags: ['Events'],
     summary,
     description: `${recipients[audience]} Answer with any 2xx status within ten seconds; everything else is tried again, up to ${attemptsMaxInWords} times.`,
-    // The receiver knows the sender by the signatures.
+    // The receiver identifies the sender by the signatures.
     security: [],
     parameters: deliveryHeaders(name, serviceName),
     requestBody: {

@@ -1,7 +1,7 @@
 /**
- * The pages of the developer portal: one HTML file for every address below /profile/developer, and what it loads. The
- * pages are built from `portal/` when npm installs. Whoever is signed in is told to the page as it is served, so that its
- * first screen waits for one request less; all else comes from `/portal/api`.
+ * Serves the pages of the developer portal: one HTML file for every address under /profile/developer, and its assets.
+ * npm builds them from `portal/` on installation. The HTML includes the session, which saves the first screen a
+ * request; all other data comes from `/portal/api`.
  */
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
@@ -28,7 +28,7 @@ const portalPagesPrefix = '/profile/developer';
 
 const built = fileURLToPath(new URL('../../../portal/dist/', import.meta.url));
 const methods = ['GET', 'HEAD'];
-/** A page is worth more soon and without its session than late: it asks for the session again itself. */
+/** A page without its session is better than a late page: it then requests the session itself. */
 const sessionWaitMs = 2_000;
 
 export async function registerPortalPages(
@@ -52,7 +52,7 @@ export async function registerPortalPages(
   await app.register((assets) => serveAssets(assets, `${folder}assets`));
 }
 
-/** What is asked for in a way that leads to none of these files is not there, however wrong it is. */
+/** Any other request under this prefix gets a 404, even if it is malformed. */
 async function serveAssets(assets: FastifyInstance, root: string): Promise<void> {
   assets.setErrorHandler<FastifyError>((error, request, reply) => {
     const isRefused = (error.statusCode ?? 500) < 500;
@@ -89,7 +89,7 @@ function createShow(html: string, dependencies: PortalPagesDependencies): Show {
     };
     const isFirstScreen = new URL(request.url, publicUrl).pathname === portalPagesPrefix;
     const head = [
-      // What the first screen asks for, so that it comes together with the script.
+      // Preloads the data of the first screen, so that it arrives together with the script.
       session && isFirstScreen
         ? `<link rel="preload" as="fetch" crossorigin href="${basePath}/portal/api/overview">`
         : '',
@@ -105,8 +105,8 @@ function createShow(html: string, dependencies: PortalPagesDependencies): Show {
 type Session = ReturnType<typeof toPortalSession> | null | undefined;
 
 /**
- * Null: nobody is signed in. Undefined: the database cannot tell in time, or was asked too often from that address; the
- * page asks again.
+ * Null: nobody is signed in. Undefined: unknown, because the database is too slow or this address has sent too many
+ * requests; the page then requests the session itself.
  */
 function createReadSession({
   signIn,
@@ -116,7 +116,7 @@ function createReadSession({
 
   async function read(cookie: string, reply: FastifyReply): Promise<Session> {
     const { signedIn, cookies } = await signIn.read(cookie);
-    // Too late for a page that did not wait.
+    // The page may have been sent without waiting for this.
     if (!reply.sent) for (const each of cookies) reply.header('set-cookie', each);
     return signedIn && toPortalSession(signedIn);
   }
@@ -129,7 +129,7 @@ function createReadSession({
   };
 }
 
-/** Undefined where it fails, or takes longer. */
+/** Returns undefined if the promise fails or takes longer. */
 async function within<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<undefined>((resolve) => {
@@ -144,7 +144,7 @@ async function within<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** `</script>` in a name would end the element; these are the same JSON. */
+/** `</script>` in a name would end the element; the escaped text is the same JSON. */
 function toInlineJson(value: unknown): string {
   return JSON.stringify(value)
     .replaceAll('<', '\\u003c')
@@ -152,7 +152,7 @@ function toInlineJson(value: unknown): string {
     .replaceAll('\u2029', '\\u2029');
 }
 
-/** Nothing comes from, or goes to, another host; nothing inline runs. Styles that scripts add carry the nonce. */
+/** Pages connect to no other host and run no inline script. Styles that scripts add carry the nonce. */
 function headersOf(nonce: string): Record<string, string> {
   const policy = {
     'default-src': "'none'",
@@ -169,7 +169,7 @@ function headersOf(nonce: string): Record<string, string> {
       .map((directive) => directive.join(' '))
       .join('; '),
     'cache-control': 'no-store',
-    // The address of the page for a first account holds a secret.
+    // The address of the page for a first account holds a secret, which a referrer would leak.
     'referrer-policy': 'no-referrer',
     'cross-origin-opener-policy': 'same-origin',
     'permissions-policy': 'camera=(), geolocation=(), microphone=()',

@@ -1,6 +1,6 @@
 /**
- * Counts requests in windows, of a minute unless said otherwise, in this process's memory. `@fastify/rate-limit` does the
- * same through a chain of promises, which cost a cached read a tenth of its time (docs/decisions/0003-reads.md).
+ * Counts requests in windows, by default of a minute, in this process's memory. `@fastify/rate-limit` does the same
+ * through a chain of promises, which cost a cached read a tenth of its time (docs/decisions/0003-reads.md).
  */
 import { randomInt } from 'node:crypto';
 import { isIPv6 } from 'node:net';
@@ -15,30 +15,30 @@ type Usage = {
 type Window = { count: number; resetAt: number };
 type Options = {
   /**
-   * How many buckets get a window of their own before new ones share. Infinity for the ids of stored rows, whose number the
-   * database bounds.
+   * How many buckets get a separate window before new ones share. Infinity for ids of stored rows: the database bounds
+   * their number.
    */
   bucketsMax?: number;
   now?: () => number;
 };
 
 export const minuteMs = 60_000;
-/** Per window. With the shared buckets, and those of the previous window, about 7 MB. */
+/** Per window. Together with the shared buckets and the previous window, about 7 MB. */
 const ownBucketsMax = 20_000;
-/** To use all of them up, an attacker must send this many times the limit. */
+/** An attacker would need this many times the limit to use up all shared buckets. */
 const sharedBucketsMax = 8_192;
 
 /**
- * No bucket is dropped before its window ends, or a flood of other addresses would free whoever is limited. At capacity,
- * the addresses of one network share a bucket instead: a /24 of IPv4, a /56 of IPv6. Networks are hashed into a fixed
- * number of shared buckets, so that memory stays bounded however many there are.
+ * No bucket is dropped before its window ends; otherwise a flood of other addresses would free a caller who is limited.
+ * At capacity, the addresses of one network share a bucket instead: a /24 of IPv4, a /56 of IPv6. Networks are hashed
+ * into a fixed number of shared buckets, which bounds the memory.
  */
 export function createRequestCounter(
   most: number,
   windowMs = minuteMs,
   { bucketsMax = ownBucketsMax, now = Date.now }: Options = {},
 ): (bucket: string) => Usage {
-  // Shared buckets have numbers as keys. A window that began before the last turn ends before the next one.
+  // Shared buckets have numbers as keys. A window that began before the last rotation ends before the next one.
   let current = new Map<string | number, Window>();
   let previous = new Map<string | number, Window>();
   let turnsAt = 0;
@@ -74,7 +74,7 @@ export function createRequestCounter(
   }
 }
 
-/** One subscriber has a whole /64 of IPv6 addresses; they count as one. */
+/** One subscriber has a whole /64 of IPv6 addresses, so they count as one. */
 export function addressBucket(address: string): string {
   if (!isIPv6(address)) return address;
   const parsed = ipaddr.parse(address) as ipaddr.IPv6;
@@ -82,7 +82,7 @@ export function addressBucket(address: string): string {
   return parsed.parts.slice(0, 4).join(':');
 }
 
-/** FNV-1a. The seed is secret, or an attacker could look for networks that share with a victim's. */
+/** FNV-1a. The seed is secret; otherwise an attacker could look for networks that share a bucket with a victim. */
 function sharedKey(bucket: string, seed: number): number {
   const network = networkOf(bucket);
   let hash = seed;
@@ -92,7 +92,7 @@ function sharedKey(bucket: string, seed: number): number {
   return (hash >>> 16) % sharedBucketsMax;
 }
 
-/** Of an address bucket its /24 or /56; any other bucket stands for itself. */
+/** Returns the /24 or /56 of an address bucket; any other bucket is returned unchanged. */
 function networkOf(bucket: string): string {
   const [, network24] = /^(\d+\.\d+\.\d+)\.\d+$/.exec(bucket) ?? [];
   if (network24 !== undefined) return network24;
@@ -100,7 +100,7 @@ function networkOf(bucket: string): string {
   return network48 === undefined ? bucket : `${network48}:${Number(part) >> 8}`;
 }
 
-/** For `Retry-After`: whole seconds, one at least. */
+/** For `Retry-After`: whole seconds, at least one. */
 export function secondsUntil(timeMs: number): number {
   return Math.max(1, Math.ceil((timeMs - Date.now()) / 1000));
 }

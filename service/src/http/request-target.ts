@@ -1,6 +1,6 @@
 /**
- * The request target and the Host field, RFC 9112 section 3.2, checked once before routing. Routes, caches and redirects
- * only know the origin form: a path and a query.
+ * Checks the request target and the Host field (RFC 9112 section 3.2) once, before routing. Routes, caches and
+ * redirects see only the origin form: a path and a query.
  */
 import type { IncomingMessage } from 'node:http';
 
@@ -11,7 +11,7 @@ const unroutable = 'http://';
 
 /**
  * Turns the absolute form into the origin form, for Fastify's `rewriteUrl`. The host of the target replaces the Host
- * field, as section 3.2.2 asks. User information in the target is refused (RFC 9110 section 4.2.4).
+ * field, as section 3.2.2 requires. User information in the target is refused (RFC 9110 section 4.2.4).
  */
 export function toOriginForm(request: IncomingMessage): string {
   const { url = '' } = request;
@@ -23,7 +23,9 @@ export function toOriginForm(request: IncomingMessage): string {
   return path.startsWith('/') ? path : `/${path}`;
 }
 
-/** Node.js keeps the first and drops the others, so a proxy that looks at the last one sees another host. */
+/**
+ * Node.js keeps the first Host field and drops the others, but a proxy may look at the last one and see another host.
+ */
 export function hasSeveralHosts({ rawHeaders }: IncomingMessage): boolean {
   let hosts = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {

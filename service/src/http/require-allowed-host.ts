@@ -1,16 +1,16 @@
 /**
  * Keeps web pages away from the internal listener. A page can point its own host name at this address (DNS rebinding),
- * and the browser then lets it read the answers; but the browser sends that name in the Host header.
+ * and the browser then lets it read the responses; but the browser sends that name in the Host header.
  */
 import { isIPv4, isIPv6 } from 'node:net';
 import { ServiceError } from '../errors.ts';
 
-/** Throws `forbidden` for a name that is not among `allowedHosts`, which are lower-cased. IP addresses always pass. */
+/** Throws `forbidden` for a name that is not in `allowedHosts`, which are lower-cased. IP addresses always pass. */
 export function requireAllowedHost(
   host: string | undefined,
   allowedHosts: ReadonlySet<string>,
 ): void {
-  // Node.js demands it of HTTP/1.1, and every browser sends it.
+  // Node.js requires it in HTTP/1.1, and every browser sends it.
   if (host === undefined) return;
   const name = host.toLowerCase().replace(/:\d*$/, '').replace(/\.$/, '');
   const [, bracketed] = /^\[(.+)\]$/.exec(name) ?? [];

@@ -1,6 +1,6 @@
 /**
- * Pages as bytes: a page is the same for everyone, so it is made once and sent until its revision moves.
- * An entry belongs to the revision that was read in the same statement as its content.
+ * Caches pages as bytes. A page is the same for every caller, so it is made once and sent until its revision changes.
+ * The revision of an entry is read in the same statement as its content, so the two always match.
  */
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
@@ -8,23 +8,23 @@ import type { Revisions, Scope } from '../database/revisions.ts';
 
 export type Entry = { revision: number; body: Buffer; etag: string };
 export type ResponseCache = {
-  /** What `get` gave for this address, while it is current; null where that is not known. */
+  /** Returns the cached entry of this address, or null if there is none or it is out of date. */
   recall(address: string): Entry | null;
-  /** The entry under `key`, or what `load` reads. Requests that come while it reads share the answer. */
+  /** Returns the entry under `key`, or loads it. Requests that arrive during the load share its result. */
   get(
     place: Place,
     load: () => Promise<{ revision: number; content: unknown }>,
   ): Entry | Promise<Entry>;
 };
 
-/** Where an entry is: many addresses may lead to one key. */
+/** Locates an entry: many addresses may lead to one key. */
 type Place = { scope: Scope; key: string; address: string };
 
 const bytesMax = 32 * 1024 * 1024;
-/** What an entry costs beside its body: key, tag, bookkeeping. */
+/** The memory that an entry needs in addition to its body: key, tag, bookkeeping. */
 const overheadBytes = 600;
 
-/** With the longest addresses that are remembered, 5 MB. */
+/** With addresses of the greatest length, this many take 5 MB. */
 const addressesMax = 10_000;
 const addressLengthMax = 500;
 
@@ -58,7 +58,7 @@ export function createResponseCache(revisions: Revisions, enabled = true): Respo
       const entry = entries.get(key);
       const revision = revisions.current(scope);
       if (entry && entry.revision === revision) return entry;
-      // Joined only by those who came at the same known revision: a later one must not see less.
+      // Only requests that saw the same revision may join this load: a later request must not get older content.
       const flight = `${revision}\n${key}`;
       let reading = revision === null ? undefined : loading.get(flight);
       if (!reading) {
@@ -70,12 +70,11 @@ export function createResponseCache(revisions: Revisions, enabled = true): Respo
   };
 }
 
-/** Content as bytes with their tag. */
 export function toEntry(revision: number, content: unknown): Entry {
   return entryOf(revision, Buffer.from(JSON.stringify(content)));
 }
 
-/** The tag is strong and made of the bytes alone, so that every process gives the same one. */
+/** A strong tag made from the bytes alone, so that every process gives the same one. */
 export function entryOf(revision: number, body: Buffer): Entry {
   const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 27)}"`;
   return { revision, body, etag };

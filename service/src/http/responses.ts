@@ -1,4 +1,4 @@
-/** The answers of an operation as its route schema states them, errors included, each with an example. */
+/** The `response` part of a route schema: successes and errors, each with an example. */
 import type { TSchema } from 'typebox';
 import {
   envelope,
@@ -10,12 +10,12 @@ import {
 } from '../contract/envelope.ts';
 import { errorCatalogue, type ErrorCode } from '../errors.ts';
 
-// Flat, without an inner `schema`: @fastify/swagger adds that level itself.
+// Without an inner `schema`, because @fastify/swagger adds that level itself.
 type Header = { description: string; type: 'string' | 'integer' };
 type Answer = {
   description: string;
   headers: Record<string, Header>;
-  /** Set to 'null' where there is no body. */
+  /** Set to 'null' if there is no body. */
   type?: 'null';
   content?: Record<string, object>;
 };
@@ -42,7 +42,7 @@ const onTagged: Record<string, Header> = {
 const retryAfter: Record<string, Header> = {
   'Retry-After': { type: 'integer', description: 'How many seconds to wait.' },
 };
-/** What a status has beside the headers of all answers. */
+/** The headers of a status in addition to those of all responses. */
 const onStatus: Partial<Record<number, Record<string, Header>>> = {
   401: {
     'WWW-Authenticate': { type: 'string', description: 'How to authenticate: `Bearer`.' },
@@ -77,11 +77,11 @@ export function listOf(entry: TSchema, title: string, example: unknown): TSchema
 type TSchemaAndExample = { schema: TSchema; example: unknown };
 
 type Options = {
-  /** A read, which answers 304 to whoever has it. */
+  /** A read that can be answered with 304. */
   conditional?: boolean;
-  /** Whether the answer has the tag of what is in it. */
+  /** Whether the response has an `ETag`. */
   tagged?: boolean;
-  /** Whether requests are counted, as they are unless said otherwise. */
+  /** Whether requests count towards the rate limit. Default: true. */
   counted?: boolean;
 };
 
@@ -105,7 +105,7 @@ export function responses(
       type: 'null',
     };
   for (const [code, ofStatus] of groupByStatus(errors)) {
-    // Maintenance and a database that is away are told before anything is counted.
+    // Maintenance and an unreachable database are reported before the request is counted.
     const common = code === 503 ? onEvery : onAll;
     answers[code] = errorAnswer(ofStatus, { ...common, ...onStatus[code] });
   }

@@ -1,11 +1,11 @@
-/** Sends bytes with their tag, or 304 to whoever has them. */
+/** Sends bytes with their tag, or 304 if the caller has them already. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Entry } from './response-cache.ts';
 
-/** Of what only a key opens: the caller alone may keep it, and asks whether it has changed. */
+/** For responses that require a key: only the caller may store them, and must revalidate them. */
 const keyedCacheControl = 'private, max-age=0, must-revalidate';
 
-/** An entry that is there is sent at once: a promise for it would cost the cached read a tenth of its time. */
+/** A cached entry is sent synchronously: a promise would cost the cached read a tenth of its time. */
 export function sendWhenLoaded(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -30,7 +30,7 @@ export function sendEntry(
   return reply.send(entry.body);
 }
 
-/** RFC 9110, 13.1.2: a list of tags or `*`, compared weakly, since proxies that compress make tags weak. */
+/** RFC 9110, 13.1.2: a list of tags or `*`. Tags are compared weakly, because proxies that compress make them weak. */
 function matches(header: string, etag: string): boolean {
   if (header.trim() === '*') return true;
   return header.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag);

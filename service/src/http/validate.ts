@@ -1,4 +1,4 @@
-/** Route schemas at work: query strings become values by the strictest reading, and nothing is clamped or ignored. */
+/** Validates requests by their route schemas. Query strings are parsed strictly: no value is clamped or ignored. */
 import type { FastifySchemaCompiler } from 'fastify';
 import type { TSchema } from 'typebox';
 import { createValidator } from '../contract/validate.ts';
@@ -14,7 +14,7 @@ export const validatorCompiler: FastifySchemaCompiler<TSchema> = ({ schema, http
       root,
     );
     if (result.ok) return { value: result.value };
-    // An identifier of the wrong form leads nowhere, like one that is not there.
+    // A malformed identifier gets the same 404 as one that does not exist.
     return {
       error: httpPart === 'params' ? new ServiceError('not_found') : invalid(...result.issues),
     };
@@ -33,14 +33,14 @@ function readQuery(
   query: Record<string, unknown>,
   types: Map<string, ParameterType>,
 ): Record<string, unknown> {
-  // Defined, not assigned: a parameter called `__proto__` is unknown like any other.
+  // `defineProperty` instead of an assignment: `__proto__` must be an unknown parameter like any other.
   return Object.fromEntries(
     Object.entries(query).map(([name, text]) => [name, readParameter(text, types.get(name))]),
   );
 }
 
 function readParameter(text: unknown, type: ParameterType | undefined): unknown {
-  // A repeated parameter arrives as an array, and fails as what it is.
+  // A repeated parameter arrives as an array and fails the validation.
   if (typeof text !== 'string') return text;
   if (type === 'integer' && /^-?(0|[1-9]\d{0,14})$/.test(text)) return Number(text);
   if (type === 'boolean' && (text === 'true' || text === 'false')) return text === 'true';

@@ -1,6 +1,7 @@
 /**
- * The internal API, through which the platform feeds the directory: every route of it, in order. A key of the platform
- * opens all of it. It goes on during maintenance and counts no requests: its caller is the one who runs the service.
+ * Mounts the internal API, through which the platform feeds the directory: every route, in order. A platform key may
+ * call all of it. It works during maintenance and has no rate limit, because its caller is the one who runs the
+ * service.
  */
 import type { FastifyInstance } from 'fastify';
 import { ServiceError } from '../../errors.ts';

@@ -1,4 +1,6 @@
-/** Who may use the internal API: whoever holds a key of the platform. A page in a browser has none, and gets no CORS. */
+/**
+ * Admits callers with a platform key to the internal API. A page in a browser has no such key and gets no CORS headers.
+ */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { keyActor, type Actor } from '../../access/actor.ts';
 import type { KeyCache } from '../../access/key-cache.ts';
@@ -13,7 +15,7 @@ export function registerAuthentication(
 ): void {
   v1.decorateRequest('caller', null);
   v1.addHook('onRequest', async (request) => {
-    // Before its body is read: an address that is not there has nothing to say of a body.
+    // Runs before the body is read: an unknown address gets a 404 whatever its body is.
     if (request.is404) throw new ServiceError('not_found');
     const { scope } = request.routeOptions.config;
     if (scope === undefined || scope === null) return;
@@ -25,7 +27,7 @@ export function registerAuthentication(
   });
 }
 
-/** Who changes something by this request. */
+/** The actor of this request, for the audit log. */
 export function actorOf({ caller }: FastifyRequest): Actor {
   if (!caller) throw unauthorized();
   return keyActor(caller);

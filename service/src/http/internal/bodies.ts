@@ -1,11 +1,11 @@
-/** What is sent of an organisation, an alliance or a blueprint: whole to put it, in part to patch it. */
+/** The bodies that write an organisation, an alliance or a blueprint: complete for PUT, partial for PATCH. */
 import { Type, type TSchema } from 'typebox';
 import { examples } from '../../contract/examples.ts';
 import { slug, strictObject } from '../../contract/shapes.ts';
 import { AllianceInput, BlueprintInput, OrgInput } from '../../directory/inputs.ts';
 import { partial } from './partial.ts';
 
-/** As many as fit into an alliance that anybody would send by hand; more come with their organisations. */
+/** More than anybody sends by hand; larger alliances set their members through the organisations. */
 const membersMax = 5_000;
 const orgs = Type.Optional(
   Type.Array(slug(), {
@@ -17,7 +17,7 @@ const orgs = Type.Optional(
 );
 const allianceFields = { ...AllianceInput.properties, orgs };
 
-/** What stands in the address may stand in the body as well, as it does in a line of an export. */
+/** The body may repeat the slug or key of the address, as a line of an export does. */
 const same = (schema: TSchema, description: string) =>
   Type.Optional(Type.Unsafe({ ...schema, description }));
 const sameSlug = same(slug(), 'The slug in the address; `PATCH` renames.');

@@ -1,6 +1,6 @@
 /**
- * Routes that write many rows at once: a stream of lines, stored as it arrives, in one transaction. It is what
- * `orgdir import` does, through the same code: `directory/import.ts`.
+ * Routes that write many rows at once: a stream of lines, stored as it arrives, in one transaction. `orgdir import`
+ * runs the same code, `directory/import.ts`.
  */
 import type { IncomingMessage } from 'node:http';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
@@ -32,11 +32,11 @@ import {
   type RouteDependencies,
 } from './route.ts';
 
-/** What the largest directories have; more comes in several requests. */
+/** As many as the largest directories have; more need several requests. */
 const rowsMax = 100_000;
-/** That many rows of 2.5 KiB, which is several times what they have on average. */
+/** Allows 2.5 KiB per row, several times the average. */
 const bytesMax = 256 * 1024 * 1024;
-/** Above what the listener allows a request to take. Silence ends it far sooner: `receive` sees to that. */
+/** Longer than the listener allows a request to take. `receive` ends a silent request much sooner. */
 const idleInTransactionMs = 660_000;
 const mediaType = 'application/x-ndjson';
 
@@ -72,7 +72,7 @@ const BulkResult = strictObject(
   { title: 'BulkResult', description: 'What a bulk write did.' },
 );
 
-/** In a scope of its own: its bodies are read by it, not before it. */
+/** A separate scope, because these routes read their bodies themselves. */
 export async function registerBulk(
   v1: FastifyInstance,
   dependencies: RouteDependencies,
@@ -111,7 +111,7 @@ function bulkRoute(
     {
       config,
       bodyLimit: bytesMax,
-      // The body is a stream; what is in it is held against its schema line by line.
+      // The body is a stream; each line is validated when it arrives.
       validatorCompiler: (route) =>
         route.httpPart === 'body' ? () => true : validatorCompiler(route as never),
       schema: schemaOf(kind, tag, line),
@@ -145,7 +145,7 @@ function bulkRoute(
   }
 }
 
-/** They name a state of one entry, and these are many. */
+/** Preconditions apply to one entry, and this request writes many. */
 function refusePreconditions({ headers }: FastifyRequest): void {
   for (const name of ['if-match', 'if-none-match']) {
     if (headers[name] !== undefined)

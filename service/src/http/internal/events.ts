@@ -1,4 +1,7 @@
-/** POST /events: the platform tells what happened. Repeated under the same key it is told once. */
+/**
+ * POST /events publishes what happened on the platform. A repeated request with the same idempotency key publishes
+ * once.
+ */
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyInstance } from 'fastify';
 import { Type, type Static } from 'typebox';
@@ -21,7 +24,7 @@ import {
   type RouteDependencies,
 } from './route.ts';
 
-/** What others take too, and enough for any id; visible ASCII, so that a header can hold it. */
+/** The usual limit elsewhere, and enough for any id; visible ASCII, so that a header can hold it. */
 const idempotencyKey = (description: string) =>
   Type.String({
     minLength: 1,
@@ -153,7 +156,7 @@ async function publish(
   return { kind: 'published', id: await publishEvent(tx, publication) };
 }
 
-/** What is wrong, by where it stands in the body. */
+/** The faults, by their path in the body. */
 function inBody(error: unknown): never {
   const issues = error instanceof ServiceError ? error.details['issues'] : undefined;
   if (!issues) throw error;

@@ -1,4 +1,4 @@
-/** Maintenance by the platform: the same as `orgdir maintenance`. Every process sees a change within a second. */
+/** Routes for maintenance, like `orgdir maintenance`. Every process sees a change within a second. */
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyInstance } from 'fastify';
 import { Type, type Static } from 'typebox';

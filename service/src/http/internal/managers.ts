@@ -1,4 +1,6 @@
-/** Routes for the managers of an organisation or alliance: who may bind an app to it. The whole list is read, and replaced. */
+/**
+ * Routes that read and replace the whole list of managers of an organisation or alliance. Managers may bind apps to it.
+ */
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyInstance } from 'fastify';
 import { Type, type TObject } from 'typebox';

@@ -1,4 +1,4 @@
-/** openapi.internal.json from the routes: the internal API describes itself, apart from the public one. */
+/** Builds openapi.internal.json from the routes, separate from the public description. */
 import swagger, { type FastifyDynamicSwaggerOptions } from '@fastify/swagger';
 import type { FastifyInstance } from 'fastify';
 import { securitySchemes, withNamedComponents } from '../openapi-components.ts';
@@ -6,7 +6,7 @@ import { registerOpenApiRoute } from '../openapi-route.ts';
 import { internalErrors, internalResponses } from './route.ts';
 
 export type InternalOpenApiDependencies = {
-  /** Where the internal listener is. */
+  /** The address of the internal listener. */
   internalUrl: string;
   publicUrl: string;
   serviceName: string;
@@ -32,7 +32,7 @@ else was faster. \`PUT\` replaces whole: a field left out goes back to its defau
 Address the listener by IP address or by a name that \`INTERNAL_ALLOWED_HOSTS\` lists; any other name in the \`Host\` header
 is a 403.`;
 
-/** Before any route; the document has those that come after it. */
+/** Register it before the routes; the document includes only routes that come later. */
 export async function registerInternalOpenApi(
   v1: FastifyInstance,
   dependencies: InternalOpenApiDependencies,

@@ -1,4 +1,4 @@
-/** The fields of an entry as a patch has them: all of them optional, none with a default. */
+/** Makes all fields of an entry optional and removes their defaults, for PATCH. */
 import { Type, type TObject, type TSchema } from 'typebox';
 import { slug, strictObject } from '../../contract/shapes.ts';
 import { OrgInput } from '../../directory/inputs.ts';
@@ -7,7 +7,7 @@ const newSlug = slug({
   description: 'Renames it. Nobody else is given the old one for 30 days.',
 });
 
-/** Of the links too, what is left out stays. */
+/** Links that are left out keep their value, too. */
 const linkChanges = Type.Object(
   Object.fromEntries(
     Object.entries(OrgInput.properties.links.properties).map(([name, schema]) => [
@@ -18,7 +18,7 @@ const linkChanges = Type.Object(
   { additionalProperties: false, description: 'Where else to find it; what is left out stays.' },
 );
 
-/** At least one of them must be given. */
+/** Requires at least one field. */
 export function partial(fields: Record<string, TSchema>, options: object): TObject {
   const properties = Object.entries(fields).map(([name, schema]) => [name, asChange(name, schema)]);
   return strictObject(Object.fromEntries(properties) as Record<string, TSchema>, {

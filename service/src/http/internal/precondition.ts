@@ -1,9 +1,11 @@
-/** `If-Match` and `If-None-Match` of a write, held against what is there (RFC 9110, 13). */
+/** Checks `If-Match` and `If-None-Match` of a write against the current entry (RFC 9110, 13). */
 import type { FastifyRequest } from 'fastify';
 import { ServiceError } from '../../errors.ts';
 import { entryOf } from './entry-of.ts';
 
-/** Throws `precondition_failed` where what is there, null for nothing, is not what the request asks for. */
+/**
+ * Throws `precondition_failed` if the current entry, or null if there is none, does not meet the request's condition.
+ */
 export function preconditionOf({ headers }: FastifyRequest): (current: object | null) => void {
   const wanted = headers['if-match'];
   const unwanted = headers['if-none-match'];
@@ -15,7 +17,10 @@ export function preconditionOf({ headers }: FastifyRequest): (current: object | 
   };
 }
 
-/** Whether a list of tags, or `*`, names it. Tags are compared strongly: one that a proxy has made weak names nothing. */
+/**
+ * Whether a list of tags, or `*`, includes the tag. Tags are compared strongly: a tag that a proxy has made weak never
+ * matches.
+ */
 function names(header: string, etag: string | null): boolean {
   if (etag === null) return false;
   return header.trim() === '*' || header.split(',').some((tag) => tag.trim() === etag);

@@ -1,4 +1,7 @@
-/** Routes that read the directory as the platform sees it. Nothing is cached: whoever feeds it must see what it has now. */
+/**
+ * Routes that read the directory as the platform sees it. Nothing is cached: the platform must see its own writes at
+ * once.
+ */
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Static, TObject, TSchema } from 'typebox';

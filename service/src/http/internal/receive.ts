@@ -1,20 +1,20 @@
-/** What a caller sends, piece by piece, for as long as something arrives. Nothing of it is kept here. */
+/** Yields a request body in chunks while they arrive, without buffering it. */
 import type { IncomingMessage } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
 import { invalid } from '../../errors.ts';
 import { tooLarge } from '../error-answer.ts';
 
-/** Meanwhile all other writers wait. */
+/** All other writers wait while this request is silent. */
 const pauseMsMax = 10_000;
 
-/** Throws `validation_failed` where the caller hangs up or falls silent, `payload_too_large` beyond `bytesMax`. */
+/** Throws `validation_failed` if the caller hangs up or falls silent, `payload_too_large` beyond `bytesMax`. */
 export async function* receive(
   request: IncomingMessage,
   bytesMax: number,
   pauseMs = pauseMsMax,
 ): AsyncGenerator<Buffer> {
   if (Number(request.headers['content-length'] ?? 0) > bytesMax) throw tooLarge(bytesMax);
-  // Not destroyed where the reader ends early: that would cut the connection before the answer.
+  // Not destroyed if the reader ends early: that would cut the connection before the response.
   const pieces = request.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer>;
   let bytes = 0;
   try {
@@ -26,7 +26,7 @@ export async function* receive(
       yield value;
     }
   } finally {
-    // What is still on its way is thrown away, so that the caller comes to read the answer.
+    // The rest of the body is discarded, so that the caller gets to read the response.
     request.resume();
   }
 }
@@ -37,7 +37,7 @@ async function nextOf(
 ): Promise<IteratorResult<Buffer>> {
   const settled = new AbortController();
   const stalled = wait(pauseMs, 'stalled' as const, { signal: settled.signal, ref: false });
-  // Rejected where the piece comes first, which nobody waits for.
+  // If a chunk comes first, nobody awaits this promise, and its rejection would end the process.
   stalled.catch(() => {});
   try {
     const next = await Promise.race([pieces.next(), stalled]);

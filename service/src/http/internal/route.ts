@@ -1,4 +1,4 @@
-/** What the routes of the internal API have in common: how they are documented, and where they read and write. */
+/** The schemas and dependencies that all routes of the internal API share. */
 import { Type, type TSchema } from 'typebox';
 import { slug } from '../../contract/shapes.ts';
 import type { Database } from '../../database/database.ts';
@@ -8,9 +8,9 @@ import { responses } from '../responses.ts';
 export type RouteDependencies = {
   /** For reads. */
   database: Database;
-  /** For writes: they wait for each other, and the public API must not wait for a connection behind them. */
+  /** For writes. They wait for each other, and the public API must not wait for a connection behind them. */
   writes: Database;
-  /** For the addresses in events and in what is read. */
+  /** The base of addresses in events and responses. */
   publicUrl: string;
 };
 
@@ -33,12 +33,12 @@ export const blueprintParams = Type.Object({
   }),
 });
 
-/** `forbidden`: also for a host name that is not in INTERNAL_ALLOWED_HOSTS, with or without a key. */
+/** `forbidden` also covers a host name that is not in INTERNAL_ALLOWED_HOSTS, with or without a key. */
 const open: ErrorCode[] = ['validation_failed', 'internal_error', 'forbidden'];
 const keyed: ErrorCode[] = [...open, 'unauthorized', 'unavailable'];
 const withBody: ErrorCode[] = ['payload_too_large', 'unsupported_media_type'];
 
-/** The errors that an operation can give. */
+/** The errors that an operation can return. */
 export const internalErrors = {
   open,
   keyed,
@@ -50,7 +50,7 @@ export const internalErrors = {
 type Answer = { schema: TSchema; example: unknown };
 type Options = { conditional?: boolean; tagged?: boolean };
 
-/** The `response` of a route schema. A `conditional` read answers 304; a `tagged` answer has the tag of what is in it. */
+/** The `response` of a route schema. A `conditional` read can return 304; a `tagged` response has an `ETag`. */
 export function internalResponses(
   status: 200 | 201 | 202,
   description: string,

@@ -1,4 +1,7 @@
-/** The syncs: asked for, and looked at. A run goes on in the process that was asked; any process tells how it ended. */
+/**
+ * Routes that start syncs and read their runs. A run goes on in the process that got the request; any process can
+ * report its result.
+ */
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { Type } from 'typebox';

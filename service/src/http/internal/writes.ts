@@ -1,4 +1,4 @@
-/** Routes that write one organisation, alliance or blueprint: `PUT`, `PATCH` and `DELETE`, all of one shape. */
+/** Routes that write one organisation, alliance or blueprint: `PUT`, `PATCH` and `DELETE`, all of the same form. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Static, TObject } from 'typebox';
 import { Blueprint } from '../../contract/blueprint.ts';
@@ -154,12 +154,12 @@ function writeRoutes<Entry extends object>(
   });
 }
 
-/** The slug or the key in the address: its one parameter. */
+/** Returns the slug or key in the address, its only parameter. */
 function nameOf({ params }: FastifyRequest): string {
   return Object.values(params as Record<string, string>)[0] ?? '';
 }
 
-/** What stands in the address may stand in the body as well, if it is the same. */
+/** The body may repeat the slug or key of the address, but not contradict it. */
 function requireSameName(request: FastifyRequest): void {
   const [[field, name] = ['', '']] = Object.entries(request.params as Record<string, string>);
   const given = (request.body as Record<string, unknown>)[field];

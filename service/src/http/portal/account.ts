@@ -32,7 +32,7 @@ import {
 import { createPasswordChangeLimit } from './sign-in-limits.ts';
 import { doneResponse, exampleMethod, redirectResponse } from './sign-in.ts';
 
-/** During maintenance, too: a stolen session can be ended at any time. */
+/** Available during maintenance too: a stolen session can be ended at any time. */
 const config = { ...portalConfig, duringMaintenance: true } as const;
 const common = { tags: ['Account'], security, querystring: noQuery };
 const exampleSession = {

@@ -1,6 +1,7 @@
 /**
- * The server side of the developer portal: every route of it, in order. Whoever is signed in manages their own apps by
- * the functions that the public API calls. For the portal's own pages alone: no CORS, and a check where writes come from.
+ * Mounts the server side of the developer portal: every route, in order. Signed-in users manage their own apps through
+ * the same functions as the public API. Only the portal's own pages may call it: no CORS, and the origin of writes is
+ * checked.
  */
 import type { FastifyInstance } from 'fastify';
 import { ServiceError } from '../../errors.ts';
@@ -32,7 +33,7 @@ export async function registerPortal(
     throw new ServiceError('not_found');
   });
   portal.addHook('onRequest', (_request, reply, done) => {
-    // Secrets are in some answers, and one person's data in all of them.
+    // Some responses hold secrets, and all of them hold personal data.
     reply.headers({ 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' });
     done();
   });

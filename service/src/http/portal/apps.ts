@@ -1,4 +1,4 @@
-/** Routes that manage one's own apps. */
+/** Routes that manage the user's apps. */
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyInstance } from 'fastify';
 import { createApp, deleteApp, renameApp } from '../../access/apps.ts';

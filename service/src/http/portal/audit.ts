@@ -1,4 +1,4 @@
-/** GET /audit: who changed what in one's own apps. */
+/** GET /audit lists the changes in the user's apps. */
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';

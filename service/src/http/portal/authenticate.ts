@@ -13,7 +13,7 @@ import { createLimit, refuseDuringMaintenance } from '../admit.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Who may ask, of the portal's routes. Absent: not an operation. */
+    /** Who may call the route. Absent: not an operation. */
     portal?: 'open' | 'signed-in';
   }
   interface FastifyRequest {
@@ -54,7 +54,7 @@ export function registerAuthentication(
   });
 }
 
-/** Who is signed in; the answer brings along what prolongs or ends the session. */
+/** Returns the signed-in user and sets the cookies that prolong or end the session. */
 export async function readSession(
   signIn: SignIn,
   request: FastifyRequest,
@@ -65,7 +65,7 @@ export async function readSession(
   return signedIn;
 }
 
-/** Every browser sends it with a write. `SameSite=Lax` alone would let the pages of neighbouring hosts in. */
+/** Every browser sends an Origin with a write. `SameSite=Lax` alone would admit pages of neighbouring hosts. */
 function requireOrigin(request: FastifyRequest, origin: string): void {
   if (request.headers.origin === origin) return;
   throw new ServiceError('forbidden', `Changes are taken from the pages of ${origin} only.`);
@@ -77,17 +77,17 @@ export function signedInOf({ signedIn }: FastifyRequest): SignedIn {
   return signedIn;
 }
 
-/** The address that the caller's apps belong to. */
+/** The email address that owns the caller's apps. */
 export function ownerOf(request: FastifyRequest): string {
   return signedInOf(request).email;
 }
 
-/** Where a request about signing in comes from. */
+/** The address and browser of a sign-in request. */
 export function callerOf({ ip, headers }: FastifyRequest): Caller {
   return { ip, userAgent: headers['user-agent'] ?? null, cookie: headers.cookie ?? null };
 }
 
-/** Who changes something by this request. */
+/** The actor of this request, for the audit log. */
 export function actorOf(request: FastifyRequest): Actor {
   const { userId, email } = signedInOf(request);
   return { kind: 'user', id: userId, name: email };

@@ -8,7 +8,7 @@ import type { SignIn } from '../../sign-in/sign-in.ts';
 import { callerOf } from './authenticate.ts';
 import { openConfig } from './route.ts';
 
-/** The pages of the portal that sign-in may send the browser to, with any query. */
+/** The portal pages that sign-in may send the browser to, with any query. */
 const returnPages = ['', '/sign-in', '/account'];
 const portalPath = '/profile/developer';
 

@@ -1,4 +1,4 @@
-/** GET /events: the catalogue. GET /apps/{appId}/events: what of it an app may have. */
+/** GET /events returns the catalogue, GET /apps/{appId}/events the events that an app may subscribe to. */
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyInstance } from 'fastify';
 import { requireOwnApp } from '../../access/owned.ts';
@@ -82,7 +82,7 @@ export function registerEvents(
     },
     async (request, reply) => {
       const { id } = await requireOwnApp(database, ownerOf(request), request.params.appId);
-      // Asked for all at once, those that it may not have are refused one by one, each with why.
+      // Checking all events together returns a reason for each one that the app may not have.
       const issues = await checkEvents(database, id, [...subscribableEvents]);
       const reasons = new Map(issues.map(({ path, message }) => [path, message]));
       const data = subscribableEvents.map((event, index) => {

@@ -1,4 +1,4 @@
-/** Routes that manage the keys of one's own apps. */
+/** Routes that manage the keys of the user's apps. */
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';

@@ -1,4 +1,4 @@
-/** openapi.portal.json from the routes: the portal's server side describes itself, apart from the public API. */
+/** Builds openapi.portal.json from the routes, separate from the public description. */
 import swagger from '@fastify/swagger';
 import type { FastifyInstance } from 'fastify';
 import { withNamedComponents } from '../openapi-components.ts';
@@ -26,7 +26,7 @@ Every answer is an envelope: \`success\`, \`data\` and \`meta\`, or \`success\` 
 signing in, up and out is below \`/portal/api/auth\`, in the form of the library that does it (better-auth). Changes need an \`Origin\` header
 that names this service. What belongs to somebody else answers as what is not there.`;
 
-/** Before any route; the document has those that come after it. */
+/** Register it before the routes; the document includes only routes that come later. */
 export async function registerPortalOpenApi(
   portal: FastifyInstance,
   dependencies: PortalOpenApiDependencies,

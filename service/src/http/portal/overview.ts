@@ -1,4 +1,4 @@
-/** GET /overview: how one's own apps are doing, at one glance. */
+/** GET /overview summarises how the user's apps are doing. */
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyInstance } from 'fastify';
 import { exampleId, exampleLaterTime, exampleTime } from '../../contract/examples.ts';

@@ -1,4 +1,4 @@
-/** What the portal's routes have in common: how they are documented, and what they work with. */
+/** The schemas and dependencies that all routes of the portal share. */
 import { Type, type TSchema } from 'typebox';
 import { uuid } from '../../contract/shapes.ts';
 import { errorBody, pageEnvelope } from '../../contract/envelope.ts';
@@ -19,7 +19,7 @@ export const openConfig = { portal: 'open' } as const;
 export const security = [{ session: [] }];
 export { noQuery } from '../../contract/shapes.ts';
 
-/** A list that is short enough to come whole. */
+/** The schema of a list that is short enough to need no pages. */
 export function onOnePage(data: unknown[]) {
   return pageEnvelope(data, { page: 1, limit: 100 }, data.length);
 }
@@ -33,7 +33,7 @@ const read: ErrorCode[] = [...open, 'unauthorized'];
 const write: ErrorCode[] = [...read, 'forbidden', 'maintenance', 'payload_too_large'];
 const withBody: ErrorCode[] = [...write, 'unsupported_media_type'];
 
-/** The errors that an operation can give. */
+/** The errors that an operation can return. */
 export const portalErrors = {
   open,
   read,
@@ -43,7 +43,7 @@ export const portalErrors = {
   withBodyOne: [...withBody, 'not_found'] as ErrorCode[],
 };
 
-/** What a portal says in other words than an API with keys. */
+/** Descriptions that differ from those of an API with keys. */
 const words: Partial<Record<ErrorCode, string>> = {
   unauthorized: 'Nobody is signed in.',
   forbidden: 'It comes from another site, or you may not do this.',
@@ -66,7 +66,7 @@ export function portalResponses(
     const answer = answers[key];
     if (!answer) continue;
     answer.description = said;
-    // A page in a browser has nothing to send in such a header.
+    // The portal's pages do not send such a header.
     delete answer.headers['WWW-Authenticate'];
     const json = answer.content?.['application/json'] as { schema: TSchema } | undefined;
     const examples = { [code]: { summary: said, value: errorBody(code, said, {}) } };

@@ -1,4 +1,4 @@
-/** GET /session: who is signed in. */
+/** GET /session returns the signed-in user. */
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyInstance } from 'fastify';
 import { envelope } from '../../contract/envelope.ts';

@@ -27,7 +27,7 @@ const passwordChangesPerMinute = 10;
 const slowDownMs = 1_000;
 /** Passwords being checked at once for one address; each takes some 60 ms. */
 const concurrentPerAddress = 10;
-/** And for all; more than that waits for seconds. */
+/** The same for all addresses together; more would wait for seconds. */
 const concurrentMax = 100;
 /** Somebody who waits for a mail asks twice; nobody's mailbox is filled. */
 const mailsPerHour = { address: 30, account: 5 };

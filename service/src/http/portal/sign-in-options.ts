@@ -1,7 +1,7 @@
 import { passwordLengthMax, passwordLengthMin } from '../../contract/password-length.ts';
 import type { SignIn } from '../../sign-in/sign-in.ts';
 
-/** In what ways one can sign in here. */
+/** The ways to sign in that this service offers. */
 export function signInOptionsOf({ links, providers }: SignIn) {
   return {
     password: {

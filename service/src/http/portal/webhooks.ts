@@ -1,4 +1,4 @@
-/** The webhooks of one's own apps, under `/apps/{appId}/webhooks`. */
+/** Serves the webhooks of the user's apps under `/apps/{appId}/webhooks`. */
 import type { FastifyInstance } from 'fastify';
 import { requireOwnApp } from '../../access/owned.ts';
 import { mountWebhooks } from '../webhooks/mount.ts';
@@ -22,7 +22,7 @@ export function registerWebhooks(
     conditional: false,
     errors: { read: portalErrors.read, write: portalErrors.withBody },
     responses: portalResponses,
-    // The one description that speaks of a key.
+    // The only description that mentions a key.
     describe: ({ operationId, description }) =>
       operationId === 'listWebhooks' ? 'The webhooks of the app, oldest first.' : description,
     async callerOf(request) {

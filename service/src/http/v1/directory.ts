@@ -1,4 +1,7 @@
-/** Routes that read the directory: organisations, alliances, blueprints. All of one shape, all cached as bytes. */
+/**
+ * Routes that read the directory: organisations, alliances, blueprints. All have the same form, and all are cached as
+ * bytes.
+ */
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 import { Type, type Static, type TSchema } from 'typebox';
@@ -187,7 +190,10 @@ function detailRoute(
   );
 }
 
-/** An address that was answered before is valid, and its answer known: it is sent as soon as the caller is admitted. */
+/**
+ * If this address is in the cache, it is valid: the entry is sent as soon as the caller is admitted, without
+ * validation.
+ */
 function sendKnown(responseCache: ResponseCache): onRequestHookHandler {
   return (request, reply, done) => {
     const entry = request.method === 'GET' ? responseCache.recall(request.url) : null;
@@ -209,7 +215,7 @@ function documentation(operation: Operation, errors: typeof errorsOf.keyed) {
   };
 }
 
-/** Equal queries have equal keys, however they were written. */
+/** Equal queries get equal keys, in whatever order or form they were written. */
 function cacheKey(url: string, query: object): string {
   return `${url} ${JSON.stringify(Object.entries(query).sort(([a], [b]) => (a < b ? -1 : 1)))}`;
 }

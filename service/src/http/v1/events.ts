@@ -1,4 +1,4 @@
-/** GET /events: the pull side of webhooks. */
+/** GET /events lets a client pull the events that webhooks push. */
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
@@ -81,7 +81,7 @@ export function registerEvents(app: FastifyInstance, { database }: { database: D
   );
 }
 
-/** By hand, because `data` is JSON text already: parsing it would change its bytes. */
+/** Writes the JSON by hand because `data` is JSON text already: parsing it would change its bytes. */
 function render({ events, nextCursor, hasMore }: EventPage, limit: number): string {
   const data = events.map(
     ({ id, event, createdAt, data: recorded }) =>

@@ -1,4 +1,4 @@
-/** GET /status: open to all, answers while the database is away. */
+/** GET /status needs no key and works while the database is away. */
 import type { FastifyInstance } from 'fastify';
 import { apiVersion, envelope } from '../../contract/envelope.ts';
 import { examples } from '../../contract/examples.ts';

@@ -1,4 +1,4 @@
-/** The webhooks of the app that a key belongs to, under `/webhooks`. */
+/** Serves the webhooks of the key's app under `/webhooks`. */
 import type { FastifyInstance } from 'fastify';
 import { keyActor } from '../../access/actor.ts';
 import { callerOf, keySecurity } from '../admit.ts';

@@ -8,7 +8,7 @@ export const redeliveriesPerMinute = 60;
 
 export type AppLimits = ReturnType<typeof createAppLimits>;
 
-/** Each limit counts one use by an app, and throws `rate_limited` once the minute is used up. */
+/** Each limit counts one use by an app and throws `rate_limited` if the app has used up its minute. */
 export function createAppLimits() {
   return {
     tests: createAppLimit(testsPerMinute, 'tests'),

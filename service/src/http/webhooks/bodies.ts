@@ -1,4 +1,4 @@
-/** The bodies and queries of the operations on webhooks, and the responses that no other operation gives. */
+/** The bodies, queries and specific responses of the webhook operations. */
 import { Type } from 'typebox';
 import { deleted, nullable, strictObject, time } from '../../contract/shapes.ts';
 import { PageQuery } from '../../directory/list-query.ts';

@@ -1,4 +1,4 @@
-/** Serves the operations on an app's webhooks below one address, to one kind of caller. */
+/** Serves the operations on an app's webhooks under one address, to one kind of caller. */
 import type { FastifyContextConfig, FastifyInstance, FastifyRequest, FastifySchema } from 'fastify';
 import { Type } from 'typebox';
 import { noQuery, uuid } from '../../contract/shapes.ts';
@@ -11,18 +11,18 @@ import { deliveryOperations } from './delivery-operations.ts';
 import type { Caller, Operation, WebhookDependencies } from './operation.ts';
 import { webhookOperations } from './webhook-operations.ts';
 
-/** Where the operations stand, who may ask for them, and how responses are described and cached. */
+/** Where the operations are, who may call them, and how responses are described and cached. */
 export type Surface = {
   root: string;
   config: FastifyContextConfig;
   security: NonNullable<FastifySchema['security']>;
-  /** Whether reads have an `ETag` and can be answered with 304. Otherwise nobody may keep a copy. */
+  /** Whether reads have an `ETag` and can be answered with 304. Otherwise nobody may store a copy. */
   conditional: boolean;
-  /** The errors that every read or write can give. */
+  /** The errors that every read or write can return. */
   errors: { read: ErrorCode[]; write: ErrorCode[] };
   responses: typeof responses;
   describe(operation: Operation): string;
-  /** Throws where the caller has no such app. */
+  /** Throws if the caller has no such app. */
   callerOf(request: FastifyRequest): Caller | Promise<Caller>;
 };
 
@@ -45,7 +45,7 @@ export function mountWebhooks(
         const content = await operation.run({ ...dependencies, ...caller, ...inputs });
         if (surface.conditional && isRead(operation))
           return sendEntry(request, reply, toEntry(0, content));
-        // A secret may be in it: nobody on the way may keep a copy.
+        // The response may hold a secret, so no cache may store it.
         return reply
           .code(operation.status ?? 200)
           .header('cache-control', 'no-store')
@@ -93,7 +93,7 @@ function paramsOf(url: string) {
 function responsesOf(operation: Operation, surface: Surface, url: string) {
   const { status = 200, responseDescription, response, conflicts } = operation;
   const errors = [...surface.errors[isRead(operation) ? 'read' : 'write']];
-  // Whatever the address names may not exist.
+  // An operation with a path parameter can return 404.
   if (url.includes(':')) errors.push('not_found');
   if (conflicts) errors.push('conflict');
   const conditional = surface.conditional && isRead(operation);

@@ -1,5 +1,5 @@
 /**
- * One operation on the webhooks of an app. It is defined once, without saying who may ask: `mount.ts` serves it to the
+ * One operation on the webhooks of an app. It is defined once, independent of the caller: `mount.ts` serves it to the
  * app's keys under `/api/v1/webhooks` and to the app's owner under `/portal/api/apps/{appId}/webhooks`.
  */
 import type { Static, TSchema } from 'typebox';
@@ -16,11 +16,11 @@ export type WebhookDependencies = Omit<TestDependencies, 'webhooks'> & {
   appLimits: AppLimits;
 };
 
-/** Whose webhooks the request is about, and who makes it. */
+/** The app whose webhooks the request is about, and the caller. */
 export type Caller = { appId: string; actor: Actor };
 
 type Inputs<Query extends TSchema, Body extends TSchema> = {
-  /** Those that the path has. */
+  /** The parameters of the path. */
   params: { id: string; deliveryId: string };
   query: Static<Query>;
   body: Static<Body>;
@@ -29,15 +29,15 @@ type Inputs<Query extends TSchema, Body extends TSchema> = {
 export type Operation<Query extends TSchema = TSchema, Body extends TSchema = TSchema> = {
   operationId: string;
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
-  /** Below the webhooks of the app: empty, or `/:id` and so on. */
+  /** The path below the app's webhooks: empty, `/:id` and so on. */
   path: string;
   summary: string;
   description: string;
   query?: Query;
   body?: Body;
-  /** Without a body the request counts as one with `{}`. */
+  /** A request without a body counts as one with `{}`. */
   bodyOptional?: boolean;
-  /** 200 unless given. */
+  /** Default: 200. */
   status?: 201 | 202;
   responseDescription: string;
   response: ReturnType<typeof oneOf>;

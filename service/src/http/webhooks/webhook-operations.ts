@@ -1,4 +1,4 @@
-/** Operations on the webhooks themselves. Those on their deliveries: `delivery-operations.ts`. */
+/** Operations on the webhooks themselves. See `delivery-operations.ts` for those on their deliveries. */
 import { envelope, pageEnvelope } from '../../contract/envelope.ts';
 import { examples } from '../../contract/examples.ts';
 import { CreatedWebhook, DeliveryDetail, Webhook } from '../../contract/webhook.ts';
