@@ -1,4 +1,4 @@
-/** What is kept of an answer: headers and body up to their bounds, as bytes. */
+/** Captures the start of a response: headers and body up to their limits, as bytes. */
 
 /** Reads at most this much and keeps the first 4 KiB: docs/reference/deliveries.md#delivery-records */
 const readBytesMax = 64 * 1024;
@@ -7,13 +7,16 @@ const keptHeaderBytesMax = 8 * 1024;
 
 export type AnswerHeaders = Record<string, string | string[] | undefined>;
 
-/** Collects a body's start. */
+/** Collects the start of a body. */
 export class KeptBody {
   #chunks: Buffer[] = [];
   #keptBytes = 0;
   #readBytes = 0;
 
-  /** Whether more is wanted. The chunk is copied: it is part of a larger one that would be held with it. */
+  /**
+   * Returns whether to read on. Copies the chunk, because it is part of a larger buffer that would stay in memory with
+   * it.
+   */
   add(chunk: Buffer): boolean {
     this.#readBytes += chunk.length;
     if (this.#keptBytes < keptBytesMax) {
@@ -30,7 +33,7 @@ export class KeptBody {
   }
 }
 
-/** As JSON text in bytes: an object of strings, as many as the bound allows. */
+/** Returns bytes of JSON text: an object of strings, as many as fit the limit. */
 export function keepHeaders(headers: AnswerHeaders): Buffer {
   const kept: Record<string, string> = {};
   let bytes = 0;
