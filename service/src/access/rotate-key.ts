@@ -14,7 +14,7 @@ type Row = {
   appId: string | null;
   name: string;
   scopes: KeyScope[];
-  /** The old key before the rotation. */
+  /** The expiry before the rotation. */
   expiresAt: Date | null;
   usable: boolean;
 };

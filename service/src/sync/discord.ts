@@ -71,7 +71,7 @@ export function createDiscord(options: DiscordOptions): ChatProvider {
           return { kind: 'away', reason: 'Discord asked to wait longer than the run may take' };
         const said = await askWithPermit(serverId, signal);
         if (said.status === 429) continue;
-        const answer = judge(said);
+        const answer = classifyResponse(said);
         if (answer.kind !== 'away') return answer;
         faults += 1;
         if (faults >= faultsMax) return answer;
@@ -114,7 +114,7 @@ function parse(text: string | null): unknown {
   }
 }
 
-function judge({ status, body, fault }: Said): ChatAnswer {
+function classifyResponse({ status, body, fault }: Said): ChatAnswer {
   const { code, approximate_member_count: members } = (body ?? {}) as Record<string, unknown>;
   if (status === null) return { kind: 'away', reason: `Discord ${fault}` };
   if (status === 401 || (status === 403 && botCodes.has(Number(code))))

@@ -41,7 +41,7 @@ export function dueTime(kind: SyncKind, schedule: Schedule): DueTime {
       await moveOn(session, kind, schedule);
       return false;
     },
-    async settle(tx: Transaction, run: SyncRun) {
+    async resolve(tx: Transaction, run: SyncRun) {
       if (run.reason === 'stopped') await giveBack(tx, kind);
       else await moveOn(tx, kind, schedule);
     },

@@ -28,7 +28,7 @@ export type DueTime = {
   /** Whether it is still to be run. */
   take(session: Database): Promise<boolean>;
   /** In the transaction that ends the run. */
-  settle(tx: Transaction, run: SyncRun): Promise<void>;
+  resolve(tx: Transaction, run: SyncRun): Promise<void>;
 };
 
 export type RunOutcome =
@@ -42,7 +42,7 @@ export type RunOutcome =
 export type RunWork = (
   session: Database,
   run: SyncRun,
-  settle: (tx: Transaction, run: SyncRun) => Promise<void>,
+  resolveDueTime: (tx: Transaction, run: SyncRun) => Promise<void>,
 ) => Promise<SyncRun>;
 
 /** Of this session alone: a process that froze must not keep its locks for as long as it is frozen. */
@@ -91,12 +91,15 @@ async function performLocked(
   if (request.due && !(await request.due.take(session))) return { kind: 'not_due' };
   const run = await beginRun(session, request);
   request.onStart?.(run);
-  const settle = async (tx: Transaction, ended: SyncRun) => request.due?.settle(tx, ended);
+  const resolveDueTime = async (tx: Transaction, ended: SyncRun) => request.due?.resolve(tx, ended);
   try {
     request.signal.throwIfAborted();
-    return { kind: 'succeeded', run: await work(session, run, settle) };
+    return { kind: 'succeeded', run: await work(session, run, resolveDueTime) };
   } catch (error) {
-    return { kind: 'failed', run: await recordFailure(session, run, error, request, settle) };
+    return {
+      kind: 'failed',
+      run: await recordFailure(session, run, error, request, resolveDueTime),
+    };
   }
 }
 
@@ -111,13 +114,13 @@ async function recordFailure(
   run: SyncRun,
   error: unknown,
   { signal }: RunRequest,
-  settle: (tx: Transaction, ended: SyncRun) => Promise<void>,
+  resolveDueTime: (tx: Transaction, ended: SyncRun) => Promise<void>,
 ): Promise<SyncRun> {
   const failure = failureOf(error, signal);
   try {
     const failed = await session.transaction().execute(async (tx) => {
       const ended = await failRun(tx, run, failure);
-      await settle(tx, ended);
+      await resolveDueTime(tx, ended);
       return ended;
     });
     if (failure.reason !== 'internal') return failed;

@@ -49,25 +49,31 @@ export async function syncBlueprints(
   return performRun(
     connection,
     { kind: 'blueprints', source, trigger, signal, onStart, due },
-    (session, run, settle) => new BlueprintRun(session, run, settle, request).perform(),
+    (session, run, resolveDueTime) =>
+      new BlueprintRun(session, run, resolveDueTime, request).perform(),
   );
 }
 
-type Settle = (tx: Transaction, run: SyncRun) => Promise<void>;
+type ResolveDueTime = (tx: Transaction, run: SyncRun) => Promise<void>;
 type Content = Extract<OpenedSource, { kind: 'content' }>;
 type Known = Awaited<ReturnType<typeof lastValidators>>;
 
 class BlueprintRun {
   readonly #session: Database;
   readonly #run: SyncRun;
-  readonly #settle: Settle;
+  readonly #resolveDueTime: ResolveDueTime;
   readonly #request: BlueprintSyncRequest;
   readonly #fingerprint: string | null;
 
-  constructor(session: Database, run: SyncRun, settle: Settle, request: BlueprintSyncRequest) {
+  constructor(
+    session: Database,
+    run: SyncRun,
+    resolveDueTime: ResolveDueTime,
+    request: BlueprintSyncRequest,
+  ) {
     this.#session = session;
     this.#run = run;
-    this.#settle = settle;
+    this.#resolveDueTime = resolveDueTime;
     this.#request = request;
     const { location } = request;
     this.#fingerprint = location.kind === 'url' ? locationFingerprint(location.url) : null;
@@ -153,7 +159,7 @@ class BlueprintRun {
     validators: Validators | null,
   ): Promise<SyncRun> {
     const run = await completeRun(tx, this.#run, { counts, version, problems, validators });
-    await this.#settle(tx, run);
+    await this.#resolveDueTime(tx, run);
     await recordEvent(tx, {
       name: 'blueprint.sync.completed',
       data: {

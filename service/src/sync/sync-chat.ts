@@ -42,11 +42,11 @@ export async function syncChat(
   return performRun(
     connection,
     { kind: 'chat', source: provider.name, trigger, signal, onStart, due },
-    async (session, run, settle) => {
+    async (session, run, resolveDueTime) => {
       const orgs = await listChatOrgs(session);
       const asked = await askAll([...new Set(orgs.map(({ serverId }) => serverId))], request);
       requireAnswers(asked);
-      return record(session, run, settle, orgs, asked);
+      return record(session, run, resolveDueTime, orgs, asked);
     },
   );
 }
@@ -124,7 +124,7 @@ function requireAnswers(asked: Asked): void {
 async function record(
   session: Database,
   run: SyncRun,
-  settle: (tx: Transaction, run: SyncRun) => Promise<void>,
+  resolveDueTime: (tx: Transaction, run: SyncRun) => Promise<void>,
   orgs: ChatOrg[],
   asked: Asked,
 ): Promise<SyncRun> {
@@ -146,7 +146,7 @@ async function record(
           problems,
           validators: null,
         });
-        await settle(tx, ended);
+        await resolveDueTime(tx, ended);
         await announce(tx, ended, counts);
         return ended;
       });

@@ -147,7 +147,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
   ): Promise<void> {
     try {
       const ended = await attempt;
-      place.answered();
+      place.responded();
       await recorder.record(ended);
     } catch (error) {
       log.error({ err: error, deliveryId: id }, 'delivery.failed');

@@ -36,7 +36,7 @@ type Fresh = { agesAt: number; isFresh: boolean };
 
 export type Place = {
   /** The response has arrived, so the receiver can take another attempt. The attempt still has to be recorded. */
-  answered(): void;
+  responded(): void;
   /** Call once, after recording. */
   release(): void;
 };
@@ -57,7 +57,7 @@ export type InFlight = {
 export function createInFlight(): InFlight {
   const counts = new Map<string, number>();
   let held = 0;
-  let unanswered = 0;
+  let awaitingResponse = 0;
   let totalFailing = 0;
   let fresh = 0;
   const begun: Fresh[] = [];
@@ -67,24 +67,24 @@ export function createInFlight(): InFlight {
   function add(webhookId: string, failing: boolean): Place {
     counts.set(webhookId, (counts.get(webhookId) ?? 0) + 1);
     held += 1;
-    unanswered += 1;
+    awaitingResponse += 1;
     if (failing) totalFailing += 1;
     const endsFresh = addFresh();
-    let isAnswered = false;
-    function answered(): void {
-      if (isAnswered) return;
-      isAnswered = true;
+    let hasResponse = false;
+    function responded(): void {
+      if (hasResponse) return;
+      hasResponse = true;
       endsFresh();
-      unanswered -= 1;
+      awaitingResponse -= 1;
       const left = (counts.get(webhookId) ?? 0) - 1;
       if (left > 0) counts.set(webhookId, left);
       else counts.delete(webhookId);
       moreRoom();
     }
     return {
-      answered,
+      responded,
       release() {
-        answered();
+        responded();
         held -= 1;
         if (failing) totalFailing -= 1;
         if (failing || held === heldMax - 1) moreRoom();
@@ -121,7 +121,7 @@ export function createInFlight(): InFlight {
 
   function roomInAll(): number {
     if (freshMax - fresh < freshRoomMin) return 0;
-    return Math.max(Math.min(inFlightMax - unanswered, heldMax - held, freshMax - fresh), 0);
+    return Math.max(Math.min(inFlightMax - awaitingResponse, heldMax - held, freshMax - fresh), 0);
   }
 
   return {
@@ -129,7 +129,7 @@ export function createInFlight(): InFlight {
     room: () => ({
       total: roomInAll(),
       failing: Math.max(inFlightFailingMax - totalFailing, 0),
-      perWebhook: unanswered < inFlightCrowded ? inFlightPerWebhookMax : 1,
+      perWebhook: awaitingResponse < inFlightCrowded ? inFlightPerWebhookMax : 1,
     }),
     counts: () => counts,
     add,

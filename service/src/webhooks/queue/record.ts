@@ -1,12 +1,12 @@
 /**
  * Records a batch of attempts in one transaction: the attempts, the new state of their deliveries, and the health of
- * their webhooks. Skips attempts whose lease another worker has taken back. Next: `settle-webhooks.ts`.
+ * their webhooks. Skips attempts whose lease another worker has taken back. Next: `update-webhook-health.ts`.
  */
 import { arrayLiteral } from '../../database/array-literal.ts';
 import { packBytes } from '../../database/pack-bytes.ts';
 import { sql, type Database, type Transaction } from '../../database/database.ts';
 import type { RecordedAttempt } from '../sending/deliver.ts';
-import { settleWebhooks, type Deactivation } from './settle-webhooks.ts';
+import { updateWebhookHealth, type Deactivation } from './update-webhook-health.ts';
 
 export type RecordOptions = {
   deactivateAfter: number;
@@ -30,7 +30,7 @@ export async function recordAttempts(
     const recorded = left.size === 0 ? attempts : attempts.filter((_, index) => !left.has(index));
     return {
       attempts: recorded,
-      deactivated: await settleWebhooks(tx, recorded, deactivateAfter),
+      deactivated: await updateWebhookHealth(tx, recorded, deactivateAfter),
     };
   });
 }

@@ -8,7 +8,7 @@ import type { Logger } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
 import type { RecordedAttempt } from '../sending/deliver.ts';
 import { recordAttempts } from './record.ts';
-import { tellDeactivated } from './tell-deactivated.ts';
+import { logDeactivations } from './log-deactivations.ts';
 
 export type Recorder = {
   /** Sets how many deliveries a lease holds. The last of them to be recorded ends it. */
@@ -84,17 +84,17 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
         const { deactivated } = await recordAttempts(database, attempts, options);
         awaySince = null;
         metrics.recorded(attempts.length);
-        tellDeactivated(dependencies, deactivated);
+        logDeactivations(dependencies, deactivated);
         return;
       } catch (error) {
         if (isRefusal(error)) return writeSingly(attempts, endedLeases, error);
-        const told = { attempts: attempts.length, reason: (error as Error).message };
+        const logFields = { attempts: attempts.length, reason: (error as Error).message };
         awaySince ??= performance.now();
         if (performance.now() - awaySince > (stopping ? patienceWhileStoppingMs : patienceMs)) {
-          log.error(told, 'attempts.lost');
+          log.error(logFields, 'attempts.lost');
           return;
         }
-        if (tries === 1) log.warn(told, 'attempts.waiting');
+        if (tries === 1) log.warn(logFields, 'attempts.waiting');
         await wait(retryMs);
       }
     }

@@ -6,8 +6,8 @@ import { sql, type Database } from '../../database/database.ts';
 import { systemClock, type Clock } from '../sending/clock.ts';
 import type { RecordedAttempt } from '../sending/deliver.ts';
 import { recordAttempts } from './record.ts';
-import type { Deactivation } from './settle-webhooks.ts';
-import { cycleOf, judge, type Backoff } from '../sending/retry.ts';
+import type { Deactivation } from './update-webhook-health.ts';
+import { cycleOf, decideVerdict, type Backoff } from '../sending/retry.ts';
 
 export type Recovery = {
   /** The attempts that this call, and no other worker, recorded as interrupted. */
@@ -91,7 +91,7 @@ function interrupted(delivery: Interrupted, backoff: Backoff, clock: Clock): Rec
     ...delivery,
     statusCode: null,
     error: 'interrupted',
-    verdict: judge(result, cycleOf(delivery), backoff, clock.random(), clock.now()),
+    verdict: decideVerdict(result, cycleOf(delivery), backoff, clock.random(), clock.now()),
   };
 }
 

@@ -28,8 +28,8 @@ import { fanOut } from './fan-out.ts';
 import { createLoop } from '../../loop.ts';
 import { dropOldOperationalEvents } from '../notifications/operational-events.ts';
 import { recoverLeases } from './recover-leases.ts';
-import { tellDeactivated } from './tell-deactivated.ts';
-import { turnPartitions } from './turn-partitions.ts';
+import { logDeactivations } from './log-deactivations.ts';
+import { rotatePartitions } from './rotate-partitions.ts';
 
 export type WorkerDependencies = Omit<DispatcherDependencies, 'database'> & {
   connection: ConnectionSettings;
@@ -103,7 +103,7 @@ export function createWorker(dependencies: WorkerDependencies): Worker {
       for (const failure of done.failures) log.error(failure, 'lease.not_recovered');
       for (const { trigger, durationMs } of done.recorded)
         metrics.attempted({ outcome: 'interrupted', trigger, durationMs });
-      tellDeactivated(dependencies, done.deactivated);
+      logDeactivations(dependencies, done.deactivated);
       if (done.recorded.length > 0) {
         metrics.leasesRecovered(done.recorded.length);
         log.warn({ count: done.recorded.length }, 'leases.recovered');
@@ -117,7 +117,7 @@ export function createWorker(dependencies: WorkerDependencies): Worker {
     log,
     async turn() {
       const { retentionDays } = dependencies;
-      const dropped = await turnPartitions(opened(), retentionDays, (day) =>
+      const dropped = await rotatePartitions(opened(), retentionDays, (day) =>
         log.warn({ day }, 'partitions.kept'),
       );
       if (dropped.length > 0) log.info({ partitions: dropped }, 'partitions.dropped');

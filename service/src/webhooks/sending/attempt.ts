@@ -7,7 +7,12 @@ import { Client, type Dispatcher } from 'undici';
 import type { Config, Network } from '../../config.ts';
 import { createConnections, type Connections } from './connections.ts';
 import { ConnectError, createGuardedConnector, type GuardedConnector } from './guard.ts';
-import { type AnswerHeaders, headerText, KeptBody, keepHeaders } from './kept-answer.ts';
+import {
+  type ResponseHeaders,
+  headerText,
+  BodyCapture,
+  captureHeaders,
+} from './response-capture.ts';
 import { createResolve, type Resolve } from './resolve.ts';
 import type { AttemptResult } from './retry.ts';
 
@@ -169,8 +174,8 @@ class Exchange implements Dispatcher.DispatchHandler {
   #ended = false;
   #informational = 0;
   #statusCode: number | null = null;
-  #headers: AnswerHeaders = {};
-  readonly #body = new KeptBody();
+  #headers: ResponseHeaders = {};
+  readonly #body = new BodyCapture();
 
   constructor(
     connections: Connections<Client>,
@@ -195,7 +200,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onRequestStart(): void {}
 
-  onResponseStart(_: unknown, statusCode: number, headers: AnswerHeaders): void {
+  onResponseStart(_: unknown, statusCode: number, headers: ResponseHeaders): void {
     if (this.#overdue) return;
     if (statusCode >= 200) {
       this.#statusCode = statusCode;
@@ -245,7 +250,7 @@ class Exchange implements Dispatcher.DispatchHandler {
       statusCode: this.#statusCode,
       error: came ? null : this.#overdue ? 'timeout' : error,
       retryAfter: headerText(this.#headers['retry-after']) || null,
-      responseHeaders: came ? keepHeaders(this.#headers) : null,
+      responseHeaders: came ? captureHeaders(this.#headers) : null,
       responseBody: came ? this.#body.bytes() : null,
     });
   }

@@ -11,7 +11,7 @@ import type { Clock } from './clock.ts';
 import type { Deliverable } from './deliverable.ts';
 import { openSecrets } from './open-secrets.ts';
 import { outcomeClass } from './outcome-class.ts';
-import { cycleOf, judge, type Verdict } from './retry.ts';
+import { cycleOf, decideVerdict, type Verdict } from './retry.ts';
 import type { SigningKeys } from './signing-keys.ts';
 import { deliveryHeaders, renderBody } from './sign.ts';
 
@@ -71,20 +71,20 @@ export async function deliver(
     now: clock.now(),
   });
   const outcome = await sender.attempt({ url: delivery.url, headers, body });
-  const verdict = judgeAttempt(dependencies, delivery, outcome);
+  const verdict = verdictOf(dependencies, delivery, outcome);
   const { durationMs } = outcome;
   metrics.attempted({ outcome: outcomeClass(outcome), trigger, durationMs });
   logAttempt(log, delivery, outcome, verdict.kind);
   return ended(delivery, outcome, verdict);
 }
 
-function judgeAttempt(
+function verdictOf(
   { webhooks, clock }: DeliverDependencies,
   delivery: Deliverable,
   outcome: AttemptOutcome,
 ): Verdict {
   const backoff = { baseMs: webhooks.retryBaseMs, factor: webhooks.retryFactor };
-  return judge(outcome, cycleOf(delivery), backoff, clock.random(), clock.now());
+  return decideVerdict(outcome, cycleOf(delivery), backoff, clock.random(), clock.now());
 }
 
 /** Puts a claimed delivery back unsent, to be claimed again. It does not count as an attempt. */

@@ -111,12 +111,12 @@ async function resolved(host: string, resolve: Resolve, signal: AbortSignal): Pr
   return resolution.addresses;
 }
 
-async function untilAborted<T>(answer: Promise<T>, signal: AbortSignal): Promise<T> {
+async function untilAborted<T>(pending: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>();
   const abort = () => reject(signal.reason as Error);
   signal.addEventListener('abort', abort);
   try {
-    return await Promise.race([answer, promise]);
+    return await Promise.race([pending, promise]);
   } finally {
     signal.removeEventListener('abort', abort);
   }

@@ -67,24 +67,24 @@ async function askBothFamilies(
   name: string,
   familyWaitMs: number,
 ): Promise<Resolution> {
-  const ipv4 = settle(resolver.resolve4(name));
-  const ipv6 = settle(resolver.resolve6(name));
+  const ipv4 = resolveFamily(resolver.resolve4(name));
+  const ipv6 = resolveFamily(resolver.resolve6(name));
   const first = await Promise.race([ipv4, ipv6]);
   // A name server that stays silent about one family must not block the other.
   const timer =
     first.addresses.length > 0 ? setTimeout(() => resolver.cancel(), familyWaitMs) : undefined;
-  const answers = [await ipv4, await ipv6];
+  const results = [await ipv4, await ipv6];
   clearTimeout(timer);
-  const addresses = answers.flatMap((answer) => answer.addresses);
+  const addresses = results.flatMap((result) => result.addresses);
   if (addresses.length > 0) return { kind: 'addresses', addresses };
-  return { kind: answers.some(({ silent }) => silent) ? 'timeout' : 'dns' };
+  return { kind: results.some(({ silent }) => silent) ? 'timeout' : 'dns' };
 }
 
-type FamilyAnswer = { addresses: string[]; silent: boolean };
+type FamilyResult = { addresses: string[]; silent: boolean };
 
-async function settle(answer: Promise<string[]>): Promise<FamilyAnswer> {
+async function resolveFamily(result: Promise<string[]>): Promise<FamilyResult> {
   try {
-    return { addresses: await answer, silent: false };
+    return { addresses: await result, silent: false };
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     return { addresses: [], silent: code === 'ETIMEOUT' || code === 'ECANCELLED' };

@@ -20,7 +20,7 @@ export type Verdict =
   | { kind: 'postponed'; waitMs: number };
 
 /** `attempt` counts from 1 within the cycle. `random` is in [0, 1). */
-export function judge(
+export function decideVerdict(
   result: AttemptResult,
   cycle: { attempt: number; attemptsMax: number },
   backoff: Backoff,

@@ -8,8 +8,8 @@ import { recordAudit } from '../../access/audit-log.ts';
 import { arrayLiteral } from '../../database/array-literal.ts';
 import { sql, type Transaction } from '../../database/database.ts';
 import { cancelPending } from './cancel-pending.ts';
-import { findGone } from './last-answers.ts';
-import { moveBetweenLines } from './move-between-lines.ts';
+import { findGone } from './find-gone.ts';
+import { moveBetweenLanes } from './move-between-lanes.ts';
 import { recordOperationalEvents } from '../notifications/operational-events.ts';
 import type { RecordedAttempt } from '../sending/deliver.ts';
 import { urlHost } from '../sending/url-host.ts';
@@ -41,7 +41,7 @@ type Tally = {
   error: RecordedAttempt['error'];
 };
 
-type Settled = {
+type UpdatedWebhook = {
   webhookId: string;
   appId: string;
   url: string;
@@ -58,19 +58,19 @@ type Settled = {
 const worker: Actor = { kind: 'system', id: null, name: 'delivery worker' };
 
 /** Returns the webhooks that these attempts deactivated. Their pending deliveries are cancelled. */
-export async function settleWebhooks(
+export async function updateWebhookHealth(
   tx: Transaction,
   attempts: RecordedAttempt[],
   deactivateAfter: number,
 ): Promise<Deactivation[]> {
-  const tallies = tally(attempts, await findGone(tx, attempts.filter(endedUnanswered)));
+  const tallies = tally(attempts, await findGone(tx, attempts.filter(endedWithoutResponse)));
   // Sorted by id, so that workers that record for the same webhooks wait for each other instead of deadlocking.
   const ids = [...tallies.keys()].sort();
   if (ids.length === 0) return [];
   const column = (pick: (one: Tally) => number | boolean) =>
     arrayLiteral(ids.map((id) => pick(tallies.get(id) as Tally)));
   const idList = arrayLiteral(ids);
-  const { rows } = await sql<Settled>`
+  const { rows } = await sql<UpdatedWebhook>`
     -- prepared: settle
     with clock as materialized (select queue_now() as now),
     given as (
@@ -129,20 +129,20 @@ export async function settleWebhooks(
   `.execute(tx);
   const deactivated = await cancelDeliveries(tx, rows);
   if (deactivated.length > 0) await auditDeactivations(tx, rows);
-  await moveBetweenLines(
+  await moveBetweenLanes(
     tx,
     rows.filter(({ failing, wasFailing }) => failing !== wasFailing),
   );
-  await tellOwners(tx, rows, tallies, deactivated);
+  await notifyOwners(tx, rows, tallies, deactivated);
   return deactivated;
 }
 
 /** An earlier attempt may have had the delivery's last response. Tests don't affect health. */
-function endedUnanswered({ verdict, statusCode, trigger }: RecordedAttempt): boolean {
+function endedWithoutResponse({ verdict, statusCode, trigger }: RecordedAttempt): boolean {
   return verdict.kind === 'failed' && statusCode === null && trigger !== 'test';
 }
 
-async function cancelDeliveries(tx: Transaction, rows: Settled[]): Promise<Deactivation[]> {
+async function cancelDeliveries(tx: Transaction, rows: UpdatedWebhook[]): Promise<Deactivation[]> {
   const deactivated = rows.flatMap(({ webhookId, reason }) =>
     reason ? [{ webhookId, reason }] : [],
   );
@@ -160,7 +160,7 @@ async function cancelDeliveries(tx: Transaction, rows: Settled[]): Promise<Deact
   }));
 }
 
-async function auditDeactivations(tx: Transaction, rows: Settled[]): Promise<void> {
+async function auditDeactivations(tx: Transaction, rows: UpdatedWebhook[]): Promise<void> {
   const entries = rows.flatMap(({ webhookId, appId, url, reason }) =>
     reason
       ? {
@@ -178,17 +178,17 @@ async function auditDeactivations(tx: Transaction, rows: Settled[]): Promise<voi
  * Notifies owners once when a webhook starts to fail and once when it is deactivated. If both happen together, only the
  * deactivation is recorded.
  */
-async function tellOwners(
+async function notifyOwners(
   tx: Transaction,
-  rows: Settled[],
+  rows: UpdatedWebhook[],
   tallies: Map<string, Tally>,
   deactivated: Deactivation[],
 ): Promise<void> {
   const deactivations = new Map(deactivated.map((each) => [each.webhookId, each]));
-  const told = rows.filter(({ reason, begins }) => reason !== null || begins);
+  const notified = rows.filter(({ reason, begins }) => reason !== null || begins);
   await recordOperationalEvents(
     tx,
-    told.map(({ webhookId, appId, url, exhausted, lastSuccessAt, reason }) => {
+    notified.map(({ webhookId, appId, url, exhausted, lastSuccessAt, reason }) => {
       const { statusCode, error } = tallies.get(webhookId) as Tally;
       const { cancelled = 0, more = false } = deactivations.get(webhookId) ?? {};
       return {

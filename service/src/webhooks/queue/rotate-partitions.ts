@@ -18,19 +18,19 @@ type Day = { day: string; partitions: string[] };
 
 /**
  * Returns the names of the dropped partitions: whole days older than `retentionDays` that no pending work needs. Calls
- * `tellKept` with the first day that has to stay, as `YYYYMMDD`; no later day is dropped either.
+ * `onKept` with the first day that has to stay, as `YYYYMMDD`; no later day is dropped either.
  */
-export async function turnPartitions(
+export async function rotatePartitions(
   database: Database,
   retentionDays: number,
-  tellKept: (day: string) => void = () => {},
+  onKept: (day: string) => void = () => {},
 ): Promise<string[]> {
   await ensurePartitions(database);
   const dropped: string[] = [];
   for (const day of await listPast(database, retentionDays)) {
     // Drops days in order and stops at the first that stays, so that every delivery that is still listed has its event.
     const outcome = await dropDay(database, day);
-    if (outcome === 'needed') tellKept(day.day);
+    if (outcome === 'needed') onKept(day.day);
     if (outcome !== 'dropped') break;
     dropped.push(...day.partitions);
   }

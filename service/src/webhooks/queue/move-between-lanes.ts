@@ -12,17 +12,17 @@ const lookedAtMax = 10_000;
 /**
  * In the failing lane, deliveries keep nobody else waiting. Rows that are already in the right lane are not touched.
  */
-export async function moveBetweenLines(
+export async function moveBetweenLanes(
   tx: Transaction,
   webhooks: { webhookId: string; failing: boolean }[],
 ): Promise<void> {
   if (webhooks.length === 0) return;
   const ids = webhooks.map(({ webhookId }) => webhookId);
-  const lines = webhooks.map(({ failing }) => failing);
+  const lanes = webhooks.map(({ failing }) => failing);
   await sql`
     -- prepared: move_between_lines
     with chosen as materialized (
-      select p.id from unnest(${ids}::uuid[], ${lines}::boolean[]) as w(id, failing) cross join lateral (
+      select p.id from unnest(${ids}::uuid[], ${lanes}::boolean[]) as w(id, failing) cross join lateral (
         select id, failing, lease_token from pending_deliveries
         where webhook_id = w.id order by due_at limit ${sql.lit(lookedAtMax)}
       ) p

@@ -5,10 +5,10 @@ const readBytesMax = 64 * 1024;
 const keptBytesMax = 4 * 1024;
 const keptHeaderBytesMax = 8 * 1024;
 
-export type AnswerHeaders = Record<string, string | string[] | undefined>;
+export type ResponseHeaders = Record<string, string | string[] | undefined>;
 
 /** Collects the start of a body. */
-export class KeptBody {
+export class BodyCapture {
   #chunks: Buffer[] = [];
   #keptBytes = 0;
   #readBytes = 0;
@@ -34,7 +34,7 @@ export class KeptBody {
 }
 
 /** Returns bytes of JSON text: an object of strings, as many as fit the limit. */
-export function keepHeaders(headers: AnswerHeaders): Buffer {
+export function captureHeaders(headers: ResponseHeaders): Buffer {
   const kept: Record<string, string> = {};
   let bytes = 0;
   for (const name of Object.keys(headers)) {
