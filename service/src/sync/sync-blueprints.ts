@@ -1,6 +1,6 @@
 /**
- * One run of the blueprint sync: source → rows → stage → merge and event. A source that does not come whole, or that
- * says what nobody can mean, changes nothing; the run is recorded as failed with the reason.
+ * Performs one run of the blueprint sync: source → rows → stage → merge and event. An incomplete or implausible source
+ * changes nothing; the run is recorded as failed with the reason.
  */
 import type { SyncRun } from '../contract/sync-run.ts';
 import type { ConnectionSettings, Database, Transaction } from '../database/database.ts';
@@ -24,13 +24,15 @@ import { stageBlueprints } from './stage-blueprints.ts';
 export type BlueprintSyncRequest = {
   location: SourceLocation;
   trigger: SyncRun['trigger'];
-  /** Goes on where more than half of the active blueprints would be retired, and reads the source whatever its ETag. */
+  /**
+   * Continues even if more than half of the active blueprints would be retired, and reads the source whatever its ETag.
+   */
   force: boolean;
-  /** Goes on without bad rows. */
+  /** Skips bad rows. */
   skipBad: boolean;
   publicUrl: string;
   userAgent: string;
-  /** From the question to the last byte; ten minutes. */
+  /** The time from the request to the last byte; ten minutes. */
   timeoutMs?: number;
   signal: AbortSignal;
   onStart?: (run: SyncRun) => void;
@@ -101,13 +103,13 @@ class BlueprintRun {
     }
   }
 
-  /** What the source said when the blueprints became what they still are. */
+  /** The source's state at the last change of the blueprints. */
   async #known(): Promise<Known> {
     if (this.#fingerprint === null || this.#request.force) return null;
     return lastValidators(this.#session, this.#fingerprint);
   }
 
-  /** The source is as it was, and so are the blueprints: a run like any other, with everything unchanged. */
+  /** The source and the blueprints are unchanged; the run is recorded with everything unchanged. */
   async #confirm(known: Known): Promise<SyncRun> {
     if (!known) throw new Error('nothing was known that could be confirmed');
     const { run, validators } = known;
@@ -136,7 +138,7 @@ class BlueprintRun {
     return run;
   }
 
-  /** With rows left out the source has more than the blueprints show: it is read again next time. */
+  /** If rows were skipped, the source has more than the blueprints show, so the next run reads it again. */
   async #validators(
     tx: Transaction,
     state: SourceState,
@@ -144,7 +146,7 @@ class BlueprintRun {
   ): Promise<Validators | null> {
     const says = state.etag !== null || state.lastModified !== null;
     if (this.#fingerprint === null || !says || counts.failed > 0) return null;
-    // Moves the revision now rather than at the commit, so that it can be stored with what it is the revision of.
+    // Increases the revision now instead of at the commit, so that it can be stored with the run.
     await sql`set constraints all immediate`.execute(tx);
     const { rows } = await sql<{ revision: number }>`
       select revision from revisions where scope = 'blueprints'
