@@ -168,11 +168,11 @@ function urlFailure(error: unknown): unknown {
 
 async function* explained(
   body: Readable,
-  explain: (error: unknown) => unknown,
+  toSyncFailure: (error: unknown) => unknown,
 ): AsyncGenerator<Buffer> {
   try {
     yield* body as AsyncIterable<Buffer>;
   } catch (error) {
-    throw explain(error);
+    throw toSyncFailure(error);
   }
 }
