@@ -1,6 +1,6 @@
 /**
- * What the engine is measured against: the same requests to the same receiver, by undici's Pool and two HMACs, with
- * nothing kept, nothing checked and nothing read but the status.
+ * The baseline for the delivery worker: the same requests to the same receiver, by undici's Pool and two HMACs. It
+ * stores nothing, checks nothing and reads only the status.
  */
 import { Pool } from 'undici';
 import { randomUUID } from 'node:crypto';

@@ -1,6 +1,6 @@
 /**
- * A bare `node:http` server that sends one answer, whatever it is asked: what this machine can do at best.
- * The parent says which answer, as often as it likes.
+ * A bare `node:http` server that sends the same response to every request: the best that this machine can do. The
+ * parent sets the response, as often as it likes.
  */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,4 +1,4 @@
-/** What processes have used of the cores. Linux only. */
+/** Reads the CPU time that processes have used. Linux only. */
 import { readFile } from 'node:fs/promises';
 
 /** User and system time of a process, or null where the system does not say. */

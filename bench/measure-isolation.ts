@@ -1,6 +1,6 @@
 /**
- * What 100 receivers that accept and never answer cost 100 others: the p99 from publishing to receipt of the healthy
- * ones, beside the dead ones and without them.
+ * Measures how 100 receivers that accept and never respond affect 100 others: the healthy ones' p99 from publishing to
+ * receipt, with and without the dead ones.
  */
 import { hookUrls, layOut, type NewWebhook, type World } from './delivery-world.ts';
 import { quantile, type Figure } from './figure.ts';

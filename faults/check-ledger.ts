@@ -1,6 +1,6 @@
 /**
- * Holds what the service recorded against what was published and what the receivers saw. Pure. It says what is
- * wrong, delivery by delivery, and counts.
+ * Compares the service's records with what was published and what the receivers saw. Pure. Reports errors delivery by
+ * delivery, and counts.
  */
 import { createHash } from 'node:crypto';
 import { attemptsMax, isSuccess } from '../service/src/contract/delivery-rules.ts';
@@ -130,7 +130,10 @@ function checkBytes({ received, body, path }: Case): string | null {
   return received.some(({ webhookPath }) => webhookPath !== path) ? 'another webhook got it' : null;
 }
 
-/** Every status recorded was answered; every request seen has its attempt, and every one beyond that an interruption. */
+/**
+ * Every recorded status was sent by the receiver; every request has its attempt, and every additional one an
+ * interruption.
+ */
 function checkRequests({ attempts, received }: Case): string | null {
   for (const status of new Set(attempts.map(({ statusCode }) => statusCode))) {
     if (status === null) continue;

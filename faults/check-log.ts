@@ -1,4 +1,7 @@
-/** What a process may not write, whatever becomes of its database: secrets, payloads, surprises, and too much. */
+/**
+ * Finds what a process must never log, whatever happens to its database: secrets, payloads, unexpected errors, and too
+ * many lines.
+ */
 import { marker } from './behaviours.ts';
 import type { Fault } from './ledger.ts';
 
@@ -16,7 +19,7 @@ export function readLog(stdout: string): LogLine[] {
     });
 }
 
-/** What of secrets and payloads stands in an output. `secrets` beside those that any webhook has. */
+/** Returns the secrets and payloads in an output. `secrets` come on top of those that any webhook has. */
 export function findLeaks(output: string, secrets: string[]): string[] {
   const forbidden = ['whsec_', marker, ...secrets];
   return forbidden
@@ -24,7 +27,7 @@ export function findLeaks(output: string, secrets: string[]): string[] {
     .map((text) => `an output holds ${text}: ${around(output, text)}`);
 }
 
-/** The most lines within any second of a time, those apart that tell of one attempt each. */
+/** The most lines within any second of a fault, except the one line per attempt. */
 export function busiestSecond(lines: LogLine[], { from, until }: Fault): number {
   const counts = new Map<number, number>();
   for (const { time, message } of lines) {

@@ -1,4 +1,4 @@
-/** What the scenarios counted, gathered from their processes and printed as one table. */
+/** Collects the scenarios' counts from their processes and prints them as one table. */
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -14,7 +14,7 @@ export type Counts = {
   interrupted: number;
   /** Requests beyond the attempts whose outcome is recorded. */
   doubles: number;
-  /** Of those, the ones that a fault met in flight. */
+  /** The number of those that a fault met in flight. */
   inFlight: number;
   seconds: number;
 };

@@ -1,4 +1,4 @@
-/** What a receiver saw of one request, and the messages between the harness and the receivers' process. */
+/** What a receiver records of one request, and the messages between the harness and the receivers' process. */
 export type Received = {
   deliveryId: string;
   webhookPath: string;
@@ -9,7 +9,7 @@ export type Received = {
   body: string;
   /** Whether both signatures verify. */
   signed: boolean;
-  /** The status that was answered; null where none was. */
+  /** The status of the response; null if there was none. */
   status: number | null;
 };
 

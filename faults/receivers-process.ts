@@ -15,7 +15,7 @@ const failuresBeforeRecovery = 2;
 
 process.on('message', (message: ToReceivers) => {
   if (message.kind === 'secrets') secrets = message.byPath;
-  if (message.kind === 'report') tell({ kind: 'report', received });
+  if (message.kind === 'report') send({ kind: 'report', received });
   if (message.kind === 'notify') {
     awaited.push(message.count);
     notify();
@@ -25,7 +25,7 @@ process.once('disconnect', () => process.exit());
 
 const ports: number[] = [];
 for (const { behaviour } of kinds) ports.push(await serve(behaviour));
-tell({ kind: 'listening', ports });
+send({ kind: 'listening', ports });
 
 async function serve(behaviour: Behaviour): Promise<number> {
   const server = createServer(
@@ -114,10 +114,10 @@ function note({ headers, url = '' }: IncomingMessage, body: Buffer): Received {
 function notify(): void {
   const total = received.length;
   for (const count of awaited.filter((each) => each <= total))
-    tell({ kind: 'reached', count, total });
+    send({ kind: 'reached', count, total });
   awaited = awaited.filter((each) => each > total);
 }
 
-function tell(message: FromReceivers): void {
+function send(message: FromReceivers): void {
   process.send?.(message);
 }

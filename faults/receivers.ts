@@ -10,7 +10,7 @@ export type ReceiverAddress = { event: string; path: string; url: string };
 export type Receivers = {
   addresses: ReceiverAddress[];
   /** The secret of each webhook by its path, before anything is sent to it. */
-  tellSecrets(byPath: Record<string, string>): void;
+  sendSecrets(byPath: Record<string, string>): void;
   /** Resolves once so many more requests have come. */
   more(count: number): Promise<void>;
   /** Everything that was received so far. */
@@ -21,7 +21,7 @@ export type Receivers = {
 export async function startReceivers(): Promise<Receivers> {
   const child = fork(join(import.meta.dirname, 'receivers-process.ts'), { stdio: 'inherit' });
   noteProcess(child.pid ?? 0);
-  const tell = (message: ToReceivers) => child.send(message);
+  const send = (message: ToReceivers) => child.send(message);
   const first = (await once(child, 'message')) as [FromReceivers];
   const ports = first[0].kind === 'listening' ? first[0].ports : [];
 
@@ -38,13 +38,13 @@ export async function startReceivers(): Promise<Receivers> {
       };
       child.on('message', look);
     });
-    tell(message);
+    send(message);
     return answered;
   }
 
   return {
     addresses: addressesOn(ports),
-    tellSecrets: (byPath) => tell({ kind: 'secrets', byPath }),
+    sendSecrets: (byPath) => send({ kind: 'secrets', byPath }),
     async more(count) {
       const { total } = await ask({ kind: 'notify', count: 0 }, 'reached', (a) => a.count === 0);
       const goal = total + count;

@@ -69,7 +69,7 @@ export async function openWorld(name: string, mount?: (path: string) => void): P
   await store.start();
   const database = openDatabase(store.connection, { applicationName: 'faults harness' });
   const receivers = await startReceivers();
-  receivers.tellSecrets(await layOut(database, createSecretBox([key]), receivers.addresses));
+  receivers.sendSecrets(await layOut(database, createSecretBox([key]), receivers.addresses));
   const publisher = createPublisher(database, allianceSlug);
   const random = randomOf(name);
   const workers: WorkerProcess[] = [];

@@ -7,7 +7,7 @@ import { fanOut } from '../src/webhooks/queue/fan-out.ts';
 import { recordAttempts } from '../src/webhooks/queue/record.ts';
 import type { RecordedAttempt } from '../src/webhooks/sending/deliver.ts';
 import { recoverLeases } from '../src/webhooks/queue/recover-leases.ts';
-import { turnPartitions } from '../src/webhooks/queue/turn-partitions.ts';
+import { rotatePartitions } from '../src/webhooks/queue/rotate-partitions.ts';
 import { announce, put } from './support/directory.ts';
 import { makeKey, startTestService } from './support/service.ts';
 
@@ -427,7 +427,7 @@ test('days past keeping are dropped whole, unless a pending delivery needs one',
     update pending_deliveries set event_id = event.id from event
   `.execute(database);
   const held: string[] = [];
-  const kept = await turnPartitions(database, 30, (each) => held.push(each));
+  const kept = await rotatePartitions(database, 30, (each) => held.push(each));
   const day = (
     await sql<{
       day: string;
@@ -439,8 +439,8 @@ test('days past keeping are dropped whole, unless a pending delivery needs one',
   assert.equal(held.length, 1);
   assert.ok(kept.length > 0);
   await sql`delete from pending_deliveries`.execute(database);
-  assert.ok((await turnPartitions(database, 30)).includes(`events_${day}`));
-  assert.deepEqual(await turnPartitions(database, 30), []);
+  assert.ok((await rotatePartitions(database, 30)).includes(`events_${day}`));
+  assert.deepEqual(await rotatePartitions(database, 30), []);
 });
 
 test('days past keeping stay while an event in them waits for its fan-out', async () => {
@@ -452,7 +452,7 @@ test('days past keeping stay while an event in them waits for its fan-out', asyn
     returning to_char((now() - interval '40 days') at time zone 'utc', 'YYYYMMDD') as day
   `.execute(database);
   const partition = `events_${rows[0]?.day}`;
-  assert.ok(!(await turnPartitions(database, 30)).includes(partition));
+  assert.ok(!(await rotatePartitions(database, 30)).includes(partition));
   assert.equal((await fanOut(database)).events, 1);
-  assert.ok((await turnPartitions(database, 30)).includes(partition));
+  assert.ok((await rotatePartitions(database, 30)).includes(partition));
 });

@@ -7,7 +7,7 @@ test('an attempt that has its answer takes nothing of its webhook’s share, rec
   const places = Array.from({ length: 8 }, () => inFlight.take('a') as Place);
   assert.equal(inFlight.take('a'), null);
   assert.equal(inFlight.counts().get('a'), 8);
-  places[0]?.answered();
+  places[0]?.responded();
   assert.equal(inFlight.counts().get('a'), 7);
   assert.equal(inFlight.total(), 8, 'it is held until it is recorded');
   const next = inFlight.take('a') as Place;
@@ -20,8 +20,8 @@ test('an answer that is told twice frees one place', () => {
   const inFlight = createInFlight();
   const first = inFlight.take('a') as Place;
   const second = inFlight.take('a') as Place;
-  first.answered();
-  first.answered();
+  first.responded();
+  first.responded();
   first.release();
   assert.deepEqual([inFlight.total(), inFlight.counts().get('a')], [1, 1]);
   second.release();
@@ -34,7 +34,7 @@ test('while new attempts fill a process there is no room, until there is some fo
   const filled = places.length;
   let calls = 0;
   inFlight.onRoom(() => (calls += 1));
-  while (inFlight.room().total === 0) places.pop()?.answered();
+  while (inFlight.room().total === 0) places.pop()?.responded();
   assert.ok(inFlight.room().total > 1, 'not for one at a time');
   assert.ok(places.length < filled && calls > 0, 'and who waits for it is called');
   for (const place of places) place.release();
@@ -48,7 +48,7 @@ test('what waits to be recorded is bounded too', async () => {
     if (total === 0) break;
     for (let index = 0; index < total; index += 1) {
       const place = inFlight.add('a', false);
-      place.answered();
+      place.responded();
       places.push(place);
     }
   }

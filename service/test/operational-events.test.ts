@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { sql } from '../src/database/database.ts';
 import { dropOldOperationalEvents } from '../src/webhooks/notifications/operational-events.ts';
 import type { RecordedAttempt } from '../src/webhooks/sending/deliver.ts';
-import { settleWebhooks } from '../src/webhooks/queue/settle-webhooks.ts';
+import { updateWebhookHealth } from '../src/webhooks/queue/update-webhook-health.ts';
 import { listWebhookStates, webhookStatesMax } from '../src/webhooks/management/webhook-states.ts';
 import { openTestDatabase, toUrl } from './support/database.ts';
 import { put } from './support/directory.ts';
@@ -51,8 +51,8 @@ const success = { statusCode: 200, verdict: { kind: 'succeeded' } } as const;
 const again = { verdict: { kind: 'retry', waitMs: 1 } } as const;
 
 /** As `record.ts` does once the attempts are stored. */
-function settle(attempts: RecordedAttempt[], deactivateAfter = 5) {
-  return database.transaction().execute((tx) => settleWebhooks(tx, attempts, deactivateAfter));
+function updateHealth(attempts: RecordedAttempt[], deactivateAfter = 5) {
+  return database.transaction().execute((tx) => updateWebhookHealth(tx, attempts, deactivateAfter));
 }
 
 type Row = {
@@ -75,19 +75,19 @@ async function eventsOf(webhookId: string): Promise<Row[]> {
 
 test('a webhook begins to fail with its first delivery that is given up, and is deactivated, each told once', async () => {
   const id = await makeWebhook();
-  await settle([attempt(id, again)]);
+  await updateHealth([attempt(id, again)]);
   assert.deepEqual(await eventsOf(id), []);
-  await settle([attempt(id, { statusCode: null, error: 'timeout' })]);
-  for (let more = 2; more <= 4; more += 1) await settle([attempt(id)]);
+  await updateHealth([attempt(id, { statusCode: null, error: 'timeout' })]);
+  for (let more = 2; more <= 4; more += 1) await updateHealth([attempt(id)]);
   await sql`
     insert into pending_deliveries (id, event_id, event, webhook_id, trigger, due_at)
     select uuid_v7(), uuid_v7(), 'org.created', ${id}, 'event', now() from generate_series(1, 3)
   `.execute(database);
-  assert.deepEqual(await settle([attempt(id, { statusCode: 503 })]), [
+  assert.deepEqual(await updateHealth([attempt(id, { statusCode: 503 })]), [
     { webhookId: id, reason: 'failing', cancelled: 3, more: false },
   ]);
   // Under way while it was deactivated.
-  await settle([attempt(id)]);
+  await updateHealth([attempt(id)]);
   const host = 'user-content.example:8443';
   assert.deepEqual(await eventsOf(id), [
     {
@@ -113,7 +113,7 @@ test('a webhook begins to fail with its first delivery that is given up, and is 
 
 test('where one batch makes it fail and deactivates it, the deactivation says it all', async () => {
   const [many, gone] = [await makeWebhook(), await makeWebhook()];
-  await settle([
+  await updateHealth([
     ...Array.from({ length: 7 }, () => attempt(many)),
     attempt(gone, { statusCode: 410 }),
   ]);
@@ -125,11 +125,11 @@ test('where one batch makes it fail and deactivates it, the deactivation says it
 
 test('after a success it begins to fail anew, also within one batch', async () => {
   const id = await makeWebhook();
-  await settle([attempt(id)]);
-  await settle([attempt(id, success), attempt(id)]);
-  await settle([attempt(id)]);
-  await settle([attempt(id), attempt(id, success)]);
-  await settle([attempt(id)]);
+  await updateHealth([attempt(id)]);
+  await updateHealth([attempt(id, success), attempt(id)]);
+  await updateHealth([attempt(id)]);
+  await updateHealth([attempt(id), attempt(id, success)]);
+  await updateHealth([attempt(id)]);
   assert.deepEqual(
     (await eventsOf(id)).map(({ kind, exhausted_in_a_row: row }) => [kind, row]),
     [
@@ -142,7 +142,7 @@ test('after a success it begins to fail anew, also within one batch', async () =
 
 test('tests and attempts that a crash interrupted tell of nothing', async () => {
   const id = await makeWebhook();
-  await settle([
+  await updateHealth([
     attempt(id, { trigger: 'test' }),
     attempt(id, { statusCode: null, error: 'interrupted' }),
   ]);
@@ -152,7 +152,7 @@ test('tests and attempts that a crash interrupted tell of nothing', async () => 
 test('what is not committed is not told of', async () => {
   const id = await makeWebhook();
   const rolledBack = database.transaction().execute(async (tx) => {
-    await settleWebhooks(tx, [attempt(id)], 5);
+    await updateWebhookHealth(tx, [attempt(id)], 5);
     throw new Error('no');
   });
   await assert.rejects(rolledBack, /^Error: no$/);
@@ -161,7 +161,7 @@ test('what is not committed is not told of', async () => {
 
 test('workers that record at once tell once of each', async () => {
   const ids = await Promise.all(Array.from({ length: 6 }, makeWebhook));
-  await Promise.all(Array.from({ length: 10 }, () => settle(ids.map((id) => attempt(id)))));
+  await Promise.all(Array.from({ length: 10 }, () => updateHealth(ids.map((id) => attempt(id)))));
   for (const id of ids)
     assert.deepEqual(
       (await eventsOf(id)).map(({ kind }) => kind),
@@ -172,7 +172,7 @@ test('workers that record at once tell once of each', async () => {
 test('a webhook that falls down and gets up without end keeps a hundred, and one waits for its mail', async () => {
   const id = await makeWebhook();
   for (let times = 0; times < 105; times += 1)
-    await settle([attempt(id, success), attempt(id, { statusCode: 500 + times })]);
+    await updateHealth([attempt(id, success), attempt(id, { statusCode: 500 + times })]);
   const rows = await eventsOf(id);
   assert.equal(rows.length, 100);
   assert.equal(rows[0]?.status_code, 505);
@@ -210,7 +210,7 @@ test('they go with their webhook, and with its app', async () => {
   for (const doomed of ['webhooks', 'apps'] as const) {
     const id = await makeWebhook();
     await sql`update webhooks set app_id = ${mine.appId} where id = ${id}`.execute(database);
-    await settle([attempt(id)]);
+    await updateHealth([attempt(id)]);
     assert.equal(await count(), 1);
     if (doomed === 'webhooks') await sql`delete from webhooks where id = ${id}`.execute(database);
     else await sql`delete from apps where id = ${mine.appId}`.execute(database);

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { openDatabase, sql, type Database, type Transaction } from '../src/database/database.ts';
 import { ensurePartitions, migrate } from '../src/database/migrate.ts';
 import { readDelivery } from '../src/webhooks/management/deliveries.ts';
-import { turnPartitions } from '../src/webhooks/queue/turn-partitions.ts';
+import { rotatePartitions } from '../src/webhooks/queue/rotate-partitions.ts';
 import { openTestDatabase } from './support/database.ts';
 import { eventually } from './support/eventually.ts';
 
@@ -158,7 +158,7 @@ test('a start that cannot make the partitions of today says so, and succeeds onc
 test('a day goes as one, and its events a day later, so that a delivery of the next day still has its event', async () => {
   await makeDays(-33, -30);
   const { id, app } = await insertEnded(-30, 1);
-  const dropped = await turnPartitions(database, retentionDays);
+  const dropped = await rotatePartitions(database, retentionDays);
   const days = await Promise.all([-33, -32, -31].map(dayOf));
   const [first, second, third] = days as [string, string, string];
   assert.deepEqual(dropped, [
@@ -193,11 +193,11 @@ test('a delivery that is sent again while its day is about to go keeps the day',
   const partition = `attempts_${await dayOf(-31)}`;
   // Not committed: the look at the queue does not see it, and the lock is not to be had.
   await during(queueAgain(id), async () => {
-    assert.ok(!(await turnPartitions(database, retentionDays)).includes(partition));
+    assert.ok(!(await rotatePartitions(database, retentionDays)).includes(partition));
   });
-  assert.ok(!(await turnPartitions(database, retentionDays)).includes(partition));
+  assert.ok(!(await rotatePartitions(database, retentionDays)).includes(partition));
   await sql`delete from pending_deliveries where id = ${id}`.execute(database);
-  assert.ok((await turnPartitions(database, retentionDays)).includes(partition));
+  assert.ok((await rotatePartitions(database, retentionDays)).includes(partition));
 });
 
 test('a delivery that is sent again just before the lock is had keeps the day too', async () => {
@@ -207,7 +207,7 @@ test('a delivery that is sent again just before the lock is had keeps the day to
   // It is committed as soon as the turn waits for the lock, or has given it up.
   const { turning } = await during(queueAgain(id), async () => {
     let over = false;
-    const begun = turnPartitions(database, retentionDays).finally(() => (over = true));
+    const begun = rotatePartitions(database, retentionDays).finally(() => (over = true));
     await eventually(async () => over || (await waitsForLock()));
     return { turning: begun };
   });
@@ -227,13 +227,13 @@ async function waitsForLock(): Promise<boolean> {
 test('two workers that turn the partitions at once drop each day once', async () => {
   await makeDays(-36, -31);
   const both = await Promise.all([
-    turnPartitions(database, retentionDays),
-    turnPartitions(database, retentionDays),
+    rotatePartitions(database, retentionDays),
+    rotatePartitions(database, retentionDays),
   ]);
   const names = both.flat();
   const last = `attempts_${await dayOf(-31)}`;
   // What autovacuum has locked at that moment is left to a later turn.
-  while (await exists(last)) names.push(...(await turnPartitions(database, retentionDays)));
+  while (await exists(last)) names.push(...(await rotatePartitions(database, retentionDays)));
   assert.equal(new Set(names).size, names.length);
   assert.ok(names.includes(last));
 });
@@ -241,21 +241,21 @@ test('two workers that turn the partitions at once drop each day once', async ()
 test('while a dump reads the tables nothing is dropped, and it is at the next turn', async () => {
   await makeDays(-33, -32);
   const dropped = await during(lock('attempts', 'access share'), () =>
-    turnPartitions(database, retentionDays),
+    rotatePartitions(database, retentionDays),
   );
   assert.deepEqual(dropped, []);
   assert.ok(
-    (await turnPartitions(database, retentionDays)).includes(`attempts_${await dayOf(-33)}`),
+    (await rotatePartitions(database, retentionDays)).includes(`attempts_${await dayOf(-33)}`),
   );
 });
 
 test('what is past keeping is told by the clock of the queue', async () => {
   await makeDays(-20, -20);
   const name = `attempts_${await dayOf(-20)}`;
-  assert.ok(!(await turnPartitions(database, retentionDays)).includes(name));
+  assert.ok(!(await rotatePartitions(database, retentionDays)).includes(name));
   await sql`create or replace function queue_now() returns timestamptz language sql volatile as $$
     select clock_timestamp() + interval '15 days' $$`.execute(database);
-  assert.ok((await turnPartitions(database, retentionDays)).includes(name));
+  assert.ok((await rotatePartitions(database, retentionDays)).includes(name));
   await sql`create or replace function queue_now() returns timestamptz language sql volatile as $$
     select clock_timestamp() $$`.execute(database);
 });

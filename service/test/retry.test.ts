@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { attemptsMax, isSuccess } from '../src/contract/delivery-rules.ts';
-import { backoffMs, judge, type AttemptResult } from '../src/webhooks/sending/retry.ts';
+import { backoffMs, decideVerdict, type AttemptResult } from '../src/webhooks/sending/retry.ts';
 
 const backoff = { baseMs: 10_000, factor: 6 };
 const cycle = (attempt: number) => ({ attempt, attemptsMax });
@@ -13,7 +13,7 @@ const answered = (statusCode: number, retryAfter: string | null = null): Attempt
   retryAfter,
 });
 const wait = (result: AttemptResult, attempt = 1, random = 0.5) => {
-  const verdict = judge(result, cycle(attempt), backoff, random, now);
+  const verdict = decideVerdict(result, cycle(attempt), backoff, random, now);
   return verdict.kind === 'retry' ? verdict.waitMs : verdict.kind;
 };
 
@@ -98,7 +98,7 @@ test('a cycle never has a seventh attempt, whatever is answered', () => {
         let attempts = 0;
         for (const result of results) {
           attempts += 1;
-          const verdict = judge(result, cycle(attempts), backoff, random, now);
+          const verdict = decideVerdict(result, cycle(attempts), backoff, random, now);
           if (verdict.kind !== 'retry') break;
           assert.ok(verdict.waitMs > 0 && Number.isSafeInteger(verdict.waitMs));
         }

@@ -16,7 +16,7 @@ import type { RecordedAttempt } from '../src/webhooks/sending/deliver.ts';
 import { recover } from '../src/webhooks/management/recover.ts';
 import { recoverLeases } from '../src/webhooks/queue/recover-leases.ts';
 import { redeliver } from '../src/webhooks/management/redeliver.ts';
-import { turnPartitions } from '../src/webhooks/queue/turn-partitions.ts';
+import { rotatePartitions } from '../src/webhooks/queue/rotate-partitions.ts';
 import { queueSettings } from '../src/webhooks/queue/worker.ts';
 import { testActor } from './support/actor.ts';
 import { announce, put } from './support/directory.ts';
@@ -133,7 +133,7 @@ for (const [name, settings] of [
         deactivateAfter: 1,
       },
     );
-    await turnPartitions(watched, 30);
+    await rotatePartitions(watched, 30);
 
     assert.ok(
       plans.some(({ prunes }) => prunes),

@@ -1,15 +1,15 @@
-/** Who changes something, as the audit log names it. */
+/** The author of a change, as the audit log names it. */
 
 export type Actor = {
   /** `key`: over the API. `user`: in the portal. `cli`: on the machine's command line. `system`: the service itself. */
   kind: 'key' | 'user' | 'cli' | 'system';
   /** The id of the key or user; null for the others. */
   id: string | null;
-  /** The key's name, the user's address, the machine's user, or what part of the service. */
+  /** The key's name, the user's email address, the machine's user, or the part of the service. */
   name: string;
 };
 
-/** Whoever holds a key, in what a request asks for. */
+/** The actor of a request with a key. */
 export function keyActor({ keyId, keyName }: { keyId: string; keyName: string }): Actor {
   return { kind: 'key', id: keyId, name: keyName };
 }

@@ -1,6 +1,6 @@
 /**
- * What an API key looks like: `odk_`, 32 base62 characters from a CSPRNG (190 bits), and six base62
- * characters of CRC32, so that a mistyped key fails without a look-up.
+ * Generates and checks API keys: `odk_`, 32 base62 characters from a CSPRNG (190 bits), and six base62 characters of
+ * CRC32, so that a mistyped key fails without a look-up.
  */
 import { hash, randomInt } from 'node:crypto';
 import { crc32 } from 'node:zlib';
@@ -11,7 +11,7 @@ const randomLength = 32;
 const checksumLength = 6;
 const form = new RegExp(`^${prefix}[0-9A-Za-z]{${randomLength + checksumLength}}$`);
 
-/** A new key. Whoever made it sees it once; the database keeps its hash and its last four characters. */
+/** Generates a key. Its creator sees it once; the database keeps its hash and its last four characters. */
 export function generateApiKey(): string {
   const random = Array.from(
     { length: randomLength },
@@ -20,12 +20,12 @@ export function generateApiKey(): string {
   return prefix + random + checksum(prefix + random);
 }
 
-/** Whether a text has the form of a key and its checksum fits. Says nothing of whether the key is known. */
+/** Whether a text has the form of a key and a correct checksum. Does not say whether the key exists. */
 export function isWellFormedApiKey(text: string): boolean {
   return form.test(text) && text.endsWith(checksum(text.slice(0, -checksumLength)));
 }
 
-/** What is stored and looked up: a key has 190 random bits, so a plain SHA-256 cannot be searched backwards. */
+/** The stored form of a key. A plain SHA-256 is enough, because 190 random bits cannot be guessed. */
 export function hashApiKey(key: string): Buffer {
   return hash('sha256', key, 'buffer');
 }

@@ -1,4 +1,4 @@
-/** The keys of one app, as its owner sees them: those that have ended too, of which there may be any number. */
+/** Reads the keys of one app for its owner, including revoked and expired ones, of which there may be any number. */
 import { sql, type Executor } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
 import type { ApiKey } from './keys.ts';
@@ -8,7 +8,7 @@ const columns = sql`
   last_used_at as "lastUsedAt", created_at as "createdAt"
 `;
 
-/** One page, newest first, and how many there are. The caller has checked whose app it is. */
+/** Returns one page, newest first, and the total. The caller has checked the app's owner. */
 export async function listAppKeys(
   executor: Executor,
   appId: string,
@@ -26,7 +26,7 @@ export async function listAppKeys(
   return { total: first?.total ?? 0, keys: rows.filter(({ id }) => id !== null) };
 }
 
-/** One of them. Throws `not_found`. */
+/** Returns one key. Throws `not_found`. */
 export async function readAppKey(executor: Executor, appId: string, id: string): Promise<ApiKey> {
   const { rows } = await sql<ApiKey>`
     select ${columns} from api_keys where id = ${id} and app_id = ${appId}

@@ -1,4 +1,4 @@
-/** Apps: what keys and webhooks belong to. Each has an owner and at most one binding. */
+/** Apps own keys and webhooks. Each app has an owner and at most one binding. */
 import { v7 as uuidv7 } from 'uuid';
 import { sql, type Database, type Executor, type Transaction } from '../database/database.ts';
 import { invalid, ServiceError } from '../errors.ts';
@@ -10,7 +10,7 @@ export type App = {
   id: string;
   name: string;
   ownerEmail: string;
-  /** Slugs are null where the app is not bound to one. */
+  /** Slugs are null if the app is not bound to one. */
   organizationId: string | null;
   organizationSlug: string | null;
   allianceId: string | null;
@@ -21,7 +21,7 @@ export type App = {
 /** docs/reference/errors-and-limits.md#keys-apps-and-the-portal */
 const appsPerOwnerMax = 10;
 
-/** Makes an app for an owner. Throws `conflict` where the owner has ten. */
+/** Creates an app for an owner. Throws `conflict` if the owner has ten. */
 export async function createApp(
   tx: Transaction,
   actor: Actor,
@@ -29,7 +29,7 @@ export async function createApp(
 ): Promise<string> {
   const name = requireName(input.name);
   const owner = normaliseEmail(input.owner, 'owner');
-  // Two requests at once must not both be the tenth.
+  // Prevents two simultaneous requests from both creating the tenth app.
   await sql`select pg_advisory_xact_lock(70420005, hashtext(${owner}))`.execute(tx);
   const { rows } = await sql<{
     count: number;
@@ -51,7 +51,7 @@ export async function createApp(
   return id;
 }
 
-/** Gives an app another name. Returns false where it has it already. Throws `not_found`, `validation_failed`. */
+/** Renames an app. Returns false if it has that name already. Throws `not_found`, `validation_failed`. */
 export async function renameApp(
   tx: Transaction,
   actor: Actor,
@@ -76,10 +76,14 @@ export async function renameApp(
   return true;
 }
 
-/** Deletes an app with its keys, its webhooks and its binding; what waits for delivery is cancelled as it falls due. Throws `not_found`. */
+/**
+ * Deletes an app with its keys, webhooks and binding; claims cancel its pending deliveries as they fall due. Throws
+ * `not_found`.
+ */
 export async function deleteApp(tx: Transaction, actor: Actor, id: string): Promise<void> {
   await nameActor(tx, actor);
-  // In the order in which workers lock them, and before the app, which what they tell its owner refers to.
+  // Locks the webhooks in the workers' order, and before the app, because the workers' operational events refer to the
+  // app.
   await sql`select from webhooks where app_id::text = ${id} order by id for update`.execute(tx);
   const { rows } = await sql<{ id: string; name: string; owner: string }>`
     delete from apps where id::text = ${id} returning id, name, owner_email as owner
@@ -105,13 +109,13 @@ function missing(id: string): ServiceError {
   return new ServiceError('not_found', `There is no app with the id ${id}.`);
 }
 
-/** All apps, oldest first. */
+/** Returns all apps, oldest first. */
 export async function listApps(database: Database): Promise<App[]> {
   const { rows } = await sql<App>`${appColumns} order by apps.id`.execute(database);
   return rows;
 }
 
-/** The app with this id. Throws `not_found`. */
+/** Returns the app with this id. Throws `not_found`. */
 export async function readApp(executor: Executor, id: string): Promise<App> {
   const { rows } = await sql<App>`${appColumns} where apps.id::text = ${id}`.execute(executor);
   const [app] = rows;

@@ -1,6 +1,7 @@
 /**
- * Who changed what, and when: one entry for each change, written in the change's own transaction and never changed
- * after. Managers and bindings write theirs by trigger, because a foreign key may end them; `nameActor` says on whose behalf.
+ * Records who changed what and when: one entry per change, written in its transaction and never changed later. Triggers
+ * write the entries of managers and bindings, because a foreign key may end them; `nameActor` names the actor for
+ * these.
  */
 import { sql, type Database, type Transaction } from '../database/database.ts';
 import type { Actor } from './actor.ts';
@@ -57,13 +58,13 @@ export type AuditEntry = {
   details: Record<string, unknown>;
 };
 
-/** Never a secret, and of an address its host alone: the rest of it may hold the owner's token. */
+/** Never a secret, and only the host of a URL: the rest may contain the owner's token. */
 export type NewAuditEntry = Pick<AuditEntry, 'action' | 'subject' | 'appId' | 'details'>;
 
-/** What `listAudit` gives at most. */
+/** The most entries that `listAudit` returns. */
 export const auditEntriesMax = 1_000;
 
-/** Writes entries in the transaction of the changes that they describe. */
+/** Writes entries in the transaction of their changes. */
 export async function recordAudit(
   tx: Transaction,
   actor: Actor,
@@ -77,7 +78,7 @@ export async function recordAudit(
   `.execute(tx);
 }
 
-/** From here to the end of the transaction, what triggers write to the log is this actor's doing. */
+/** Until the end of the transaction, entries that triggers write name this actor. */
 export async function nameActor(tx: Transaction, actor: Actor): Promise<void> {
   await sql`select set_config('orgdir.actor', ${JSON.stringify(actor)}, true)`.execute(tx);
 }
@@ -85,7 +86,7 @@ export async function nameActor(tx: Transaction, actor: Actor): Promise<void> {
 export type AuditFilter = {
   /** A kind of actor, or an actor's id or name. */
   actor: string | null;
-  /** An action, or what stands before its dot. */
+  /** An action, or the part before its dot. */
   action: string | null;
   subjectId: string | null;
   appId: string | null;

@@ -1,11 +1,14 @@
-/** Bindings: the organisation or alliance whose internal events an app may have. The schema ends them. */
+/**
+ * Binds apps to the organisation or alliance whose internal events they may have. A foreign key ends a binding when its
+ * owner stops being a manager.
+ */
 import { sql, violatedConstraint, type Transaction } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
 import type { Actor } from './actor.ts';
 import { nameActor } from './audit-log.ts';
 import type { Subject } from './managers.ts';
 
-/** Binds an app. Throws `forbidden` where its owner is no manager there, `conflict` where it is bound already. */
+/** Binds an app. Throws `forbidden` if its owner is no manager there, `conflict` if the app is already bound. */
 export async function bindApp(
   tx: Transaction,
   actor: Actor,
@@ -38,7 +41,7 @@ export async function bindApp(
   }
 }
 
-/** Ends an app's binding. Returns false where it has none. */
+/** Ends an app's binding. Returns false if it has none. */
 export async function unbindApp(tx: Transaction, actor: Actor, appId: string): Promise<boolean> {
   await nameActor(tx, actor);
   const { rows } = await sql`

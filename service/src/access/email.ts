@@ -1,6 +1,6 @@
 import { invalid } from '../errors.ts';
 
-/** Addresses are compared trimmed and in lower case. Throws `validation_failed` if the text is not an address. */
+/** Trims and lower-cases an address for comparison. Throws `validation_failed` if the text is not an address. */
 export function normaliseEmail(text: string, path = 'email'): string {
   refuseFolding(text, path);
   const email = text.trim().toLowerCase();
@@ -9,7 +9,10 @@ export function normaliseEmail(text: string, path = 'email'): string {
   throw invalid({ path, message: 'must be an email address, such as ada@example.org' });
 }
 
-/** KELVIN SIGN (U+212A) lower-cases to k, U+0130 to i and a dot: the address would become that of somebody else. */
+/**
+ * KELVIN SIGN (U+212A) lower-cases to k, and U+0130 to i and a dot, which would turn one person's address into
+ * another's.
+ */
 function refuseFolding(text: string, path: string): void {
   for (const character of text.match(/[^\0-\x7f]/gu) ?? []) {
     const [letter] = /[\0-\x7f]/.exec(character.toLowerCase()) ?? [];

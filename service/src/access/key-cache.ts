@@ -1,6 +1,6 @@
 /**
- * Who a key stands for, from memory while the revision of `access` stands, else from the database.
- * Also notes when each key was used, and writes that down twice a minute.
+ * Finds the caller behind a key: from memory while the revision of `access` is current, otherwise from the database.
+ * Also notes when each key was used and writes that to the database twice per minute.
  */
 import { LRUCache } from 'lru-cache';
 import type { Database } from '../database/database.ts';
@@ -21,8 +21,8 @@ const entriesMax = 10_000;
 const flushMs = 30_000;
 
 export function createKeyCache(database: Database, revisions: Revisions): KeyCache {
-  // By the key as it came: hashing each one took a seventh of a cached read. Keys are in memory as long as
-  // requests are; `flush` sees to it that they are not here for much longer.
+  // Uses the key itself, because hashing took a seventh of a cached read. Requests hold keys in memory anyway; `flush`
+  // makes sure that they don't stay here much longer.
   const callers = new LRUCache<string, { revision: number; caller: Caller }>({ max: entriesMax });
   let uses = new Map<string, number>();
   let timer: NodeJS.Timeout | undefined;
@@ -48,7 +48,7 @@ export function createKeyCache(database: Database, revisions: Revisions): KeyCac
     try {
       await noteUses(database, noted);
     } catch {
-      // Kept for the next time; a use since then is later and wins.
+      // Keeps the times for the next flush; a later use wins.
       for (const [id, at] of noted) if (!uses.has(id)) uses.set(id, at);
     }
   }

@@ -1,4 +1,4 @@
-/** API keys: made once, stored as a hash, revoked for good. */
+/** Creates API keys, stores them as hashes, and revokes them for good. */
 import { v7 as uuidv7 } from 'uuid';
 import { scopes } from '../contract/key-scopes.ts';
 import { sql, type Database, type Executor, type Transaction } from '../database/database.ts';
@@ -8,13 +8,13 @@ import { generateApiKey, hashApiKey } from './api-key.ts';
 import { recordAudit } from './audit-log.ts';
 
 export { scopes };
-/** What a platform's key may do: all of the internal API, and nothing else. */
+/** The scope of a platform key: all of the internal API and nothing else. */
 const platformScope = 'platform';
 export type KeyScope = (typeof scopes)[number] | typeof platformScope;
 
 export type ApiKey = {
   id: string;
-  /** Null: a platform's key. */
+  /** Null for a platform key. */
   appId: string | null;
   name: string;
   last4: string;
@@ -25,11 +25,11 @@ export type ApiKey = {
   createdAt: Date;
 };
 
-/** What a request may do that carries a key. */
+/** What a request with this key may do. */
 export type Caller = {
   keyId: string;
   keyName: string;
-  /** Null: the platform itself. */
+  /** Null for the platform itself. */
   appId: string | null;
   scopes: ReadonlySet<KeyScope>;
   expiresAtMs: number;
@@ -37,12 +37,15 @@ export type Caller = {
 
 /** Revoked and expired keys do not count: docs/reference/errors-and-limits.md#keys-apps-and-the-portal */
 const keysPerAppMax = 20;
-/** As many as an app may have; a platform needs two, while it changes one for the other. */
+/** The most usable keys that an app may have. The platform needs two while it replaces one with the other. */
 const platformKeysMax = 20;
 
 type KeyFields = { name: string; expiresAt: Date | null };
 
-/** Makes a key for an app and returns it: the only time that it can be seen. Throws `not_found`, `conflict`, `validation_failed`. */
+/**
+ * Creates a key for an app and returns it; no other call returns it. Throws `not_found`, `conflict`,
+ * `validation_failed`.
+ */
 export async function createKey(
   tx: Transaction,
   actor: Actor,
@@ -59,7 +62,7 @@ export async function createKey(
   return storeKey(tx, actor, app.id, fields, chosen);
 }
 
-/** Makes a key of the platform, for the internal API. Throws `conflict`, `validation_failed`. */
+/** Creates a platform key, for the internal API. Throws `conflict`, `validation_failed`. */
 export async function createPlatformKey(
   tx: Transaction,
   actor: Actor,
@@ -79,7 +82,7 @@ function requireFields(input: KeyFields): KeyFields {
   return { name, expiresAt: input.expiresAt };
 }
 
-/** Makes a key of which everything was checked before. */
+/** Creates a key. The caller has checked everything. */
 export async function storeKey(
   tx: Transaction,
   actor: Actor,
@@ -110,9 +113,11 @@ function requireScopes(names: readonly string[]): KeyScope[] {
   return [...new Set(names)] as KeyScope[];
 }
 
-/** Throws `conflict` where an app, or the platform, has as many usable keys as it may have. The app's row is locked by then. */
+/**
+ * Throws `conflict` if the app, or the platform, has the most usable keys already. The caller has locked the app's row.
+ */
 export async function requireRoom(tx: Transaction, appId: string | null): Promise<void> {
-  // Two commands at once must not both make the twentieth, and the platform has no row.
+  // Prevents two simultaneous commands from both creating the twentieth key; the platform has no row to lock.
   if (appId === null) await sql`select pg_advisory_xact_lock(70420020)`.execute(tx);
   const most = appId === null ? platformKeysMax : keysPerAppMax;
   if ((await countUsableKeys(tx, appId)) < most) return;
@@ -132,7 +137,7 @@ async function countUsableKeys(tx: Transaction, appId: string | null): Promise<n
   return rows[0]?.count ?? 0;
 }
 
-/** The keys of one app, or of all and of the platform; oldest first. */
+/** Returns the keys of one app, or of all apps and the platform, oldest first. */
 export async function listKeys(executor: Executor, appId: string | null): Promise<ApiKey[]> {
   const { rows } = await sql<ApiKey>`
     select id, app_id as "appId", name, last4, scopes, expires_at as "expiresAt", revoked_at as "revokedAt",
@@ -142,7 +147,7 @@ export async function listKeys(executor: Executor, appId: string | null): Promis
   return rows;
 }
 
-/** Ends a key for good. Returns false where it was revoked before. Throws `not_found`. */
+/** Revokes a key for good. Returns false if it was revoked before. Throws `not_found`. */
 export async function revokeKey(tx: Transaction, actor: Actor, id: string): Promise<boolean> {
   const { rows } = await sql<{ id: string; appId: string | null; name: string; fresh: boolean }>`
     update api_keys k set revoked_at = coalesce(k.revoked_at, now())
@@ -162,7 +167,9 @@ export async function revokeKey(tx: Transaction, actor: Actor, id: string): Prom
   return row.fresh;
 }
 
-/** Whom a key's hash stands for, revoked and expired keys aside, and the revision at which that was so. */
+/**
+ * Returns the caller behind a key's hash unless the key is revoked or expired, and the revision at which that was so.
+ */
 export async function findCaller(
   database: Database,
   hash: Buffer,
@@ -195,7 +202,7 @@ export async function findCaller(
   };
 }
 
-/** Notes when keys were last used; a later time wins. */
+/** Records when keys were last used; the later time wins. */
 export async function noteUses(
   database: Database,
   uses: ReadonlyMap<string, number>,

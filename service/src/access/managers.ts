@@ -1,4 +1,4 @@
-/** Managers of organisations and alliances, by email address. Whoever stops being one loses the bindings too. */
+/** Managers of organisations and alliances, by email address. A manager who loses the role loses its bindings too. */
 import { sql, type Transaction } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
 import type { Actor } from './actor.ts';
@@ -7,7 +7,10 @@ import { normaliseEmail } from './email.ts';
 
 export type Subject = { kind: 'organization' | 'alliance'; id: string };
 
-/** Makes an address a manager. Returns false where it was one. Throws `not_found` where the subject is gone. */
+/**
+ * Makes an address a manager. Returns false if it already is one. Throws `not_found` if the organisation or alliance is
+ * gone.
+ */
 export async function addManager(
   tx: Transaction,
   actor: Actor,
@@ -16,7 +19,7 @@ export async function addManager(
 ): Promise<boolean> {
   const { table, column, subjects } = storage(subject);
   await nameActor(tx, actor);
-  // Waits for a deletion that is under way.
+  // Waits for a concurrent deletion.
   const found = await sql`
     select from ${sql.table(subjects)} where id = ${subject.id} for key share
   `.execute(tx);
@@ -29,7 +32,7 @@ export async function addManager(
   return rows.length > 0;
 }
 
-/** Ends the role, and with it every binding that stood on it. Returns false where there was no such role. */
+/** Ends the role and every binding that depends on it. Returns false if there is no such role. */
 export async function removeManager(
   tx: Transaction,
   actor: Actor,

@@ -1,4 +1,7 @@
-/** Apps as their owner sees them in the portal: with the name of what each is bound to, and how much belongs to it. */
+/**
+ * Reads apps for their owner in the portal: with the name of the organisation or alliance each is bound to, and counts
+ * of keys and webhooks.
+ */
 import { sql, type Executor } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
 import type { Subject } from './managers.ts';
@@ -7,13 +10,13 @@ export type OwnApp = {
   id: string;
   name: string;
   createdAt: Date;
-  /** Keys that open something; those that have ended are not counted. */
+  /** Usable keys; revoked and expired ones are not counted. */
   keyCount: number;
   webhookCount: number;
   binding: (Subject & { slug: string; name: string }) | null;
 };
 
-/** The apps of one owner, oldest first; of nobody, none. There are ten at most. */
+/** Returns one owner's apps, oldest first; none for an unknown owner. An owner has at most ten. */
 export async function listOwnApps(executor: Executor, owner: string): Promise<OwnApp[]> {
   const { rows } = await sql<OwnApp>`
     ${ownApps} where apps.owner_email = ${owner} order by apps.id
@@ -21,7 +24,7 @@ export async function listOwnApps(executor: Executor, owner: string): Promise<Ow
   return rows;
 }
 
-/** Throws `not_found`, for another's app too. */
+/** Throws `not_found`, also for another owner's app. */
 export async function readOwnApp(executor: Executor, owner: string, id: string): Promise<OwnApp> {
   const { rows } = await sql<OwnApp>`
     ${ownApps} where apps.owner_email = ${owner} and apps.id = ${id}

@@ -1,4 +1,4 @@
-/** The audit log of somebody's own apps, deleted ones too. Who acts on behalf of the service is not named to them. */
+/** Reads the audit log of one owner's apps, including deleted ones. Operators are not named to owners. */
 import { sql, type Executor } from '../database/database.ts';
 import type { PortalAuditEntry } from '../contract/portal.ts';
 
@@ -12,7 +12,7 @@ type Row = Omit<PortalAuditEntry, 'at' | 'actor' | 'subject'> & {
   total: number;
 };
 
-/** One page, newest first, and how many there are. */
+/** Returns one page, newest first, and the total. */
 export async function listOwnAudit(
   executor: Executor,
   owner: string,
@@ -25,7 +25,7 @@ export async function listOwnAudit(
       select id, name, false as deleted from apps
       where owner_email = ${owner} and ${appId === undefined ? sql`true` : sql`id = ${appId}`}
       union
-      -- A deleted app stays with whoever owned it then.
+      -- A deleted app stays with its last owner.
       select app_id, details->>'name', true from audit_log l
       where action = 'app.deleted' and details->>'owner' = ${owner}
         and ${appId === undefined ? sql`true` : sql`app_id = ${appId}`}
@@ -45,7 +45,7 @@ export async function listOwnAudit(
         coalesce(l.details->>'host', l.details->>'name') as subject_name,
         case
           when l.actor_kind = 'user' and l.actor_name = ${owner} then l.actor_name
-          -- The key may be gone with its app; all its entries in the log have the app that it belonged to.
+          -- The key may be deleted with its app, but all its log entries name the app.
           when l.actor_kind = 'key' and l.app_id = (
             select app_id from audit_log where subject_id = l.actor_id and subject_kind = 'key' limit 1
           ) then l.actor_name

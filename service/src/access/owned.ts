@@ -1,4 +1,4 @@
-/** What is somebody's own. Another's app or key is as good as none: the same error, in the same words. */
+/** Checks who owns an app or key. Another owner's app or key gives the same error as a missing one. */
 import { sql, type Executor } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
 import { readApp, type App } from './apps.ts';
@@ -12,7 +12,7 @@ export async function requireOwnApp(executor: Executor, owner: string, id: strin
   return readApp(executor, id);
 }
 
-/** Throws `not_found`. The caller has checked whose app it is. */
+/** Throws `not_found`. The caller has checked the app's owner. */
 export async function requireAppKey(executor: Executor, appId: string, id: string): Promise<void> {
   const { rows } = await sql`
     select 1 from api_keys where id = ${id} and app_id = ${appId}

@@ -1,11 +1,11 @@
-/** Gives a key's holder a new one with the same scopes. The old one stays valid while the two overlap. */
+/** Replaces a key with a new one with the same scopes. Both stay valid during the overlap. */
 import { sql, type Transaction } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
 import type { Actor } from './actor.ts';
 import { recordAudit } from './audit-log.ts';
 import { requireRoom, storeKey, type KeyScope } from './keys.ts';
 
-/** As for the secrets of webhooks: a day, at most a week. */
+/** The overlap is the same as for webhook secrets: a day by default, at most a week. */
 export const keyOverlapSecondsDefault = 86_400;
 export const keyOverlapSecondsMax = 604_800;
 
@@ -14,12 +14,15 @@ type Row = {
   appId: string | null;
   name: string;
   scopes: KeyScope[];
-  /** As it was. */
+  /** The expiry before the rotation. */
   expiresAt: Date | null;
   usable: boolean;
 };
 
-/** Returns the new key, this once, and when the old one ends. Throws `not_found`, and `conflict` for a key that has ended. */
+/**
+ * Returns the new key, which no other call returns, and when the old one ends. Throws `not_found`, and `conflict` for a
+ * key that has ended.
+ */
 export async function rotateKey(
   tx: Transaction,
   actor: Actor,
@@ -41,7 +44,7 @@ export async function rotateKey(
   return { ...created, oldEndsAt };
 }
 
-/** The app first, as whoever makes a key for it does. */
+/** Locks the app first, in the same order as creating a key does. */
 async function lockKey(tx: Transaction, id: string): Promise<Row> {
   await sql`
     select from apps where id = (select app_id from api_keys where id::text = ${id}) for update
@@ -58,7 +61,7 @@ async function lockKey(tx: Transaction, id: string): Promise<Row> {
 
 async function shorten(tx: Transaction, id: string, overlapSeconds: number): Promise<Date> {
   const { rows } = await sql<{ expiresAt: Date }>`
-    -- Down to the column's millisecond: rounded up, a key that ends now would still count as usable.
+    -- Rounds down to the column's millisecond: rounded up, a key that ends now would still count as usable.
     update api_keys set expires_at =
       least(expires_at, date_trunc('milliseconds', now()) + ${overlapSeconds} * interval '1 second')
     where id = ${id} returning expires_at as "expiresAt"

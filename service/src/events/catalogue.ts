@@ -1,5 +1,5 @@
 /**
- * Every event once: its name, who may get it, and what its `data` holds. The OpenAPI section, the types,
+ * Declares every event once: its name, who may get it, and the contents of its `data`. The OpenAPI section, the types,
  * the check at publishing and the samples all come from here.
  */
 import { Type, type TSchema } from 'typebox';
@@ -9,7 +9,10 @@ import { Organisation } from '../contract/organisation.ts';
 import { nullable, slug, strictObject, time, uuid, webAddress } from '../contract/shapes.ts';
 
 type Audience = 'global' | 'organization' | 'alliance' | 'webhook';
-/** `bound`: a publisher supplies the field `inner` of the data, the service adds the subject. `rendered`: the service makes it all. */
+/**
+ * `bound`: a publisher supplies the field `inner` of the data, and the service adds the subject. `rendered`: the
+ * service makes all of the data.
+ */
 type Entry = {
   audience: Audience;
   description: string;
@@ -146,7 +149,7 @@ function entry(fields: Entry): Entry {
   return fields;
 }
 
-/** An event of an organisation or alliance: the ids and names around what the publisher supplies. */
+/** An event of an organisation or alliance: the publisher's data with the subject's ids and names. */
 function bound(
   audience: 'organization' | 'alliance',
   inner: string,
@@ -300,17 +303,17 @@ export const catalogue = {
 
 export type EventName = keyof typeof catalogue;
 
-/** The names that a webhook can ask for: all but the test. */
+/** The names that a webhook can ask for: all except the test. */
 export const subscribableEvents = (Object.keys(catalogue) as EventName[]).filter(
   (name) => name !== 'webhook.test',
 );
 
-/** Those that can be asked for: the others come only from what they tell of. */
+/** The events that a platform may publish. The service makes the others when what they report happens. */
 export const publishableEvents = subscribableEvents.filter(
   (name) => catalogue[name].inner !== null || name === 'org.created' || name === 'alliance.created',
 );
 
-/** The entry of an event, or undefined where there is no such event. */
+/** Returns an event's entry, or undefined for an unknown name. */
 export function catalogueEntry(name: string): Entry | undefined {
   return Object.hasOwn(catalogue, name) ? catalogue[name as EventName] : undefined;
 }

@@ -2,7 +2,7 @@ import type { TSchema } from 'typebox';
 import { createValidator, type Validator } from '../contract/validate.ts';
 import { catalogue, type EventName } from './catalogue.ts';
 
-/** Holds what a publisher supplies of an event, its inner object, against the catalogue. */
+/** Checks the data that a publisher supplies for an event, its inner object, against the catalogue. */
 export function checkInner(name: EventName, data: unknown): ReturnType<Validator<unknown>> {
   const { inner, data: schema } = catalogue[name];
   const { properties } = schema as unknown as { properties: Record<string, TSchema> };

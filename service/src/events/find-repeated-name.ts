@@ -1,13 +1,13 @@
 /**
- * Finds a name that stands twice in one object of a JSON text. `JSON.parse` keeps the last of the two, other readers
- * keep the first: what was checked would not be what they see.
+ * Finds a name that occurs twice in one object of a JSON text. `JSON.parse` keeps the last of the two and other readers
+ * the first, so they would not see the checked value.
  */
 
 const tokens = /"(?:[^"\\]|\\.)*"|[{}[\],:]/gs;
 
-/** The first such name, or null. `text` is JSON that was parsed before. */
+/** Returns the first such name, or null. `text` is JSON that has been parsed successfully. */
 export function findRepeatedName(text: string): string | null {
-  /** One for each object or array around; null: an array. */
+  /** One entry per enclosing object or array; null for an array. */
   const around: (Set<string> | null)[] = [];
   let latest = '';
   for (const [token] of text.matchAll(tokens)) {
@@ -15,7 +15,7 @@ export function findRepeatedName(text: string): string | null {
     else if (token === '[') around.push(null);
     else if (token === '}' || token === ']') around.pop();
     else if (token === ':') {
-      // As read, not as written: an escape is another way to write the same name.
+      // Compares names after unescaping, because an escape is another way to write the same name.
       const name = JSON.parse(latest) as string;
       const names = around.at(-1);
       if (names?.has(name)) return name;

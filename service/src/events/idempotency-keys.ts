@@ -1,21 +1,21 @@
 /**
- * Keys under which a publication may be repeated: the first makes the event, the others learn which one that was. A key
- * and its event are written in one transaction, so that a crash leaves both or neither.
+ * Idempotency keys of publications: the first use makes the event, later uses return that event. One transaction writes
+ * the key and its event, so that a crash leaves both or neither.
  */
 import { sql, type Database, type Transaction } from '../database/database.ts';
 import { deleteInBatches } from '../database/delete-in-batches.ts';
 
-/** A platform that was down over a long weekend still repeats what it was not sure of. */
+/** Long enough for a platform that was down over a long weekend to repeat its last publications. */
 export const keptDays = 7;
 
 export type Claim =
-  /** It is this caller's to publish, as `eventId`. */
+  /** The key is free; the caller publishes under `eventId`. */
   | { kind: 'new'; eventId: string }
   | { kind: 'repeated'; eventId: string }
-  /** It was used before, for something else. */
+  /** The key was used for different content. */
   | { kind: 'taken' };
 
-/** Takes a key for this content. Who comes meanwhile with the same key waits until this transaction has ended. */
+/** Takes a key for this content. Another caller with the same key waits until this transaction ends. */
 export async function claimIdempotencyKey(
   tx: Transaction,
   key: string,
@@ -25,7 +25,7 @@ export async function claimIdempotencyKey(
   const { rows } = await sql<{ eventId: string }>`
     insert into idempotency_keys as k (key, content, event_id, expires_at)
     values (${key}, ${content}, ${eventId}, now() + ${keptDays} * interval '1 day')
-    -- One that has run out is as good as none, also before it is dropped.
+    -- An expired key counts as unused even before it is deleted.
     on conflict (key) do update
       set content = excluded.content, event_id = excluded.event_id, created_at = now(), expires_at = excluded.expires_at
       where k.expires_at <= now()
@@ -43,7 +43,7 @@ async function readClaim(tx: Transaction, key: string, content: Buffer): Promise
   return row.same ? { kind: 'repeated', eventId: row.eventId } : { kind: 'taken' };
 }
 
-/** Deletes the keys that have run out, in batches. Returns how many. Waits for nobody. */
+/** Deletes expired keys in batches and returns how many. Waits for no lock. */
 export async function dropExpiredKeys(database: Database): Promise<number> {
   return deleteInBatches(database, {
     table: 'idempotency_keys',

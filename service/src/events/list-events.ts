@@ -1,17 +1,17 @@
-/** What was recorded, newest first, as whoever runs the service sees it. */
+/** Lists recorded events, newest first, for operators. */
 import { sql, type Executor } from '../database/database.ts';
 
 export type ListedEvent = {
   id: string;
   event: string;
   audience: string;
-  /** Slugs of what it is about; null too where that is gone. */
+  /** The slug of its organisation or alliance; null too if that is gone. */
   org: string | null;
   alliance: string | null;
-  /** `waiting`: not yet fanned out to webhooks. */
+  /** `waiting`: not fanned out to webhooks yet. */
   state: 'waiting' | 'distributed';
   createdAt: Date;
-  /** As recorded: JSON text. */
+  /** The recorded JSON text. */
   data: string;
 };
 
@@ -25,7 +25,8 @@ export async function listEvents(executor: Executor, filter: EventFilter): Promi
       case when e.position is null and e.audience <> 'webhook' then 'waiting' else 'distributed' end as state
     from events e left join orgs o on o.id = e.org_id left join alliances a on a.id = e.alliance_id
     where e.created_at >= ${since}::timestamptz
-      -- The id holds the time as well, so that only the partitions of those days are read; a day's slack for clocks.
+      -- The id contains the time, so only the partitions of those days are read. A day's slack allows for clock
+      -- differences.
       and e.id >= uuid_v7_floor(${since}::timestamptz - interval '1 day')
       and (${filter.event}::text is null or e.name = ${filter.event})
     order by e.id desc limit ${filter.limit}

@@ -1,6 +1,7 @@
 /**
- * What the platform published by SQL and is not an event yet: `orgdir.publish_event` writes it, `take-published.ts`
- * takes it in. What does not fit the catalogue stays here, with the reason, until retention drops it.
+ * Stores what the platform published by SQL and is not an event yet. `orgdir.publish_event` writes it and
+ * `take-published.ts` takes it in. Entries that do not fit the catalogue stay here, with the reason, until retention
+ * drops them.
  */
 import { cutText } from '../contract/cut-text.ts';
 import { sql, type Database, type Executor, type Transaction } from '../database/database.ts';
@@ -9,7 +10,7 @@ import { subscribableEvents, type EventName } from './catalogue.ts';
 import type { EventFilter } from './list-events.ts';
 import { eventsChannel } from './record-event.ts';
 
-/** The channel on which workers hear that something was published by SQL. */
+/** The channel that notifies workers of entries published by SQL. */
 export const publishedChannel = 'orgdir_published';
 
 export type PublishedEvent = {
@@ -17,22 +18,22 @@ export type PublishedEvent = {
   name: EventName;
   orgId: string | null;
   allianceId: string | null;
-  /** As it was given: JSON text. Null where the service makes it. */
+  /** The JSON text as given. Null if the service makes the data. */
   data: string | null;
 };
 
 export type AcceptedEvent = { id: string; audience: string; data: string };
 export type Rejection = { id: string; name: string; reason: string };
 
-/** At 64 KiB each some megabytes. */
+/** The most entries per batch; at 64 KiB each, some megabytes. */
 const takenPerBatch = 100;
-/** One worker at a time, so that they become events in the order in which they were published. */
+/** One worker at a time, so that entries become events in the order of publishing. */
 const takeLock = 70420012;
-/** Partitions are made from yesterday on; what waited longer may need an older one. */
+/** Partitions exist from yesterday on. An entry that waited longer may need an older one. */
 const oldAfter = sql`interval '1 day'`;
 const reasonLengthMax = 1_000;
 
-/** One look at an index: most of the time nothing waits. */
+/** A single index look-up, because usually nothing waits. */
 export async function hasPublished(database: Database): Promise<boolean> {
   const { rows } = await sql<{ found: boolean }>`
     select exists (select from published_events where rejected_at is null) as found
@@ -40,7 +41,10 @@ export async function hasPublished(database: Database): Promise<boolean> {
   return rows[0]?.found === true;
 }
 
-/** The oldest that wait; none where another worker is at it. An event that only a newer version knows waits for that. */
+/**
+ * Returns the oldest waiting entries; none if another worker is taking them. An event that only a newer version knows
+ * waits for that version.
+ */
 export async function claimPublished(tx: Transaction): Promise<PublishedEvent[]> {
   if (!(await lockTurn(tx))) return [];
   const { rows } = await sql<PublishedEvent>`
@@ -58,7 +62,7 @@ async function lockTurn(tx: Transaction): Promise<boolean> {
   return rows[0]?.locked === true;
 }
 
-/** They become events, under the ids and of the times at which they were published. */
+/** Turns entries into events, with the ids and times of their publishing. */
 export async function acceptPublished(tx: Transaction, accepted: AcceptedEvent[]): Promise<void> {
   if (accepted.length === 0) return;
   await ensureOldPartitions(tx);
@@ -74,7 +78,10 @@ export async function acceptPublished(tx: Transaction, accepted: AcceptedEvent[]
   await sql`select pg_notify(${eventsChannel}, '')`.execute(tx);
 }
 
-/** Of days on which no worker ran. What was dropped since is made again, and dropped with its day at the next turn. */
+/**
+ * Creates partitions for days on which no worker ran. If such a day was dropped, this creates it again, and the next
+ * run drops it.
+ */
 async function ensureOldPartitions(tx: Transaction): Promise<void> {
   await sql`
     select ensure_partitions(day, day)
@@ -98,7 +105,7 @@ export async function rejectPublished(tx: Transaction, rejected: Rejection[]): P
 export type RejectedEvent = {
   id: string;
   event: string;
-  /** Slugs of what it is about; null too where that is gone. */
+  /** The slug of its organisation or alliance; null too if that is gone. */
   org: string | null;
   alliance: string | null;
   createdAt: Date;
@@ -106,7 +113,7 @@ export type RejectedEvent = {
   reason: string;
 };
 
-/** Newest first. Without what was published: the reason says which field of it is wrong. */
+/** Lists rejected entries, newest first, without the published data: the reason names the wrong field. */
 export async function listRejected(
   executor: Executor,
   { event, since, limit }: EventFilter,
@@ -121,7 +128,7 @@ export async function listRejected(
   return rows;
 }
 
-/** Deletes what was rejected longer ago than it is kept, in batches. Returns how many. */
+/** Deletes entries that were rejected before the retention period, in batches. Returns how many. */
 export async function dropOldRejected(database: Database, retentionDays: number): Promise<number> {
   return deleteInBatches(database, {
     table: 'published_events',

@@ -1,4 +1,4 @@
-/** The pull side of webhooks: what an app may have now, in the order of fan-out, so that a late commit is never skipped. */
+/** Lists the events that an app may have now, in fan-out order, so that a late commit is never skipped. */
 import { sql, type Database } from '../database/database.ts';
 import { invalid } from '../errors.ts';
 import type { EventName } from './catalogue.ts';
@@ -11,13 +11,15 @@ type PulledEvent = {
 };
 export type EventPage = {
   events: PulledEvent[];
-  /** Where to go on, also when there is nothing more yet; null where nothing ever happened. */
+  /** The next cursor, even if there are no more events yet; null if no event ever happened. */
   nextCursor: string | null;
   hasMore: boolean;
 };
 export type PullOptions = { after: string | null; limit: number; event: string | null };
 
-/** How far one page looks: an app that may have little of much gets an early answer and goes on from its cursor. */
+/**
+ * How many events one page reads. An app that may have only a few gets an early response and goes on from its cursor.
+ */
 const positionsPerPage = 10_000;
 
 type Row = {
@@ -30,7 +32,7 @@ type Row = {
   start: number;
 };
 
-/** Throws `validation_failed` for a cursor that is none. */
+/** Throws `validation_failed` for an invalid cursor. */
 export async function pullEvents(
   database: Database,
   appId: string,
@@ -43,7 +45,7 @@ export async function pullEvents(
       select (select max(position) from events) as newest,
         coalesce(${after}::bigint, (select min(position) - 1 from events), 0) as start
     ) bounds
-    -- Read once: a look-up for each event would cost more than its row.
+    -- Read once, because a look-up per event would cost more than its row.
     left join bindings b on b.app_id = ${appId}
     left join lateral (
       select e.id, e.name, e.created_at, e.data, e.position

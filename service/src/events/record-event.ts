@@ -1,6 +1,6 @@
 /**
- * Records events in the caller's transaction: they exist when, and only when, what caused them does.
- * It sends nothing; the worker fans out what was committed. Next: `webhooks/queue/fan-out.ts`.
+ * Records events in the caller's transaction, so that an event exists exactly if the change that caused it does. Sends
+ * nothing; the worker fans out committed events. Next: `webhooks/queue/fan-out.ts`.
  */
 import type { Static } from 'typebox';
 import { v7 as uuidv7 } from 'uuid';
@@ -8,33 +8,36 @@ import { createValidator, type Validator } from '../contract/validate.ts';
 import { sql, type Transaction } from '../database/database.ts';
 import { catalogue, type EventName } from './catalogue.ts';
 
-/** The channel on which workers hear that an event was committed. */
+/** The channel that notifies workers of committed events. */
 export const eventsChannel = 'orgdir_events';
 
 type EventSubject = { orgId?: string | null; allianceId?: string | null };
 export type NewEvent<Name extends EventName = EventName> = {
   name: Name;
   data: Static<(typeof catalogue)[Name]['data']>;
-  /** Where it is known before; a UUIDv7 of now. */
+  /** The event's id, if it is known before; otherwise a new UUIDv7. */
   id?: string;
 } & EventSubject;
 
 const validators = new Map<EventName, Validator<unknown>>();
 
-/** Records one event and returns its id. Throws where `data` does not fit the catalogue: a mistake of ours, not of a caller. */
+/**
+ * Records one event and returns its id. Throws if `data` does not fit the catalogue, which is our bug and not the
+ * caller's.
+ */
 export async function recordEvent(tx: Transaction, event: NewEvent): Promise<string> {
   const [id] = await recordEvents(tx, [event]);
   if (id === undefined) throw new Error('the event was not recorded');
   return id;
 }
 
-/** Records several in one statement. The ids are in the order of `events`. */
+/** Records several events in one statement. The ids are in the order of `events`. */
 export async function recordEvents(tx: Transaction, events: NewEvent[]): Promise<string[]> {
   if (events.length === 0) return [];
   const rows = events.map((event) => {
     requireValid(event);
     const { audience } = catalogue[event.name];
-    // As text inside JSON: the bytes of `data` are made once, here, and never parsed again.
+    // Passes `data` as text inside JSON: its bytes are made once, here, and never parsed again.
     return {
       id: event.id ?? uuidv7(),
       name: event.name,

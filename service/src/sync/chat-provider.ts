@@ -1,19 +1,19 @@
-/** Where organisations chat, as the chat sync sees it: who tells how many members a server has. */
+/** The chat provider as the chat sync uses it: it counts the members of a server. */
 
 export type ChatAnswer =
   | { kind: 'members'; members: number }
-  /** This server alone cannot be read; the others may be. */
+  /** Only this server cannot be read. */
   | { kind: 'refused'; reason: string }
-  /** The provider gave no usable answer: it may be away. */
+  /** The provider gave no usable response; it may be down. */
   | { kind: 'away'; reason: string }
-  /** The provider knows us no more; asking for others would be in vain. */
+  /** The provider no longer accepts our credentials; asking again would be useless. */
   | { kind: 'unauthorized'; reason: string };
 
-/** `reason` is in our own words: what a provider says could hold anything. */
+/** `reason` is our own text, because a provider's message could contain anything. */
 export type ChatProvider = {
-  /** As it stands in the event: `discord`. */
+  /** The name in the event: `discord`. */
   name: string;
-  /** Never throws but for `signal`. Waits as the provider asks, but not past `deadline` (of `performance.now()`). */
+  /** Throws only when `signal` aborts. Waits as the provider asks, but not past `deadline` (in `performance.now()`). */
   readMembers(serverId: string, deadline: number, signal: AbortSignal): Promise<ChatAnswer>;
   close(): Promise<void>;
 };

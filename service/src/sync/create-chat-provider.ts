@@ -2,11 +2,11 @@ import type { Config } from '../config.ts';
 import type { ChatProvider } from './chat-provider.ts';
 import { createDiscord } from './discord.ts';
 
-/** The provider that `CHAT_PROVIDER` names. Close it with `close()`. */
+/** Creates the provider that `CHAT_PROVIDER` names. Close it with `close()`. */
 export function createChatProvider(
   { token, baseUrl }: NonNullable<Config['syncs']['chat']>,
   { publicUrl, version }: { publicUrl: string; version: string },
 ): ChatProvider {
-  // The form that Discord asks for: https://docs.discord.com/developers/reference#user-agent
+  // The format that Discord requires: https://docs.discord.com/developers/reference#user-agent
   return createDiscord({ baseUrl, token, userAgent: `DiscordBot (${publicUrl}, ${version})` });
 }

@@ -9,21 +9,21 @@ import { createHttpClient, HttpFault, httpFault, type HttpAnswer } from './http-
 import { createRateLimit } from './rate-limit.ts';
 
 export type DiscordOptions = {
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   baseUrl: string;
   token: string;
   userAgent: string;
-  /** Of one request, to the last byte of its answer; ten seconds. */
+  /** The time limit of one request, to the last byte of its response; ten seconds. */
   timeoutMs?: number;
 };
 
 const timeoutMs = 10_000;
-/** A guild with all its roles and emojis stays far below. */
+/** The limit of a response; a guild with all its roles and emojis stays far below it. */
 const bodyBytesMax = 2 * 1024 * 1024;
-/** Of one guild. Its 429s are not among them: they say when to come again, and the run's own end ends that. */
+/** Failures allowed per guild. 429s don't count: they say when to try again, and the run's deadline bounds them. */
 const faultsMax = 2;
 const membersMax = 2 ** 31 - 1;
-/** Codes of Discord's that speak of the bot and not of the guild: unauthorised, and an account to be verified. */
+/** Discord error codes about the bot and not the guild: unauthorised, and account verification required. */
 const botCodes = new Set([40_001, 40_002]);
 const unknownGuildCode = 10_004;
 
@@ -62,7 +62,7 @@ export function createDiscord(options: DiscordOptions): ChatProvider {
   return {
     name: 'discord',
     async readMembers(serverId, deadline, signal) {
-      // Anything else would change the address that is asked.
+      // Any other id would change the URL.
       if (!/^\d{1,20}$/.test(serverId))
         return { kind: 'refused', reason: 'its chat server id is none of Discord: a number is' };
       let faults = 0;
@@ -71,7 +71,7 @@ export function createDiscord(options: DiscordOptions): ChatProvider {
           return { kind: 'away', reason: 'Discord asked to wait longer than the run may take' };
         const said = await askWithPermit(serverId, signal);
         if (said.status === 429) continue;
-        const answer = judge(said);
+        const answer = classifyResponse(said);
         if (answer.kind !== 'away') return answer;
         faults += 1;
         if (faults >= faultsMax) return answer;
@@ -81,7 +81,7 @@ export function createDiscord(options: DiscordOptions): ChatProvider {
   };
 }
 
-/** `status` is null where no answer came. */
+/** `status` is null if no response came. */
 type Said = { status: number | null; headers: IncomingHttpHeaders; body: unknown; fault: string };
 
 function unsaid(fault: string): Said {
@@ -93,13 +93,13 @@ async function hear({ status, headers, body }: HttpAnswer): Promise<Said> {
   return { status, headers, body: parse(text), fault: '' };
 }
 
-/** Null for what is longer than any guild. */
+/** Null if it is longer than any guild. */
 async function readText(body: Readable): Promise<string | null> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of body as AsyncIterable<Buffer>) {
     bytes += chunk.length;
-    // Leaving the loop ends the connection.
+    // Leaving the loop closes the connection.
     if (bytes > bodyBytesMax) return null;
     chunks.push(chunk);
   }
@@ -114,13 +114,13 @@ function parse(text: string | null): unknown {
   }
 }
 
-function judge({ status, body, fault }: Said): ChatAnswer {
+function classifyResponse({ status, body, fault }: Said): ChatAnswer {
   const { code, approximate_member_count: members } = (body ?? {}) as Record<string, unknown>;
   if (status === null) return { kind: 'away', reason: `Discord ${fault}` };
   if (status === 401 || (status === 403 && botCodes.has(Number(code))))
     return { kind: 'unauthorized', reason: `Discord does not accept the token (${status})` };
   if (status === 403) return { kind: 'refused', reason: 'the bot may not read its server (403)' };
-  // Without its code a 404 is not about the guild: the address leads elsewhere.
+  // A 404 without the code is not about the guild: the URL is wrong.
   if (status === 404 && code === unknownGuildCode)
     return { kind: 'refused', reason: 'Discord knows no such server (404)' };
   if (status !== 200) return { kind: 'away', reason: `Discord answered ${status}` };

@@ -1,13 +1,13 @@
-/** When each scheduled sync is next due: one row a kind for all processes. The clock is the database's. */
+/** Stores when each scheduled sync is next due: one row per kind for all processes, on the database's clock. */
 import type { SyncKind, SyncRun } from '../contract/sync-run.ts';
 import type { Schedule } from '../cron.ts';
 import { sql, type Database, type Transaction } from '../database/database.ts';
 import type { DueTime } from './perform-run.ts';
 
-/** A run that ends its process with it is tried so often, then left until the next time. */
+/** How often to try a run that crashes its process before leaving it until the next due time. */
 const triesMax = 3;
 
-/** Writes down the next time where there is none, or where the schedule is another than it was. What has passed stays due. */
+/** Stores the next due time if there is none or the schedule has changed. A due time in the past stays due. */
 export async function plan(database: Database, kind: SyncKind, schedule: Schedule): Promise<void> {
   const dueAt = schedule.next(await readClock(database));
   await sql`
@@ -17,16 +17,16 @@ export async function plan(database: Database, kind: SyncKind, schedule: Schedul
   `.execute(database);
 }
 
-/** Milliseconds until it is due; 0 or less where it is. */
+/** Milliseconds until the sync is due; 0 or less if it is due now. */
 export async function untilDue(database: Database, kind: SyncKind): Promise<number> {
   const { rows } = await sql<{ ms: number }>`
     select extract(epoch from due_at - clock_timestamp())::float8 * 1000 as ms from sync_schedules where kind = ${kind}
   `.execute(database);
-  // Gone with its database's restore: planned again at the next start.
+  // The row is missing after a restore; the next start plans it again.
   return rows[0]?.ms ?? Number.POSITIVE_INFINITY;
 }
 
-/** What `performRun` needs to know of a due time. */
+/** The due time as `performRun` uses it. */
 export function dueTime(kind: SyncKind, schedule: Schedule): DueTime {
   return {
     async take(session) {
@@ -41,14 +41,14 @@ export function dueTime(kind: SyncKind, schedule: Schedule): DueTime {
       await moveOn(session, kind, schedule);
       return false;
     },
-    async settle(tx: Transaction, run: SyncRun) {
+    async resolve(tx: Transaction, run: SyncRun) {
       if (run.reason === 'stopped') await giveBack(tx, kind);
       else await moveOn(tx, kind, schedule);
     },
   };
 }
 
-/** Times that passed during the run are not run after it. */
+/** Skips due times that passed during the run. */
 async function moveOn(database: Database, kind: SyncKind, schedule: Schedule): Promise<void> {
   const dueAt = schedule.next(await readClock(database));
   await sql`
@@ -56,7 +56,7 @@ async function moveOn(database: Database, kind: SyncKind, schedule: Schedule): P
   `.execute(database);
 }
 
-/** It stays due: whoever starts next, or goes on beside, runs it. */
+/** Leaves the sync due, for this or another process to run. */
 async function giveBack(tx: Transaction, kind: SyncKind): Promise<void> {
   await sql`
     update sync_schedules set tries = greatest(tries - 1, 0) where kind = ${kind}

@@ -1,4 +1,7 @@
-/** GET over HTTP(S), for both syncs: the only place of `sync` that reaches outside. It follows nothing and retries nothing. */
+/**
+ * GET over HTTP(S) for both syncs, and the only file of `sync` that makes requests. Follows no redirects and retries
+ * nothing.
+ */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
 import { Agent } from 'undici';
@@ -10,7 +13,7 @@ export type HttpClient = {
   close(): Promise<void>;
 };
 
-/** What came in the way, without the words of a server or an address. */
+/** Why a request failed, without a server's message or a URL. */
 export class HttpFault extends Error {
   override readonly name = 'HttpFault';
   readonly kind: 'unreachable' | 'cut_off' | 'too_slow';
@@ -22,7 +25,7 @@ export class HttpFault extends Error {
 }
 
 const connectTimeoutMs = 10_000;
-/** Between the request and the answer's head, and between two pieces of its body. */
+/** The longest wait for the response's headers, and between two chunks of its body. */
 const silenceMsMax = 30_000;
 const headerBytesMax = 16 * 1024;
 
@@ -32,7 +35,7 @@ export function createHttpClient(): HttpClient {
     headersTimeout: silenceMsMax,
     bodyTimeout: silenceMsMax,
     maxHeaderSize: headerBytesMax,
-    // Of HTTP/1.1 it is known whether a body came whole.
+    // HTTP/1.1 shows whether a body is complete.
     allowH2: false,
   });
   return {
@@ -50,14 +53,14 @@ export function createHttpClient(): HttpClient {
   };
 }
 
-/** Ends an answer whose body nobody wants, and its connection. */
+/** Discards a response and closes its connection. */
 export function abandon({ body }: HttpAnswer): void {
-  // It says that it was ended, which is no news.
+  // The error only says that we closed it.
   body.on('error', () => {});
   body.destroy();
 }
 
-/** Takes an error of a request or of its body apart. What is none of theirs is passed on. */
+/** Classifies an error of a request or its body. Passes other errors on. */
 export function httpFault(error: unknown): unknown {
   if (isTimeout(error)) return new HttpFault('too_slow', 'took too long', error);
   const { name, code } = error as { name?: string; code?: unknown };
@@ -77,7 +80,7 @@ export function httpFault(error: unknown): unknown {
   return new HttpFault('unreachable', `could not be reached (${code})`, error);
 }
 
-/** Whether a signal's time was up. What was reading then may say so itself, or name it as the cause. */
+/** Whether a signal timed out. The reader may throw the timeout itself or name it as the cause. */
 export function isTimeout(error: unknown): boolean {
   const { name, cause } = error as { name?: string; cause?: unknown };
   return name === 'TimeoutError' || (cause instanceof Error && cause.name === 'TimeoutError');

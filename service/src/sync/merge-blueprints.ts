@@ -1,6 +1,6 @@
 /**
- * Makes the blueprints what was staged, in the caller's transaction: writes what is new or differs, retires what is
- * gone, and counts. What stayed as it was is not touched.
+ * Updates the blueprints to match the staged rows, in the caller's transaction: writes new and changed ones, retires
+ * missing ones, and counts. Unchanged blueprints are not touched.
  */
 import { blueprintFields } from '../contract/blueprint.ts';
 import type { SyncProblem } from '../contract/sync-run.ts';
@@ -30,7 +30,7 @@ export type Merged = {
 
 export type MergeOptions = {
   unit: SourceRows['unit'];
-  /** Retires more than half of them too. */
+  /** Allows retiring more than half of them. */
   force: boolean;
   skipBad: boolean;
   publicUrl: string;
@@ -39,13 +39,13 @@ export type MergeOptions = {
 
 const pageSize = 1_000;
 
-/** Throws a `SyncFailure` for what must not happen; the transaction is to be undone then. */
+/** Throws a `SyncFailure` for a change that must not happen; the caller then rolls back. */
 export async function mergeBlueprints(
   tx: Transaction,
   staged: Staged,
   options: MergeOptions,
 ): Promise<Merged> {
-  // First of all, as every import does: what another one writes meanwhile is either seen here or comes after.
+  // Takes the lock first, as every import does, so that a concurrent import is either seen here or comes later.
   await lockDirectory(tx, 'blueprints');
   await keepWhatIsThere(tx, staged);
   if (!options.force) await refuseShrinking(tx);
@@ -74,7 +74,7 @@ export async function mergeBlueprints(
   };
 }
 
-/** A row that was left out and does not say which blueprint it is may be any: then none is gone. */
+/** A skipped row without a key may be any blueprint, so none counts as missing. */
 async function keepWhatIsThere(tx: Transaction, { missesKeys }: Staged): Promise<void> {
   if (!missesKeys) return;
   await sql`
@@ -100,11 +100,14 @@ async function refuseShrinking(tx: Transaction): Promise<void> {
   );
 }
 
-// Of those left out, a slug and a time that the source does not name stay as they are.
+// For skipped rows, a slug and a time that the source does not name stay unchanged.
 const { key: _, slug: __, retiredAt: ___, ...comparedFields } = blueprintFields;
 const compared = columnsOf(writableFields(comparedFields));
 
-/** Lists what is new or differs, those first whose slug the source names: none is given to another before. */
+/**
+ * Lists new and changed blueprints, those with a slug from the source first, so that none of these slugs is given to
+ * another.
+ */
 async function findChanged(tx: Transaction): Promise<number> {
   await sql`
     create temporary table changed_blueprints on commit drop as
@@ -122,7 +125,7 @@ async function findChanged(tx: Transaction): Promise<number> {
   return rows[0]?.changed ?? 0;
 }
 
-/** By the import that operators use, so that a blueprint is written in one way only. */
+/** Uses the operators' import, so that there is one way to write a blueprint. */
 async function write(tx: Transaction, options: MergeOptions): Promise<ImportResult> {
   const { skipBad, publicUrl, signal } = options;
   try {
@@ -155,7 +158,7 @@ function problemsOf({ badLines }: ImportResult, { unit }: MergeOptions): SyncPro
   return badLines.map(({ line, reason }) => ({ subject: `${unit} ${line}`, reason }));
 }
 
-/** The release that all rows name, or null where they name several or none. */
+/** The release that all rows name, or null if they name several or none. */
 async function readVersion(tx: Transaction): Promise<string | null> {
   const { rows } = await sql<{ version: string | null }>`
     select case when count(distinct coalesce(input ->> 'version', '')) = 1 then min(input ->> 'version') end as version

@@ -1,4 +1,4 @@
-/** Opens the source of a blueprint sync: a file, or an HTTP(S) address with what it said last time. Reads no row. */
+/** Opens the source of a blueprint sync: a file, or an HTTP(S) URL with the state of the last run. Reads no rows. */
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import type { Readable } from 'node:stream';
@@ -15,14 +15,14 @@ import { SyncFailure } from './sync-failure.ts';
 
 export type SourceState = { etag: string | null; lastModified: string | null };
 export type OpenedSource =
-  /** It is as it was. */
+  /** The source is unchanged. */
   | { kind: 'unchanged' }
   | {
       kind: 'content';
-      /** Throws a `SyncFailure` where it does not come whole. */
+      /** Throws a `SyncFailure` if it is incomplete. */
       bytes: AsyncIterable<Buffer>;
       sizeBytes: number | null;
-      /** Whether the way it came tells where it ends. */
+      /** Whether the transport shows where the source ends. */
       tellsItsEnd: boolean;
       state: SourceState;
     };
@@ -30,12 +30,12 @@ export type OpenedSource =
 export type OpenOptions = {
   client: HttpClient;
   userAgent: string;
-  /** What it said at the last run, where that still counts. */
+  /** The source's state at the last run, if it still applies. */
   known: SourceState | null;
   signal: AbortSignal;
 };
 
-/** A hundred thousand blueprints of five times the usual size. */
+/** Room for a hundred thousand blueprints of five times the usual size. */
 export const sourceBytesMax = 512 * 1024 * 1024;
 const redirectsMax = 5;
 const redirects = new Set([301, 302, 303, 307, 308]);
@@ -51,7 +51,7 @@ async function openFile(path: string, { signal }: OpenOptions): Promise<OpenedSo
   const found = await stat(path).catch((error: unknown) => {
     throw fileFailure(error);
   });
-  // A pipe that nobody writes to would hold the run for ever.
+  // A pipe without a writer would block the run for ever.
   if (!found.isFile()) throw new SyncFailure('unreachable', 'the source is not a file');
   refuseSize(found.size);
   const bytes = explained(createReadStream(path, { signal }), fileFailure);
@@ -92,7 +92,7 @@ async function openUrl(location: UrlLocation, options: OpenOptions): Promise<Ope
   };
 }
 
-/** Few redirects, to HTTP(S) only and never back to clear text; credentials stay with the host that they are for. */
+/** Follows a few redirects, to HTTP(S) only and never from HTTPS to HTTP; credentials go only to their own host. */
 async function follow(
   { url: first, credentials }: UrlLocation,
   options: OpenOptions,
@@ -115,7 +115,8 @@ function requestHeaders({ known, userAgent }: OpenOptions): Record<string, strin
     'user-agent': userAgent,
     accept: 'application/x-ndjson, application/json;q=0.9, */*;q=0.1',
     'accept-encoding': 'gzip',
-    // One request a connection. Of one that is kept, a server that closes it while we are behind looks like a cut.
+    // One request per connection: a reused connection that the server closes while we are slow looks like a cut-off
+    // source.
     connection: 'close',
     ...(known?.etag == null ? {} : { 'if-none-match': known.etag }),
     ...(known?.lastModified == null ? {} : { 'if-modified-since': known.lastModified }),
@@ -167,11 +168,11 @@ function urlFailure(error: unknown): unknown {
 
 async function* explained(
   body: Readable,
-  explain: (error: unknown) => unknown,
+  toSyncFailure: (error: unknown) => unknown,
 ): AsyncGenerator<Buffer> {
   try {
     yield* body as AsyncIterable<Buffer>;
   } catch (error) {
-    throw explain(error);
+    throw toSyncFailure(error);
   }
 }

@@ -1,6 +1,6 @@
 /**
- * One run of a sync, whichever: one at a time over all processes, recorded from its beginning to its end. What it does
- * is `sync-blueprints.ts` or `sync-chat.ts`. The session is its own, so that whatever kills the process ends the lock.
+ * Performs one run of either sync: one at a time over all processes, recorded from start to end. `sync-blueprints.ts`
+ * and `sync-chat.ts` do the work. Each run has its own session, so that killing the process also ends the lock.
  */
 import type { SyncRun } from '../contract/sync-run.ts';
 import {
@@ -15,37 +15,37 @@ import { beginRun, failRun, releaseRunLock, runningRun, tryRunLock } from './run
 import { SyncFailure } from './sync-failure.ts';
 
 export type RunRequest = Pick<SyncRun, 'kind' | 'source' | 'trigger'> & {
-  /** Ends the run: its process stops. */
+  /** Aborts the run because its process stops. */
   signal: AbortSignal;
-  /** Called once it is recorded as running. */
+  /** Called when the run is recorded as running. */
   onStart?: ((run: SyncRun) => void) | undefined;
-  /** Of the schedule alone. */
+  /** Set only for scheduled runs. */
   due?: DueTime | undefined;
 };
 
-/** A due time that a run is for. Both are asked under the run's lock. */
+/** The due time that a run is for. Both functions are called under the run's lock. */
 export type DueTime = {
-  /** Whether it is still to be run. */
+  /** Whether the run is still due. */
   take(session: Database): Promise<boolean>;
-  /** In the transaction that ends the run. */
-  settle(tx: Transaction, run: SyncRun): Promise<void>;
+  /** Called in the transaction that ends the run. */
+  resolve(tx: Transaction, run: SyncRun): Promise<void>;
 };
 
 export type RunOutcome =
   | { kind: 'succeeded'; run: SyncRun }
   | { kind: 'failed'; run: SyncRun }
-  /** Another one is under way; null where it ended this very moment. */
+  /** Another run is under way; null if it ended just now. */
   | { kind: 'conflict'; run: SyncRun | null }
   | { kind: 'not_due' };
 
-/** Must end the run with `completeRun` in the transaction of what it did, and return what that gave. */
+/** Must end the run with `completeRun`, in the transaction of its changes, and return the result. */
 export type RunWork = (
   session: Database,
   run: SyncRun,
-  settle: (tx: Transaction, run: SyncRun) => Promise<void>,
+  resolveDueTime: (tx: Transaction, run: SyncRun) => Promise<void>,
 ) => Promise<SyncRun>;
 
-/** Of this session alone: a process that froze must not keep its locks for as long as it is frozen. */
+/** Settings of this session only: a frozen process must not keep its locks for as long as it is frozen. */
 const settings = { idle_in_transaction_session_timeout: '60000' };
 
 export async function performRun(
@@ -56,7 +56,7 @@ export async function performRun(
   const database = openDatabase(connection, {
     applicationName: `orgdir sync ${request.kind}, pid ${process.pid}`,
     poolSize: 1,
-    // A statement over a hundred thousand rows takes as long as it takes; what is outside the database has its bounds.
+    // A statement over a hundred thousand rows may take long; everything outside the database has its own limits.
     statementTimeoutMs: 0,
     settings,
   });
@@ -77,7 +77,7 @@ async function performOn(
   try {
     return await performLocked(session, request, work);
   } finally {
-    // It would end with the session, but a moment after whoever waits for this run has begun the next.
+    // The lock would end with the session, but only after a process that waits for this run has started the next one.
     await releaseRunLock(session, request.kind).catch(() => {});
   }
 }
@@ -91,38 +91,41 @@ async function performLocked(
   if (request.due && !(await request.due.take(session))) return { kind: 'not_due' };
   const run = await beginRun(session, request);
   request.onStart?.(run);
-  const settle = async (tx: Transaction, ended: SyncRun) => request.due?.settle(tx, ended);
+  const resolveDueTime = async (tx: Transaction, ended: SyncRun) => request.due?.resolve(tx, ended);
   try {
     request.signal.throwIfAborted();
-    return { kind: 'succeeded', run: await work(session, run, settle) };
+    return { kind: 'succeeded', run: await work(session, run, resolveDueTime) };
   } catch (error) {
-    return { kind: 'failed', run: await recordFailure(session, run, error, request, settle) };
+    return {
+      kind: 'failed',
+      run: await recordFailure(session, run, error, request, resolveDueTime),
+    };
   }
 }
 
-/** A statement whose client was killed ends within seconds, and the lock with it. Not every server's system can. */
+/** Ends a statement, and its lock, within seconds after its client was killed. Not every server supports this. */
 async function noticeDeadClients(session: Database): Promise<void> {
   await sql`set client_connection_check_interval = '2s'`.execute(session).catch(() => {});
 }
 
-/** What is no failure of the source is recorded too, and thrown on. */
+/** Records errors that are not the source's fault too, and throws them again. */
 async function recordFailure(
   session: Database,
   run: SyncRun,
   error: unknown,
   { signal }: RunRequest,
-  settle: (tx: Transaction, ended: SyncRun) => Promise<void>,
+  resolveDueTime: (tx: Transaction, ended: SyncRun) => Promise<void>,
 ): Promise<SyncRun> {
   const failure = failureOf(error, signal);
   try {
     const failed = await session.transaction().execute(async (tx) => {
       const ended = await failRun(tx, run, failure);
-      await settle(tx, ended);
+      await resolveDueTime(tx, ended);
       return ended;
     });
     if (failure.reason !== 'internal') return failed;
   } catch (recording) {
-    // A session that is gone records nothing; the next run finds this one interrupted.
+    // A lost session records nothing; the next run marks this one as interrupted.
     if (!isConnectionFault(recording)) throw recording;
   }
   throw error;

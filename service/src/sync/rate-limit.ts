@@ -1,33 +1,34 @@
 /**
- * When a provider may be asked again, and by how many at once. Discord limits each route, and may do so for each server by
- * itself; it also limits a bot as a whole. One limit for all is never too early, and costs little: only one route is asked.
+ * Decides when to send the next request to a provider, and how many at once. Discord limits each route, perhaps per
+ * server, and each bot as a whole. One limit for everything is always safe and costs little, because we use only one
+ * route.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
 
 export type RateLimit = {
   /**
-   * Resolves when a request may go out, in the order of the asking; false where that is past `deadline`. Each request that
-   * went out is to be noted, whatever became of it: others may wait for what its answer says.
+   * Resolves when a request may be sent, in the order of calls; false if that is past `deadline`. Note each request
+   * that was sent, whatever its outcome, because others may wait for its response.
    */
   take(deadline: number, signal: AbortSignal): Promise<boolean>;
   note(answer: Answer): void;
 };
 
-/** `status` is null where no answer came. */
+/** `status` is null if no response came. */
 type Answer = { status: number | null; headers: IncomingHttpHeaders; body: unknown };
 
-/** Discord shuts out an address from which 10,000 such requests come in ten minutes; others may share it. */
+/** Discord blocks an IP address after 10,000 such requests in ten minutes; others may share ours. */
 const invalidMax = 5_000;
 const invalidWindowMs = 600_000;
 const invalidStatuses = new Set([401, 403, 429]);
 
-/** Where a 429 does not say how long. */
+/** The wait after a 429 that does not say how long. */
 const unsaidWaitMs = 5_000;
 
 export function createRateLimit(options: { invalidMax?: number } = {}): RateLimit {
   let clearAt = 0;
-  /** How many may still go out before an answer says more. After a wait one does, which finds out. */
+  /** How many more requests may be sent before a response says more. After a wait, one request finds out. */
   let permits = Infinity;
   let underWay = 0;
   let answered = Promise.withResolvers<void>();
@@ -38,7 +39,7 @@ export function createRateLimit(options: { invalidMax?: number } = {}): RateLimi
     clearAt = Math.max(clearAt, performance.now() + ms);
   }
 
-  /** For whoever is first in line. */
+  /** The timer of the first waiting caller. */
   async function admit(deadline: number, signal: AbortSignal): Promise<boolean> {
     for (;;) {
       signal.throwIfAborted();
@@ -66,7 +67,7 @@ export function createRateLimit(options: { invalidMax?: number } = {}): RateLimi
         permits = 0;
         waitFor(refusalMs(headers, body));
       } else if (left !== null) {
-        // Those under way may not be counted there yet.
+        // Discord may not have counted the requests under way yet.
         permits = Math.max(0, left - underWay);
         if (left === 0) waitFor(secondsToMs(headers['x-ratelimit-reset-after']) ?? 0);
       } else if (status === 200) permits = Infinity;
@@ -77,7 +78,7 @@ export function createRateLimit(options: { invalidMax?: number } = {}): RateLimi
   };
 }
 
-/** Counts an answer that Discord counts against us, and says how long to wait because of how many there were. */
+/** Counts a response that Discord counts against us, and returns the wait that results. */
 function createInvalidCount(most: number): () => number {
   let windowEndsAt = 0;
   let count = 0;
@@ -97,7 +98,7 @@ function remaining(headers: IncomingHttpHeaders): number | null {
   return typeof text === 'string' && /^\d{1,9}$/.test(text) ? Number(text) : null;
 }
 
-/** A 429's header or its JSON says how long to wait, the longer counts. */
+/** Reads the wait from a 429's header and JSON; the longer one counts. */
 function refusalMs(headers: IncomingHttpHeaders, body: unknown): number {
   const said = [
     secondsToMs(headers['retry-after']),

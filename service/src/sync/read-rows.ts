@@ -12,7 +12,7 @@ import { isSpace, splitArray } from './split-array.ts';
 import { SyncFailure } from './sync-failure.ts';
 
 export type SourceRows = {
-  /** What a row's number counts. */
+  /** Whether a row's number counts lines or entries. */
   unit: 'line' | 'entry';
   rows: AsyncIterable<SourceLine>;
 };
@@ -23,10 +23,10 @@ type Bytes = AsyncIterable<Buffer>;
 const openArray = '['.charCodeAt(0);
 const openObject = '{'.charCodeAt(0);
 const newline = '\n'.charCodeAt(0);
-/** What may stand before the first character: as much as any editor or generator would write. */
+/** The most white space before the first character, more than any editor or generator writes. */
 const blankBytesMax = 1024;
 
-/** Throws a `SyncFailure` for what is no such source, at once or while it is read. */
+/** Throws a `SyncFailure` for an unreadable source, at once or while reading. */
 export async function readRows(
   { bytes, sizeBytes, tellsItsEnd }: Content,
   onProgress: (readBytes: number, sizeBytes: number | null) => void,
@@ -48,7 +48,7 @@ export async function readRows(
   return { unit: 'line', rows: readLines(text.all) };
 }
 
-/** Counts the bytes, and ends what would fill the disk or never end. */
+/** Counts the bytes and stops a source that would fill the disk or never end. */
 async function* watch(
   bytes: Bytes,
   tell: (readBytes: number) => void = () => {},
@@ -62,7 +62,7 @@ async function* watch(
   }
 }
 
-/** Reads ahead until there are `bytesMax` bytes or one that is looked for; `all` gives everything from the beginning. */
+/** Reads ahead until it has `bytesMax` bytes or finds a matching byte; `all` returns everything from the beginning. */
 async function peek(
   bytes: Bytes,
   bytesMax: number,
@@ -85,7 +85,7 @@ async function peek(
         yield next.value;
       }
     } finally {
-      // Whoever stops reading closes the file or the connection.
+      // The reader closes the file or connection.
       await iterator.return?.();
     }
   }
@@ -113,7 +113,7 @@ async function* withoutMark(bytes: Bytes): AsyncGenerator<Buffer> {
 async function* unzip(bytes: Bytes): AsyncGenerator<Buffer> {
   const gunzip = createGunzip();
   const fed = pipeline(bytes, gunzip);
-  // Told by the reading below, whichever of the two it befell.
+  // The reading below reports the error, whichever of the two fails.
   fed.catch(() => {});
   try {
     yield* gunzip as AsyncIterable<Buffer>;
@@ -143,8 +143,8 @@ async function* readArray(bytes: Bytes): AsyncGenerator<SourceLine> {
 }
 
 /**
- * Where all is well but a last line that has no end, the source was cut there, which no run may pass over. Anything else
- * that is no JSON never was lines of objects.
+ * If only the last line is incomplete, the source was cut off there, which is always an error. Any other invalid JSON
+ * means that the source is not NDJSON.
  */
 async function* readLines(bytes: Bytes): AsyncGenerator<SourceLine> {
   let signOfLast: number | undefined;

@@ -1,29 +1,29 @@
-/** The runs of both syncs: how they are recorded, and how operators read them. */
+/** Records the runs of both syncs and reads them for operators. */
 import { v7 as uuidv7 } from 'uuid';
 import { cutText } from '../contract/cut-text.ts';
 import type { SyncKind, SyncProblem, SyncRun } from '../contract/sync-run.ts';
 import { sql, type Database, type Executor, type Transaction } from '../database/database.ts';
 import type { SyncFailure } from './sync-failure.ts';
 
-/** What an HTTP source said of its state, and the revision of the blueprints that came of it. */
+/** The state of an HTTP source, and the revision of the blueprints that resulted. */
 export type Validators = {
   etag: string | null;
   lastModified: string | null;
-  /** Of the whole address, which may hold what must not be stored. */
+  /** A hash of the whole URL, which may contain secrets that must not be stored. */
   fingerprint: string;
   revision: number;
 };
 
-/** The first of two numbers of PostgreSQL's advisory lock, the second is the kind's: who holds it runs the sync. */
+/** The first number of PostgreSQL's advisory lock; the second is the sync's kind. The holder runs the sync. */
 const runLock = 70420011;
 const lockOf: Record<SyncKind, number> = { blueprints: 1, chat: 2 };
 const problemsMax = 100;
-/** Twenty faults of a row, with the names of their fields. */
+/** Room for twenty errors of a row, with the names of their fields. */
 const reasonLengthMax = 4_000;
 /** More than a year of daily runs, and three weeks of hourly ones. */
 const runsKeptMax = 500;
 
-/** Whether this session may run the sync now. The lock lasts as long as the session, however the process ends. */
+/** Whether this session may run the sync now. The lock ends with the session, however the process ends. */
 export async function tryRunLock(session: Database, kind: SyncKind): Promise<boolean> {
   const { rows } = await sql<{ held: boolean }>`
     select pg_try_advisory_lock(${runLock}, ${lockOf[kind]}) as held
@@ -55,7 +55,7 @@ const columns = sql`
 `;
 const interruptedMessage = 'the process that ran it ended without a word';
 
-/** Begins a run. Needs the lock: whatever still stands there as running was interrupted. */
+/** Starts a run. The caller holds the lock, so any other run that is recorded as running was interrupted. */
 export async function beginRun(
   session: Database,
   { kind, source, trigger }: Pick<SyncRun, 'kind' | 'source' | 'trigger'>,
@@ -76,7 +76,7 @@ export async function beginRun(
   });
 }
 
-/** The newest stay, and the last that succeeded, whatever its age: /status shows it. */
+/** Deletes old runs, except the last successful one whatever its age, because /status shows it. */
 async function dropOldRuns(tx: Transaction, kind: SyncKind): Promise<void> {
   await sql`
     delete from sync_runs
@@ -94,7 +94,7 @@ export type Completion = {
   validators: Validators | null;
 };
 
-/** Ends a run well, in the transaction of what it did. */
+/** Records a successful run in the transaction of its changes. */
 export async function completeRun(
   tx: Transaction,
   run: SyncRun,
@@ -111,7 +111,7 @@ export async function completeRun(
   return toRun(rows[0] as Row);
 }
 
-/** Ends a run that changed nothing. */
+/** Records a failed run. */
 export async function failRun(
   tx: Transaction,
   run: SyncRun,
@@ -128,7 +128,7 @@ export async function failRun(
   return toRun(rows[0] as Row);
 }
 
-/** Whatever they hold of the source, they can be stored: a run that cannot be ended would stay open. */
+/** Makes reasons storable whatever the source contained; a run that cannot be ended would stay open. */
 function toJson(problems: SyncProblem[]): string {
   const kept = problems.slice(0, problemsMax).map(({ subject, reason }) => ({
     subject: cutText(subject, reasonLengthMax),
@@ -137,7 +137,7 @@ function toJson(problems: SyncProblem[]): string {
   return JSON.stringify(kept);
 }
 
-/** What the source said at the last run that succeeded, where nothing has changed the blueprints since. */
+/** The source's state at the last successful run, if nothing has changed the blueprints since. */
 export async function lastValidators(
   session: Executor,
   fingerprint: string,
@@ -155,8 +155,8 @@ export async function lastValidators(
 }
 
 /**
- * A run whose process died still stands there as running until the next one. It is shown as what it is: nobody holds
- * the lock.
+ * A run whose process died stays recorded as running until the next one. Because nobody holds the lock, it is shown as
+ * interrupted.
  */
 const shown = sql`
   select id, kind, source, trigger, started_at, counts, version, problems,
@@ -175,7 +175,7 @@ const shown = sql`
   ) as looked_at
 `;
 
-/** The newest first. */
+/** Returns runs, newest first. */
 export async function listRuns(
   database: Executor,
   { kind, page, limit }: { kind: SyncKind | null; page: number; limit: number },
@@ -195,7 +195,7 @@ export async function readRun(database: Executor, id: string): Promise<SyncRun |
   return rows[0] ? toRun(rows[0]) : null;
 }
 
-/** The run that is under way, where there is one. */
+/** Returns the run that is under way, if there is one. */
 export async function runningRun(database: Executor, kind: SyncKind): Promise<SyncRun | null> {
   const { rows } = await sql<Row>`
     select ${columns} from sync_runs where kind = ${kind} and status = 'running' order by id desc limit 1
@@ -203,7 +203,7 @@ export async function runningRun(database: Executor, kind: SyncKind): Promise<Sy
   return rows[0] ? toRun(rows[0]) : null;
 }
 
-/** When each sync last ended well; one that never has is left out. */
+/** When each sync last succeeded; a sync that never did is left out. */
 export async function lastSuccesses(database: Executor): Promise<{ kind: SyncKind; at: Date }[]> {
   const { rows } = await sql<{ kind: SyncKind; at: Date }>`
     select kind, max(finished_at) as at from sync_runs where status = 'succeeded' group by kind

@@ -1,4 +1,4 @@
-/** Where blueprints come from: a file, or an HTTP(S) address. Pure. */
+/** Parses where blueprints come from: a file, or an HTTP(S) URL. Pure. */
 import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -7,7 +7,7 @@ export type SourceLocation =
   | { kind: 'file'; path: string }
   | { kind: 'url'; url: URL; credentials: string | null };
 
-/** Null for an address that is none. Whatever does not begin as an address does is a path. */
+/** Null for an invalid URL. Text that does not start like a URL is a path. */
 export function readLocation(text: string): SourceLocation | null {
   if (/^file:/i.test(text)) return fileLocation(text);
   if (!/^https?:/i.test(text)) return isPath(text) ? { kind: 'file', path: text } : null;
@@ -21,7 +21,7 @@ export function readLocation(text: string): SourceLocation | null {
   return { kind: 'url', url, credentials };
 }
 
-/** Another kind of address is meant as one, and would be looked for as a file. */
+/** Any other scheme is meant as a URL and must not be taken for a file. */
 function isPath(text: string): boolean {
   return text !== '' && !text.includes('\0') && !/^[a-z][a-z0-9+.-]*:\/\//i.test(text);
 }
@@ -34,7 +34,7 @@ function fileLocation(text: string): SourceLocation | null {
   }
 }
 
-/** As HTTP's basic authentication sends them; undefined where they cannot be read. */
+/** Credentials for HTTP basic authentication; undefined if they cannot be decoded. */
 function readCredentials({ username, password }: URL): string | null | undefined {
   if (username === '' && password === '') return null;
   try {
@@ -45,17 +45,17 @@ function readCredentials({ username, password }: URL): string | null | undefined
   }
 }
 
-/** For operators. Without credentials and without query, which may hold a token. */
+/** The source as operators see it, without credentials and query, which may contain a token. */
 export function locationName(location: SourceLocation): string {
   return location.kind === 'file' ? location.path : location.url.origin + location.url.pathname;
 }
 
-/** For everyone: a file's name, an address's host. Paths may hold what is private, or a token. */
+/** The source as everyone sees it: a file's name or a URL's host. Paths may be private or contain a token. */
 export function publicLocationName(location: SourceLocation): string {
   return location.kind === 'file' ? basename(location.path) : location.url.hostname;
 }
 
-/** Tells one address from another without storing it. */
+/** Distinguishes URLs without storing them. */
 export function locationFingerprint(url: URL): string {
   return createHash('sha256').update(url.href).digest('hex');
 }

@@ -1,4 +1,7 @@
-/** Splits the text of one JSON array into the texts of its entries, as it comes. It finds where they end, and checks nothing else of them. */
+/**
+ * Splits the text of one JSON array into its entries while it arrives. Finds only where entries end, and checks nothing
+ * else.
+ */
 import { SyncFailure } from './sync-failure.ts';
 
 export type Entry = { number: number; bytes: Buffer };
@@ -16,7 +19,10 @@ export function isSpace(byte: number): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }
 
-/** `input` begins with `[`, but for white space. An entry longer than `entryBytesMax` comes cut to a little more. */
+/**
+ * `input` begins with `[`, after optional white space. An entry longer than `entryBytesMax` is cut to slightly more
+ * than that.
+ */
 export async function* splitArray(
   input: AsyncIterable<Buffer>,
   entryBytesMax: number,
@@ -29,7 +35,7 @@ export async function* splitArray(
 class ArrayScan {
   readonly #entryBytesMax: number;
   #state: 'before' | 'inside' | 'after' = 'before';
-  /** Brackets that are open inside the entry. */
+  /** The number of open brackets inside the entry. */
   #depth = 0;
   #inText = false;
   #escaped = false;
@@ -87,7 +93,7 @@ class ArrayScan {
     return false;
   }
 
-  /** Past the bound only an entry's being too long matters. */
+  /** Past the limit, it only matters that the entry is too long. */
   #keep(part: Buffer): void {
     if (this.#partBytes <= this.#entryBytesMax) this.#parts.push(Buffer.from(part));
     this.#partBytes += part.length;

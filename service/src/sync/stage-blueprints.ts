@@ -1,6 +1,6 @@
 /**
- * Takes the rows of a source into temporary tables of the session, checked one by one, while no transaction is open: a
- * slow source holds nothing up. Nothing of the directory changes; `merge-blueprints.ts` is next.
+ * Checks the rows of a source one by one and writes them to temporary tables, with no transaction open, so that a slow
+ * source blocks nothing. Changes nothing in the directory; next: `merge-blueprints.ts`.
  */
 import type { SyncProblem } from '../contract/sync-run.ts';
 import { createValidator, type Validator } from '../contract/validate.ts';
@@ -12,22 +12,22 @@ import type { SourceRows } from './read-rows.ts';
 import { SyncFailure } from './sync-failure.ts';
 
 export type Staged = {
-  /** Rows that stand in `staged_blueprints`. */
+  /** Rows in `staged_blueprints`. */
   good: number;
-  /** Rows that were left out. */
+  /** Skipped rows. */
   bad: number;
   problems: SyncProblem[];
-  /** Whether a row was left out that does not say which blueprint it is: any may be the one. */
+  /** Whether a skipped row has no key; it may be any blueprint. */
   missesKeys: boolean;
 };
 
-/** Ten times what the service is built for. */
+/** Ten times the size that the service is built for. */
 const rowsMax = 1_000_000;
 const batchSize = 1_000;
 const problemsMax = 100;
 const keyLengthMax = 200;
 
-/** Throws a `SyncFailure` for bad rows unless `skipBad`, and for a source without rows. */
+/** Throws a `SyncFailure` for bad rows unless `skipBad` is set, and for a source without rows. */
 export async function stageBlueprints(
   session: Database,
   { unit, rows }: SourceRows,
@@ -64,7 +64,7 @@ async function createTables(session: Database): Promise<void> {
       input jsonb not null
     )
   `.execute(session);
-  // What the source has, although it cannot be read: it is not gone.
+  // The source has this blueprint although its row is invalid, so it is not missing.
   await sql`create temporary table kept_keys (key text collate "C" primary key)`.execute(session);
 }
 
@@ -91,10 +91,10 @@ class Stage {
     if (number > rowsMax)
       throw new SyncFailure('too_large', `the source has more than ${rowsMax} rows`);
     if ('fault' in row) return this.#refuse(number, row.fault, null);
-    // Before the check, which may not let the rest of it pass.
+    // Reads the key before the check, because the rest of the row may fail it.
     const key = readKey(row.value);
     const checked = this.#validate(row.value, '$');
-    if (!checked.ok) return this.#refuse(number, inWords(checked.issues), key);
+    if (!checked.ok) return this.#refuse(number, formatIssues(checked.issues), key);
     const { value: input } = checked;
     if (input.slug !== null && !isAllowedSlug(input.slug))
       return this.#refuse(number, `slug ${input.slug} is reserved`, key);
@@ -127,7 +127,7 @@ class Stage {
   }
 }
 
-/** Null where a row does not say which blueprint it is. */
+/** Null if a row has no key. */
 function readKey(value: unknown): string | null {
   const { key } = (value ?? {}) as { key?: unknown };
   const usable =
@@ -135,13 +135,13 @@ function readKey(value: unknown): string | null {
   return usable && key.isWellFormed() ? key : null;
 }
 
-function inWords(issues: { path: string; message: string }[]): string {
+function formatIssues(issues: { path: string; message: string }[]): string {
   return issues
     .map(({ path, message }) => `${path.replace(/^\$\.?/, '') || 'the row'} ${message}`)
     .join('; ');
 }
 
-/** The numbers of those that were written: neither their key nor their slug stood there before. */
+/** Returns the numbers of the rows that were written: neither their key nor their slug existed before. */
 async function insertRows(session: Database, candidates: Candidate[]): Promise<Set<number>> {
   if (candidates.length === 0) return new Set();
   const { rows } = await sql<{ number: number }>`

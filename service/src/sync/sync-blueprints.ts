@@ -1,6 +1,6 @@
 /**
- * One run of the blueprint sync: source → rows → stage → merge and event. A source that does not come whole, or that
- * says what nobody can mean, changes nothing; the run is recorded as failed with the reason.
+ * Performs one run of the blueprint sync: source → rows → stage → merge and event. An incomplete or implausible source
+ * changes nothing; the run is recorded as failed with the reason.
  */
 import type { SyncRun } from '../contract/sync-run.ts';
 import type { ConnectionSettings, Database, Transaction } from '../database/database.ts';
@@ -24,13 +24,15 @@ import { stageBlueprints } from './stage-blueprints.ts';
 export type BlueprintSyncRequest = {
   location: SourceLocation;
   trigger: SyncRun['trigger'];
-  /** Goes on where more than half of the active blueprints would be retired, and reads the source whatever its ETag. */
+  /**
+   * Continues even if more than half of the active blueprints would be retired, and reads the source whatever its ETag.
+   */
   force: boolean;
-  /** Goes on without bad rows. */
+  /** Skips bad rows. */
   skipBad: boolean;
   publicUrl: string;
   userAgent: string;
-  /** From the question to the last byte; ten minutes. */
+  /** The time from the request to the last byte; ten minutes. */
   timeoutMs?: number;
   signal: AbortSignal;
   onStart?: (run: SyncRun) => void;
@@ -49,25 +51,31 @@ export async function syncBlueprints(
   return performRun(
     connection,
     { kind: 'blueprints', source, trigger, signal, onStart, due },
-    (session, run, settle) => new BlueprintRun(session, run, settle, request).perform(),
+    (session, run, resolveDueTime) =>
+      new BlueprintRun(session, run, resolveDueTime, request).perform(),
   );
 }
 
-type Settle = (tx: Transaction, run: SyncRun) => Promise<void>;
+type ResolveDueTime = (tx: Transaction, run: SyncRun) => Promise<void>;
 type Content = Extract<OpenedSource, { kind: 'content' }>;
 type Known = Awaited<ReturnType<typeof lastValidators>>;
 
 class BlueprintRun {
   readonly #session: Database;
   readonly #run: SyncRun;
-  readonly #settle: Settle;
+  readonly #resolveDueTime: ResolveDueTime;
   readonly #request: BlueprintSyncRequest;
   readonly #fingerprint: string | null;
 
-  constructor(session: Database, run: SyncRun, settle: Settle, request: BlueprintSyncRequest) {
+  constructor(
+    session: Database,
+    run: SyncRun,
+    resolveDueTime: ResolveDueTime,
+    request: BlueprintSyncRequest,
+  ) {
     this.#session = session;
     this.#run = run;
-    this.#settle = settle;
+    this.#resolveDueTime = resolveDueTime;
     this.#request = request;
     const { location } = request;
     this.#fingerprint = location.kind === 'url' ? locationFingerprint(location.url) : null;
@@ -95,13 +103,13 @@ class BlueprintRun {
     }
   }
 
-  /** What the source said when the blueprints became what they still are. */
+  /** The source's state at the last change of the blueprints. */
   async #known(): Promise<Known> {
     if (this.#fingerprint === null || this.#request.force) return null;
     return lastValidators(this.#session, this.#fingerprint);
   }
 
-  /** The source is as it was, and so are the blueprints: a run like any other, with everything unchanged. */
+  /** The source and the blueprints are unchanged; the run is recorded with everything unchanged. */
   async #confirm(known: Known): Promise<SyncRun> {
     if (!known) throw new Error('nothing was known that could be confirmed');
     const { run, validators } = known;
@@ -130,7 +138,7 @@ class BlueprintRun {
     return run;
   }
 
-  /** With rows left out the source has more than the blueprints show: it is read again next time. */
+  /** If rows were skipped, the source has more than the blueprints show, so the next run reads it again. */
   async #validators(
     tx: Transaction,
     state: SourceState,
@@ -138,7 +146,7 @@ class BlueprintRun {
   ): Promise<Validators | null> {
     const says = state.etag !== null || state.lastModified !== null;
     if (this.#fingerprint === null || !says || counts.failed > 0) return null;
-    // Moves the revision now rather than at the commit, so that it can be stored with what it is the revision of.
+    // Increases the revision now instead of at the commit, so that it can be stored with the run.
     await sql`set constraints all immediate`.execute(tx);
     const { rows } = await sql<{ revision: number }>`
       select revision from revisions where scope = 'blueprints'
@@ -153,7 +161,7 @@ class BlueprintRun {
     validators: Validators | null,
   ): Promise<SyncRun> {
     const run = await completeRun(tx, this.#run, { counts, version, problems, validators });
-    await this.#settle(tx, run);
+    await this.#resolveDueTime(tx, run);
     await recordEvent(tx, {
       name: 'blueprint.sync.completed',
       data: {

@@ -1,6 +1,6 @@
 /**
- * One run of the chat sync: which servers → how many members each has, asked of the provider with no transaction open →
- * all counts and the event in one transaction. A server that cannot be read keeps its count, and the rest goes on.
+ * Performs one run of the chat sync: lists the servers, asks the provider for each member count with no transaction
+ * open, then writes all counts and the event in one transaction. A server that cannot be read keeps its count.
  */
 import type { SyncProblem, SyncRun } from '../contract/sync-run.ts';
 import {
@@ -22,15 +22,15 @@ export type ChatSyncRequest = {
   signal: AbortSignal;
   onStart?: (run: SyncRun) => void;
   onProgress?: (asked: number, servers: number) => void;
-  /** What is not known by then counts as failed; half an hour. */
+  /** The time limit for asking, half an hour; counts that are missing by then count as failed. */
   askMsMax?: number;
   due?: DueTime;
 };
 
-/** Below Discord's 50 requests a second where an answer takes a fifth of a second, as it usually does. */
+/** Stays below Discord's 50 requests per second at the usual response time of a fifth of a second. */
 const askedAtOnceMax = 8;
 const askMsMax = 30 * 60_000;
-/** So many in a row without an answer, and the provider is away: the rest need not wait for it. */
+/** After this many failures in a row the provider counts as down, and the rest is not asked. */
 const awayInARowMax = 40;
 const deadlockTriesMax = 3;
 
@@ -42,18 +42,18 @@ export async function syncChat(
   return performRun(
     connection,
     { kind: 'chat', source: provider.name, trigger, signal, onStart, due },
-    async (session, run, settle) => {
+    async (session, run, resolveDueTime) => {
       const orgs = await listChatOrgs(session);
       const asked = await askAll([...new Set(orgs.map(({ serverId }) => serverId))], request);
       requireAnswers(asked);
-      return record(session, run, settle, orgs, asked);
+      return record(session, run, resolveDueTime, orgs, asked);
     },
   );
 }
 
 type ChatOrg = { id: string; slug: string; serverId: string };
 
-/** In any order, so that a run that takes too long does not leave out the same ones each time. */
+/** Random order, so that a run that takes too long does not skip the same servers each time. */
 async function listChatOrgs(session: Database): Promise<ChatOrg[]> {
   const { rows } = await sql<ChatOrg>`
     select id, slug, chat_server_id as "serverId" from orgs where chat_server_id is not null order by random()
@@ -79,7 +79,7 @@ async function askAll(servers: string[], request: ChatSyncRequest): Promise<Aske
   }
 
   async function askNext(): Promise<void> {
-    // One iterator for all: each takes what no other has taken.
+    // All workers share one iterator, so each server is asked once.
     for (const server of waiting) {
       signal.throwIfAborted();
       const stop = reasonToStop();
@@ -94,7 +94,7 @@ async function askAll(servers: string[], request: ChatSyncRequest): Promise<Aske
     }
   }
 
-  /** The first that ends the run ends the others too, and all have ended before it is recorded. */
+  /** The first error ends the other workers too, and all have ended before the run is recorded. */
   async function askInTurn(): Promise<void> {
     try {
       await askNext();
@@ -113,7 +113,7 @@ async function askAll(servers: string[], request: ChatSyncRequest): Promise<Aske
   return asked;
 }
 
-/** Servers that are gone or closed to us are theirs to mend; a provider that says nothing at all is a run that failed. */
+/** Missing or closed servers are their owners' to fix; a provider that never responds fails the run. */
 function requireAnswers(asked: Asked): void {
   const answers = [...asked.values()];
   const [first] = answers;
@@ -124,7 +124,7 @@ function requireAnswers(asked: Asked): void {
 async function record(
   session: Database,
   run: SyncRun,
-  settle: (tx: Transaction, run: SyncRun) => Promise<void>,
+  resolveDueTime: (tx: Transaction, run: SyncRun) => Promise<void>,
   orgs: ChatOrg[],
   asked: Asked,
 ): Promise<SyncRun> {
@@ -146,12 +146,12 @@ async function record(
           problems,
           validators: null,
         });
-        await settle(tx, ended);
+        await resolveDueTime(tx, ended);
         await announce(tx, ended, counts);
         return ended;
       });
     } catch (error) {
-      // Whoever moves an alliance's members locks the same rows in another order, and one of the two must begin again.
+      // A change of an alliance's members locks the same rows in another order, so one of the two may have to restart.
       if ((error as { code?: string }).code !== deadlockDetected || tries >= deadlockTriesMax)
         throw error;
     }

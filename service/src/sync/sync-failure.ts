@@ -1,7 +1,7 @@
-/** Why a run of a sync failed: a class for programs, and words for people. Neither ever holds a secret or a payload. */
+/** Why a run of a sync failed: a class for programs and a text for people. Neither contains a secret or a payload. */
 import type { FailureReason, SyncProblem } from '../contract/sync-run.ts';
 
-/** Thrown inside a run to undo it; the run is recorded as failed with these words. */
+/** Thrown inside a run to roll it back; the run is recorded as failed with this message. */
 export class SyncFailure extends Error {
   override readonly name = 'SyncFailure';
   readonly reason: FailureReason;

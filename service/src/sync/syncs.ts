@@ -1,6 +1,6 @@
 /**
- * The syncs of a process: those that the schedule asks for, where it is a worker, and those that somebody asks it for.
- * One run at a time over all processes; a stop ends what is under way here, and the run says so.
+ * Runs the syncs of a process: on schedule if it is a worker, and on request. One run at a time over all processes;
+ * stopping aborts the run under way here and records that.
  */
 import type { SyncKind, SyncRun } from '../contract/sync-run.ts';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -32,15 +32,15 @@ export type SyncsDependencies = {
 export type SyncOptions = { force: boolean; skipBad: boolean };
 export type StartedSync =
   | { kind: 'started'; run: SyncRun }
-  /** Another one is under way, in whichever process. */
+  /** Another run is under way in some process. */
   | { kind: 'conflict'; run: SyncRun | null }
   /** Its variables are not set. */
   | { kind: 'unconfigured' };
 
 export type Syncs = {
-  /** Begins a run from the configured source and returns once it is recorded; it goes on by itself. */
+  /** Starts a run from the configured source and returns when it is recorded; the run continues in the background. */
   begin(kind: SyncKind, options: SyncOptions): Promise<StartedSync>;
-  /** Follows the schedule. */
+  /** Starts following the schedule. */
   start(): void;
   /** May be called twice. */
   stop(): Promise<void>;
@@ -52,13 +52,13 @@ type Asked = SyncOptions & {
   due?: DueTime;
 };
 
-/** A clock may be set, and a process may freeze: no wait for a due time is longer. */
+/** The longest wait for a due time, because a clock may be changed and a process may freeze. */
 const waitMsMax = 30_000;
-/** A scrape does not wait for a database that is away; two scrapers ask it no more often than one. */
+/** A scrape does not wait for a database that is unavailable, and two scrapers cost no more than one. */
 const scrapeBounds = { withinMs: 2_000, standsForMs: 1_000 };
-/** What is in the middle of a long statement by then is ended with its session, and undone. */
+/** A statement that still runs by then ends with its session and is rolled back. */
 const stopWithinMs = 5_000;
-/** While another run of the kind is under way. */
+/** The pause while another run of the same kind is under way. */
 const busyMs = 1_000;
 const kinds = ['blueprints', 'chat'] as const;
 
@@ -85,7 +85,7 @@ export function createSyncs(dependencies: SyncsDependencies): Syncs {
     return syncChat(connection, { ...common, provider });
   }
 
-  /** Runs, and says how it ended. Throws what is no failure of the source. */
+  /** Runs and returns the outcome. Throws errors that are not the source's fault. */
   async function perform(kind: SyncKind, asked: Asked): Promise<RunOutcome> {
     const outcome = await run(kind, asked);
     if (outcome.kind === 'succeeded' || outcome.kind === 'failed')
@@ -153,12 +153,12 @@ function logRun({ metrics, log }: Pick<SyncsDependencies, 'metrics' | 'log'>, ru
   else log.error({ ...line, reason, message }, 'sync.failed');
 }
 
-/** What ends before it is recorded was kept from beginning; what is recorded has been told before. */
+/** A run that ends before it is recorded was never started; a recorded run has been logged already. */
 function asConflict(outcome: RunOutcome): StartedSync {
   return { kind: 'conflict', run: outcome.kind === 'conflict' ? outcome.run : null };
 }
 
-/** In 1970 for what is configured and has never ended well: an alert on its age finds that one too. */
+/** 1970 for a sync that is configured and has never succeeded, so that an alert on its age finds it too. */
 async function lastKnownSuccesses(database: Database, configured: SyncKind[]) {
   const known = await lastSuccesses(database);
   const never = configured.filter((kind) => !known.some((each) => each.kind === kind));

@@ -1,6 +1,6 @@
 /**
- * What /status and the maintenance answer need, kept in memory and refreshed: /status must answer while
- * the database is away, and no request should ask the database whether there is maintenance.
+ * Keeps in memory what /status and the maintenance response need, and refreshes it: /status must respond while the
+ * database is unavailable, and requests should not ask the database about maintenance.
  */
 import type { Status } from '../contract/status.ts';
 import { sql, type Database } from '../database/database.ts';
@@ -8,17 +8,20 @@ import type { Revisions } from '../database/revisions.ts';
 import { toState, type MaintenanceState } from './maintenance.ts';
 
 export type Health = {
-  /** The last known state; `database` is `unavailable` once it could not be confirmed. */
+  /** The last known state; `database` becomes `unavailable` when a refresh could not confirm it in time. */
   snapshot(): Pick<Status, 'components' | 'counts' | 'maintenance'>;
   start(): Promise<void>;
   stop(): Promise<void>;
 };
 
 const refreshMs = 1_000;
-/** Two refreshes and a half. */
+/** Two and a half refreshes. */
 const staleAfterMs = 2_500;
 const delayedAfterMs = 60_000;
-/** Deliveries under way stand first: as many as ten processes can have (`webhooks/queue/in-flight.ts`), with each second's look still cheap. */
+/**
+ * Deliveries under way come first in the index. This is as many as ten processes can have
+ * (`webhooks/queue/in-flight.ts`), and the query each second stays cheap.
+ */
 const leasedMax = 10_000;
 
 type Row = {
@@ -46,7 +49,7 @@ export function createHealth(database: Database, revisions: Revisions): Health {
       last = (await readRow(database)) ?? last;
       confirmedAt = askedAt;
     } catch {
-      // The snapshot says so once it is stale.
+      // The snapshot shows it once it is stale.
     }
   }
 
@@ -81,7 +84,7 @@ async function readRow(database: Database): Promise<Row | undefined> {
       (select max(finished_at) from sync_runs where kind = 'chat' and status = 'succeeded') as chat_synced_at,
       (select extract(epoch from queue_now() - min(due_at))::float8 * 1000
        from (
-         -- the two lines of the queue, each in the order of its index and past no more than what can be under way
+         -- the two lanes of the queue, each in the order of its index and past no more than what can be under way
          (select due_at, lease_token from pending_deliveries where not failing order by due_at limit ${leasedMax})
          union all
          (select due_at, lease_token from pending_deliveries where failing order by due_at limit ${leasedMax})

@@ -12,13 +12,13 @@ export type MaintenanceState = {
 };
 
 type Announcement = { message: string | null; expectedEnd: Date | null };
-/** Sees what is on before the change, which nobody else changes meanwhile. What it throws undoes the change. */
+/** Gets the state before the change, under the lock. If it throws, the change is undone. */
 type Check = (current: MaintenanceState | null) => void;
 
-/** Every refused request carries it. */
+/** Every refused request contains it. */
 export const maintenanceMessageLengthMax = 500;
 
-/** What is on now, or null. */
+/** Returns the current maintenance, or null. */
 export async function readMaintenance(executor: Executor): Promise<MaintenanceState | null> {
   const { rows } = await sql<Row>`
     select message, since, expected_end from maintenance
@@ -26,7 +26,10 @@ export async function readMaintenance(executor: Executor): Promise<MaintenanceSt
   return rows[0] ? toState(rows[0]) : null;
 }
 
-/** Switches it on, or changes message and end while it is on. The event goes out only when it was off. Throws `validation_failed`. */
+/**
+ * Switches maintenance on, or changes its message and end while it is on. Publishes the event only if it was off.
+ * Throws `validation_failed`.
+ */
 export async function enableMaintenance(
   database: Database,
   actor: Actor,
@@ -37,7 +40,7 @@ export async function enableMaintenance(
   return database.transaction().execute(async (tx) => {
     if (check) await checkAlone(tx, check);
     const { message, expectedEnd } = announcement;
-    // Of two at once the second waits here, and finds it on.
+    // If two requests come at once, the second waits here and finds it on.
     const { rows } = await sql<Row & { fresh: boolean }>`
       insert into maintenance as m (message, expected_end) values (${message}, ${expectedEnd})
       on conflict (singleton) do update set message = excluded.message, expected_end = excluded.expected_end
@@ -58,7 +61,7 @@ export async function enableMaintenance(
   });
 }
 
-/** Switches it off. Returns false when it was off already; nothing is recorded then. */
+/** Switches maintenance off. Returns false, and records nothing, if it was already off. */
 export async function disableMaintenance(
   database: Database,
   actor: Actor,
@@ -83,7 +86,7 @@ export async function disableMaintenance(
   });
 }
 
-/** The whole table, for while it is off there is no row to lock. Readers go on. */
+/** Locks the whole table, because there is no row to lock while maintenance is off. Readers are not blocked. */
 async function checkAlone(tx: Transaction, check: Check): Promise<void> {
   await sql`lock table maintenance in share row exclusive mode`.execute(tx);
   check(await readMaintenance(tx));

@@ -1,26 +1,26 @@
-/** Whether this process can do its work: the database answers, and has every migration that this version needs. */
+/** Says whether this process can work: the database responds and has every migration that this version needs. */
 import type { Database } from '../database/database.ts';
 import { listMigrations, listApplied } from '../database/migrate.ts';
 import { shareAnswer } from '../database/shared-answer.ts';
 
 export type Readiness =
   | { kind: 'ready' }
-  /** `migrations` are those that the database lacks. */
+  /** `migrations` are the missing ones. */
   | { kind: 'outdated'; migrations: string[] }
   | { kind: 'unreachable' }
   | { kind: 'stopping' };
 
 export type ReadinessCheck = {
   check(): Promise<Readiness>;
-  /** From now on it is not ready: whoever balances load sends nothing more. */
+  /** From now on the process is not ready, so that load balancers stop sending requests. */
   stop(): void;
 };
 
-/** Below what those who ask wait by default, mostly a second; one look serves all who ask within a moment. */
+/** Shorter than the usual probe timeout of a second. One check serves all probes within a moment. */
 const bounds = { withinMs: 900, standsForMs: 100 };
 
 export function createReadinessCheck(database: Database): ReadinessCheck {
-  // What a newer version has added beside them is no fault: both run while one replaces the other.
+  // Additional migrations of a newer version are fine: both versions run while one replaces the other.
   const needed = listMigrations();
   needed.catch(() => {});
   let stopping = false;

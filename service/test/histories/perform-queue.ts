@@ -3,7 +3,7 @@ import { attemptsMax } from '../../src/contract/delivery-rules.ts';
 import { claim, roundStart } from '../../src/webhooks/queue/claim.ts';
 import { recordAttempts } from '../../src/webhooks/queue/record.ts';
 import type { RecordedAttempt } from '../../src/webhooks/sending/deliver.ts';
-import { judge } from '../../src/webhooks/sending/retry.ts';
+import { decideVerdict } from '../../src/webhooks/sending/retry.ts';
 import { renderBody } from '../../src/webhooks/sending/sign.ts';
 import type { Answer } from './commands.ts';
 import { leaseMs, perWebhookMax } from './model-claim.ts';
@@ -85,7 +85,7 @@ function attempt(stage: Stage, handed: Handed, { status, final }: Answer): Recor
     number: handed.number,
     cycleAttempt: handed.cycleAttempt,
     trigger: 'event',
-    verdict: judge(result, cycle, backoff, 0.5, new Date()),
+    verdict: decideVerdict(result, cycle, backoff, 0.5, new Date()),
     startedAt: new Date(),
     durationMs: 1,
     responseHeaders: null,

@@ -1,6 +1,6 @@
 /**
- * What is wrong with a webhook's address as far as the text of it shows: what must not be delivered to, and
- * what cannot be. Pure; `sending/guard.ts` looks at the addresses behind a name when it connects.
+ * Checks the text of a webhook's URL: whether delivering to it is forbidden or impossible. Pure; `sending/guard.ts`
+ * checks the addresses behind a name when it connects.
  */
 import { isIPv4 } from 'node:net';
 import type { Network } from '../../config.ts';
@@ -25,16 +25,16 @@ const badPorts = new Set([
   6669, 6679, 6697, 10080,
 ]);
 
-/** What to tell the webhook's owner, or null where nothing is wrong. */
+/** The message for the webhook's owner, or null if the URL is fine. */
 export function checkWebhookUrl(text: string, path: string, options: GuardOptions): Issue | null {
   const message = textFault(text) ?? urlFault(text, options);
   return message === null ? null : { path, message };
 }
 
-/** What `new URL` would mend in silence: what is stored is to be what is called. */
+/** Rejects text that `new URL` would silently correct, because the stored URL must be the one that is called. */
 function textFault(text: string): string | null {
   if (text.length > urlLengthMax) return `must have at most ${urlLengthMax} characters`;
-  // Spaces and control characters, C1 and the Unicode line ends included.
+  // Spaces and control characters, including C1 and the Unicode line ends.
   if (/[\p{Cc}\p{Z}\\]/u.test(text))
     return 'must not contain spaces, line ends, control characters or backslashes; percent-encode them in the path or query';
   if (text.includes('#')) return 'must not contain a fragment';
@@ -47,7 +47,7 @@ function textFault(text: string): string | null {
   return null;
 }
 
-/** What stands between `//` and the path. */
+/** The part between `//` and the path. */
 function shownAuthority(text: string): string | null {
   return /^https?:\/\/([^/?#]+)/i.exec(text)?.[1] ?? null;
 }
@@ -76,13 +76,13 @@ function shownHost(text: string): string {
   return (shownAuthority(text) ?? '').replace(/:\d*$/, '');
 }
 
-/** A name that no name server could hold. `URL` has turned international names into ASCII before. */
+/** Whether no name server could have this name. `URL` has already turned international names into ASCII. */
 function nameFault(host: string): string | null {
   if (host.length > hostLengthMax) return `must have a host of at most ${hostLengthMax} characters`;
   const labels = host.split('.');
   if (labels.some((label) => label.length > labelLengthMax))
     return `must have at most ${labelLengthMax} characters between the dots of its host`;
-  // Underscores are no part of a host name by the standard, and in use all the same.
+  // The standard does not allow underscores in host names, but they are in use.
   if (!labels.every((label) => /^[a-z0-9_-]+$/.test(label)))
     return 'must have a host of letters, digits and hyphens, with single dots between its parts';
   return null;

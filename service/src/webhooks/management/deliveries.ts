@@ -1,4 +1,4 @@
-/** Deliveries and their attempts, pending or ended, as their owner reads them. */
+/** Reads deliveries and their attempts, pending or ended, for their owner. */
 import {
   attemptsShownMax,
   type Attempt,
@@ -35,7 +35,7 @@ type AttemptRow = {
 export type DeliveryFilter = {
   status?: Delivery['status'] | undefined;
   event?: string | undefined;
-  /** By the time at which they were queued; the first included, the last not. */
+  /** Filters by the time of queuing; `since` is inclusive, `until` is exclusive. */
   since?: string | undefined;
   until?: string | undefined;
 };
@@ -49,8 +49,8 @@ export const endedColumns = sql`
 `;
 
 /**
- * One page of a webhook's deliveries, newest first, and how many there are. The caller has checked whose webhook it is.
- * Pages are looked for from the end that is nearer: the last one costs what the first does.
+ * Returns one page of a webhook's deliveries, newest first, and the total. The caller has checked the webhook's owner.
+ * Reads from the nearer end, so that the last page costs as much as the first.
  */
 export async function listDeliveries(
   executor: Executor,
@@ -77,12 +77,12 @@ async function countDeliveries(
 
 type Place = { from: 'newest' | 'oldest'; skip: number; count: number };
 
-/** Where a page stands, from the nearer end; null where it lies past the last. */
+/** Returns a page's position from the nearer end; null if it is past the last one. */
 function placeOf({ page, limit }: { page: number; limit: number }, total: number): Place | null {
   const before = (page - 1) * limit;
   if (before >= total) return null;
   const after = Math.max(0, total - before - limit);
-  // What comes in meanwhile is new: counted from the oldest, the page is still the one of the total.
+  // Counts from the oldest, so that deliveries that arrive meanwhile don't shift the page.
   return before <= after
     ? { from: 'newest', skip: before, count: limit }
     : { from: 'oldest', skip: after, count: Math.min(limit, total - before) };
@@ -97,7 +97,7 @@ async function readPage(
   const { rows } = await sql<DeliveryRow>`
     select found.*
     from (
-      -- The ids alone: without a filter an index has them, and of what is skipped no row is read.
+      -- Reads only ids: without a filter an index has them, and skipped rows are not read.
       select id as page_id from (
         select id from pending_deliveries where ${conditions(webhookId, filter, 'pending')}
         union all
@@ -115,7 +115,7 @@ async function readPage(
   return rows.map(toRecord);
 }
 
-/** What a filter asks of one of the two tables; of every webhook's deliveries where there is no `webhookId`. */
+/** The filter's conditions on one of the two tables; covers all webhooks if there is no `webhookId`. */
 export function conditions(
   webhookId: string | null,
   { status, event, since, until }: DeliveryFilter,
@@ -125,7 +125,8 @@ export function conditions(
   if (status === 'pending') all.push(table === 'pending' ? sql`true` : sql`false`);
   else if (status !== undefined) all.push(table === 'ended' ? sql`status = ${status}` : sql`false`);
   if (event !== undefined) all.push(sql`event = ${event}`);
-  // The id holds the time as well, so that only the partitions of those days are read; a day's slack for clocks.
+  // The id contains the time, so only the partitions of those days are read. A day's slack allows for clock
+  // differences.
   if (since !== undefined) {
     all.push(
       sql`created_at >= ${since}::timestamptz`,
@@ -141,7 +142,10 @@ export function conditions(
   return sql.join(all, sql` and `);
 }
 
-/** One delivery of a webhook with its last attempts, and its body while the app may have the event. Throws `not_found`. The caller has checked whose webhook it is. */
+/**
+ * Returns one delivery of a webhook with its last attempts, and its body while the app may have the event. Throws
+ * `not_found`. The caller has checked the webhook's owner.
+ */
 export async function readDelivery(
   executor: Executor,
   appId: string,
@@ -158,7 +162,7 @@ export async function readDelivery(
       union all
       select ${endedColumns} from deliveries where id = ${id} and webhook_id = ${webhookId}
     ) d
-    -- Of an event that was fanned out more than a day late the deliveries are kept for longer: they are shown without it.
+    -- If an event is fanned out more than a day late, its deliveries outlive it and are shown without it.
     left join events e on e.id = d.event_id
   `.execute(executor);
   const [row] = rows;
@@ -210,7 +214,7 @@ function toAttempt(row: AttemptRow): Attempt {
     responseHeaders:
       row.response_headers &&
       (JSON.parse(row.response_headers.toString()) as Record<string, string>),
-    // Kept as bytes; what is not UTF-8 shows as U+FFFD.
+    // Stored as bytes; invalid UTF-8 shows as U+FFFD.
     responseBody: row.response_body && row.response_body.toString('utf8'),
   };
 }

@@ -1,4 +1,4 @@
-/** Deliveries of all webhooks, newest first, with what their last attempt met, as whoever runs the service sees them. */
+/** Lists deliveries of all webhooks, newest first, with the outcome of their last attempt, for operators. */
 import type { Attempt, Delivery } from '../../contract/webhook.ts';
 import { sql, type Executor } from '../../database/database.ts';
 import {
@@ -21,7 +21,7 @@ type Row = DeliveryRow & {
   error: Attempt['error'];
 };
 
-/** Of one webhook, or of all where it is null. */
+/** Lists one webhook's deliveries, or all if it is null. */
 export async function listAllDeliveries(
   executor: Executor,
   webhookId: string | null,
@@ -30,7 +30,7 @@ export async function listAllDeliveries(
   const { rows } = await sql<Row>`
     select page.*, last.*
     from (
-      -- Each side in the order of its key, and no further than the page: history of any length is not read.
+      -- Reads each table in the order of its key and no further than the page, so that a long history costs nothing.
       (select ${pendingColumns} from pending_deliveries where ${conditions(webhookId, filter, 'pending')}
        order by id desc limit ${filter.limit})
       union all
@@ -47,7 +47,7 @@ export async function listAllDeliveries(
   return rows.map((row) => Object.assign(toRecord(row), { lastAttempt: lastAttemptOf(row) }));
 }
 
-/** Whether there is such a webhook, of whichever app. */
+/** Whether the webhook exists, in any app. */
 export async function isWebhook(executor: Executor, id: string): Promise<boolean> {
   const { rows } = await sql`select from webhooks where id = ${id}`.execute(executor);
   return rows.length > 0;

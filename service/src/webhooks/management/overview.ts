@@ -1,11 +1,11 @@
-/** How the apps of one owner are doing: what needs them, and what became of the last day's deliveries. */
+/** Sums up one owner's apps: what needs attention, and the outcomes of the last day's deliveries. */
 import type { Overview } from '../../contract/portal.ts';
 import { sql, type Executor } from '../../database/database.ts';
 import { urlHost } from '../sending/url-host.ts';
 
 const hoursShown = 24;
 const keyNoticeDays = 14;
-/** Deliveries that are looked at, over all webhooks together: a quarter of a second at most. */
+/** The most deliveries to read over all webhooks: at most a quarter of a second. */
 const deliveriesMax = 20_000;
 /** More than an owner can have. */
 const entriesMax = 200;

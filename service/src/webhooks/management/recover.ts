@@ -1,4 +1,7 @@
-/** Sends again what failed and what deactivation cancelled, since a time. One delivery: `redeliver.ts`. */
+/**
+ * Sends failed deliveries, and those that a deactivation cancelled, again since a given time. For one delivery, see
+ * `redeliver.ts`.
+ */
 import type { Actor } from '../../access/actor.ts';
 import { recordAudit } from '../../access/audit-log.ts';
 import { sql, type Transaction } from '../../database/database.ts';
@@ -8,7 +11,10 @@ import { urlHost } from '../sending/url-host.ts';
 /** docs/reference/deliveries.md#redeliver-and-recover */
 const recoveredMax = 10_000;
 
-/** At most 10,000 of those that ended since then, the oldest first. Returns how many. Throws `not_found`, `conflict`. */
+/**
+ * Queues at most 10,000 deliveries that ended since then, the oldest first, and returns how many. Throws `not_found`,
+ * `conflict`.
+ */
 export async function recover(
   tx: Transaction,
   actor: Actor,
@@ -28,7 +34,7 @@ export async function recover(
   return count;
 }
 
-/** Holds nothing: it may take a while where the app may have little of much. */
+/** Takes no locks, because it may take a while if the app may have only a few of many events. */
 async function choose(
   tx: Transaction,
   appId: string,

@@ -1,9 +1,9 @@
-/** Sends one ended delivery again, whatever became of it. Many: `recover.ts`. */
+/** Sends one ended delivery again, whatever its outcome. To send many, see `recover.ts`. */
 import { sql, type Transaction } from '../../database/database.ts';
 import { ServiceError } from '../../errors.ts';
 import { queueAgain, requireActive } from '../queue/queue-again.ts';
 
-/** Throws `not_found`, and `conflict` where it is pending, is a test, or may not be sent. */
+/** Throws `not_found`, and `conflict` if the delivery is pending, is a test, or may not be sent. */
 export async function redeliver(
   tx: Transaction,
   appId: string,
@@ -11,7 +11,7 @@ export async function redeliver(
   deliveryId: string,
 ): Promise<void> {
   await requireActive(tx, appId, webhookId);
-  // Before the ended ones: a delivery that ends meanwhile is found in one of the two.
+  // Looks at pending deliveries first, so that a delivery that ends meanwhile is found in one of the two tables.
   if (await isPending(tx, webhookId, deliveryId)) throw pending();
   const { rows } = await sql<{ event: string; allowed: boolean }>`
     select d.event, app_may_receive(e.audience, e.org_id, e.alliance_id, e.created_at, ${appId}) as allowed
@@ -25,7 +25,7 @@ export async function redeliver(
     throw new ServiceError('conflict', 'A test is not sent again; send a new one.');
   if (!delivery.allowed)
     throw new ServiceError('conflict', 'The app may no longer have this event.');
-  // Of two who ask at once, one finds the row gone.
+  // If two requests come at once, the second finds the row gone.
   const moved = await queueAgain(tx, appId, webhookId, [deliveryId]);
   if (moved === 0) throw pending();
 }

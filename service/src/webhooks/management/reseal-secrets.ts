@@ -1,21 +1,21 @@
-/** Encrypts every webhook's secrets with the first key of SECRET_KEY, so that the others can be taken out of it. */
+/** Encrypts every webhook's secrets with the first key of SECRET_KEY, so that the other keys can be removed. */
 import { sql, type Database, type Transaction } from '../../database/database.ts';
 import type { SecretBox } from '../sending/secrets.ts';
 
 export type Resealed = {
-  /** Secrets that were encrypted anew; previous ones count by themselves. */
+  /** Secrets that were encrypted again; a previous secret counts separately. */
   resealed: number;
-  /** Those that were so already. */
+  /** Secrets that used the first key already. */
   unchanged: number;
-  /** Webhooks with a secret that no key opens; it is left as it is. */
+  /** Webhooks with a secret that no key opens; it stays unchanged. */
   unreadable: string[];
 };
 
-/** Locked at once. */
+/** Rows locked at once. */
 const batchSize = 500;
 const nothingBefore = '00000000-0000-0000-0000-000000000000';
 
-/** In the order of ids and in batches, each of which stands by itself: what was cut off is gone on with. */
+/** Works in order of ids and in batches, each with its own commit, so that an interrupted run can continue. */
 export async function resealSecrets(database: Database, secretBox: SecretBox): Promise<Resealed> {
   const done: Resealed = { resealed: 0, unchanged: 0, unreadable: [] };
   let after: string | null = nothingBefore;
@@ -47,7 +47,7 @@ async function resealBatch(
   `.execute(tx);
   const changes = rows.flatMap((row) => resealOne(row, secretBox, done) ?? []);
   for (const { id, secret, previous } of changes) {
-    // Not `updated_at`: nothing changes that its owner could see.
+    // Leaves `updated_at` alone, because nothing changes that the owner could see.
     await sql`update webhooks set secret = ${secret}, previous_secret = ${previous} where id = ${id}`.execute(
       tx,
     );
@@ -55,7 +55,7 @@ async function resealBatch(
   return rows.length < batchSize ? null : (rows.at(-1)?.id ?? null);
 }
 
-/** Null where there is nothing to write. */
+/** Null if there is nothing to write. */
 function resealOne(row: Sealed, secretBox: SecretBox, done: Resealed): Sealed | null {
   const { id } = row;
   let changed = 0;

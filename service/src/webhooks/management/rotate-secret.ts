@@ -1,4 +1,4 @@
-/** Gives a webhook a new secret. The old one stays valid while the two overlap. */
+/** Gives a webhook a new secret. Both stay valid during the overlap. */
 import type { Actor } from '../../access/actor.ts';
 import { recordAudit } from '../../access/audit-log.ts';
 import type { CreatedWebhook } from '../../contract/webhook.ts';
@@ -8,13 +8,14 @@ import { generateSecret, type SecretBox } from '../sending/secrets.ts';
 import { urlHost } from '../sending/url-host.ts';
 import { toWebhook, webhookColumns, type WebhookRow } from './webhooks.ts';
 
-/** A day, at most a week: docs/reference/deliveries.md#rotate-the-secret */
+/** The overlap is a day by default and at most a week: docs/reference/deliveries.md#rotate-the-secret */
 export const overlapSecondsDefault = 86_400;
 export const overlapSecondsMax = 604_800;
 
 /**
- * Returns the webhook with its new secret, this once. An old one that no key of SECRET_KEY opens any more overlaps with
- * nothing: nobody can sign with it, and waiting for it would keep the new one from signing. Throws `not_found`.
+ * Returns the webhook with its new secret; no other call returns it. If no key of SECRET_KEY opens the old secret,
+ * there is no overlap: nobody can sign with it, and waiting for it would keep the new one from signing. Throws
+ * `not_found`.
  */
 export async function rotateSecret(
   tx: Transaction,

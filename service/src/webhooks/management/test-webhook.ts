@@ -1,4 +1,7 @@
-/** A test delivery: made now, by whoever was asked, in one attempt. It counts towards nothing. */
+/**
+ * Sends a test delivery: at once, in the process that got the request, in one attempt. Tests don't affect the webhook's
+ * health.
+ */
 import { randomUUID } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import type { DeliveryDetail } from '../../contract/webhook.ts';
@@ -19,7 +22,10 @@ export type TestDependencies = DeliverDependencies & {
   deactivateAfter: number;
 };
 
-/** Sends `webhook.test`, with a sample of `event` inside where one is named. Throws `not_found`, `validation_failed`, `conflict`, `unavailable`. */
+/**
+ * Sends `webhook.test`, with a sample of `event` inside if one is named. Throws `not_found`, `validation_failed`,
+ * `conflict`, `unavailable`.
+ */
 export async function testWebhook(
   dependencies: TestDependencies,
   target: { appId: string; webhookId: string; event: string | null },
@@ -66,7 +72,7 @@ export async function testWebhook(
   }
 }
 
-/** Before anything is written: what cannot be signed would be a delivery that nobody made. */
+/** Runs before anything is written; otherwise a delivery that cannot be signed would stay without an attempt. */
 function requireReadable(
   dependencies: TestDependencies,
   {
@@ -82,7 +88,9 @@ function requireReadable(
   );
 }
 
-/** The delivery with its lease taken already, so that no worker claims it; if this process dies, the lease runs out. */
+/**
+ * Creates the delivery together with its lease, so that no worker claims it. If this process dies, the lease runs out.
+ */
 async function createLeased(
   { database, leaseMs }: TestDependencies,
   webhookId: string,

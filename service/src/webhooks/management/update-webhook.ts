@@ -1,4 +1,4 @@
-/** Changes a webhook: where it leads, what it asks for, whether it is active. What is left out stays. */
+/** Changes a webhook's URL, events or active state. Fields that are left out stay. */
 import type { Actor } from '../../access/actor.ts';
 import { recordAudit } from '../../access/audit-log.ts';
 import type { Webhook } from '../../contract/webhook.ts';
@@ -11,14 +11,14 @@ import { checkEvents, toWebhook, webhookColumns, type WebhookRow } from './webho
 
 export type WebhookChanges = {
   url?: string | undefined;
-  /** Null: every event that the app may have. */
+  /** Null means every event that the app may have. */
   events?: string[] | null | undefined;
   description?: string | null | undefined;
-  /** True reactivates and clears the count of failures; false switches off and ends what is pending. */
+  /** True activates the webhook and clears its failure count; false deactivates it and cancels pending deliveries. */
   active?: boolean | undefined;
 };
 
-/** Returns the webhook as it is afterwards. Throws `not_found`, `validation_failed`. */
+/** Returns the changed webhook. Throws `not_found`, `validation_failed`. */
 export async function updateWebhook(
   tx: Transaction,
   actor: Actor,
@@ -31,7 +31,7 @@ export async function updateWebhook(
     changes.url === undefined ? null : checkWebhookUrl(changes.url, 'body.url', guard);
   const eventIssues = changes.events ? await checkEvents(tx, appId, changes.events) : [];
   const issues = [...(urlIssue ? [urlIssue] : []), ...eventIssues];
-  // Whose it is comes first: a missing webhook answers as one whether or not the body is right.
+  // Checks the owner first, so that a missing webhook gives `not_found` whether or not the body is valid.
   const before = await lockWebhook(tx, appId, id);
   const { rows } = await sql<WebhookRow>`
     update webhooks w set ${sql.join(assignments(changes), sql`, `)}
@@ -90,7 +90,7 @@ function assignments({ url, events, description, active }: WebhookChanges) {
       sql`exhausted_in_a_row = 0`,
     );
   }
-  // One that is off already keeps its time and its reason.
+  // An inactive webhook keeps its time and reason.
   if (active === false) {
     set.push(sql`active = false`, sql`deactivated_at = coalesce(w.deactivated_at, now())`);
     set.push(sql`deactivated_reason = coalesce(w.deactivated_reason, 'owner')`);

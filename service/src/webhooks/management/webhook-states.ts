@@ -1,4 +1,4 @@
-/** How webhooks do, as whoever runs the service sees it: each with its latest operational event. */
+/** Reads the state of webhooks, each with its latest operational event, for operators. */
 import { sql, type Executor } from '../../database/database.ts';
 import type { OperationalEvent } from '../notifications/operational-events.ts';
 import { urlHost } from '../sending/url-host.ts';
@@ -8,7 +8,7 @@ export type WebhookState = {
   appId: string;
   host: string;
   state: 'active' | 'failing' | 'deactivated';
-  /** Of a deactivation. */
+  /** The reason of a deactivation. */
   reason: 'failing' | 'gone' | 'owner' | null;
   /** When it was deactivated. */
   since: Date | null;
@@ -16,10 +16,10 @@ export type WebhookState = {
   latestEvent: { kind: OperationalEvent['kind']; at: Date; mailedAt: Date | null } | null;
 };
 
-/** More than an app may have. */
+/** More webhooks than an app may have. */
 export const webhookStatesMax = 1_000;
 
-/** How every webhook does, or those of one app: the oldest, oldest first. */
+/** Returns the state of every webhook or those of one app, oldest first, up to a limit. */
 export async function listWebhookStates(
   executor: Executor,
   appId: string | null,

@@ -1,4 +1,4 @@
-/** Webhooks: how they are stored and who owns them. Another app's webhook is as good as none. */
+/** Stores webhooks and checks who owns them. Another app's webhook gives the same error as a missing one. */
 import { v7 as uuidv7 } from 'uuid';
 import type { Actor } from '../../access/actor.ts';
 import { recordAudit } from '../../access/audit-log.ts';
@@ -32,7 +32,7 @@ export type WebhookRow = {
   updated_at: Date;
 };
 
-/** A webhook as its owner sees it, over the alias `w`; `toWebhook` reads it. */
+/** The columns of a webhook that its owner sees, over the alias `w`; `toWebhook` reads them. */
 export const webhookColumns = sql`
   w.id, w.url, w.description, w.events, w.active, w.deactivated_at, w.deactivated_reason, w.last_success_at,
   w.last_failure_at, w.exhausted_in_a_row, w.created_at, w.updated_at,
@@ -48,7 +48,9 @@ export type WebhookInput = {
   description?: string | null | undefined;
 };
 
-/** Registers a webhook and returns it with its secret, this once. Throws `validation_failed`, `conflict`. */
+/**
+ * Registers a webhook and returns it with its secret; no other call returns it. Throws `validation_failed`, `conflict`.
+ */
 export async function createWebhook(
   tx: Transaction,
   actor: Actor,
@@ -81,7 +83,7 @@ export async function createWebhook(
 }
 
 async function requireRoom(tx: Transaction, appId: string): Promise<void> {
-  // Two requests at once must not both be the twentieth.
+  // Prevents two simultaneous requests from both adding the twentieth webhook.
   await sql`select 1 from apps where id = ${appId} for update`.execute(tx);
   const { rows } = await sql<{
     count: number;
@@ -94,7 +96,7 @@ async function requireRoom(tx: Transaction, appId: string): Promise<void> {
   }
 }
 
-/** What is wrong with a list of events that an app asks for: names that do not exist, or that its binding does not allow. */
+/** Checks a list of events: names that do not exist, or that the app's binding does not allow. */
 export async function checkEvents(
   executor: Executor,
   appId: string,
@@ -130,7 +132,7 @@ export async function checkEvents(
   });
 }
 
-/** One page of an app's webhooks, oldest first, and how many it has. */
+/** Returns one page of an app's webhooks, oldest first, and the total. */
 export async function listWebhooks(
   database: Database,
   appId: string,
@@ -148,7 +150,7 @@ export async function listWebhooks(
   return { total: rows[0]?.total ?? 0, webhooks: found.map(toWebhook) };
 }
 
-/** One of an app's webhooks. Throws `not_found`. */
+/** Returns one of an app's webhooks. Throws `not_found`. */
 export async function readWebhook(executor: Executor, appId: string, id: string): Promise<Webhook> {
   const { rows } = await sql<WebhookRow>`
     select ${webhookColumns} from webhooks w where w.id = ${id} and w.app_id = ${appId}
@@ -158,7 +160,7 @@ export async function readWebhook(executor: Executor, appId: string, id: string)
   return toWebhook(row);
 }
 
-/** Whether the app has this webhook, and where it leads. Throws `not_found`. */
+/** Checks that the app has this webhook, and returns its URL. Throws `not_found`. */
 export async function requireWebhook(executor: Executor, appId: string, id: string) {
   const { rows } = await sql<{
     id: string;
@@ -175,7 +177,7 @@ export async function requireWebhook(executor: Executor, appId: string, id: stri
   return row;
 }
 
-/** Deletes a webhook and ends its pending deliveries. Throws `not_found`. */
+/** Deletes a webhook and cancels its pending deliveries. Throws `not_found`. */
 export async function deleteWebhook(
   tx: Transaction,
   actor: Actor,
@@ -196,7 +198,7 @@ export async function deleteWebhook(
   await cancelPending(tx, [id], 'deletion');
 }
 
-/** Whether a name can stand in a test: an event that the app may have. Throws `validation_failed`. */
+/** Checks that a test may name this event: one that the app may have. Throws `validation_failed`. */
 export async function requireSampleEvent(
   executor: Executor,
   appId: string,

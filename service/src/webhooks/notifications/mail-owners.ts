@@ -1,7 +1,7 @@
 /**
- * Mails owners what happened to their webhooks (`mail-queue.ts`). A mail is claimed under a lease, sent outside
- * any transaction, and recorded: a crash between sends it once more, under the same Message-ID. Woken by the
- * transaction that records an event, and by a timer.
+ * Mails owners about events of their webhooks (`mail-queue.ts`). It claims a mail under a lease, sends it outside any
+ * transaction, and records the result; a crash in between sends it again with the same Message-ID. The transaction that
+ * records an event, and a timer, wake it.
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import type { ConnectionSettings, Database } from '../../database/database.ts';
@@ -30,7 +30,7 @@ export type OwnerMailDependencies = MailContext & {
 export type OwnerMail = { start(): void; stop(): Promise<void> };
 
 const pollMs = 30_000;
-/** A mail that a server holds up longer is cut, and sent again by whoever runs next. */
+/** A mail that takes a server longer than this is cut off, and the next worker sends it again. */
 const stopWithinMs = 3_000;
 
 export function createOwnerMail(dependencies: OwnerMailDependencies): OwnerMail {

@@ -1,5 +1,6 @@
 /**
- * Operational events as a queue of mails: which are due, and what came of each try. Sends nothing; `mail-owners.ts` does.
+ * The mail queue of operational events: which mails are due, and the result of each try. Sends nothing;
+ * `mail-owners.ts` does.
  */
 import { sql, type Database } from '../../database/database.ts';
 import type { MailError } from '../../mail.ts';
@@ -10,26 +11,29 @@ export type ClaimedMail = Omit<OperationalEvent, 'appId'> & {
   id: string;
   appName: string;
   ownerEmail: string;
-  /** Earlier ones of the same kind that no mail has told of. */
+  /** Earlier events of the same kind that no mail has mentioned. */
   repeats: number;
   createdAt: Date;
   webhookCreatedAt: Date;
-  /** Whether the webhook is active at this moment. */
+  /** Whether the webhook is active now. */
   active: boolean;
-  /** Of this try, from 1. */
+  /** The number of this try, from 1. */
   attempt: number;
 };
 
-/** What is older is no news: the owner is told within a day, or not by mail. Nor is a new SMTP_URL a flood of old mail. */
+/**
+ * The longest delay of a mail. Older events are no longer news, and a new SMTP_URL must not release a flood of old
+ * mail.
+ */
 const mailWithinHours = 24;
-/** Longer than a mail may take, so that nobody sends it again meanwhile. */
+/** Longer than a mail may take, so that no other process sends it meanwhile. */
 const mailLeaseSeconds = 60;
 const mailBaseMs = 60_000;
 const mailFactor = 4;
 const mailWaitMaxMs = 6 * 3_600_000;
 const givenUpPerBatch = 1_000;
 
-/** Takes events whose mail is due, and counts the try before it is made. A lease that runs out gives them back. */
+/** Claims events whose mail is due, and counts the try before it is made. A lease that runs out releases them. */
 export async function claimMails(database: Database, room: number): Promise<ClaimedMail[]> {
   const { rows } = await sql<ClaimedMail>`
     with clock as materialized (select queue_now() as now),
@@ -39,7 +43,7 @@ export async function claimMails(database: Database, room: number): Promise<Clai
         and (e.mail_leased_until is null or e.mail_leased_until <= (select now from clock))
         and e.mail_attempts < ${mailAttemptsMax}
         and e.created_at > (select now from clock) - ${mailWithinHours} * interval '1 hour'
-        -- One mail an hour of each kind, also where an earlier one was tried again and again.
+        -- One mail of each kind per hour, even if an earlier one was tried several times.
         and not exists (
           select from operational_events o
           where o.webhook_id = e.webhook_id and o.kind = e.kind and o.id <> e.id
@@ -71,7 +75,7 @@ export async function recordMailed(database: Database, { id }: Claimed): Promise
   `.execute(database);
 }
 
-/** The mail is tried again after a while, or, where that was the last try, given up. Returns which. */
+/** Schedules another try or, after the last one, gives the mail up. Returns which. */
 export async function recordMailFailed(
   database: Database,
   claimed: Claimed,
@@ -103,7 +107,7 @@ export async function recordMailGivenUp(
   `.execute(database);
 }
 
-/** Gives a mail back that was not to be sent after all, as if it had not been tried. */
+/** Releases a mail that was not sent after all, as if it had not been tried. */
 export async function releaseMail(database: Database, { id, attempt }: Claimed): Promise<void> {
   await sql`
     update operational_events set mail_leased_until = null, mail_attempts = mail_attempts - 1
@@ -111,7 +115,7 @@ export async function releaseMail(database: Database, { id, attempt }: Claimed):
   `.execute(database);
 }
 
-/** Gives up what is too old to be news, and what crashes took the last try of. Returns how many. */
+/** Gives up mails that are too old or whose last try a crash interrupted. Returns how many. */
 export async function giveUpLateMails(database: Database): Promise<number> {
   const { rows } = await sql<{ count: number }>`
     with clock as materialized (select queue_now() as now),

@@ -1,7 +1,7 @@
 /**
- * Operational events: what a webhook's owner must hear of. They are written in the transaction that causes them
- * (`queue/settle-webhooks.ts`); `mail-queue.ts` knows how far the mail about each has come. Both the number of rows and the
- * number of mails for one webhook have a bound, however often it falls down and gets up.
+ * Stores operational events, which owners must know about. They are written in the transaction that causes them
+ * (`queue/update-webhook-health.ts`); `mail-queue.ts` tracks the mail about each. Rows and mails per webhook are limited,
+ * however often it fails and recovers. Sends nothing.
  */
 import { sql, type Database, type Transaction } from '../../database/database.ts';
 import { deleteInBatches } from '../../database/delete-in-batches.ts';
@@ -10,13 +10,13 @@ export type OperationalEvent = {
   appId: string;
   webhookId: string;
   kind: 'webhook.failing' | 'webhook.deactivated';
-  /** Of a deactivation. */
+  /** The reason of a deactivation. */
   reason: 'failing' | 'gone' | null;
-  /** Of the last attempt: what was answered, or why nothing was. */
+  /** The status of the last attempt, or the error if no response came. */
   statusCode: number | null;
   error: string | null;
   exhaustedInARow: number;
-  /** Deliveries that waited and were cancelled; null where more waited than are cancelled at once. */
+  /** Pending deliveries that were cancelled; null if more were pending than are cancelled at once. */
   cancelled: number | null;
   host: string;
   lastSuccessAt: Date | null;
@@ -24,10 +24,13 @@ export type OperationalEvent = {
 
 export const mailChannel = 'orgdir_mail';
 export const mailAttemptsMax = 8;
-/** Rows kept for one webhook; a new one drops the oldest. */
+/** Rows kept per webhook; a new one removes the oldest. */
 const eventsPerWebhookMax = 100;
 
-/** Writes events; the caller holds the rows of their webhooks. At most one of each kind waits for its mail: the newest. */
+/**
+ * Writes events; the caller holds the locks on their webhooks. At most one event of each kind waits for its mail: the
+ * newest.
+ */
 export async function recordOperationalEvents(
   tx: Transaction,
   events: OperationalEvent[],
@@ -44,7 +47,7 @@ export async function recordOperationalEvents(
         ${column((e) => e.host)}::text[], ${column((e) => e.lastSuccessAt?.toISOString() ?? null)}::timestamptz[]
       ) as g(app_id, webhook_id, kind, reason, status_code, error, exhausted, cancelled, host, last_success_at)
     ),
-    -- Not the one whose mail is under way: that tells of itself alone.
+    -- Except the one whose mail is being sent, which mentions only itself.
     waiting as materialized (
       select e.id, e.webhook_id, e.kind, e.repeats, e.mail_attempts, e.next_mail_at
       from operational_events e join given g using (webhook_id, kind)
@@ -67,7 +70,7 @@ export async function recordOperationalEvents(
       from waiting where webhook_id = g.webhook_id and kind = g.kind
     ) w on true
     left join lateral (
-      -- an hour behind the last mail of its kind, be it sent, given up, or under way
+      -- an hour after the last mail of its kind, whether sent, given up or being sent
       select max(coalesce(e.mailed_at, e.given_up_at, (select now from clock))) as at
       from operational_events e
       where e.webhook_id = g.webhook_id and e.kind = g.kind
@@ -93,7 +96,7 @@ async function dropSurplus(tx: Transaction, webhookIds: string[]): Promise<void>
   `.execute(tx);
 }
 
-/** Deletes what is older than it is kept, in batches. Returns how many. Beside recording it waits for nobody. */
+/** Deletes expired events in batches and returns how many. Waits for no lock, so it does not delay recording. */
 export async function dropOldOperationalEvents(
   database: Database,
   retentionDays: number,

@@ -1,11 +1,11 @@
-/** What an owner reads. Pure: everything it says comes in, and nothing of an address but its host. */
+/** Renders the mail to an owner. Pure; shows only the host of a URL. */
 import type { ClaimedMail } from './mail-queue.ts';
 
 export type MailContext = { serviceName: string; publicUrl: string; deactivateAfter: number };
 
 type MailText = { subject: string; text: string };
 
-/** Recovery reaches back 14 days; a day is left to read the mail. */
+/** Recovery reaches back 14 days; this leaves a day to read the mail. */
 const recoverableMs = 13 * 86_400_000;
 
 export function renderMail(mail: ClaimedMail, context: MailContext): MailText {
@@ -87,10 +87,10 @@ KEY is an API key of the app with the scope write:webhooks. What was answered to
 ${curl('GET', `${webhook}/deliveries?status=failed`)}`;
 }
 
-/** A success is dated when it is recorded, and what failed beside it just before. */
+/** A success is dated when it is recorded, and failures of the same batch just before it. */
 const recordingSlackMs = 60_000;
 
-/** From the last success on, everything that failed belongs to this. */
+/** Every failure since the last success belongs to this. */
 function recoverSince({ lastSuccessAt, webhookCreatedAt, createdAt }: ClaimedMail): Date {
   const from = lastSuccessAt
     ? lastSuccessAt.getTime() - recordingSlackMs
@@ -108,7 +108,7 @@ function count(number: number, one: string, many: string): string {
   return `${number} ${number === 1 ? one : many}`;
 }
 
-/** A name may hold anything, line ends included. */
+/** A name may contain anything, including line ends. */
 function quote(name: string): string {
   return JSON.stringify(name.replaceAll(/[\p{C}\p{Z}]+/gu, ' '));
 }

@@ -1,16 +1,16 @@
-/** Ends what waits for webhooks that get no more. What is under way ends by itself. */
+/** Cancels the pending deliveries of webhooks that get no more. Attempts under way end by themselves. */
 import { sql, type Transaction } from '../../database/database.ts';
 
 type Cancellation = {
-  /** How many ended, by webhook. */
+  /** How many were cancelled, by webhook. */
   counts: Map<string, number>;
-  /** Whether more may wait than one statement ends. */
+  /** Whether more may be pending than one statement cancels. */
   more: boolean;
 };
 
 /**
- * In one statement, whatever waits and for however many webhooks: it runs while their rows are held, and within the
- * time that a statement may take. What is left over a claim cancels when it falls due, for the same reason.
+ * The bound of the one statement, for any number of webhooks: it runs while their rows are locked and must stay within
+ * the statement timeout. Claims cancel the rest, with the same reason, as it falls due.
  */
 const cancelledMax = 10_000;
 
@@ -26,7 +26,7 @@ export async function cancelPending(
         select id from pending_deliveries
         where webhook_id = w.id and lease_token is null
         order by due_at limit ${sql.lit(cancelledMax)}
-        -- What a claim holds at this moment is under way next, or cancelled by it.
+        -- Skips rows that a claim has locked: the claim leases or cancels them.
         for update skip locked
       ) p limit ${sql.lit(cancelledMax)}
     ),

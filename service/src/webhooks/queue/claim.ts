@@ -1,6 +1,7 @@
 /**
- * Claims deliveries that are due: takes a lease on them and counts the attempt before it is made, so that a worker
- * that dies or freezes cannot make a seventh. What may no longer be sent is cancelled instead. Next: `sending/deliver.ts`.
+ * Claims due deliveries: takes a lease on them and counts each attempt before it is made, so that a worker that dies or
+ * freezes cannot cause a seventh attempt. Cancels deliveries that may no longer be sent. Sends nothing; next:
+ * `sending/deliver.ts`.
  */
 import { randomUUID } from 'node:crypto';
 import { arrayLiteral } from '../../database/array-literal.ts';
@@ -9,41 +10,49 @@ import type { Deliverable } from '../sending/deliverable.ts';
 import { inFlightPerWebhookMax } from './in-flight.ts';
 
 export type ClaimOptions = {
-  /** How many more attempts this process can have under way: in all, of failing webhooks, of one webhook. */
+  /** How many more attempts this process may start: in total, for failing webhooks, and for one webhook. */
   room: { total: number; failing: number; perWebhook: number };
-  /** Under way in this process, by webhook. */
+  /** Attempts under way in this process, by webhook. */
   inFlight: ReadonlyMap<string, number>;
   leaseMs: number;
   /**
-   * Null: those that have been due the longest. Else webhook by webhook, from the one behind this: slower, but a
-   * backlog of webhooks that have their share under way cannot hide what is due for others.
+   * Null claims the deliveries that have been due the longest. A webhook id claims webhook by webhook, starting after
+   * that id: slower, but a backlog of webhooks that have used up their share cannot hide due deliveries of others.
    */
   cursor: string | null;
-  /** From 0 to `failingEvery` - 1: how far the turn of failing webhooks has come in the claims before. */
+  /**
+   * The number of deliveries claimed so far, modulo `failingEvery`. It carries the share of failing webhooks over from
+   * one claim to the next.
+   */
   phase: number;
 };
 
 export type Claim = {
   deliveries: Deliverable[];
   cancelled: number;
-  /** Whether all that is due was looked at, or all webhooks to the last. */
+  /** Whether the claim saw everything that is due, or reached the last webhook. */
   complete: boolean;
-  /** Where to go on with webhooks; null at the end of the round. */
+  /** The cursor for the next claim by webhook; null at the end of the round. */
   nextCursor: string | null;
-  /** Until the next delivery falls due, where none that is due was left out; null without one. */
+  /** Time until the next delivery falls due, not counting those that are due already; null if there is none. */
   nextDueMs: number | null;
 };
 
 export const roundStart = '00000000-0000-0000-0000-000000000000';
-/** At most so many in one statement: each is sent at once. */
+/** The most deliveries that one statement claims. All of them are sent at once. */
 export const claimMax = 256;
-/** One delivery of failing webhooks comes to so many of all. */
+/** One in this many claimed deliveries belongs to a failing webhook. */
 export const failingEvery = 8;
-/** How many webhooks a claim by webhooks looks at: its cost does not grow with the number that have deliveries waiting. */
+/**
+ * How many webhooks a claim by webhook looks at, so that its cost does not grow with the number of waiting webhooks.
+ */
 const webhooksPerClaim = 128;
-/** How far a claim by time looks: past webhooks with their share under way, but not through a whole backlog. */
+/**
+ * How many rows a claim by time looks at: enough to get past webhooks that have used up their share, without reading a
+ * whole backlog.
+ */
 const windowMax = 512;
-/** The same, in the line of webhooks whose last attempt failed. */
+/** The same for the failing lane, which holds deliveries of webhooks whose last attempt failed. */
 const failingWindowMax = 128;
 
 export async function claim(database: Database, options: ClaimOptions): Promise<Claim> {
@@ -68,26 +77,29 @@ export async function claim(database: Database, options: ClaimOptions): Promise<
         from placed where place <= ${options.room.perWebhook}::int
       ) in_line
       where not failing or turn <= ${options.room.failing}::int
-      -- Of failing webhooks one in eight, over all claims, or all where nobody else waits.
+      -- One in eight deliveries is of a failing webhook, counted over all claims; all of them are if nobody else waits.
       order by case when failing then turn * ${sql.lit(failingEvery)} - ${options.phase}::int else turn end limit ${take}
     ),
     locked as materialized (
       select p.* from chosen cross join lateral (
         select ctid as tid, id, webhook_id, event_id from pending_deliveries
         where id = chosen.id and lease_token is null
-          -- Another worker may have put it back since it was chosen. Not as a condition that an index could serve.
+          -- Another worker may have put it back since it was chosen. The test for true keeps an index from serving this
+          -- condition.
           and (due_at <= (select now from clock)) is true
         for update skip locked
       ) p
     ),
-    -- Once for each event and each webhook, however many of its deliveries are here. An array, and no join, which
-    -- would choose partitions as it runs: where rows are locked, PostgreSQL 18 may read freed memory (decision 19).
+    -- One row per event and webhook, however many of its deliveries are claimed. This uses an array instead of a join:
+    -- a join would prune partitions at run time, and PostgreSQL 18 may then read freed memory where rows are locked
+    -- (decision 19).
     subjects as materialized (
       select e.id as event_id, e.audience, e.org_id, e.alliance_id, e.created_at, e.data,
         (select listed from orgs o where o.id = e.org_id) as org_listed
       from events e where e.id = any(array(select distinct event_id from locked))
     ),
-    -- A limit in each look-up keeps it one: a plan that was made while the queue was empty would else read the table whole.
+    -- The limit keeps each of these an index look-up. Without it, a plan made while the queue is empty would read the
+    -- whole table.
     receivers as materialized (
       select l.webhook_id, w.* from (select distinct webhook_id from locked) l
       left join lateral (
@@ -102,10 +114,11 @@ export async function claim(database: Database, options: ClaimOptions): Promise<
         coalesce(w.active and may_receive(e.audience, e.org_id, e.alliance_id, e.created_at, e.org_listed,
           w.bound_org, w.bound_alliance, w.bound_at), false) as allowed,
         case when w.active is null then 'deletion' when w.active then 'permission' else 'deactivation' end as cancelled_by
-      -- Full joins, which never compare all with all; of an event that is gone nothing is known here, and nothing allowed.
+      -- Full joins never compare every row with every other. An event that is gone yields nulls, so its deliveries are
+      -- not allowed.
       from locked l full join subjects e using (event_id) full join receivers w using (webhook_id)
     ),
-    -- By its place in the table, where the lock holds it: an index would be asked again for each.
+    -- Finds the row by its ctid, which the lock keeps valid, and so saves another index look-up per row.
     leased as (
       update pending_deliveries p
       set lease_token = ${token}, leased_at = (select now from clock),
@@ -141,16 +154,16 @@ export async function claim(database: Database, options: ClaimOptions): Promise<
     ) round left join (
       select leased.*, row_number() over (partition by event_id order by id) as turn from leased
     ) l on true
-    -- Once for each event: it is the same for all its deliveries.
+    -- Returned once per event, because all its deliveries share it.
     left join lateral (select data, created_at from subjects e where e.event_id = l.event_id and l.turn = 1 limit 1) event on true
   `.execute(database);
   return read(rows, token);
 }
 
 type Row = Omit<Deliverable, 'id' | 'leaseToken' | 'data' | 'eventCreatedAt'> & {
-  /** Null in the one row of a claim that found nothing. */
+  /** Null in the only row of a claim that found nothing. */
   id: string | null;
-  /** These two in the first row of each event alone. */
+  /** `data` and `eventCreatedAt` are set only in the first row of each event. */
   data: string | null;
   eventCreatedAt: Date | null;
   eventId: string;
@@ -160,7 +173,7 @@ type Row = Omit<Deliverable, 'id' | 'leaseToken' | 'data' | 'eventCreatedAt'> & 
   nextDueMs: number | null;
 };
 
-/** `head`: what may be chosen from; `look`: whether that was all that is due. */
+/** `head` holds the candidates; `look` says whether they are everything that is due. */
 function byTime() {
   return sql`
     head as materialized (
@@ -182,8 +195,8 @@ function byTime() {
 function byWebhook(cursor: string) {
   return sql`
     candidates as (
-      -- The next webhook that has something in the queue, then the next after it: an index step each, however much
-      -- waits behind one of them.
+      -- Steps from one webhook with pending deliveries to the next, one index look-up each, however much waits behind
+      -- any of them.
       (select webhook_id, 1 as n from pending_deliveries where webhook_id > ${cursor} order by webhook_id limit 1)
       union all
       select next.webhook_id, c.n + 1
@@ -223,7 +236,7 @@ function toDeliverables(rows: Row[], leaseToken: string): Deliverable[] {
   const events = new Map<string, Pick<Deliverable, 'data' | 'eventCreatedAt'>>();
   for (const { eventId, data, eventCreatedAt } of rows)
     if (data !== null && eventCreatedAt !== null) events.set(eventId, { data, eventCreatedAt });
-  // The rows are this statement's own: each becomes what it is for.
+  // Mutates the rows instead of copying them; nothing else uses them.
   return rows.map(
     (row) => Object.assign(row, { leaseToken, ...events.get(row.eventId) }) as Row & Deliverable,
   );

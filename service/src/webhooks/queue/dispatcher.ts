@@ -1,4 +1,7 @@
-/** Claims what is due as far as there is room, sends it, and hands what came of it to the recorder. */
+/**
+ * Claims due deliveries while there is room, sends them, and passes their outcomes to the recorder. Holds no SQL: see
+ * `claim.ts` and `recorder.ts`.
+ */
 import { setImmediate } from 'node:timers/promises';
 import type { Config } from '../../config.ts';
 import type { Database } from '../../database/database.ts';
@@ -21,25 +24,30 @@ export type DispatcherDependencies = DeliverDependencies & {
 };
 
 export type Dispatcher = {
-  /** Returns after how many milliseconds it wants to be called again, at the latest. */
+  /** Returns the number of milliseconds after which to call it again at the latest. */
   claimAll(): Promise<number>;
-  /** What a claim under way brings is still sent. */
+  /** Deliveries from a claim that is under way are still sent. */
   stopClaiming(): void;
-  /** Once no `claimAll` is under way: resolves when all that was claimed has ended and is recorded. */
+  /** Call when no `claimAll` is under way. Resolves when every claimed delivery has ended and is recorded. */
   stop(): Promise<void>;
 };
 
-/** Without a notification, work is found after this long. */
+/** How long work may wait if its notification is lost. */
 export const pollMs = 1_000;
-/** Between two looks at some webhooks: one costs some milliseconds, and attempts that end ask all the time. */
+/**
+ * The pause between two walks over webhooks. A walk takes some milliseconds, and every attempt that ends asks for one.
+ */
 const walkPauseMs = 25;
-/** The same while claims by time fill the process: it is only for what those hide behind what is older. */
+/** The pause while claims by time fill the process. The walk is then only for deliveries that older ones hide. */
 const walkPauseWhileFullMs = 250;
-/** Attempts begun in one turn of the event loop: answers, of the database too, must not wait until all are under way. */
+/**
+ * Attempts started in one turn of the event loop. If all started at once, responses, including the database's, would
+ * wait.
+ */
 const begunPerTurn = 32;
-/** A claim of so many is not the first of a quiet day: from then on memory is worth less than time. */
+/** A claim of this size means real load: from then on, speed matters more than memory. */
 const busyFrom = 64;
-/** Until what found its webhook's share taken is claimed again. */
+/** How long a delivery waits if its webhook had its share under way when its turn came. */
 const fullWaitMs = 100;
 
 export function createDispatcher(dependencies: DispatcherDependencies): Dispatcher {
@@ -52,7 +60,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
   let underWay = 0;
   let noneUnderWay = () => {};
   let claiming = true;
-  /** Where the next claim by webhooks goes on, so that all get their turn. */
+  /** The cursor of the next claim by webhook, so that every webhook gets its turn. */
   let nextWebhook = roundStart;
   let nextWalkAt = 0;
   let phase = 0;
@@ -65,7 +73,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
       const claimed = await claimSome(null);
       const found = claimed.deliveries.length + claimed.cancelled;
       if (claimed.complete && found < claimMax) return untilMs(claimed.nextDueMs);
-      // What is due for webhooks that have their share may fill the view: others are looked for one by one.
+      // Deliveries of webhooks that have used up their share may fill the view, so look for others webhook by webhook.
       const pauseMs = found < room / 2 ? walkPauseMs : walkPauseWhileFullMs;
       const walked = claimed.complete ? 0 : await walk(found, pauseMs);
       if (found + walked === 0) return Math.ceil(Math.max(nextWalkAt - performance.now(), 1));
@@ -73,7 +81,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     return pollMs;
   }
 
-  /** Returns how many it found. Where claims by time find something too, it takes its turn now and then. */
+  /** Returns how many deliveries it found. If claims by time find some too, it pauses between walks. */
   async function walk(foundByTime: number, pauseMs: number): Promise<number> {
     if (!claiming || performance.now() < nextWalkAt || inFlight.room().total === 0) return 0;
     const { deliveries, cancelled, nextCursor } = await claimSome(nextWebhook);
@@ -108,9 +116,9 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     return claimed;
   }
 
-  /** Gives it its place at once, so that the next claim knows of it; it is sent in its turn. */
+  /** Counts the delivery as under way at once, so that the next claim sees it; it is sent when its turn comes. */
   function hold(delivery: Deliverable): void {
-    // A test may have taken a place while the claim was under way: the share holds for both together.
+    // A test may have started while the claim was under way. The limit per webhook covers both together.
     const isFull = (inFlight.counts().get(delivery.webhookId) ?? 0) >= inFlightPerWebhookMax;
     const place = inFlight.add(delivery.webhookId, delivery.failing);
     toBegin.push(() => {
@@ -139,7 +147,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
   ): Promise<void> {
     try {
       const ended = await attempt;
-      place.answered();
+      place.responded();
       await recorder.record(ended);
     } catch (error) {
       log.error({ err: error, deliveryId: id }, 'delivery.failed');
@@ -166,7 +174,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
   };
 }
 
-/** An attempt's whole deadline, and time to record it. */
+/** The lease lasts for an attempt's whole deadline plus the time to record it. */
 export function leaseMs({
   timeoutMs,
   leaseMarginMs,

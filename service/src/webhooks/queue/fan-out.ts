@@ -1,19 +1,22 @@
 /**
- * Turns committed events into deliveries, once each: an event gets its position and its deliveries in one statement.
- * Sends nothing. Next: `claim.ts`.
+ * Turns each committed event into deliveries, once: one statement gives it its position and its deliveries. Sends
+ * nothing; next: `claim.ts`.
  */
 import { sql, type Database } from '../../database/database.ts';
 
-/** One statement's worth; more events wait for the next. So many deliveries take a second or so, far below the limit of a statement. */
+/**
+ * The bounds of one statement; more events wait for the next. This many deliveries take about a second, far below the
+ * statement timeout.
+ */
 const eventsPerBatch = 100;
 const deliveriesPerBatch = 50_000;
 const fanOutLock = 70420006;
 
-/** Fans out the oldest events that wait. Returns how many; 0 where none waits or another worker is at it. */
+/** Fans out the oldest waiting events and returns how many; 0 if none wait or another worker is fanning out. */
 export async function fanOut(database: Database): Promise<{ events: number; deliveries: number }> {
   const { rows } = await sql<{ events: number; deliveries: number }>`
     -- prepared: fan_out
-    -- One at a time over all workers: positions are given in the order in which they become visible.
+    -- One worker at a time, so that positions follow the order in which events become visible.
     with turn as materialized (select pg_try_advisory_xact_lock(${sql.lit(fanOutLock)}) as mine),
     waiting as materialized (
       select id, nextval('event_positions') as position
@@ -28,18 +31,18 @@ export async function fanOut(database: Database): Promise<{ events: number; deli
       ) as oldest
     ),
     positioned as (
-      -- By an array, and no join, which would choose partitions as it runs: where rows are changed, PostgreSQL 18 may
-      -- read freed memory (decision 19).
+      -- Uses an array instead of a join: a join would prune partitions at run time, and PostgreSQL 18 may then read
+      -- freed memory where rows are changed (decision 19).
       update events e set position = (select position from waiting where id = e.id)
       where e.id = any(array(select id from waiting))
-        -- The holder before this one may have ended between this statement's snapshot and its turn.
+        -- The previous holder of the lock may have ended between this statement's snapshot and its turn.
         and e.position is null
       returning e.id, e.position, e.name, e.audience, e.org_id, e.alliance_id, e.created_at
     ),
     subjects as materialized (
       select e.*, (select listed from orgs o where o.id = e.org_id) as org_listed from positioned e
     ),
-    -- Whom it is bound to is found by the binding: an event for two apps does not look at all webhooks.
+    -- Starts from the binding, so that an event for two apps does not look at all webhooks.
     addressed as (
       select e.*, w.id as webhook_id, w.last_failure_at, w.last_success_at, null::uuid as bound_org, null::uuid as bound_alliance, null::timestamptz as bound_at
       from subjects e join webhooks w on w.active and (w.events is null or e.name = any(w.events))
@@ -62,7 +65,7 @@ export async function fanOut(database: Database): Promise<{ events: number; deli
       select uuid_v7(), a.id, a.name, a.webhook_id, 'event', queue_now(), is_failing(a.last_success_at, a.last_failure_at)
       from addressed a
       where may_receive(a.audience, a.org_id, a.alliance_id, a.created_at, a.org_listed, a.bound_org, a.bound_alliance, a.bound_at)
-      -- Of what falls due in one moment, the older event goes first.
+      -- When several deliveries fall due at the same moment, the older event goes first.
       order by a.position
       returning 1
     )

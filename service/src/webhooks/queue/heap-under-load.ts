@@ -1,19 +1,19 @@
 /**
- * How the heap grows, at rest and while there is much to deliver. The young generation is where objects begin: when it is
- * full, what is still in use is copied, and while many deliveries are under way a large one spares half of that. But it
- * keeps the size that it has grown to, so that nothing may grow it before there is much to do; `bin/orgdir.js` holds it
- * until then. Of what is in use for longer, some tenth of the deliveries leave something behind in the old generation,
- * which V8 would let grow to several times what is in use before it looks.
+ * Sets how the heap grows at rest and under load. New objects start in the young generation; when it is full, V8 copies
+ * what is still in use, and while many deliveries are under way a large young generation halves that work. It never
+ * shrinks, so nothing may grow it before there is load: `bin/orgdir.js` keeps it small until then. About a tenth of the
+ * deliveries leave something behind in the old generation, which V8 would let grow to several times its used size
+ * before it collects.
  */
 import { setFlagsFromString } from 'node:v8';
 
 let underLoad = false;
 
-/** From now on. May be called often. */
+/** Applies from now on. May be called often. */
 export function sizeHeapForLoad(): void {
   if (underLoad) return;
   underLoad = true;
-  // V8 reads both each time that it decides. The young generation doubles when much of it is still in use, up to
+  // V8 reads both flags whenever it decides. The young generation doubles when much of it is still in use, up to
   // `--max-semi-space-size`; the old one is collected when it is half as large again as what was in use.
   setFlagsFromString('--semi-space-growth-factor=2');
   setFlagsFromString('--heap-growing-percent=50');

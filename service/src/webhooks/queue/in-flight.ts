@@ -1,54 +1,63 @@
 /**
- * How many attempts are under way in this process, by webhook and in all. A slow receiver keeps no more than its share,
- * and all slow ones together no more than theirs.
+ * Counts the attempts under way in this process, per webhook and in total, and says how many more may start. One slow
+ * receiver gets at most its share, and all slow receivers together get at most theirs. Counts only; `claim.ts` and
+ * `dispatcher.ts` use the counts.
  */
 
-/** Tests included: docs/reference/errors-and-limits.md#webhooks-and-deliveries */
+/** Includes tests: docs/reference/errors-and-limits.md#webhooks-and-deliveries */
 export const inFlightPerWebhookMax = 8;
-/** Attempts that wait for their receivers in this process: a socket and some tens of kilobytes each. */
+/** Attempts that wait for a response. Each costs a socket and some tens of kilobytes. */
 const inFlightMax = 1024;
-/** With those that have their answer and wait to be recorded. */
+/** Attempts under way plus those that have a response and wait to be recorded. */
 const heldMax = 2048;
-/** Attempts for webhooks whose last one failed, which is how a dead one shows: half. */
+/**
+ * Attempts for webhooks whose last attempt failed. They get at most half, because most dead receivers are among them.
+ */
 const inFlightFailingMax = 512;
-/** The last quarter is for webhooks that have nothing under way: a few that are slow cannot fill the process. */
+/**
+ * From here on, only webhooks with nothing under way may start an attempt, so that a few slow webhooks cannot fill the
+ * process.
+ */
 const inFlightCrowded = 768;
 /**
- * Of attempts that have only just begun. Receivers that answer at once need no more to keep a process busy; beyond it
- * each only waits longer for its turn on the processor, and holds its memory meanwhile.
+ * Attempts younger than `freshMs`. When receivers respond at once, this many keep a process busy; more would only wait
+ * longer for the processor and hold memory meanwhile.
  */
 const freshMax = 768;
-/** Where these are what fills the process, so many must end before more are claimed: few at a time cost as much as many. */
+/**
+ * When fresh attempts fill the process, this many must end before the next claim, because a small claim costs as much
+ * as a large one.
+ */
 const freshRoomMin = 256;
-/** After this an attempt is known to wait for its receiver, and not for us. */
+/** An attempt that is older than this waits for its receiver, not for our processor. */
 const freshMs = 100;
 
 type Fresh = { agesAt: number; isFresh: boolean };
 
 export type Place = {
-  /** The attempt has its answer: its receiver can take another. What is left is to record it. */
-  answered(): void;
-  /** Once, at the end. */
+  /** The response has arrived, so the receiver can take another attempt. The attempt still has to be recorded. */
+  responded(): void;
+  /** Call once, after recording. */
   release(): void;
 };
 
 export type InFlight = {
   total(): number;
-  /** What may still be taken: in all, of webhooks whose last attempt failed, and how many of one webhook. */
+  /** How many more attempts may start: in total, for webhooks whose last attempt failed, and for one webhook. */
   room(): { total: number; failing: number; perWebhook: number };
-  /** A place for an attempt that was claimed with room for it. */
+  /** Adds an attempt that was claimed with room for it. */
   add(webhookId: string, failing: boolean): Place;
-  /** Null where the webhook has its share under way. */
+  /** Adds an attempt, or returns null if the webhook already has its share under way. */
   take(webhookId: string): Place | null;
   counts(): ReadonlyMap<string, number>;
-  /** Who is called when there is more room than there was. */
+  /** Sets the listener that is called when room becomes free. */
   onRoom(listener: () => void): void;
 };
 
 export function createInFlight(): InFlight {
   const counts = new Map<string, number>();
   let held = 0;
-  let unanswered = 0;
+  let awaitingResponse = 0;
   let totalFailing = 0;
   let fresh = 0;
   const begun: Fresh[] = [];
@@ -58,24 +67,24 @@ export function createInFlight(): InFlight {
   function add(webhookId: string, failing: boolean): Place {
     counts.set(webhookId, (counts.get(webhookId) ?? 0) + 1);
     held += 1;
-    unanswered += 1;
+    awaitingResponse += 1;
     if (failing) totalFailing += 1;
     const endsFresh = addFresh();
-    let isAnswered = false;
-    function answered(): void {
-      if (isAnswered) return;
-      isAnswered = true;
+    let hasResponse = false;
+    function responded(): void {
+      if (hasResponse) return;
+      hasResponse = true;
       endsFresh();
-      unanswered -= 1;
+      awaitingResponse -= 1;
       const left = (counts.get(webhookId) ?? 0) - 1;
       if (left > 0) counts.set(webhookId, left);
       else counts.delete(webhookId);
       moreRoom();
     }
     return {
-      answered,
+      responded,
       release() {
-        answered();
+        responded();
         held -= 1;
         if (failing) totalFailing -= 1;
         if (failing || held === heldMax - 1) moreRoom();
@@ -83,7 +92,7 @@ export function createInFlight(): InFlight {
     };
   }
 
-  /** Returns what ends it before its time. */
+  /** Returns a function that ends freshness early. */
   function addFresh(): () => void {
     const one = { agesAt: performance.now() + freshMs, isFresh: true };
     fresh += 1;
@@ -92,7 +101,7 @@ export function createInFlight(): InFlight {
     return () => void endFresh(one);
   }
 
-  /** Whether it was fresh still. */
+  /** Returns whether the attempt was still fresh. */
   function endFresh(one: Fresh): boolean {
     if (!one.isFresh) return false;
     one.isFresh = false;
@@ -100,7 +109,7 @@ export function createInFlight(): InFlight {
     return true;
   }
 
-  /** One timer for all: they age in the order in which they began. */
+  /** One timer serves all attempts, because they age in the order in which they began. */
   function ageAll(): void {
     const now = performance.now();
     const next = begun.findIndex(({ agesAt, isFresh }) => isFresh && agesAt > now);
@@ -112,7 +121,7 @@ export function createInFlight(): InFlight {
 
   function roomInAll(): number {
     if (freshMax - fresh < freshRoomMin) return 0;
-    return Math.max(Math.min(inFlightMax - unanswered, heldMax - held, freshMax - fresh), 0);
+    return Math.max(Math.min(inFlightMax - awaitingResponse, heldMax - held, freshMax - fresh), 0);
   }
 
   return {
@@ -120,7 +129,7 @@ export function createInFlight(): InFlight {
     room: () => ({
       total: roomInAll(),
       failing: Math.max(inFlightFailingMax - totalFailing, 0),
-      perWebhook: unanswered < inFlightCrowded ? inFlightPerWebhookMax : 1,
+      perWebhook: awaitingResponse < inFlightCrowded ? inFlightPerWebhookMax : 1,
     }),
     counts: () => counts,
     add,

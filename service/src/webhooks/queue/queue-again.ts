@@ -1,18 +1,18 @@
 /**
- * Moves ended deliveries back to the queue: the same id and the same bytes, in a fresh cycle of attempts. The
- * worker does the rest, and checks permission as always.
+ * Moves ended deliveries back to the queue with the same id and the same bytes, in a new cycle of attempts. Sends
+ * nothing; the worker claims them and checks permission as usual.
  */
 import { sql, type Transaction } from '../../database/database.ts';
 import { ServiceError } from '../../errors.ts';
 import { eventsChannel } from '../../events/record-event.ts';
 
-/** What ended without having been delivered, and not by the will of whoever may decide it. */
+/** Deliveries that ended undelivered, except those cancelled by someone who may decide so. */
 export const recoverable = sql`(status = 'failed' or cancelled_by = 'deactivation')`;
 
 /**
- * Those of these that are still `among` what may be sent again; returns how many. From here to the end of the
- * transaction the webhook is held against its deactivation, which would find none of them to cancel, and against what
- * is recorded for it: choose first. Throws `not_found`, `conflict`.
+ * Queues those of `deliveryIds` that still match `among`, and returns how many. Locks the webhook until the end of the
+ * transaction, against its deactivation, which would find none of these deliveries to cancel, and against recording.
+ * Choose the deliveries before calling. Throws `not_found`, `conflict`.
  */
 export async function queueAgain(
   tx: Transaction,
@@ -24,7 +24,7 @@ export async function queueAgain(
   await requireActive(tx, appId, webhookId, sql`for share`);
   const { rows } = await sql<{ count: number }>`
     with chosen as materialized (
-      -- In the order of ids: two who ask for the same at once wait for each other, and do not deadlock.
+      -- In order of ids, so that two requests for the same deliveries wait for each other instead of deadlocking.
       select id from deliveries
       where id = any(${deliveryIds}::uuid[]) and webhook_id = ${webhookId} and ${among}
       order by id for update
@@ -36,7 +36,7 @@ export async function queueAgain(
     queued as (
       insert into pending_deliveries (id, event_id, event, webhook_id, trigger, attempt_count, due_at, created_at, failing)
       select id, event_id, event, webhook_id, 'redelivery', attempt_count, queue_now(), created_at,
-        -- To a receiver that is down still they go where they keep nobody else waiting.
+        -- Deliveries to a receiver that is still down go to the failing lane, where they keep nobody else waiting.
         (select is_failing(last_success_at, last_failure_at) from webhooks where id = ${webhookId})
       from ended
       returning 1
@@ -47,7 +47,7 @@ export async function queueAgain(
   return rows[0]?.count ?? 0;
 }
 
-/** Throws `not_found`, and `conflict` for a webhook that gets nothing. */
+/** Throws `not_found`, and `conflict` for an inactive webhook. */
 export async function requireActive(
   tx: Transaction,
   appId: string,

@@ -1,21 +1,29 @@
-/** What the queue holds, for whoever watches it: bounded in rows, in time, and in how often the database is asked. */
+/**
+ * Counts what the queue holds, for metrics and probes. Bounded in rows, in time, and in how often it asks the database.
+ */
 import { sql, type Database } from '../../database/database.ts';
 import { shareAnswer } from '../../database/shared-answer.ts';
 import type { QueueState } from '../../metrics.ts';
 
-/** Counts stop here, some 20 ms away: beyond it the figure says no more than that there is far too much, and a scrape stays cheap. */
+/**
+ * Counts stop here, at about 20 ms, so that a scrape stays cheap. A larger count would only say again that there is far
+ * too much.
+ */
 const countMax = 10_000;
-/** A scrape does not wait for a database that is away or stalled; two scrapers ask it no more often than one. */
+/** A scrape does not wait for a database that is unavailable or stalled, and two scrapers cost no more than one. */
 const bounds = { withinMs: 2_000, standsForMs: 1_000 };
 
-/** Returns a reader that asks the database at most once a second, however many call it. Rejects while it is away. */
+/**
+ * Returns a reader that asks the database at most once per second, however many call it. Rejects while the database is
+ * unavailable.
+ */
 export function createQueueReader(database: Database): () => Promise<QueueState> {
   return shareAnswer(() => readQueueState(database), bounds);
 }
 
 async function readQueueState(database: Database): Promise<QueueState> {
   const { rows } = await sql<QueueState>`
-    -- read once: a function that may give another time for each row cannot be looked up in an index
+    -- read once: PostgreSQL cannot use an index for a function that may return another time for each row
     with clock as materialized (select queue_now() as now)
     select due.due, due."oldestDueSeconds",
       (select count(*) from (
@@ -31,14 +39,14 @@ async function readQueueState(database: Database): Promise<QueueState> {
       select least(count(*), ${countMax}) as due,
         coalesce(greatest(extract(epoch from (select now from clock) - min(due_at)), 0), 0)::float8 as "oldestDueSeconds"
       from (
-        -- the two lines of the queue, each in the order of its index
+        -- the two lanes of the queue, each in the order of its index
         (select due_at, lease_token from pending_deliveries
          where not failing and due_at <= (select now from clock) order by due_at limit ${countMax})
         union all
         (select due_at, lease_token from pending_deliveries
          where failing and due_at <= (select now from clock) order by due_at limit ${countMax})
       ) first
-      -- what is under way became due before it was claimed, and still is
+      -- a delivery under way was due before it was claimed, and still is
       where lease_token is null
     ) due
   `.execute(database);

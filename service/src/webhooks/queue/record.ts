@@ -1,23 +1,22 @@
 /**
- * Records attempts in a batch: the attempt, what becomes of its delivery, and what that means for the
- * webhook, in one transaction. An attempt whose lease was lost to another worker is not recorded.
+ * Records a batch of attempts in one transaction: the attempts, the new state of their deliveries, and the health of
+ * their webhooks. Skips attempts whose lease another worker has taken back. Next: `update-webhook-health.ts`.
  */
 import { arrayLiteral } from '../../database/array-literal.ts';
 import { packBytes } from '../../database/pack-bytes.ts';
 import { sql, type Database, type Transaction } from '../../database/database.ts';
 import type { RecordedAttempt } from '../sending/deliver.ts';
-import { settleWebhooks, type Deactivation } from './settle-webhooks.ts';
+import { updateWebhookHealth, type Deactivation } from './update-webhook-health.ts';
 
 export type RecordOptions = {
   deactivateAfter: number;
-  /** Leases of which nothing is under way any more, with these attempts. */
+  /** Leases that have nothing under way once these attempts are recorded. */
   endedLeases: string[];
 };
 
 export type Recorded = {
-  /** Without those whose lease had been taken back. */
+  /** Excludes attempts whose lease was taken back. */
   attempts: RecordedAttempt[];
-  /** The webhooks that this batch deactivated. */
   deactivated: Deactivation[];
 };
 
@@ -31,12 +30,12 @@ export async function recordAttempts(
     const recorded = left.size === 0 ? attempts : attempts.filter((_, index) => !left.has(index));
     return {
       attempts: recorded,
-      deactivated: await settleWebhooks(tx, recorded, deactivateAfter),
+      deactivated: await updateWebhookHealth(tx, recorded, deactivateAfter),
     };
   });
 }
 
-/** Returns the places of those that were not stored, because their lease was lost or nothing was sent. */
+/** Returns the indexes of attempts that were not stored because their lease was lost or nothing was sent. */
 async function store(
   tx: Transaction,
   attempts: RecordedAttempt[],
@@ -69,7 +68,7 @@ async function store(
       update pending_deliveries p
       set lease_token = null, leased_at = null, due_at = queue_now() + g.wait_ms * interval '1 millisecond',
         failing = p.failing or (g.verdict = 'retry' and g.error is distinct from 'interrupted'),
-        -- What was not sent was no attempt.
+        -- A delivery that was not sent does not count as an attempt.
         cycle_attempts = p.cycle_attempts - (g.verdict = 'postponed')::int,
         attempt_count = p.attempt_count - (g.verdict = 'postponed')::int
       from given g
@@ -81,14 +80,14 @@ async function store(
       select id, event_id, event, webhook_id, verdict, attempt_count, created_at from ended
     ),
     released as (
-      -- A lease that still holds something stays, whatever its worker believes: it must be found when it has run out.
+      -- Keeps a lease that still holds a delivery, whatever its worker believes, so that it is found when it runs out.
       delete from leases l where l.token = any(${arrayLiteral(endedLeases)}::uuid[]) and not exists (
         select from pending_deliveries p
         where p.id = any(l.delivery_ids) and p.lease_token = l.token
           and (p.id, p.lease_token) not in (select id, token from given)
       )
     ),
-    -- By token as well: a late attempt and the one that took its place may come in one batch.
+    -- Matches the token as well, because a late attempt and the one that replaced it may be in the same batch.
     kept as (select id, token from ended union all select id, token from again where verdict = 'retry'),
     attempted as (
       insert into attempts (delivery_id, number, trigger, started_at, duration_ms, status_code, error,
@@ -98,7 +97,8 @@ async function store(
         substring(${bodies.bytes}::bytea from g.body_start for g.body_length)
       from given g join kept on kept.id = g.id and kept.token = g.token
     )
-    -- What is returned costs this process more than PostgreSQL: most often nothing is.
+    -- Returns only the exceptions, because reading rows costs this process more than PostgreSQL; usually there are
+    -- none.
     select place - 1 as place from given where (id, token) not in (select id, token from kept)
   `.execute(tx);
   return new Set(rows.map(({ place }) => place));

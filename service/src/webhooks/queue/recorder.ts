@@ -1,27 +1,30 @@
-/** Gathers finished attempts and records them together: the next batch is what came while the last was written. */
+/**
+ * Collects finished attempts and records them in batches: attempts that finish during one write form the next batch.
+ * Next: `record.ts`.
+ */
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Database } from '../../database/database.ts';
 import type { Logger } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
 import type { RecordedAttempt } from '../sending/deliver.ts';
 import { recordAttempts } from './record.ts';
-import { tellDeactivated } from './tell-deactivated.ts';
+import { logDeactivations } from './log-deactivations.ts';
 
 export type Recorder = {
-  /** Says how many deliveries a lease holds; it is ended with the last of them. */
+  /** Sets how many deliveries a lease holds. The last of them to be recorded ends it. */
   expect(leaseToken: string, deliveries: number): void;
-  /** Says that one of them will not be recorded: the lease runs out, and its attempt counts as interrupted. */
+  /** Reports that one delivery will not be recorded. Its lease runs out, and its attempt counts as interrupted. */
   giveUp(leaseToken: string): void;
-  /** Resolves when the attempt is in the database or given up, however long that takes. */
+  /** Resolves when the attempt is recorded or given up, however long that takes. */
   record(attempt: RecordedAttempt): Promise<void>;
-  /** Resolves when `underWay` has ended and is written; a database that is away is waited for no longer than a moment. */
+  /** Resolves when `underWay` has ended and is recorded. Waits only briefly for a database that is unavailable. */
   stop(underWay: Promise<unknown>): Promise<void>;
 };
 
 export type RecorderDependencies = {
   database: Database;
   deactivateAfter: number;
-  /** How long a database that is away is waited for; the leases run out by then. */
+  /** How long to wait for a database that is unavailable. By then the leases run out. */
   patienceMs: number;
   log: Logger;
   metrics: Metrics;
@@ -29,7 +32,7 @@ export type RecorderDependencies = {
 
 const batchMax = 512;
 const retryMs = 250;
-/** A process that is told to end does not wait longer for its database. */
+/** A process that is stopping does not wait longer than this for its database. */
 const patienceWhileStoppingMs = 2_000;
 
 type Waiting = { attempt: RecordedAttempt; resolve: () => void };
@@ -40,13 +43,15 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
   let waiting: Waiting[] = [];
   let writing: Promise<void> | null = null;
   let stopping = false;
-  /** Since when nothing could be written; null while it can be. One batch's wait is every batch's. */
+  /**
+   * When writes began to fail; null while they succeed. All batches share this, so that they don't each wait in turn.
+   */
   let awaySince: number | null = null;
 
   function begin(): void {
     writing ??= writeAll().finally(() => {
       writing = null;
-      // What came while the last batch was ending is not left for the next to come.
+      // Attempts may have arrived while the last batch was ending; without this they would wait for the next one.
       if (waiting.length > 0) begin();
     });
   }
@@ -64,7 +69,7 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
     }
   }
 
-  /** Returns the lease with the last of its deliveries. */
+  /** Returns the lease token for the last of its deliveries, otherwise null. */
   function countDown(leaseToken: string): string | null {
     const left = (openLeases.get(leaseToken) ?? 1) - 1;
     if (left > 0) openLeases.set(leaseToken, left);
@@ -79,23 +84,26 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
         const { deactivated } = await recordAttempts(database, attempts, options);
         awaySince = null;
         metrics.recorded(attempts.length);
-        tellDeactivated(dependencies, deactivated);
+        logDeactivations(dependencies, deactivated);
         return;
       } catch (error) {
         if (isRefusal(error)) return writeSingly(attempts, endedLeases, error);
-        const told = { attempts: attempts.length, reason: (error as Error).message };
+        const logFields = { attempts: attempts.length, reason: (error as Error).message };
         awaySince ??= performance.now();
         if (performance.now() - awaySince > (stopping ? patienceWhileStoppingMs : patienceMs)) {
-          log.error(told, 'attempts.lost');
+          log.error(logFields, 'attempts.lost');
           return;
         }
-        if (tries === 1) log.warn(told, 'attempts.waiting');
+        if (tries === 1) log.warn(logFields, 'attempts.waiting');
         await wait(retryMs);
       }
     }
   }
 
-  /** One that cannot be recorded must not take its batch with it: its lease runs out, and that is recorded instead. */
+  /**
+   * One attempt that PostgreSQL refuses must not fail its whole batch. Its lease runs out, and it is recorded as
+   * interrupted.
+   */
   async function writeSingly(
     attempts: RecordedAttempt[],
     endedLeases: string[],
@@ -103,7 +111,7 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
   ): Promise<void> {
     const [only] = attempts;
     if (attempts.length === 1 && only) {
-      // Not the error itself: PostgreSQL's detail may hold what a receiver answered.
+      // Does not log the error itself: PostgreSQL's detail may contain a receiver's response.
       const { code, message } = cause as { code?: string; message: string };
       log.error({ code, reason: message, deliveryId: only.deliveryId }, 'attempt.not_recorded');
       return;
@@ -128,7 +136,10 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
   };
 }
 
-/** What is wrong with an attempt itself (PostgreSQL's classes 22 and 23); a full disk, say, or a deadlock passes. */
+/**
+ * Whether PostgreSQL refuses the attempt itself (classes 22 and 23). Other errors, such as a full disk or a deadlock,
+ * pass.
+ */
 function isRefusal(error: unknown): boolean {
   const { code } = error as { code?: string };
   return code?.startsWith('22') === true || code?.startsWith('23') === true;

@@ -1,30 +1,31 @@
 /**
- * Takes back leases that ran out: their worker died or froze, and its attempts are recorded as interrupted. The next
- * attempt follows after its normal backoff.
+ * Takes back expired leases: their worker died or froze, so their attempts are recorded as interrupted. The next
+ * attempt follows after the normal backoff. Next: `record.ts`.
  */
 import { sql, type Database } from '../../database/database.ts';
 import { systemClock, type Clock } from '../sending/clock.ts';
 import type { RecordedAttempt } from '../sending/deliver.ts';
 import { recordAttempts } from './record.ts';
-import type { Deactivation } from './settle-webhooks.ts';
-import { cycleOf, judge, type Backoff } from '../sending/retry.ts';
+import type { Deactivation } from './update-webhook-health.ts';
+import { cycleOf, decideVerdict, type Backoff } from '../sending/retry.ts';
 
 export type Recovery = {
-  /** The attempts that this call recorded as interrupted, and nobody else did. */
+  /** The attempts that this call, and no other worker, recorded as interrupted. */
   recorded: RecordedAttempt[];
-  /** Webhooks whose last answer, before the interruption, was 410. */
+  /** Webhooks whose last response, before the interruption, was 410. */
   deactivated: Deactivation[];
   failures: RecoveryFailure[];
 };
-/** A lease that could not be recovered; it is tried again later. Without PostgreSQL's `detail`, which shows rows. */
+/** A lease that could not be recovered and is tried again later. Leaves out PostgreSQL's `detail`, which shows rows. */
 type RecoveryFailure = { leaseToken: string; code: string | null; reason: string };
 
 /**
- * For so long a lease is the caller's that found it: no other counts its attempts, and one that cannot be recorded
- * keeps no other waiting. Its token alone decides what is recorded, however long that takes.
+ * How long an expired lease belongs to the worker that found it. No other worker counts its attempts meanwhile, and a
+ * lease that cannot be recorded does not block the others. Its token alone decides what is recorded, however long that
+ * takes.
  */
 export const takenForMs = 30_000;
-/** In one call; the rest has its turn in the next. */
+/** The most leases per call; the next call takes the rest. */
 const leasesMax = 1_000;
 
 export async function recoverLeases(
@@ -36,13 +37,13 @@ export async function recoverLeases(
   const recorded: RecordedAttempt[] = [];
   const deactivated: Deactivation[] = [];
   const failures: RecoveryFailure[] = [];
-  // A lease at a time: each is one claim's worth.
+  // One lease per transaction: each holds as many deliveries as one claim.
   for (let leases = 0; leases < leasesMax; leases += 1) {
     const lease = await takeExpired(database);
     if (lease === null) break;
     const attempts = lease.deliveries.map((delivery) => interrupted(delivery, backoff, clock));
     try {
-      // The token is the fence: where a worker wakes and records first, there is nothing left to do here.
+      // The token guards against double recording: if the worker wakes and records first, this call records nothing.
       const options = { deactivateAfter, endedLeases: [lease.token] };
       const done = await recordAttempts(database, attempts, options);
       recorded.push(...done.attempts);
@@ -80,7 +81,7 @@ async function takeExpired(
   `.execute(database);
   const [first] = rows;
   if (!first) return null;
-  // Recorded to the last, by a worker that died before it could say so: only the lease itself is left.
+  // The worker recorded every delivery and died before deleting the lease, so only the lease is left.
   return { token: first.token, deliveries: rows.filter((row) => row.deliveryId !== null) };
 }
 
@@ -90,7 +91,7 @@ function interrupted(delivery: Interrupted, backoff: Backoff, clock: Clock): Rec
     ...delivery,
     statusCode: null,
     error: 'interrupted',
-    verdict: judge(result, cycleOf(delivery), backoff, clock.random(), clock.now()),
+    verdict: decideVerdict(result, cycleOf(delivery), backoff, clock.random(), clock.now()),
   };
 }
 

@@ -1,7 +1,7 @@
 /**
- * The loops: take in what was published by SQL, fan out what was committed, claim what is due, attempt, record in
- * batches, look after leases and partitions. They are woken by notifications and by timers; what must not be lost is in
- * the database, never only here.
+ * Runs the worker's tasks: takes in events published by SQL, fans out committed events, claims due deliveries, attempts
+ * and records them, recovers leases and rotates partitions. Notifications and timers wake the tasks. The tasks keep
+ * nothing only in memory that must not be lost. Next: `dispatcher.ts`.
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import {
@@ -28,13 +28,13 @@ import { fanOut } from './fan-out.ts';
 import { createLoop } from '../../loop.ts';
 import { dropOldOperationalEvents } from '../notifications/operational-events.ts';
 import { recoverLeases } from './recover-leases.ts';
-import { tellDeactivated } from './tell-deactivated.ts';
-import { turnPartitions } from './turn-partitions.ts';
+import { logDeactivations } from './log-deactivations.ts';
+import { rotatePartitions } from './rotate-partitions.ts';
 
 export type WorkerDependencies = Omit<DispatcherDependencies, 'database'> & {
   connection: ConnectionSettings;
   retentionDays: number;
-  /** Makes events of what was published by SQL, a batch at a time. */
+  /** Turns entries published by SQL into events, a batch at a time. */
   takePublished(database: Database): Promise<{ accepted: number; rejected: Rejection[] }>;
 };
 export type Worker = { start(): void; stop(): Promise<void> };
@@ -42,19 +42,19 @@ export type Worker = { start(): void; stop(): Promise<void> };
 const poolEndsWithinMs = 500;
 const leaseCheckMs = 1_000;
 const partitionCheckMs = 3_600_000;
-/** One for each loop and the recorder: none waits for another's. */
+/** One connection per task and one for the recorder, so that none waits for another. */
 const poolSize = 6;
 /**
- * The queue's statements are of one shape whatever the tables hold, and each has its index. Planned once a connection,
- * and never to read a table whole or to sort what an index has in order: a plan that was made while the queue was
- * empty, when all ways cost the same, would do so when it is full.
+ * The queue's statements have one shape whatever the tables hold, and each has its index. PostgreSQL plans them once
+ * per connection. If it did so while the queue is empty, when all plans cost the same, it could choose to read a whole
+ * table or to sort, and keep doing so when the queue is full; these settings prevent that.
  */
 export const queueSettings = {
   plan_cache_mode: 'force_generic_plan',
   enable_seqscan: 'off',
   enable_bitmapscan: 'off',
   enable_sort: 'off',
-  // Ways that are switched off count as dear, and PostgreSQL would compile such a statement each time, for seconds.
+  // Switched-off plan types count as expensive, so PostgreSQL would compile such a statement each time, for seconds.
   jit: 'off',
   ...shortTransactions,
 };
@@ -119,7 +119,7 @@ export function createWorker(dependencies: WorkerDependencies): Worker {
       dispatcher?.stopClaiming();
       await Promise.all([listener.stop(), ...loops.map((loop) => loop.stop())]);
       await dispatcher?.stop();
-      // A statement that gets no answer must not hold the process.
+      // A statement without a response must not keep the process alive.
       await Promise.race([database?.destroy(), wait(poolEndsWithinMs, undefined, { ref: false })]);
       database = null;
       dispatcher = null;
@@ -165,7 +165,7 @@ async function takeBackLeases(
   for (const failure of done.failures) log.error(failure, 'lease.not_recovered');
   for (const { trigger, durationMs } of done.recorded)
     metrics.attempted({ outcome: 'interrupted', trigger, durationMs });
-  tellDeactivated(dependencies, done.deactivated);
+  logDeactivations(dependencies, done.deactivated);
   if (done.recorded.length > 0) {
     metrics.leasesRecovered(done.recorded.length);
     log.warn({ count: done.recorded.length }, 'leases.recovered');
@@ -178,7 +178,7 @@ async function keepHistoryBounded(
   database: Database,
   { retentionDays, log }: WorkerDependencies,
 ): Promise<number> {
-  const dropped = await turnPartitions(database, retentionDays, (day) =>
+  const dropped = await rotatePartitions(database, retentionDays, (day) =>
     log.warn({ day }, 'partitions.kept'),
   );
   if (dropped.length > 0) log.info({ partitions: dropped }, 'partitions.dropped');

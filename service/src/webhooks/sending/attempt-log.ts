@@ -1,4 +1,4 @@
-/** The line of an attempt. It has these fields and no other, none of them secret. */
+/** Writes the log line of an attempt. It has exactly these fields, and none of them is secret. */
 import { pino } from 'pino';
 import type { Logger } from '../../log.ts';
 import type { AttemptOutcome } from './attempt.ts';
@@ -6,7 +6,7 @@ import type { Deliverable } from './deliverable.ts';
 import type { Verdict } from './retry.ts';
 import { urlHost } from './url-host.ts';
 
-/** What `pino` itself puts a line together from. */
+/** The parts from which `pino` builds a line. */
 type Inside = {
   [pino.symbols.lsCacheSym]: Record<number, string>;
   [pino.symbols.timeSym]: () => string;
@@ -16,7 +16,9 @@ type Inside = {
 
 const info = 30;
 
-/** By hand: to look into each field, for what it is and what of it is secret, took longer than to sign the delivery. */
+/**
+ * Builds the line by hand, because letting pino inspect and redact each field takes longer than signing the delivery.
+ */
 export function logAttempt(
   log: Logger,
   delivery: Deliverable,
@@ -27,7 +29,7 @@ export function logAttempt(
   const { symbols } = pino;
   const inside = log as unknown as Inside;
   const start = `${inside[symbols.lsCacheSym][info]}${inside[symbols.timeSym]()}${inside[symbols.chindingsSym]}`;
-  // The host alone: a path or query may hold the owner's token.
+  // Logs only the host: a path or query may contain the owner's token.
   const host = JSON.stringify(urlHost(delivery.url));
   const shownError = error === null ? 'null' : `"${error}"`;
   inside[symbols.streamSym].write(

@@ -1,20 +1,25 @@
 /**
- * One attempt: a POST with one deadline over DNS, connect, TLS, headers and body. It decides nothing and
- * stores nothing; `retry.ts` judges, `queue/record.ts` stores. The only place that calls receivers.
+ * Makes one attempt: a POST with one deadline that covers DNS, connect, TLS, headers and body. Decides nothing and
+ * stores nothing; `retry.ts` decides and `queue/record.ts` stores. This is the only file that calls receivers.
  */
 import { LRUCache } from 'lru-cache';
 import { Client, type Dispatcher } from 'undici';
 import type { Config, Network } from '../../config.ts';
 import { createConnections, type Connections } from './connections.ts';
 import { ConnectError, createGuardedConnector, type GuardedConnector } from './guard.ts';
-import { type AnswerHeaders, headerText, KeptBody, keepHeaders } from './kept-answer.ts';
+import {
+  type ResponseHeaders,
+  headerText,
+  BodyCapture,
+  captureHeaders,
+} from './response-capture.ts';
 import { createResolve, type Resolve } from './resolve.ts';
 import type { AttemptResult } from './retry.ts';
 
 export type AttemptOutcome = AttemptResult & {
   startedAt: Date;
   durationMs: number;
-  /** As JSON text in bytes: an object of strings. Null where no answer came. */
+  /** Bytes of JSON text: an object of strings. Null if no response came. */
   responseHeaders: Buffer | null;
   /** The first 4 KiB, as bytes. */
   responseBody: Buffer | null;
@@ -23,36 +28,39 @@ export type AttemptOutcome = AttemptResult & {
 type AttemptRequest = { url: string; headers: Record<string, string>; body: Buffer };
 
 export type Sender = {
-  /** Never throws: whatever happens is an outcome. At most one request goes out. */
+  /** Never throws: every result is an outcome. Sends at most one request. */
   attempt(request: AttemptRequest): Promise<AttemptOutcome>;
-  /** Ends every connection, those that are still being opened too. May be called twice. */
+  /** Closes every connection, including those that are still opening. May be called twice. */
   close(): Promise<void>;
 };
 
 export type SenderOptions = {
   resolve?: Resolve;
-  /** Name servers instead of the system's. */
+  /** Name servers to use instead of the system's. */
   nameServers?: string[];
-  /** Authorities to trust instead of the system's, as PEM. */
+  /** Certificate authorities to trust instead of the system's, as PEM. */
   ca?: string;
-  /** No connection lives longer, so that a name that changes its address is checked again. */
+  /** The longest life of a connection. It makes sure that a name that changes its address is checked again. */
   connectionLifeMs?: number;
 };
 
 const connectionLifeMs = 60_000;
-/** Shorter than the five seconds after which many servers close a connection without saying so before. */
+/** Many servers close an idle connection after five seconds without notice; this is shorter. */
 const idleMsMax = 4_000;
-/** What one silent address, or one silent address family, may cost of the deadline. */
+/** The share of the deadline that one silent address, or one silent address family, may use. */
 const addressWaitShare = 1 / 8;
 const addressWaitMsMax = 1_000;
 const addressWaitMsMin = 10;
-/** Informational answers before the real one; two are usual. */
+/** Informational responses before the final one; two are usual. */
 const informationalMax = 32;
-/** Node's own bound for a server; said here so that no option of the process moves it. */
+/** Node's own bound for a server, set here so that no process option changes it. */
 const headerBytesMax = 16 * 1024;
-/** Ended at their deadline in one turn of the event loop: many that began together must not hold up those that answer. */
+/**
+ * Attempts ended at their deadline in one turn of the event loop. Many that began together must not delay those that
+ * get a response.
+ */
 const overduePerTurn = 4;
-/** Addresses of webhooks that are in use, taken apart. */
+/** Parsed webhook URLs that are kept in memory. */
 const targetsMax = 2_000;
 
 export function createSender(
@@ -63,7 +71,7 @@ export function createSender(
   const lifeMs = options.connectionLifeMs ?? connectionLifeMs;
   const connector = createConnector({ ...config, lifeMs }, options);
   const open = (origin: string) => openClient(origin, connector);
-  // A connection's end must not fall into an attempt, and the last attempt on it may take its whole deadline.
+  // A connection must not reach its end during an attempt, and the last attempt on it may take the whole deadline.
   const connections = createConnections(open, Math.max(1, lifeMs - timeoutMs));
   const targetOf = createTargets();
   const endSoon = createEndings();
@@ -76,7 +84,7 @@ export function createSender(
         try {
           exchange.send(targetOf(request.url), request);
         } catch {
-          // An address that is none: registration lets no such thing pass.
+          // An invalid URL; registration rejects these.
           exchange.abandon('connect');
         }
       }),
@@ -88,7 +96,7 @@ export function createSender(
   };
 }
 
-/** Ends what is overdue, a few a turn. */
+/** Ends overdue attempts, a few per turn of the event loop. */
 function createEndings(): (exchange: Exchange) => void {
   const overdue: Exchange[] = [];
 
@@ -139,12 +147,12 @@ function openClient(origin: string, connector: GuardedConnector): Client {
   return new Client(origin, {
     connect: connector.connect,
     pipelining: 1,
-    // Over HTTP/2 all webhooks of an origin would share one connection, and wait for its handshake.
+    // Over HTTP/2 all webhooks of an origin would share one connection and wait for its handshake.
     allowH2: false,
     keepAliveTimeout: idleMsMax,
     keepAliveMaxTimeout: idleMsMax,
     maxHeaderSize: headerBytesMax,
-    // The deadline is ours, one for everything.
+    // Our own deadline covers everything.
     headersTimeout: 0,
     bodyTimeout: 0,
   });
@@ -152,7 +160,7 @@ function openClient(origin: string, connector: GuardedConnector): Client {
 
 type AttemptError = NonNullable<AttemptResult['error']>;
 
-/** One request and what comes of it. Ends once, whichever comes first: the answer, an error or the deadline. */
+/** One request and its outcome. It ends once, by whichever comes first: the response, an error or the deadline. */
 class Exchange implements Dispatcher.DispatchHandler {
   readonly #startedAt = new Date();
   readonly #start = performance.now();
@@ -166,8 +174,8 @@ class Exchange implements Dispatcher.DispatchHandler {
   #ended = false;
   #informational = 0;
   #statusCode: number | null = null;
-  #headers: AnswerHeaders = {};
-  readonly #body = new KeptBody();
+  #headers: ResponseHeaders = {};
+  readonly #body = new BodyCapture();
 
   constructor(
     connections: Connections<Client>,
@@ -181,8 +189,8 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   /**
-   * No bound on connections to one origin: attempts in flight are bounded, and a webhook that waited there for a
-   * slow one of the same host would run out of time unsent.
+   * There is no limit on connections per origin: attempts in flight are already limited, and a webhook that waited for
+   * a slow one on the same host would reach its deadline unsent.
    */
   send({ origin, path }: Target, { headers, body }: AttemptRequest): void {
     this.#origin = origin;
@@ -192,7 +200,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onRequestStart(): void {}
 
-  onResponseStart(_: unknown, statusCode: number, headers: AnswerHeaders): void {
+  onResponseStart(_: unknown, statusCode: number, headers: ResponseHeaders): void {
     if (this.#overdue) return;
     if (statusCode >= 200) {
       this.#statusCode = statusCode;
@@ -200,7 +208,7 @@ class Exchange implements Dispatcher.DispatchHandler {
       return;
     }
     this.#informational += 1;
-    // After 101 no HTTP follows, and nobody asked for it.
+    // No HTTP follows a 101, and we never ask for one.
     if (statusCode === 101 || this.#informational > informationalMax) this.abandon('reset');
   }
 
@@ -217,20 +225,20 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.abandon(errorKind(error));
   }
 
-  /** From now on no answer counts. */
+  /** From now on a response no longer counts. */
   reachDeadline(): void {
     this.#overdue = true;
     this.#endSoon(this);
   }
 
-  /** What is left of the answer is not wanted, or not to be had: its connection cannot be used again. */
+  /** Ends without the rest of the response, so its connection cannot be reused. */
   abandon(error: AttemptError): void {
     if (this.#ended) return;
     this.end(error);
     if (this.#client) this.#connections.drop(this.#client);
   }
 
-  /** A status that came is the outcome, whatever became of the body; else it is the error. */
+  /** If a status came, it is the outcome, whatever happened to the body; otherwise the error is. */
   end(error: AttemptError): void {
     if (this.#ended) return;
     this.#ended = true;
@@ -242,7 +250,7 @@ class Exchange implements Dispatcher.DispatchHandler {
       statusCode: this.#statusCode,
       error: came ? null : this.#overdue ? 'timeout' : error,
       retryAfter: headerText(this.#headers['retry-after']) || null,
-      responseHeaders: came ? keepHeaders(this.#headers) : null,
+      responseHeaders: came ? captureHeaders(this.#headers) : null,
       responseBody: came ? this.#body.bytes() : null,
     });
   }
@@ -252,7 +260,9 @@ function reachDeadline(exchange: Exchange): void {
   exchange.reachDeadline();
 }
 
-/** A server may refuse the handshake after the client has ended it: when it wants a certificate, for one. */
+/**
+ * A server may refuse the handshake after the client has finished it, for example when it wants a client certificate.
+ */
 const tlsCode = /^(ERR_SSL|EPROTO)/;
 
 function errorKind(error: Error & { code?: string }): AttemptError {

@@ -1,4 +1,7 @@
-/** Time and chance as a process has them for itself; when a delivery is due the database decides (`queue_now()`). */
+/**
+ * The process's own time and randomness, as arguments for tests. The database decides when a delivery is due
+ * (`queue_now()`).
+ */
 export type Clock = {
   now(): Date;
   /** In [0, 1). */

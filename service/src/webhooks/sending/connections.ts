@@ -1,6 +1,6 @@
 /**
- * Connections to receivers, by origin. Each serves one request at a time and waits for the next one as long as it
- * may. Why this is not undici's own pool: `docs/decisions/0010-attempts.md`.
+ * Keeps connections to receivers, by origin. Each serves one request at a time and is then kept for the next.
+ * `docs/decisions/0010-attempts.md` says why this is not undici's own pool.
  */
 
 export type Connection = {
@@ -9,15 +9,15 @@ export type Connection = {
 };
 
 export type Connections<C extends Connection> = {
-  /** One that waits, the latest used first, or a new one. */
+  /** Returns the idle connection that was used last, or a new one. */
   take(origin: string): C;
-  /** After a request that ended well. What ended otherwise is to be dropped. */
+  /** Call after a request that ended well. After any other, call `drop`. */
   giveBack(origin: string, connection: C): void;
   drop(connection: C): void;
   close(): Promise<void>;
 };
 
-/** Beyond `usableMs` a connection takes no further request. */
+/** A connection older than `usableMs` takes no further request. */
 export function createConnections<C extends Connection>(
   open: (origin: string) => C,
   usableMs: number,
@@ -34,7 +34,7 @@ export function createConnections<C extends Connection>(
     return connection;
   }
 
-  /** Whether it waited. */
+  /** Returns whether the connection was idle. */
   function leave(origin: string, connection: C): boolean {
     const list = waiting.get(origin) ?? [];
     const index = list.indexOf(connection);

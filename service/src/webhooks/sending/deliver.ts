@@ -1,4 +1,7 @@
-/** One claimed delivery: body, signature, attempt, verdict. Stores nothing. Next: `queue/record.ts`. */
+/**
+ * Makes the attempt of one claimed delivery: body, signature, request, verdict. Stores nothing; next:
+ * `queue/record.ts`.
+ */
 import type { Config } from '../../config.ts';
 import type { Logger } from '../../log.ts';
 import { logAttempt } from './attempt-log.ts';
@@ -8,7 +11,7 @@ import type { Clock } from './clock.ts';
 import type { Deliverable } from './deliverable.ts';
 import { openSecrets } from './open-secrets.ts';
 import { outcomeClass } from './outcome-class.ts';
-import { cycleOf, judge, type Verdict } from './retry.ts';
+import { cycleOf, decideVerdict, type Verdict } from './retry.ts';
 import type { SigningKeys } from './signing-keys.ts';
 import { deliveryHeaders, renderBody } from './sign.ts';
 
@@ -30,17 +33,20 @@ export type RecordedAttempt = Pick<
   deliveryId: string;
   leaseToken: string;
   webhookId: string;
-  /** Of the attempt over all cycles, and within its cycle; both from 1. */
+  /** The number of the attempt over all cycles, and within its cycle; both from 1. */
   number: number;
   cycleAttempt: number;
   trigger: Deliverable['trigger'];
   verdict: Verdict;
 };
 
-/** Until a secret that cannot be read is looked at again: the operator's fault, and not the receiver's. */
+/**
+ * How long a delivery waits if its secret cannot be read. That is the operator's fault, not the receiver's, so no
+ * attempt is used up.
+ */
 const unreadableWaitMs = 300_000;
 
-/** Makes the attempt and says what follows. Never throws for what a receiver does. */
+/** Makes the attempt and decides what follows. Never throws because of a receiver. */
 export async function deliver(
   dependencies: DeliverDependencies,
   delivery: Deliverable,
@@ -65,23 +71,23 @@ export async function deliver(
     now: clock.now(),
   });
   const outcome = await sender.attempt({ url: delivery.url, headers, body });
-  const verdict = judgeAttempt(dependencies, delivery, outcome);
+  const verdict = verdictOf(dependencies, delivery, outcome);
   const { durationMs } = outcome;
   metrics.attempted({ outcome: outcomeClass(outcome), trigger, durationMs });
   logAttempt(log, delivery, outcome, verdict.kind);
   return ended(delivery, outcome, verdict);
 }
 
-function judgeAttempt(
+function verdictOf(
   { webhooks, clock }: DeliverDependencies,
   delivery: Deliverable,
   outcome: AttemptOutcome,
 ): Verdict {
   const backoff = { baseMs: webhooks.retryBaseMs, factor: webhooks.retryFactor };
-  return judge(outcome, cycleOf(delivery), backoff, clock.random(), clock.now());
+  return decideVerdict(outcome, cycleOf(delivery), backoff, clock.random(), clock.now());
 }
 
-/** What was claimed and not sent, to be claimed again: nothing of it counts. */
+/** Puts a claimed delivery back unsent, to be claimed again. It does not count as an attempt. */
 export function putBack(delivery: Deliverable, waitMs: number, clock: Clock): RecordedAttempt {
   const unsent = {
     startedAt: clock.now(),
@@ -94,7 +100,7 @@ export function putBack(delivery: Deliverable, waitMs: number, clock: Clock): Re
   return ended(delivery, unsent, { kind: 'postponed', waitMs });
 }
 
-/** Field by field: to spread one object into another takes as long as all the rest of its making. */
+/** Copies field by field, because spreading takes as long as everything else here. */
 function ended(
   delivery: Deliverable,
   outcome: Omit<AttemptOutcome, 'retryAfter'>,

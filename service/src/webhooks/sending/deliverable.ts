@@ -1,18 +1,18 @@
-/** A delivery that was claimed, with everything that an attempt needs to know of it. */
+/** A claimed delivery with everything that an attempt needs. */
 export type Deliverable = {
   id: string;
   leaseToken: string;
   webhookId: string;
   event: string;
   trigger: 'event' | 'test' | 'redelivery';
-  /** Of this attempt, over all cycles. */
+  /** The number of this attempt over all cycles, from 1. */
   number: number;
-  /** Of this attempt within its cycle, from 1. */
+  /** The number of this attempt within its cycle, from 1. */
   cycleAttempt: number;
   url: string;
   secret: Buffer;
   previousSecret: Buffer | null;
-  /** Whether it waited in the line of webhooks whose last attempt failed. */
+  /** Whether it was in the failing lane, which holds deliveries of webhooks whose last attempt failed. */
   failing: boolean;
   eventCreatedAt: Date;
   data: string;

@@ -1,6 +1,6 @@
 /**
- * Opens connections to receivers, and keeps them out of private networks: every address that a host resolves
- * to is checked, the connection goes to a checked one, and the socket's peer is looked at before a byte is sent.
+ * Opens connections to receivers and keeps them out of private networks: it checks every address that a host resolves
+ * to, connects to a checked address, and checks the socket's peer before it sends a byte.
  */
 import { connect as connectTcp, isIP, type LookupFunction, type Socket } from 'node:net';
 import { connect as connectTls, createSecureContext } from 'node:tls';
@@ -11,7 +11,7 @@ import { bareHost, isLoopbackName, shownAddresses } from './host-name.ts';
 import { isAllowedAddress } from './is-allowed-address.ts';
 import type { Resolve } from './resolve.ts';
 
-/** Why there is no connection: an attempt's error classes, save those that come after it. */
+/** Why there is no connection: the attempt errors that can occur before the request. */
 export type ConnectFault = 'dns' | 'connect' | 'tls' | 'timeout' | 'blocked';
 
 export class ConnectError extends Error {
@@ -27,24 +27,24 @@ export class ConnectError extends Error {
 
 export type GuardedConnector = {
   connect: buildConnector.connector;
-  /** Ends what is still being opened. */
+  /** Closes connections that are still opening. */
   close(): void;
 };
 
 export type GuardedConnectorOptions = {
   allowedNetworks: Network[];
-  /** From the name to the end of the TLS handshake. */
+  /** The deadline from name resolution to the end of the TLS handshake. */
   timeoutMs: number;
-  /** How long one address may keep silent before the next one is tried. */
+  /** How long one address may stay silent before the next is tried. */
   addressWaitMs: number;
-  /** From connect to close, whatever is under way. */
+  /** The longest life of a connection, whatever is under way on it. */
   lifeMs: number;
   resolve: Resolve;
-  /** Authorities to trust instead of the system's, as PEM. */
+  /** Certificate authorities to trust instead of the system's, as PEM. */
   ca?: string;
 };
 
-/** A name may have hundreds; all are checked, this many are tried. */
+/** A name may have hundreds of addresses. All are checked; this many are tried. */
 const addressesTriedMax = 4;
 
 export function createGuardedConnector(options: GuardedConnectorOptions): GuardedConnector {
@@ -86,7 +86,9 @@ export function createGuardedConnector(options: GuardedConnectorOptions): Guarde
   };
 }
 
-/** One forbidden address among several is enough: a name that resolves to both is an attack or a mistake. */
+/**
+ * Rejects a name if any of its addresses is forbidden: a name that resolves to both kinds is an attack or a mistake.
+ */
 async function checkedAddresses(
   host: string,
   { allowedNetworks, resolve }: GuardedConnectorOptions,
@@ -94,7 +96,7 @@ async function checkedAddresses(
 ): Promise<string[]> {
   const isAllowed = (address: string) => isAllowedAddress(address, allowedNetworks);
   const shown = shownAddresses(host);
-  // This machine's two addresses are no secret of whoever holds the name: one that is allowed will do.
+  // For this machine's own names, one allowed address is enough.
   const addresses = isLoopbackName(host)
     ? (shown ?? []).filter(isAllowed)
     : (shown ?? (await resolved(host, resolve, signal)));
@@ -109,18 +111,21 @@ async function resolved(host: string, resolve: Resolve, signal: AbortSignal): Pr
   return resolution.addresses;
 }
 
-async function untilAborted<T>(answer: Promise<T>, signal: AbortSignal): Promise<T> {
+async function untilAborted<T>(pending: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>();
   const abort = () => reject(signal.reason as Error);
   signal.addEventListener('abort', abort);
   try {
-    return await Promise.race([answer, promise]);
+    return await Promise.race([pending, promise]);
   } finally {
     signal.removeEventListener('abort', abort);
   }
 }
 
-/** The addresses are tried in turn, the families by turns; one that refuses or keeps silent makes way for the next. */
+/**
+ * Tries the addresses in turn and alternates between families. An address that refuses or stays silent makes way for
+ * the next.
+ */
 function openTcp(
   target: buildConnector.Options,
   addresses: string[],
@@ -135,7 +140,7 @@ function openTcp(
     );
   const [only = ''] = tried;
   const socket = connectTcp({
-    // With one address there is nothing to choose, and no time to share.
+    // A single address gets the whole time.
     host: tried.length === 1 ? only : target.hostname,
     port: Number(target.port) || (target.protocol === 'https:' ? 443 : 80),
     lookup,
@@ -150,7 +155,7 @@ function familyOf(address: string): 4 | 6 {
   return address.includes(':') ? 6 : 4;
 }
 
-/** IPv4 first: whoever lacks IPv6 is not kept waiting. */
+/** IPv4 first, so that a machine without IPv6 does not wait. */
 function interleaved(addresses: string[]): string[] {
   const ipv4 = addresses.filter((address) => familyOf(address) === 4);
   const ipv6 = addresses.filter((address) => familyOf(address) === 6);
@@ -172,7 +177,7 @@ function limitLife(socket: Socket, lifeMs: number): void {
   socket.once('close', () => clearTimeout(timer));
 }
 
-/** One spelling for each address. */
+/** Gives each address one spelling. */
 function canonical(address: string): string {
   return ipaddr.process(address).toString();
 }
@@ -185,11 +190,11 @@ function openTls(
 ): Promise<Socket> {
   const secured = connectTls({
     socket,
-    // What the certificate is held against; an address has no server name.
+    // The name that the certificate must match; an IP address has no server name.
     host,
     servername: isIP(host) ? '' : host,
     secureContext,
-    // Over HTTP/2 all webhooks of an origin would share one connection, and wait for its handshake.
+    // Over HTTP/2 all webhooks of an origin would share one connection and wait for its handshake.
     ALPNProtocols: ['http/1.1'],
   });
   return opened(secured, 'secureConnect', 'tls', signal);
@@ -210,7 +215,7 @@ function opened(
       socket.destroy();
       reject(cause instanceof ConnectError ? cause : new ConnectError(fault, cause));
     };
-    // It stays: an error between here and the next listener must not end the process.
+    // This listener stays, so that an error before the next listener is added does not end the process.
     socket.on('error', fail);
     socket.once('close', fail);
     socket.once(event, () => {

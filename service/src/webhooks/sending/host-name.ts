@@ -1,10 +1,10 @@
-/** What a URL's host is without asking anybody. Pure. */
+/** Reads what a URL's host says by itself, without name resolution. Pure. */
 import { isIP } from 'node:net';
 
 /** RFC 6761: `localhost` and everything under it is this machine, whatever a name server says. */
 const loopbackAddresses = ['127.0.0.1', '::1'];
 
-/** A host as `URL` gives it, without an IPv6 address's brackets and a name's final dot. */
+/** Normalises a host from `URL`: removes an IPv6 address's brackets and a name's final dot. */
 export function bareHost(hostname: string): string {
   return hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
 }
@@ -13,7 +13,7 @@ export function isLoopbackName(host: string): boolean {
   return host === 'localhost' || host.endsWith('.localhost');
 }
 
-/** The addresses that the host itself shows; null for a name that has to be resolved. */
+/** The addresses that the host itself contains; null for a name that has to be resolved. */
 export function shownAddresses(host: string): string[] | null {
   if (isLoopbackName(host)) return loopbackAddresses;
   return isIP(host) ? [host] : null;

@@ -1,10 +1,10 @@
-/** The names that the machine itself knows (`/etc/hosts`), read again when the file changes. */
+/** Looks names up in the machine's hosts file (`/etc/hosts`) and reads it again when it changes. */
 import { readFileSync, statSync } from 'node:fs';
 import { isIP } from 'node:net';
 
 export type HostsFile = { addressesOf(name: string): string[] };
 
-/** Read in step with its caller: a file of a few lines in memory, whose state is one system call away. */
+/** Reads synchronously: the file is small, is kept in memory, and one system call shows whether it changed. */
 export function openHostsFile(path = '/etc/hosts'): HostsFile {
   let names = new Map<string, string[]>();
   let seen = '';
@@ -22,7 +22,7 @@ export function openHostsFile(path = '/etc/hosts'): HostsFile {
       try {
         refresh();
       } catch {
-        // Unreadable, or gone since it was looked at: what was known goes on.
+        // The file is unreadable or gone, so the last known names stay in use.
       }
       return names.get(name) ?? [];
     },

@@ -2,10 +2,13 @@
 import ipaddr from 'ipaddr.js';
 import type { Network } from '../../config.ts';
 
-/** All of IPv6 that is assigned for the public: what lies outside is reserved, or an IPv4 address in disguise (`::7f00:1`). */
+/**
+ * The part of IPv6 that is assigned for public use. Everything else is reserved, or an IPv4 address in disguise
+ * (`::7f00:1`).
+ */
 const publicIpv6 = ipaddr.parseCIDR('2000::/3');
 
-/** Public in no sense, though `ipaddr.js` calls them unicast: IANA's special registries, and Azure's metadata address. */
+/** Not public, although `ipaddr.js` calls these unicast: IANA's special registries, and Azure's metadata address. */
 const moreForbidden = [
   '2001::/23',
   '2620:4f:8000::/48',
@@ -18,11 +21,11 @@ const moreForbidden = [
   '168.63.129.16/32',
 ].map((network) => ipaddr.parseCIDR(network));
 
-/** Whether a connection to this address is allowed. What cannot be read is not. */
+/** Whether a connection to this address is allowed. An unreadable address is not. */
 export function isAllowedAddress(text: string, allowedNetworks: Network[]): boolean {
   const bare = text.replace(/%.*$/, '');
   if (!ipaddr.isValid(bare)) return false;
-  // An IPv4 address written as IPv6 is allowed where its network is, and nowhere else.
+  // An IPv4 address written as IPv6 is allowed only if its network is listed.
   const plain = ipaddr.process(bare);
   if (allowedNetworks.some((network) => isIn(plain, network))) return true;
   const address = ipaddr.parse(bare);

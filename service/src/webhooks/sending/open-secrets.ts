@@ -1,4 +1,4 @@
-/** A webhook's secrets, ready to sign with; null, and a line in the log, where SECRET_KEY lacks the key to one. */
+/** Returns a webhook's secrets, ready to sign with; null, with a log line, if SECRET_KEY lacks the key to one. */
 import { LRUCache } from 'lru-cache';
 import type { Logger } from '../../log.ts';
 import type { SigningKeys } from './signing-keys.ts';
@@ -6,7 +6,7 @@ import type { SigningSecrets } from './sign.ts';
 
 type Sealed = { webhookId: string; secret: Buffer; previousSecret: Buffer | null };
 
-/** One line a webhook and minute: a backlog of one would else fill the log. */
+/** Logs once per minute and webhook; otherwise one webhook's backlog would fill the log. */
 const toldAgainMs = 60_000;
 const toldMax = 5_000;
 const toldBy = new WeakMap<SigningKeys, LRUCache<string, true>>();

@@ -2,7 +2,7 @@ import { isSuccess } from '../../contract/delivery-rules.ts';
 import type { OutcomeClass } from '../../metrics.ts';
 import type { AttemptResult } from './retry.ts';
 
-/** The class that an attempt is counted in. A status that no server should send as its answer counts as a reset. */
+/** The class in which metrics count an attempt. A status that is not a valid final status counts as a reset. */
 export function outcomeClass(result: Pick<AttemptResult, 'statusCode' | 'error'>): OutcomeClass {
   if (result.error !== null) return result.error;
   if (isSuccess(result)) return 'succeeded';

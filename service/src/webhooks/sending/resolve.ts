@@ -1,32 +1,32 @@
 /**
- * From a host's name to its addresses: the hosts file first, then A and AAAA from the name servers. Every
- * resolution has a channel of its own, so that none waits for another. Checks nothing: that is `guard.ts`.
+ * Resolves a host name to addresses: the hosts file first, then A and AAAA from the name servers. Every resolution has
+ * its own channel, so that none waits for another. Checks no address; `guard.ts` does.
  */
 import { Resolver } from 'node:dns/promises';
 import { openHostsFile } from './hosts-file.ts';
 
 type Resolution =
   | { kind: 'addresses'; addresses: string[] }
-  /** The name servers say that there is no address, or that they cannot tell. */
+  /** The name servers report that there is no address, or an error. */
   | { kind: 'dns' }
-  /** No name server answered. */
+  /** No name server responded. */
   | { kind: 'timeout' };
 
-/** `host` has no brackets and no final dot. Never rejects. Whoever no longer waits aborts the signal. */
+/** `host` has no brackets and no final dot. Never rejects. Abort the signal to stop the look-up. */
 export type Resolve = (host: string, signal: AbortSignal) => Promise<Resolution>;
 
 export type ResolveOptions = {
-  /** Instead of those in `/etc/resolv.conf`. */
+  /** Name servers to use instead of those in `/etc/resolv.conf`. */
   servers?: string[];
   hostsPath?: string;
-  /** How long the slower of A and AAAA is waited for, once the other has given an address. */
+  /** How long to wait for the slower of A and AAAA after the other has returned an address. */
   familyWaitMs: number;
 };
 
-/** Another name server, or the same once more, is asked after this long; the time doubles with each round. */
+/** The time until the query goes to another name server, or to the same one again; it doubles with each round. */
 const queryTimeoutMs = 1_000;
 const queryTimeoutMaxMs = 4_000;
-/** Node's default: eleven seconds of silence with one name server. Who no longer waits cancels before. */
+/** Node's default. With one silent name server it takes eleven seconds; callers that give up sooner cancel. */
 const triesMax = 4;
 
 export function createResolve({ servers, hostsPath, familyWaitMs }: ResolveOptions): Resolve {
@@ -61,30 +61,30 @@ async function askServers(
   }
 }
 
-/** `resolve4` and `resolve6` ask for the name as it stands: no search domain is put behind it. */
+/** `resolve4` and `resolve6` query the name as given and append no search domain. */
 async function askBothFamilies(
   resolver: Resolver,
   name: string,
   familyWaitMs: number,
 ): Promise<Resolution> {
-  const ipv4 = settle(resolver.resolve4(name));
-  const ipv6 = settle(resolver.resolve6(name));
+  const ipv4 = resolveFamily(resolver.resolve4(name));
+  const ipv6 = resolveFamily(resolver.resolve6(name));
   const first = await Promise.race([ipv4, ipv6]);
-  // A name server that keeps silent about one family must not keep the other from being used.
+  // A name server that stays silent about one family must not block the other.
   const timer =
     first.addresses.length > 0 ? setTimeout(() => resolver.cancel(), familyWaitMs) : undefined;
-  const answers = [await ipv4, await ipv6];
+  const results = [await ipv4, await ipv6];
   clearTimeout(timer);
-  const addresses = answers.flatMap((answer) => answer.addresses);
+  const addresses = results.flatMap((result) => result.addresses);
   if (addresses.length > 0) return { kind: 'addresses', addresses };
-  return { kind: answers.some(({ silent }) => silent) ? 'timeout' : 'dns' };
+  return { kind: results.some(({ silent }) => silent) ? 'timeout' : 'dns' };
 }
 
-type FamilyAnswer = { addresses: string[]; silent: boolean };
+type FamilyResult = { addresses: string[]; silent: boolean };
 
-async function settle(answer: Promise<string[]>): Promise<FamilyAnswer> {
+async function resolveFamily(result: Promise<string[]>): Promise<FamilyResult> {
   try {
-    return { addresses: await answer, silent: false };
+    return { addresses: await result, silent: false };
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     return { addresses: [], silent: code === 'ETIMEOUT' || code === 'ECANCELLED' };

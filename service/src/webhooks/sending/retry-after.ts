@@ -1,6 +1,6 @@
-/** `Retry-After` as RFC 9110 has it (10.2.3): seconds, or a date in one of three forms. Pure. */
+/** Parses `Retry-After` as RFC 9110 defines it (10.2.3): seconds, or a date in one of three forms. Pure. */
 
-/** How long it asks to wait, at most `maxMs`; garbage and what is past ask nothing. */
+/** How long the header asks to wait, at most `maxMs`; 0 if it is invalid or in the past. */
 export function retryAfterMs(header: string, now: Date, maxMs: number): number {
   const text = header.trim();
   const askedMs = /^\d+$/.test(text) ? Number(text) * 1000 : httpDateMs(text, now) - now.getTime();
@@ -10,7 +10,7 @@ export function retryAfterMs(header: string, now: Date, maxMs: number): number {
 const months = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');
 const time = String.raw`(?<hour>\d{2}):(?<minute>\d{2}):(?<second>\d{2})`;
 const monthName = `(?<month>${months.join('|')})`;
-/** RFC 9110, 5.6.7: the form of today, and the two that a recipient must still accept. */
+/** RFC 9110, 5.6.7: the current form, and two older ones that a recipient must still accept. */
 const forms = [
   String.raw`(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), (?<day>\d{2}) ${monthName} (?<year>\d{4}) ${time} GMT`,
   String.raw`(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day, (?<day>\d{2})-${monthName}-(?<year>\d{2}) ${time} GMT`,
@@ -19,7 +19,7 @@ const forms = [
 
 type Parts = Record<'day' | 'month' | 'year' | 'hour' | 'minute' | 'second', string>;
 
-/** NaN for what is no date; `Date.parse` would make one of nearly anything. */
+/** NaN for an invalid date; `Date.parse` accepts almost anything. */
 function httpDateMs(text: string, now: Date): number {
   for (const form of forms) {
     const parts = form.exec(text)?.groups as Parts | undefined;
@@ -38,12 +38,12 @@ function toMs(parts: Parts, now: Date): number {
   const index = months.indexOf(parts.month);
   const at = (year: number) => Date.UTC(year, index, day, hour, minute, second);
   const year = parts.year.length === 2 ? fullYear(Number(parts.year), at, now) : Number(parts.year);
-  // A leap second is a time; the 31st of April is none.
+  // A leap second is valid; 31 April is not.
   const isTime = hour <= 23 && minute <= 59 && second <= 60;
   return isTime && day >= 1 && day <= daysIn(year, index) ? at(year) : Number.NaN;
 }
 
-/** Of two digits: one that seems more than 50 years ahead is the past one that ends in them. */
+/** A two-digit year that seems more than 50 years ahead is the past year with the same last digits. */
 function fullYear(digits: number, at: (year: number) => number, now: Date): number {
   const year = now.getUTCFullYear() - (now.getUTCFullYear() % 100) + digits;
   const furthest = new Date(now);

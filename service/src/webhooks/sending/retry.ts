@@ -1,4 +1,4 @@
-/** What follows an attempt. Pure: chance and time come in as arguments. */
+/** Decides what follows an attempt: success, failure or a retry. Pure: randomness and time are arguments. */
 import { attemptsMax, isSuccess } from '../../contract/delivery-rules.ts';
 import { retryAfterMs } from './retry-after.ts';
 
@@ -16,11 +16,11 @@ export type Verdict =
   | { kind: 'succeeded' }
   | { kind: 'failed' }
   | { kind: 'retry'; waitMs: number }
-  /** Nothing was sent and nothing counts: put back to wait. */
+  /** Nothing was sent and nothing counts; the delivery goes back to waiting. */
   | { kind: 'postponed'; waitMs: number };
 
 /** `attempt` counts from 1 within the cycle. `random` is in [0, 1). */
-export function judge(
+export function decideVerdict(
   result: AttemptResult,
   cycle: { attempt: number; attemptsMax: number },
   backoff: Backoff,
@@ -33,7 +33,7 @@ export function judge(
   return { kind: 'retry', waitMs: Math.max(waitMs, askedWaitMs(result, now)) };
 }
 
-/** Where an attempt stands in its cycle. A test has one attempt. */
+/** The attempt's position in its cycle. A test has one attempt. */
 export function cycleOf(delivery: { trigger: string; cycleAttempt: number }) {
   const { trigger, cycleAttempt } = delivery;
   return { attempt: cycleAttempt, attemptsMax: trigger === 'test' ? 1 : attemptsMax };
@@ -44,7 +44,7 @@ export function backoffMs(attempt: number, { baseMs, factor }: Backoff, random: 
   return Math.round(baseMs * factor ** (attempt - 1) * (1 - jitter + 2 * jitter * random));
 }
 
-/** How long the receiver asks to be left alone: on 429 and 503, at most six hours. */
+/** How long the receiver asks to wait, on 429 and 503: at most six hours. */
 function askedWaitMs({ statusCode, retryAfter }: AttemptResult, now: Date): number {
   if ((statusCode !== 429 && statusCode !== 503) || retryAfter === null) return 0;
   return retryAfterMs(retryAfter, now, retryAfterMaxMs);

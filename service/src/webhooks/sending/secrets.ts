@@ -1,4 +1,4 @@
-/** Webhook secrets: made, and encrypted at rest with AES-256-GCM under SECRET_KEY. */
+/** Generates webhook secrets and encrypts them at rest with AES-256-GCM under SECRET_KEY. */
 import {
   createCipheriv,
   createDecipheriv,
@@ -8,11 +8,11 @@ import {
 } from 'node:crypto';
 
 export type SecretBox = {
-  /** `owner` is the webhook's id: a ciphertext moved to another row does not open. */
+  /** `owner` is the webhook's id: a ciphertext copied to another row does not open. */
   seal(secret: string, owner: string): Buffer;
-  /** Throws where no key of SECRET_KEY fits. */
+  /** Throws if no key of SECRET_KEY fits. */
   open(sealed: Buffer, owner: string): string;
-  /** Whether it was sealed with the first key, with which all new ones are. */
+  /** Whether it was sealed with the first key, which seals all new secrets. */
   isNewest(sealed: Buffer): boolean;
 };
 
@@ -22,7 +22,7 @@ const nonceStart = 5;
 const tagStart = nonceStart + 12;
 const textStart = tagStart + 16;
 
-/** `whsec_` and 32 random bytes in base64, as Standard Webhooks has it. */
+/** `whsec_` and 32 random bytes in base64, the Standard Webhooks format. */
 export function generateSecret(): string {
   return `whsec_${randomBytes(32).toString('base64')}`;
 }

@@ -1,7 +1,7 @@
-/** Signs a delivery, GitHub's way and Standard Webhooks' way. Pure: what comes in decides what comes out. */
+/** Signs a delivery in GitHub's and in Standard Webhooks' format. Pure. */
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 
-/** One secret, as the two keys that are made of it. */
+/** The two signing keys of one secret. */
 export type SigningKey = {
   /** The secret's UTF-8 bytes, as shown to its owner. */
   github: KeyObject;
@@ -11,13 +11,13 @@ export type SigningKey = {
 
 export type SigningSecrets = {
   current: SigningKey;
-  /** Still valid while a rotation overlaps. */
+  /** The old secret, while a rotation overlaps. */
   previous: SigningKey | null;
 };
 
 export type DeliveryContent = { id: string; event: string; createdAt: Date; data: string };
 
-/** Of events whose deliveries are on their way: they share the time, as an object too. */
+/** Rendered times of events whose deliveries are being sent; these deliveries share one Date object. */
 const renderedTimes = new WeakMap<Date, string>();
 
 function renderTime(time: Date): string {
@@ -31,7 +31,7 @@ export function renderBody({ id, event, createdAt, data }: DeliveryContent): str
   return `{"id":${JSON.stringify(id)},"event":${JSON.stringify(event)},"createdAt":${JSON.stringify(renderTime(createdAt))},"data":${data}}`;
 }
 
-/** As objects: `createHmac` takes several times as long with bytes that it must look into first. */
+/** Makes key objects, because `createHmac` takes several times as long with raw bytes. */
 export function signingKey(secret: string): SigningKey {
   return {
     github: createSecretKey(Buffer.from(secret)),
@@ -50,8 +50,8 @@ function standardSignature(key: KeyObject, signedStart: string, body: Buffer): s
 }
 
 /**
- * All headers of a delivery. During an overlap Standard Webhooks gets both signatures, and the single-valued
- * header keeps the previous secret, so that a receiver that has not changed yet goes on working.
+ * Returns all headers of a delivery. During an overlap, Standard Webhooks gets both signatures, and the single-valued
+ * header keeps the previous secret, so that receivers that have not changed yet still work.
  */
 export function deliveryHeaders(options: {
   serviceName: string;

@@ -1,21 +1,21 @@
 /**
- * Secrets as keys that sign, opened once and kept while they are in use: decrypting one and making keys of it costs
- * more than signing with it.
+ * Keeps opened secrets as signing keys while they are in use, because decrypting a secret and making keys from it costs
+ * more than signing.
  */
 import { LRUCache } from 'lru-cache';
 import type { SecretBox } from './secrets.ts';
 import { signingKey, type SigningKey } from './sign.ts';
 
 export type SigningKeys = {
-  /** The key in `sealed`, a secret of this webhook. Throws where no key of SECRET_KEY opens it. */
+  /** Returns the key in `sealed`, a secret of this webhook. Throws if no key of SECRET_KEY opens it. */
   get(webhookId: string, sealed: Buffer): SigningKey;
 };
 
 type Opened = { sealed: Buffer; key: SigningKey };
 
-/** Webhooks, at some hundred bytes for each secret. */
+/** Webhooks kept in memory, some hundred bytes per secret. */
 const keptMax = 5_000;
-/** The one in use, and the one before it while a rotation overlaps. */
+/** The current secret and, during a rotation, the previous one. */
 const secretsMax = 2;
 
 export function createSigningKeys(secretBox: SecretBox): SigningKeys {
@@ -23,7 +23,7 @@ export function createSigningKeys(secretBox: SecretBox): SigningKeys {
   return {
     get(webhookId, sealed) {
       const known = kept.get(webhookId) ?? [];
-      // By the ciphertext: one that was rotated is another, and one of another webhook does not open.
+      // Compares ciphertexts: a rotated secret has another, and a secret of another webhook does not open.
       const same = known.find((one) => one.sealed.equals(sealed));
       if (same) return same.key;
       const key = signingKey(secretBox.open(sealed, webhookId));

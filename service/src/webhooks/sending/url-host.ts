@@ -1,9 +1,9 @@
 import { LRUCache } from 'lru-cache';
 
-/** Of addresses in use: one is asked for at each of its attempts. */
+/** Hosts of URLs in use, because each attempt asks for one. */
 const hosts = new LRUCache<string, string>({ max: 2_000 });
 
-/** The host of an address, with its port: all of it that may be shown. Empty for an address that is none. */
+/** The host and port of a URL, the only part that may be shown. Empty for an invalid URL. */
 export function urlHost(url: string): string {
   let host = hosts.get(url);
   if (host === undefined) {

@@ -5,7 +5,7 @@ import { listAudit } from '../src/access/audit-log.ts';
 import { sql } from '../src/database/database.ts';
 import { claim } from '../src/webhooks/queue/claim.ts';
 import type { RecordedAttempt } from '../src/webhooks/sending/deliver.ts';
-import { settleWebhooks } from '../src/webhooks/queue/settle-webhooks.ts';
+import { updateWebhookHealth } from '../src/webhooks/queue/update-webhook-health.ts';
 import { makeKey, startTestService } from './support/service.ts';
 
 // No worker: what waits stays where it is.
@@ -49,8 +49,8 @@ function attempt(webhookId: string, more: Partial<RecordedAttempt> = {}): Record
 const success = { statusCode: 200, verdict: { kind: 'succeeded' } } as const;
 const final = { number: 6, cycleAttempt: 6, verdict: { kind: 'failed' } } as const;
 
-const settle = (...attempts: RecordedAttempt[]) =>
-  database.transaction().execute((tx) => settleWebhooks(tx, attempts, 5));
+const updateHealth = (...attempts: RecordedAttempt[]) =>
+  database.transaction().execute((tx) => updateWebhookHealth(tx, attempts, 5));
 
 async function isFailing(webhookId: string): Promise<boolean | undefined> {
   const { rows } = await sql<{ failing: boolean }>`
@@ -84,7 +84,7 @@ test('what waits beyond ten thousand does not hold up a deactivation; claims end
     select uuid_v7(), event.id, 'org.created', ${webhook.id}, 'event', queue_now() from event, generate_series(1, 10004)
   `.execute(database);
   const gone = attempt(webhook.id, { ...final, statusCode: 410 });
-  assert.deepEqual(await settle(gone), [
+  assert.deepEqual(await updateHealth(gone), [
     { webhookId: webhook.id, reason: 'gone', cancelled: 10_000, more: true },
   ]);
   const { rows } = await sql<{ cancelled: number | null }>`
@@ -127,22 +127,22 @@ test('a process whose clock is ahead or behind makes no healthy webhook fail', a
   const { id } = await makeWebhook();
   const ahead = new Date(Date.now() + 60_000);
   const behind = new Date(Date.now() - 60_000);
-  await settle(attempt(id, { startedAt: ahead }));
+  await updateHealth(attempt(id, { startedAt: ahead }));
   assert.equal(await isFailing(id), true);
-  await settle(attempt(id, { ...success, startedAt: behind }));
+  await updateHealth(attempt(id, { ...success, startedAt: behind }));
   assert.equal(await isFailing(id), false);
-  await settle(attempt(id, { startedAt: behind }));
+  await updateHealth(attempt(id, { startedAt: behind }));
   assert.equal(await isFailing(id), true);
 });
 
 test('of a success and a failure in one batch, the one that ended last decides', async () => {
   const { id } = await makeWebhook();
   const at = (ms: number) => ({ startedAt: new Date(1_800_000_000_000 + ms) });
-  await settle(attempt(id, { ...success, ...at(9) }), attempt(id, at(0)));
+  await updateHealth(attempt(id, { ...success, ...at(9) }), attempt(id, at(0)));
   assert.equal(await isFailing(id), false);
-  await settle(attempt(id, at(9)), attempt(id, { ...success, ...at(0) }));
+  await updateHealth(attempt(id, at(9)), attempt(id, { ...success, ...at(0) }));
   assert.equal(await isFailing(id), true);
-  await settle(attempt(id, at(0)), attempt(id, { ...success, ...at(9) }));
+  await updateHealth(attempt(id, at(0)), attempt(id, { ...success, ...at(9) }));
   assert.equal(await isFailing(id), false);
 });
 
@@ -151,13 +151,13 @@ test('what waits for a webhook changes its line with how its last attempt went',
   const other = await makeWebhook();
   await queue(id, 3);
   await queue(other.id, 2);
-  await settle(attempt(id));
+  await updateHealth(attempt(id));
   assert.deepEqual(await inLines(id), { ordinary: 0, failing: 3 });
   await sql`
     update pending_deliveries set lease_token = uuid_v7(), leased_at = queue_now()
     where id = (select id from pending_deliveries where webhook_id = ${id} limit 1)
   `.execute(database);
-  await settle(attempt(id, success));
+  await updateHealth(attempt(id, success));
   assert.deepEqual(await inLines(id), { ordinary: 2, failing: 1 }, 'what is under way stays');
   assert.deepEqual(await inLines(other.id), { ordinary: 2, failing: 0 });
 });
@@ -165,9 +165,9 @@ test('what waits for a webhook changes its line with how its last attempt went',
 test('a change of line touches ten thousand rows at most, and none that is in its line already', async () => {
   const { id } = await makeWebhook();
   await queue(id, 10_002);
-  await settle(attempt(id));
+  await updateHealth(attempt(id));
   assert.deepEqual(await inLines(id), { ordinary: 2, failing: 10_000 });
-  await settle(attempt(id, success));
+  await updateHealth(attempt(id, success));
   assert.deepEqual(await inLines(id), { ordinary: 10_002, failing: 0 });
   const versions = async () =>
     (
@@ -176,7 +176,7 @@ test('a change of line touches ten thousand rows at most, and none that is in it
       `.execute(database)
     ).rows;
   const before = await versions();
-  await settle(attempt(id, success));
+  await updateHealth(attempt(id, success));
   assert.deepEqual(await versions(), before);
 });
 
@@ -200,7 +200,7 @@ for (const [name, earlier, last, expected] of [
       `.execute(database);
     }
     const number = earlier.length + 2;
-    await settle(
+    await updateHealth(
       attempt(webhook.id, {
         ...final,
         ...last,
@@ -219,7 +219,7 @@ for (const [name, earlier, last, expected] of [
   });
 }
 
-test('each deactivation has one audit entry, however many workers settle at once, and each is rolled back with it', async () => {
+test('each deactivation has one audit entry, however many workers record at once, and each is rolled back with it', async () => {
   const webhooks = await Promise.all(Array.from({ length: 6 }, makeWebhook));
   const paused = await makeWebhook();
   const json = { active: false };
@@ -237,14 +237,14 @@ test('each deactivation has one audit entry, however many workers settle at once
   };
 
   const rolledBack = database.transaction().execute(async (tx) => {
-    await settleWebhooks(tx, ids.map(gone), 5);
+    await updateWebhookHealth(tx, ids.map(gone), 5);
     throw new Error('rolled back');
   });
   await assert.rejects(rolledBack, /rolled back/);
   assert.deepEqual(await entries(), []);
 
   const batch = [...ids.slice(0, 3).map(gone), ...ids.slice(3).map(failed), gone(paused.id)];
-  await Promise.all(Array.from({ length: 10 }, () => settle(...batch)));
+  await Promise.all(Array.from({ length: 10 }, () => updateHealth(...batch)));
   assert.deepEqual(
     await entries(),
     ids.map((id, index) => ({

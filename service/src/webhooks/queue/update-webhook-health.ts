@@ -1,15 +1,15 @@
 /**
- * What attempts mean for their webhooks: when each last succeeded and failed, how many deliveries in a row are
- * exhausted, whether that deactivates it, and what its owner must hear of. Called by `record.ts` in the transaction
- * that stores the attempts.
+ * Updates the health of webhooks from recorded attempts: when each last succeeded and failed, how many deliveries in a
+ * row are exhausted, whether that deactivates the webhook, and which operational events its owner gets. `record.ts`
+ * calls it in the transaction that stores the attempts. Sends no mail; next: `notifications/mail-owners.ts`.
  */
 import type { Actor } from '../../access/actor.ts';
 import { recordAudit } from '../../access/audit-log.ts';
 import { arrayLiteral } from '../../database/array-literal.ts';
 import { sql, type Transaction } from '../../database/database.ts';
 import { cancelPending } from './cancel-pending.ts';
-import { findGone } from './last-answers.ts';
-import { moveBetweenLines } from './move-between-lines.ts';
+import { findGone } from './find-gone.ts';
+import { moveBetweenLanes } from './move-between-lanes.ts';
 import { recordOperationalEvents } from '../notifications/operational-events.ts';
 import type { RecordedAttempt } from '../sending/deliver.ts';
 import { urlHost } from '../sending/url-host.ts';
@@ -17,57 +17,60 @@ import { urlHost } from '../sending/url-host.ts';
 export type Deactivation = {
   webhookId: string;
   reason: 'failing' | 'gone';
-  /** Deliveries that waited and were cancelled with it. */
+  /** Pending deliveries that the deactivation cancelled. */
   cancelled: number;
-  /** Whether more may wait than are cancelled at once; claims cancel them as they fall due. */
+  /** Whether more may be pending than one statement cancels; claims cancel the rest as they fall due. */
   more: boolean;
 };
 
 type Tally = {
-  /** Whether an attempt succeeded, whether one failed, and which of them ended last. */
+  /** Whether any attempt succeeded, whether any failed, and which one ended last. */
   succeeded: boolean;
   failed: boolean;
   last: { endedAtMs: number; failed: boolean } | null;
-  /** Deliveries that failed for good in a row: before the first success here, at most since, and since the last. */
+  /**
+   * Exhausted deliveries in a row: before the first success in this batch, the most between successes, and since the
+   * last.
+   */
   leading: number;
   peak: number;
   exhausted: number;
   gone: boolean;
-  /** What the last failure was answered, or why nothing was. */
+  /** The status of the last failed attempt, or the error if no response came. */
   statusCode: number | null;
   error: RecordedAttempt['error'];
 };
 
-type Settled = {
+type UpdatedWebhook = {
   webhookId: string;
   appId: string;
   url: string;
   exhausted: number;
   lastSuccessAt: Date | null;
   reason: Deactivation['reason'] | null;
-  /** Whether this batch holds the first exhausted delivery since a success. */
+  /** Whether this batch has the first exhausted delivery since a success. */
   begins: boolean;
-  /** Whether its last attempt failed, before these and now. */
+  /** Whether the webhook's last attempt failed: before this batch, and now. */
   wasFailing: boolean;
   failing: boolean;
 };
 
 const worker: Actor = { kind: 'system', id: null, name: 'delivery worker' };
 
-/** Returns the webhooks that these attempts deactivated; their pending deliveries are cancelled. */
-export async function settleWebhooks(
+/** Returns the webhooks that these attempts deactivated. Their pending deliveries are cancelled. */
+export async function updateWebhookHealth(
   tx: Transaction,
   attempts: RecordedAttempt[],
   deactivateAfter: number,
 ): Promise<Deactivation[]> {
-  const tallies = tally(attempts, await findGone(tx, attempts.filter(endedUnanswered)));
-  // In the order of ids: workers that record for the same webhooks wait for each other, and do not deadlock.
+  const tallies = tally(attempts, await findGone(tx, attempts.filter(endedWithoutResponse)));
+  // Sorted by id, so that workers that record for the same webhooks wait for each other instead of deadlocking.
   const ids = [...tallies.keys()].sort();
   if (ids.length === 0) return [];
   const column = (pick: (one: Tally) => number | boolean) =>
     arrayLiteral(ids.map((id) => pick(tallies.get(id) as Tally)));
   const idList = arrayLiteral(ids);
-  const { rows } = await sql<Settled>`
+  const { rows } = await sql<UpdatedWebhook>`
     -- prepared: settle
     with clock as materialized (select queue_now() as now),
     given as (
@@ -81,14 +84,15 @@ export async function settleWebhooks(
     locked as materialized (
       select w.id, w.active, w.exhausted_in_a_row as before, is_failing(w.last_success_at, w.last_failure_at) as was_failing,
         case when g.succeeded then 0 else w.exhausted_in_a_row end + g.exhausted as exhausted,
-        -- The hour of the database, which all processes share; and what is recorded later is later, also where its
-        -- statement began before another's that it waited for.
+        -- Uses the database's time, which all processes share. An attempt recorded later is dated later, even if its
+        -- statement began before one that it waited for.
         greatest((select now from clock), w.last_success_at + interval '1 millisecond',
           w.last_failure_at + interval '1 millisecond') as at
       from (select * from given order by id) g cross join lateral (
         select id, active, exhausted_in_a_row, last_success_at, last_failure_at from webhooks
         where id = g.id
-          -- A success after a success is written down once a second: a busy webhook's row would cost more than its deliveries.
+          -- Writes a repeated success at most once per second; otherwise the row of a busy webhook would cost more than
+          -- its deliveries.
           and (g.failed or g.gone or exhausted_in_a_row > 0 or is_failing(last_success_at, last_failure_at)
             or last_success_at is null or last_success_at < (select now from clock) - interval '1 second')
         limit 1 for update
@@ -96,13 +100,13 @@ export async function settleWebhooks(
     ),
     settled as (
       select l.id, l.exhausted, l.was_failing,
-        -- Of both in one batch, a millisecond tells which ended last.
+        -- If one batch has both, a millisecond tells which ended last.
         case when g.succeeded then l.at + (g.failed and not g.failed_last)::int * interval '1 millisecond' end as success_at,
         case when g.failed then l.at + (g.succeeded and g.failed_last)::int * interval '1 millisecond' end as failure_at,
         case
           when not l.active then null
           when g.gone then 'gone'
-          -- A success that came with them comes too late for those before it.
+          -- A success in the same batch comes too late for the failures before it.
           when g.first_run > 0 and l.before + g.first_run >= ${deactivateAfter} or g.peak >= ${deactivateAfter} then 'failing'
         end as reason,
         l.active and g.exhausted > 0 and (l.before = 0 or g.succeeded) as begins
@@ -115,7 +119,7 @@ export async function settleWebhooks(
       active = w.active and s.reason is null,
       deactivated_at = case when s.reason is null then w.deactivated_at else now() end,
       deactivated_reason = coalesce(s.reason, w.deactivated_reason),
-      -- as its owner reads it: deactivation is a change of the webhook, a delivery is not
+      -- updated_at is for the owner: deactivation changes the webhook, a delivery does not
       updated_at = case when s.reason is null then w.updated_at else now() end
     from settled s
     where w.id = s.id and w.id = any(array(select id from settled))
@@ -125,20 +129,20 @@ export async function settleWebhooks(
   `.execute(tx);
   const deactivated = await cancelDeliveries(tx, rows);
   if (deactivated.length > 0) await auditDeactivations(tx, rows);
-  await moveBetweenLines(
+  await moveBetweenLanes(
     tx,
     rows.filter(({ failing, wasFailing }) => failing !== wasFailing),
   );
-  await tellOwners(tx, rows, tallies, deactivated);
+  await notifyOwners(tx, rows, tallies, deactivated);
   return deactivated;
 }
 
-/** Its last answer is an earlier attempt's, if any. Tests count towards nothing. */
-function endedUnanswered({ verdict, statusCode, trigger }: RecordedAttempt): boolean {
+/** An earlier attempt may have had the delivery's last response. Tests don't affect health. */
+function endedWithoutResponse({ verdict, statusCode, trigger }: RecordedAttempt): boolean {
   return verdict.kind === 'failed' && statusCode === null && trigger !== 'test';
 }
 
-async function cancelDeliveries(tx: Transaction, rows: Settled[]): Promise<Deactivation[]> {
+async function cancelDeliveries(tx: Transaction, rows: UpdatedWebhook[]): Promise<Deactivation[]> {
   const deactivated = rows.flatMap(({ webhookId, reason }) =>
     reason ? [{ webhookId, reason }] : [],
   );
@@ -156,7 +160,7 @@ async function cancelDeliveries(tx: Transaction, rows: Settled[]): Promise<Deact
   }));
 }
 
-async function auditDeactivations(tx: Transaction, rows: Settled[]): Promise<void> {
+async function auditDeactivations(tx: Transaction, rows: UpdatedWebhook[]): Promise<void> {
   const entries = rows.flatMap(({ webhookId, appId, url, reason }) =>
     reason
       ? {
@@ -170,18 +174,21 @@ async function auditDeactivations(tx: Transaction, rows: Settled[]): Promise<voi
   await recordAudit(tx, worker, ...entries);
 }
 
-/** Once when a webhook begins to fail, and once when it is deactivated; where both come together, the latter says it all. */
-async function tellOwners(
+/**
+ * Notifies owners once when a webhook starts to fail and once when it is deactivated. If both happen together, only the
+ * deactivation is recorded.
+ */
+async function notifyOwners(
   tx: Transaction,
-  rows: Settled[],
+  rows: UpdatedWebhook[],
   tallies: Map<string, Tally>,
   deactivated: Deactivation[],
 ): Promise<void> {
   const deactivations = new Map(deactivated.map((each) => [each.webhookId, each]));
-  const told = rows.filter(({ reason, begins }) => reason !== null || begins);
+  const notified = rows.filter(({ reason, begins }) => reason !== null || begins);
   await recordOperationalEvents(
     tx,
-    told.map(({ webhookId, appId, url, exhausted, lastSuccessAt, reason }) => {
+    notified.map(({ webhookId, appId, url, exhausted, lastSuccessAt, reason }) => {
       const { statusCode, error } = tallies.get(webhookId) as Tally;
       const { cancelled = 0, more = false } = deactivations.get(webhookId) ?? {};
       return {
@@ -189,7 +196,7 @@ async function tellOwners(
         webhookId,
         kind: reason ? 'webhook.deactivated' : 'webhook.failing',
         reason,
-        // Where the last attempt had no answer, the answer that counts is an earlier one's.
+        // If the last attempt got no response, the 410 came from an earlier one.
         statusCode: reason === 'gone' ? 410 : statusCode,
         error: reason === 'gone' ? null : error,
         exhaustedInARow: exhausted,
@@ -215,7 +222,7 @@ function untouched(): Tally {
   };
 }
 
-/** `gone`: deliveries that ended without an answer to their last attempt, and whose last answer was 410. */
+/** `gone` holds deliveries whose last attempt got no response and whose last response was 410. */
 function tally(attempts: RecordedAttempt[], gone: Set<string>): Map<string, Tally> {
   const tallies = new Map<string, Tally>();
   for (const attempt of attempts) {
@@ -224,7 +231,7 @@ function tally(attempts: RecordedAttempt[], gone: Set<string>): Map<string, Tall
     const isGone =
       attempt.verdict.kind === 'failed' &&
       (attempt.statusCode === 410 || gone.has(attempt.deliveryId));
-    // Neither does an attempt that a crash interrupted; what was answered before it stands.
+    // An interrupted attempt does not affect it either, but a 410 received before the interruption still counts.
     if (attempt.error === 'interrupted' && !isGone) continue;
     const { webhookId } = attempt;
     let sum = tallies.get(webhookId);
@@ -241,7 +248,7 @@ function add(
 ): void {
   const failed = verdict.kind !== 'succeeded';
   const endedAtMs = startedAt.getTime() + durationMs;
-  // One process made them all: its own clock orders them, whatever hour it believes it is.
+  // One process made all these attempts, so its clock orders them correctly even if it is wrong.
   if (!sum.last || sum.last.endedAtMs <= endedAtMs) sum.last = { endedAtMs, failed };
   if (!failed) {
     sum.succeeded = true;

@@ -1,43 +1,46 @@
 /**
- * Makes the partitions of the days to come, and drops those of days that are past keeping. Neither makes others wait:
- * a lock that is not to be had within a moment means that it is done at the next turn.
+ * Creates the partitions for the coming days and drops those past retention. Neither makes other sessions wait: if a
+ * lock is not free within a moment, the next run tries again.
  */
 import { sql, type Database, type Transaction } from '../../database/database.ts';
 import { ensurePartitions } from '../../database/migrate.ts';
 
-/** One worker at a time: two that lock and drop the same tables would meet in a deadlock. */
+/** One worker at a time; two that lock and drop the same tables would deadlock. */
 const dropLock = 70420007;
 /**
- * All who come meanwhile wait behind us. Far below PostgreSQL's `deadlock_timeout` of a second, so that whoever locks
- * these tables in another order is never chosen to fail in our place.
+ * Sessions that arrive while we wait for the lock queue behind us. This is far below PostgreSQL's `deadlock_timeout` of
+ * a second, so that a session that locks these tables in another order is never the one that fails.
  */
 const lockTimeoutMs = 100;
 
-/** Of one day: its deliveries and attempts, and the events of the day before. */
+/** The partitions of one day's deliveries and attempts, and of the events of the day before. */
 type Day = { day: string; partitions: string[] };
 
 /**
- * Returns the names of the partitions dropped: of whole days older than `retentionDays` that nothing still to be done needs.
- * Tells the first day that has to stay, as `YYYYMMDD`: none behind it is dropped either.
+ * Returns the names of the dropped partitions: whole days older than `retentionDays` that no pending work needs. Calls
+ * `onKept` with the first day that has to stay, as `YYYYMMDD`; no later day is dropped either.
  */
-export async function turnPartitions(
+export async function rotatePartitions(
   database: Database,
   retentionDays: number,
-  tellKept: (day: string) => void = () => {},
+  onKept: (day: string) => void = () => {},
 ): Promise<string[]> {
   await ensurePartitions(database);
   const dropped: string[] = [];
   for (const day of await listPast(database, retentionDays)) {
-    // In order, and no further than a day that stays: whatever is still listed has its event.
+    // Drops days in order and stops at the first that stays, so that every delivery that is still listed has its event.
     const outcome = await dropDay(database, day);
-    if (outcome === 'needed') tellKept(day.day);
+    if (outcome === 'needed') onKept(day.day);
     if (outcome !== 'dropped') break;
     dropped.push(...day.partitions);
   }
   return dropped;
 }
 
-/** Oldest first. Events go a day later than deliveries: one that waited over midnight is of a later day than its event. */
+/**
+ * Oldest first. Events are kept a day longer than deliveries, because a delivery created after midnight belongs to a
+ * later day than its event.
+ */
 async function listPast(database: Database, retentionDays: number): Promise<Day[]> {
   const { rows } = await sql<Day>`
     select to_char(day, 'YYYYMMDD') as day, array_agg(name order by name) as partitions
@@ -54,7 +57,7 @@ async function listPast(database: Database, retentionDays: number): Promise<Day[
   return rows;
 }
 
-/** `later`: another has the turn, or a lock is not to be had. */
+/** `later`: another worker is dropping partitions, or a lock was not free in time. */
 async function dropDay(
   database: Database,
   { day, partitions }: Day,
@@ -63,12 +66,12 @@ async function dropDay(
     .transaction()
     .execute(async (tx) => {
       if (!(await lockTurn(tx))) return 'later';
-      // Whoever had the turn before may have dropped it since it was listed.
+      // Another worker may have dropped the day since it was listed.
       if (await isGone(tx, partitions)) return 'later';
       if (await isNeeded(tx, day)) return 'needed';
       await sql`set local lock_timeout = ${sql.lit(lockTimeoutMs)}`.execute(tx);
-      // The parents, as dropping a partition locks them anyway, and always in this order. From here on nothing is
-      // moved back to the queue; what was moved since the look above is seen by the next one.
+      // Locks the parents, which dropping a partition locks anyway, always in this order. From here on no delivery
+      // moves back to the queue; `isQueued` below sees those that moved since `isNeeded` looked.
       await sql`lock table only events, only deliveries, only attempts in access exclusive mode`.execute(
         tx,
       );
@@ -97,7 +100,10 @@ async function isGone(tx: Transaction, partitions: string[]): Promise<boolean> {
   return rows[0]?.gone !== false;
 }
 
-/** In one look, so that an event on its way from the one to the other is seen. It reads the queue whole, hence without a lock. */
+/**
+ * One statement, so that it sees an event that moves from one place to the other. It reads the whole queue and
+ * therefore takes no lock.
+ */
 async function isNeeded(tx: Transaction, day: string): Promise<boolean> {
   const { rows } = await sql<{ needed: boolean }>`
     with d as materialized (select ${startOf(day)} as start)
@@ -106,7 +112,7 @@ async function isNeeded(tx: Transaction, day: string): Promise<boolean> {
       where (p.event_id >= uuid_v7_floor(d.start - interval '1 day') and p.event_id < uuid_v7_floor(d.start))
         or (p.id >= uuid_v7_floor(d.start) and p.id < uuid_v7_floor(d.start + interval '1 day'))
     ) or exists (
-      -- Recorded while no worker ran, and still to be fanned out.
+      -- Recorded while no worker ran, and not fanned out yet.
       select from events e, d
       where e.position is null and e.audience <> 'webhook'
         and e.id >= uuid_v7_floor(d.start - interval '1 day') and e.id < uuid_v7_floor(d.start)
@@ -115,7 +121,10 @@ async function isNeeded(tx: Transaction, day: string): Promise<boolean> {
   return rows[0]?.needed === true;
 }
 
-/** Whether a delivery of that day was sent again meanwhile: its attempts would have nowhere to go. One look at the index. */
+/**
+ * Whether a delivery of that day was sent again meanwhile; its attempts would have no partition. Takes one index
+ * look-up.
+ */
 async function isQueued(tx: Transaction, day: string): Promise<boolean> {
   const { rows } = await sql<{ queued: boolean }>`
     select exists (

@@ -1,7 +1,10 @@
-/** What receivers answered last to deliveries whose last attempt had no answer. */
+/** Finds the last response to deliveries whose last attempt got none. */
 import { sql, type Transaction } from '../../database/database.ts';
 
-/** Of these deliveries, each with its last attempt, those whose last answer within the cycle was 410. */
+/**
+ * Returns the deliveries whose last response within the current cycle was 410. `ended` gives each delivery's last
+ * attempt.
+ */
 export async function findGone(
   tx: Transaction,
   ended: { deliveryId: string; number: number; cycleAttempt: number }[],

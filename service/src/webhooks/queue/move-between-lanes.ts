@@ -1,24 +1,28 @@
-/** Moves what waits for a webhook to the line that fits how its last attempt went. */
+/**
+ * Moves a webhook's pending deliveries between the ordinary and the failing lane, to match how its last attempt went.
+ */
 import { sql, type Transaction } from '../../database/database.ts';
 
 /**
- * Rows that one statement looks at, the first that fall due: it runs while the webhooks' rows are held. More of a
- * longer backlog stay where they are, and claims go round them.
+ * The most rows that one statement looks at, the first to fall due, because it runs while the webhooks' rows are
+ * locked. The rest of a longer backlog stays in its lane, and claims work around it.
  */
 const lookedAtMax = 10_000;
 
-/** To the failing line, where they keep nobody else waiting, or back; what is in its line already is not touched. */
-export async function moveBetweenLines(
+/**
+ * In the failing lane, deliveries keep nobody else waiting. Rows that are already in the right lane are not touched.
+ */
+export async function moveBetweenLanes(
   tx: Transaction,
   webhooks: { webhookId: string; failing: boolean }[],
 ): Promise<void> {
   if (webhooks.length === 0) return;
   const ids = webhooks.map(({ webhookId }) => webhookId);
-  const lines = webhooks.map(({ failing }) => failing);
+  const lanes = webhooks.map(({ failing }) => failing);
   await sql`
     -- prepared: move_between_lines
     with chosen as materialized (
-      select p.id from unnest(${ids}::uuid[], ${lines}::boolean[]) as w(id, failing) cross join lateral (
+      select p.id from unnest(${ids}::uuid[], ${lanes}::boolean[]) as w(id, failing) cross join lateral (
         select id, failing, lease_token from pending_deliveries
         where webhook_id = w.id order by due_at limit ${sql.lit(lookedAtMax)}
       ) p

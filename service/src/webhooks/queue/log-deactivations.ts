@@ -1,9 +1,9 @@
 import type { Logger } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
-import type { Deactivation } from './settle-webhooks.ts';
+import type { Deactivation } from './update-webhook-health.ts';
 
 /** Logs and counts webhooks that were deactivated, whoever recorded the attempt that did it. */
-export function tellDeactivated(
+export function logDeactivations(
   { log, metrics }: { log: Logger; metrics: Metrics },
   deactivated: Deactivation[],
 ): void {

@@ -1,19 +1,22 @@
-/** What is kept of an answer: headers and body up to their bounds, as bytes. */
+/** Captures the start of a response: headers and body up to their limits, as bytes. */
 
 /** Reads at most this much and keeps the first 4 KiB: docs/reference/deliveries.md#delivery-records */
 const readBytesMax = 64 * 1024;
 const keptBytesMax = 4 * 1024;
 const keptHeaderBytesMax = 8 * 1024;
 
-export type AnswerHeaders = Record<string, string | string[] | undefined>;
+export type ResponseHeaders = Record<string, string | string[] | undefined>;
 
-/** Collects a body's start. */
-export class KeptBody {
+/** Collects the start of a body. */
+export class BodyCapture {
   #chunks: Buffer[] = [];
   #keptBytes = 0;
   #readBytes = 0;
 
-  /** Whether more is wanted. The chunk is copied: it is part of a larger one that would be held with it. */
+  /**
+   * Returns whether to read on. Copies the chunk, because it is part of a larger buffer that would stay in memory with
+   * it.
+   */
   add(chunk: Buffer): boolean {
     this.#readBytes += chunk.length;
     if (this.#keptBytes < keptBytesMax) {
@@ -30,8 +33,8 @@ export class KeptBody {
   }
 }
 
-/** As JSON text in bytes: an object of strings, as many as the bound allows. */
-export function keepHeaders(headers: AnswerHeaders): Buffer {
+/** Returns bytes of JSON text: an object of strings, as many as fit the limit. */
+export function captureHeaders(headers: ResponseHeaders): Buffer {
   const kept: Record<string, string> = {};
   let bytes = 0;
   for (const name of Object.keys(headers)) {
