@@ -3,6 +3,8 @@
 -- Unverified accounts own nothing. Whoever made one may have set its password or linked a provider without having the
 -- mailbox, so they go, with everything attached to them; their owners sign up again.
 delete from users where not email_verified;
+-- Everybody signs in again: a session may be of somebody who had signed up with another's address.
+delete from sessions;
 drop index users_unverified;
 alter table users add constraint users_proven check (email_verified);
 

@@ -231,6 +231,7 @@ async function perform(world: World, step: Command): Promise<void> {
         where u.email = ${account.address} and provider_id = 'oidc'
       `.execute(service.database);
       account.subjects = new Set(rows.map(({ subject }) => subject));
+      endSessions(world, account, session);
       return;
     }
     case 'change password': {

@@ -65,7 +65,7 @@ test('the help of every command says what it does, shows an example, and how it 
     assert.equal(code, 0, name);
     assert.match(text, new RegExp(`^Usage: orgdir ${name}`), name);
     assert.match(text, new RegExp(`Examples?:\\n( {2}.*\\n)* {2}.*orgdir ${name}\\b`), name);
-    assert.match(text, /Ends with 0: done\. 1: refused or failed.* 2: the words/, name);
+    assert.match(text, /Exit codes: 0 done, 1 refused or failed .*, 2 invalid arguments/, name);
   }
 });
 
@@ -99,7 +99,7 @@ test('a wrong option is a wrong word, for every command', async () => {
       text,
       /error: (unknown option '--no-such-option'|required option|missing required argument)/,
     );
-    assert.match(text, /add --help to see how/);
+    assert.match(text, /run with --help for usage/);
   }
   const ended = await runCommand(['events', 'list', '--limit', '0'], env);
   assert.deepEqual([ended.code, ended.stdout], [2, '']);

@@ -323,7 +323,7 @@ test('a port is free, held by the service, by another program, or by one that sa
   assert.deepEqual((await outcome('public_port', { PORT: web }))[0], 'failed');
   const silent = await listening(createServer((socket) => void socket.on('error', () => {})));
   const [held, heldWords] = await outcome('internal_port', { INTERNAL_PORT: silent });
-  assert.deepEqual([held, /does not answer/.test(heldWords)], ['failed', true]);
+  assert.deepEqual([held, /does not respond/.test(heldWords)], ['failed', true]);
   assert.equal((await outcome('public_port', { HOST: '203.0.113.9', PORT: '8080' }))[0], 'failed');
   assert.equal((await outcome('public_port', { ROLES: 'worker' }))[0], 'skipped');
 });

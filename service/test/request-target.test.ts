@@ -9,7 +9,10 @@ import { startTestService } from './support/service.ts';
 
 const lines: string[] = [];
 const log = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) });
-const service = await startTestService({ log });
+const service = await startTestService({
+  env: { GITHUB_CLIENT_ID: 'id', GITHUB_CLIENT_SECRET: 'secret' },
+  log,
+});
 const withPort = await startTestService({
   beside: service,
   env: { PUBLIC_URL: 'http://directory.localhost:8080' },
@@ -54,7 +57,7 @@ test('every route takes the absolute form and answers as it does to the origin f
 });
 
 test('a provider returns in the absolute form, and its code is not logged', async () => {
-  const path = `http://directory.localhost/portal/api/auth/callback/oidc?state=x&code=${secret}`;
+  const path = `http://directory.localhost/portal/api/auth/callback/github?state=x&code=${secret}`;
   const { status } = await rawRequest(service.url, { path });
   assert.equal(status, 302);
   assert.ok(!lines.join('').includes(secret));

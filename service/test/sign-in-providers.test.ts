@@ -17,6 +17,7 @@ import {
   signUp,
   type Person,
 } from './support/portal.ts';
+import { rawRequest } from './support/raw-request.ts';
 import { startTestService, testPublicUrl } from './support/service.ts';
 
 const provider = await startOidcProvider();
@@ -200,8 +201,10 @@ test('a state that somebody wrote into the database leads to no other site', asy
   const there = await fetch(begun.body.data.url, { redirect: 'manual' });
   const { search } = new URL(there.headers.get('location') ?? '');
   const answer = await callPortal(service, `/auth/callback/oidc${search}`, {}, cookiesOf(begun));
-  assert.equal(answer.status, 500);
-  assert.equal(answer.headers.get('location'), null);
+  assert.equal(
+    answer.headers.get('location'),
+    `${testPublicUrl}/profile/developer/sign-in?error=state_mismatch`,
+  );
   assert.doesNotMatch(cookiesOf(answer), /session_token=[^;]/);
 });
 
@@ -216,6 +219,44 @@ test('a response of the provider without an ID token signs nobody in', async () 
     database,
   );
   assert.equal(rows.length, 0);
+});
+
+test('the callback reaches nothing else of better-auth, whatever its path and query', async () => {
+  const base = '/portal/api/auth/callback/';
+  for (const below of [
+    '..\\verify-email?token=x&callbackURL=/profile/developer',
+    '..\\reset-password\\T',
+    '..\\get-session',
+    '%2e%2e',
+    'github',
+    'oidc%2f..%2fok',
+  ]) {
+    const { status } = await rawRequest(service.url, { path: `${base}${below}` });
+    assert.equal(status, 404, below);
+  }
+  for (const query of [
+    'code=a&code=b',
+    'state=%00',
+    'iss=x&state=y',
+    `state=${'x'.repeat(5000)}`,
+  ]) {
+    const answer = await callPortal(service, `/auth/callback/oidc?${query}`);
+    assert.equal(answer.status, 302, query);
+  }
+});
+
+test('a removed provider signs nobody in any more, and its sessions have ended', async () => {
+  const person = await signUp(service, 'removes@example.org');
+  provider.person = { sub: 'rm1', email: 'intruder@example.org', email_verified: true };
+  await comeFrom('/account/methods', person.credentials['cookie']);
+  const intruder = await signIn();
+  assert.equal(await whoIs(intruder), person.email);
+  const { body } = await person.call('/account/methods');
+  const linked = body.data.find((method: { provider: string }) => method.provider === 'oidc');
+  await person.call(`/account/methods/${linked.id}`, { method: 'DELETE' });
+  assert.equal((await intruder?.call('/session'))?.status, 401);
+  assert.equal((await person.call('/session')).status, 200);
+  assert.equal(await whoIs(await signIn()), 'intruder@example.org');
 });
 
 test('a name of a provider is cut and cleaned', async () => {

@@ -136,7 +136,7 @@ function describeStatus(status: number): Words {
     return {
       title: `Redirects are not followed (${status})`,
       advice:
-        'Deliveries go only to the URL of the webhook. Change it to the one that your server redirects to, which is in the location header of its response.',
+        'Deliveries go only to the URL of the webhook. Change the URL to the one that your server redirects to: it is in the location header of the response.',
     };
   if (status >= 400 && status <= 499)
     return {

@@ -8,6 +8,8 @@ import type { Mailer } from '../mail.ts';
 import type { Logger } from '../log.ts';
 
 export type AccountMail = {
+  /** False while too many links wait for the mail server. */
+  canSendLink(): boolean;
   link(to: string, url: string, hasAccount: boolean): void;
   /** `change`: what happened, as a sentence. */
   notice(to: string, change: string): void;
@@ -44,26 +46,28 @@ export function createAccountMail({
   log,
 }: AccountMailDependencies): AccountMail {
   const account = `${publicUrl}/profile/developer/account`;
-  let pending = 0;
+  // Counted apart: a flood of requested links must not drop a notice.
+  const pending = { link: 0, notice: 0 };
 
   async function send(kind: 'link' | 'notice', to: string, subject: string, text: string) {
     if (!mailer) return;
-    if (pending >= pendingMax)
+    if (pending[kind] >= pendingMax)
       return log.warn({ mail: kind, error: 'busy' }, 'account_mail.dropped');
-    pending += 1;
+    pending[kind] += 1;
     const result = await mailer.send({
       id: randomUUID(),
       to,
       subject: `${serviceName}: ${subject}`,
       text,
     });
-    pending -= 1;
+    pending[kind] -= 1;
     if (result.kind === 'sent') return;
     const { error, statusCode } = result;
     log.warn({ mail: kind, error, statusCode }, 'account_mail.failed');
   }
 
   return {
+    canSendLink: () => pending.link < pendingMax,
     link(to, url, hasAccount) {
       const { subject, text, otherwise } = hasAccount ? resetText : signUpText;
       if (!mailer) return print(`${subject} (${to}): ${url}`);

@@ -23,6 +23,7 @@ import { endSession, endSessions, listSessions, type Session } from './sessions.
 import {
   lockPassword,
   readPassword,
+  requireName,
   setPassword,
   writePassword,
   type PasswordSet,
@@ -42,7 +43,7 @@ export type Accounts = {
   changePassword(account: SignedInAccount, change: PasswordChange, caller: Caller): Promise<void>;
   listMethods(userId: string): Promise<Method[]>;
   /** Throws `not_found`, and `conflict` for the last one that can be used. */
-  removeMethod(account: Account, methodId: string, caller: Caller): Promise<void>;
+  removeMethod(account: SignedInAccount, methodId: string, caller: Caller): Promise<void>;
   listSessions(account: SignedInAccount): Promise<Session[]>;
   /** Throws `not_found`. */
   endSession(account: Account, sessionId: string, caller: Caller): Promise<void>;
@@ -94,6 +95,15 @@ export function createAccounts(dependencies: AccountsDependencies): Accounts {
   return {
     async requestLink(given) {
       const email = readMailbox(given);
+      // A link that is not mailed must not replace one that was.
+      if (!mail.canSendLink())
+        throw new ServiceError(
+          'unavailable',
+          'Too many mails wait to be sent; try again in a minute.',
+          {
+            headers: { 'retry-after': '60' },
+          },
+        );
       const { token, hasAccount } = await createPasswordLink(database, email);
       mail.link(email, passwordLinkUrl(publicUrl, token), hasAccount);
     },
@@ -101,7 +111,9 @@ export function createAccounts(dependencies: AccountsDependencies): Accounts {
 
     async usePasswordLink({ token, name, password }, caller) {
       // Before the hash is computed, so that guessing tokens costs the service nothing.
-      if ((await readPasswordLink(database, token)) === null) return null;
+      const link = await readPasswordLink(database, token);
+      if (link === null) return null;
+      if (!link.hasAccount) requireName(name);
       const stored = await hash(password);
       const used = await inTransaction(async (tx) => {
         const email = await takePasswordLink(tx, token);
@@ -164,12 +176,17 @@ export function createAccounts(dependencies: AccountsDependencies): Accounts {
     async removeMethod(account, methodId, caller) {
       const provider = await inTransaction(async (tx) => {
         const removed = await removeMethod(tx, account.id, methodId, usable);
-        await recordActivity(tx, 'account.method_removed', account, caller, { provider: removed });
+        // Whoever signed in with it is signed out with it.
+        const endedSessions = await endSessions(tx, account.id, account.sessionId);
+        await recordActivity(tx, 'account.method_removed', account, caller, {
+          provider: removed,
+          endedSessions,
+        });
         return removed;
       });
       notify(
         account.email,
-        `You can no longer sign in with ${methodName(provider)}: it was removed from your account.`,
+        `You can no longer sign in with ${methodName(provider)}: it was removed from your account, and all your other sessions were ended.`,
       );
     },
 

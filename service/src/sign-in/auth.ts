@@ -43,14 +43,15 @@ export function createAuth(dependencies: AuthDependencies) {
       enabled: true,
       // A password is set by a mailed link only (`password-links.ts`).
       disableSignUp: true,
-      maxPasswordLength: passwordLengthMax,
+      // In UTF-16 units; the routes bound the characters.
+      maxPasswordLength: 2 * passwordLengthMax,
       password: hashing,
     },
     ...providers(dependencies),
     databaseHooks: hooks(dependencies),
     advanced: {
       database: { generateId: () => uuidv7() },
-      ipAddress: { ipAddressHeaders: [addressHeader] },
+      ipAddress: { ipAddressHeaders: [addressHeader], ipv6Subnet: 128 },
       // `__Host-` binds a cookie to this host alone; browsers accept it over TLS only.
       useSecureCookies: false,
       cookiePrefix: secure ? '__Host-orgdir' : 'orgdir',
@@ -88,9 +89,12 @@ function hooks({ database, log, notifyMethodAdded }: AuthDependencies) {
         // Nothing is asked of a provider later, so its tokens are not kept.
         before: async (account: object) => ({ data: { ...account, ...noTokens } }),
         after: async (
-          { userId, providerId }: { userId: string; providerId: string },
+          { id, userId, providerId }: { id: string; userId: string; providerId: string },
           context: HookContext | null,
-        ) => announceMethod(userId, providerId, context?.headers),
+        ) => {
+          await refuseEndedLink(database, id, userId);
+          await announceMethod(userId, providerId, context?.headers);
+        },
       },
       // A provider that is linked already is linked again, with new tokens.
       update: {
@@ -100,6 +104,8 @@ function hooks({ database, log, notifyMethodAdded }: AuthDependencies) {
     session: {
       create: {
         after: async (session: NewSession, context: HookContext | null) => {
+          const provider = context?.params?.id;
+          if (provider) await refuseRemovedMethod(database, session, provider);
           await recordSession(session, context?.params?.id ?? 'password');
           await sweep(database, log);
         },
@@ -131,8 +137,35 @@ function hooks({ database, log, notifyMethodAdded }: AuthDependencies) {
   }
 }
 
+/** A provider that is added to an account is removed again if all sessions have ended meanwhile, as by a reset. */
+async function refuseEndedLink(database: Database, id: string, userId: string): Promise<void> {
+  const { rows } = await sql`
+    delete from accounts where id = ${id}
+      and exists (select from accounts other where other.user_id = ${userId} and other.id <> ${id})
+      and not exists (select from sessions where user_id = ${userId} and expires_at > now())
+    returning 1
+  `.execute(database);
+  if (rows.length > 0) throw new Error('the session ended while a provider was added');
+}
+
+/** A session by a provider ends if the provider was removed from the account meanwhile. */
+async function refuseRemovedMethod(
+  database: Database,
+  { token, userId }: NewSession,
+  provider: string,
+): Promise<void> {
+  // Waits for a removal that is under way, which ends only the sessions that it saw.
+  const { rows } = await sql`
+    select from accounts where user_id = ${userId} and provider_id = ${provider} for share
+  `.execute(database);
+  if (rows.length > 0) return;
+  await sql`delete from sessions where token = ${token}`.execute(database);
+  throw new Error('the provider was removed while somebody signed in with it');
+}
+
 type NewSession = {
   userId: string;
+  token: string;
   ipAddress?: string | null | undefined;
   userAgent?: string | null | undefined;
 };

@@ -19,12 +19,16 @@ export async function setPassword(
   { email, name, hash }: NewPassword,
 ): Promise<PasswordSet> {
   const existing = await lockUser(tx, email);
-  if (existing === null && name === null)
-    throw invalid({ path: 'body.name', message: 'is required for a new account' });
-  const userId = existing ?? (await createUser(tx, email, name ?? ''));
+  const userId = existing ?? (await createUser(tx, email, requireName(name)));
   await writePassword(tx, userId, hash);
   const endedSessions = await endSessions(tx, userId, null);
   return { userId, created: existing === null, endedSessions };
+}
+
+/** Throws `validation_failed` if there is none. */
+export function requireName(name: string | null): string {
+  if (name !== null) return name;
+  throw invalid({ path: 'body.name', message: 'is required for a new account' });
 }
 
 async function lockUser(tx: Transaction, email: string): Promise<string | null> {

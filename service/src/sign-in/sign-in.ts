@@ -57,8 +57,8 @@ export type SignIn = {
   withProvider(provider: string, back: BackTo, caller: Caller): Promise<Leaving>;
   /** The same, to add the provider to the account of whoever is signed in. */
   linkProvider(provider: string, back: BackTo, caller: Caller): Promise<Leaving>;
-  /** Responds to the provider's redirect below `/portal/api/auth/callback`. */
-  callback(url: string, caller: Caller): Promise<Response>;
+  /** Responds to the provider's redirect below `/portal/api/auth/callback`; null for one that better-auth refuses. */
+  callback(url: string, caller: Caller): Promise<Response | null>;
   /** Ends the session of these cookies, and returns those that clear it. */
   signOut(caller: Caller): Promise<string[]>;
   /** The id of a browser that has signed in with this address before, or null. */
@@ -183,9 +183,11 @@ export function createSignIn(dependencies: SignInDependencies): SignIn {
 
     async callback(url, caller) {
       const auth = await load();
-      return auth
-        .handler(new Request(url, { headers: headersOf(caller) }))
-        .catch(throwWithoutDetails);
+      const request = new Request(url, { headers: headersOf(caller) });
+      return auth.handler(request).catch((error: unknown) => {
+        if (typeof (error as { status?: unknown }).status === 'string') return null;
+        return throwWithoutDetails(error);
+      });
     },
 
     async signOut(caller) {

@@ -16,7 +16,7 @@ const portalPath = '/profile/developer';
 export function returnPattern(publicUrl: string): string {
   const base = new URL(publicUrl).pathname.replace(/\/$/, '');
   const pages = returnPages.map((page) => `${base}${portalPath}${page}`);
-  return `^(${pages.join('|').replaceAll('.', '\\.')})(\\?[^#\\s\\\\]*)?$`;
+  return `^(${pages.map(escapePattern).join('|')})(\\?[^#\\s\\\\]*)?$`;
 }
 
 export function registerCallback(
@@ -26,7 +26,7 @@ export function registerCallback(
   const { origin } = new URL(publicUrl);
   const allowed = new RegExp(returnPattern(publicUrl));
 
-  portal.route({
+  portal.route<{ Params: { provider: string } }>({
     method: 'GET',
     url: '/auth/callback/:provider',
     // A HEAD would use up the state of the sign-in and respond with nothing.
@@ -34,17 +34,26 @@ export function registerCallback(
     config: openConfig,
     schema: { hide: true },
     handler: async (request, reply) => {
-      const response = await signIn.callback(`${publicUrl}${request.url}`, callerOf(request));
-      const page = pageOf(response.headers.get('location'));
+      const { provider } = request.params;
+      if (!signIn.providers.some(({ id }) => id === provider)) throw new ServiceError('not_found');
+      const query = new URL(request.url, publicUrl).search;
+      const url = `${publicUrl}/portal/api/auth/callback/${encodeURIComponent(provider)}${query}`;
+      const response = await signIn.callback(url, callerOf(request));
+      const page = response && pageOf(response.headers.get('location'));
+      if (!page)
+        return reply.redirect(`${publicUrl}${portalPath}/sign-in?error=state_mismatch`, 302);
       for (const cookie of response.headers.getSetCookie()) reply.header('set-cookie', cookie);
       return reply.redirect(page, 302);
     },
   });
 
-  /** Throws `internal_error` for anything but a redirect to one of our own pages. */
-  function pageOf(location: string | null): string {
+  /** Null for anything but one of our own pages. */
+  function pageOf(location: string | null): string | null {
     const url = URL.parse(location ?? '', publicUrl);
-    if (url && url.origin === origin && allowed.test(url.pathname + url.search)) return url.href;
-    throw new ServiceError('internal_error');
+    return url?.origin === origin && allowed.test(url.pathname + url.search) ? url.href : null;
   }
+}
+
+function escapePattern(text: string): string {
+  return text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&');
 }

@@ -1,7 +1,7 @@
 /**
  * Bounds on guesses at passwords and on mails. An address that goes over its own limit is refused before anything is
- * counted for an account, and nobody's guesses lock out somebody else: they only slow down sign-ins to that account from
- * devices that it does not know. Counted in the memory of each process.
+ * counted for an account, and guesses at an account lock out nobody: they slow down sign-ins to it from devices that it
+ * does not know. Under a flood of many addresses, only known devices are sure of a place. Counted in the memory of each process.
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import { ServiceError } from '../../errors.ts';
@@ -16,6 +16,8 @@ type Attempt = {
 export type SignInLimits = {
   /** Runs `verify` within the limits, or throws `rate_limited`. */
   attempt<T>(attempt: Attempt, verify: () => Promise<T>): Promise<T>;
+  /** Runs `work`, which hashes a password, unless too many are being hashed; then it throws `rate_limited`. */
+  hash<T>(ip: string, work: () => Promise<T>): Promise<T>;
   /** Throws `rate_limited` if this address or account has been sent too many mails. */
   mail(ip: string, email: string): void;
 };
@@ -27,11 +29,13 @@ const passwordChangesPerMinute = 10;
 const slowDownMs = 1_000;
 /** Passwords being checked at once for one address; each takes some 60 ms. */
 const concurrentPerAddress = 10;
-/** The same for all addresses together; more would wait for seconds. */
+/** The same for all addresses together; more would wait for seconds. Known devices do not count. */
 const concurrentMax = 100;
 /** Somebody who waits for a mail asks twice; nobody's mailbox is filled. */
 const mailsPerHour = { address: 30, account: 5 };
 const hourMs = 3_600_000;
+/** Accounts counted one by one, some 25 MB; to exceed it takes 6,700 addresses that all request mails. */
+const mailAccountsMax = 200_000;
 
 /** `slowDown`: resolves when a slowed-down sign-in may go on. */
 export function createSignInLimits({
@@ -41,29 +45,40 @@ export function createSignInLimits({
   const byAccountAndAddress = createRequestCounter(attemptsPerMinute.accountAndAddress);
   const byAccountOrDevice = createRequestCounter(attemptsPerMinute.accountOrDevice);
   const mailsByAddress = createRequestCounter(mailsPerHour.address, hourMs);
-  const mailsByAccount = createRequestCounter(mailsPerHour.account, hourMs);
+  const mailsByAccount = createRequestCounter(mailsPerHour.account, hourMs, {
+    bucketsMax: mailAccountsMax,
+  });
   const running = new Map<string, number>();
   let runningCount = 0;
+
+  /** Nobody waits for a place; a known device needs only one of its address. */
+  async function inPlace<T>(ip: string, isKnown: boolean, work: () => Promise<T>): Promise<T> {
+    const address = addressBucket(ip);
+    const here = running.get(address) ?? 0;
+    if (here >= concurrentPerAddress || (!isKnown && runningCount >= concurrentMax))
+      throw tooMany(1);
+    running.set(address, here + 1);
+    runningCount += 1;
+    try {
+      return await work();
+    } finally {
+      runningCount -= 1;
+      const left = (running.get(address) ?? 1) - 1;
+      if (left > 0) running.set(address, left);
+      else running.delete(address);
+    }
+  }
 
   return {
     async attempt({ ip, email, device }, verify) {
       const address = addressBucket(ip);
       refuse(byAddress(address));
       refuse(byAccountAndAddress(`${address} ${email}`));
-      const here = running.get(address) ?? 0;
-      if (here >= concurrentPerAddress || runningCount >= concurrentMax) throw tooMany(1);
-      running.set(address, here + 1);
-      runningCount += 1;
-      try {
-        if (byAccountOrDevice(device ?? email).exceeded) await slowDown();
-        return await verify();
-      } finally {
-        runningCount -= 1;
-        const left = (running.get(address) ?? 1) - 1;
-        if (left > 0) running.set(address, left);
-        else running.delete(address);
-      }
+      // Before it takes a place, or slowed-down guesses would take all of them.
+      if (byAccountOrDevice(device ?? email).exceeded) await slowDown();
+      return inPlace(ip, device !== null, verify);
     },
+    hash: (ip, work) => inPlace(ip, false, work),
     mail(ip, email) {
       refuse(mailsByAddress(addressBucket(ip)));
       refuse(mailsByAccount(email));

@@ -245,7 +245,8 @@ export function registerSignIn(
     async (request, reply) => {
       const { token, password, name } = request.body;
       const chosen = { token, password, name: name?.trim() ?? null };
-      const used = await accounts.usePasswordLink(chosen, callerOf(request));
+      const caller = callerOf(request);
+      const used = await limits.hash(caller.ip, () => accounts.usePasswordLink(chosen, caller));
       if (used === null) throw unusableLink();
       return reply.send(envelope(used));
     },
@@ -272,7 +273,8 @@ export function registerSignIn(
     async (request, reply) => {
       const { name, ...given } = request.body;
       const account = { ...given, name: name.trim() };
-      const userId = await accounts.createFirst(account, callerOf(request));
+      const caller = callerOf(request);
+      const userId = await limits.hash(caller.ip, () => accounts.createFirst(account, caller));
       if (userId === null)
         throw new ServiceError(
           'forbidden',
