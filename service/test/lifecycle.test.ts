@@ -299,7 +299,7 @@ suite('on one DATA_DIR', { timeout: 170_000, skip: embeddedOnly }, () => {
     assert.equal((await service.ended).code, 0);
     tool.end(`${JSON.stringify({ name: 'Late' })}\n`);
     assert.equal((await tool.ended).code, 1);
-    assert.match(tool.stderr, /^the database went away .+\n$/);
+    assert.match(tool.stderr, /^the connection to the database was lost.+\n$/);
     assert.equal(await serverPid(dataDir), null);
   });
 
