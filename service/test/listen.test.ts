@@ -253,11 +253,11 @@ test('options that make no sense are refused, and no secret is repeated', async 
     [['--register', '--app', '0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f'], /no app/],
     [
       ['--register', '--key', 'odk_hidden-words', '--service', service.url],
-      /the service refused: .*key is required/,
+      /the service refused the request: .*key is required/,
     ],
     [
       ['--register', '--key', 'odk_hidden-words', '--service', 'http://127.0.0.1:1'],
-      /the service does not answer/,
+      /the service does not respond/,
     ],
   ];
   for (const [expected, cases] of [

@@ -100,7 +100,7 @@ test('the source is the configured one where none is named', async () => {
   const none = await run(['blueprints']);
   assert.deepEqual(
     [none.code, none.stderr],
-    [1, 'source is required where SYNC_BLUEPRINTS_URL is not set\n'],
+    [1, 'source is required if SYNC_BLUEPRINTS_URL is not set\n'],
   );
 });
 
