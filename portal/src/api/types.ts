@@ -741,6 +741,16 @@ export interface ListAccountActivityQuery {
   limit?: number;
 }
 
+/** What `listAudit` can be asked for. */
+export interface ListAuditQuery {
+  /** Counts from 1. A page past the last is empty. */
+  page?: number;
+  /** Entries a page. */
+  limit?: number;
+  /** Only what was done to this app. */
+  app?: string;
+}
+
 /** What `listBindable` can be asked for. */
 export interface ListBindableQuery {
   /** Counts from 1. A page past the last is empty. */
@@ -792,14 +802,4 @@ export interface ListDeliveriesQuery {
   since?: string;
   /** Only those queued before this time. */
   until?: string;
-}
-
-/** What `listAudit` can be asked for. */
-export interface ListAuditQuery {
-  /** Counts from 1. A page past the last is empty. */
-  page?: number;
-  /** Entries a page. */
-  limit?: number;
-  /** Only what was done to this app. */
-  app?: string;
 }

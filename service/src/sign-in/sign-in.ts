@@ -10,7 +10,7 @@ import { isConnectionFault, unavailable } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { Mailer } from '../mail.ts';
-import { createAccounts, type Accounts } from './accounts.ts';
+import { Accounts } from './accounts.ts';
 import { createAccountMail } from './account-mail.ts';
 import type { Auth } from './auth.ts';
 import { headersOf, type Caller } from './caller.ts';
@@ -87,7 +87,7 @@ export function createSignIn(dependencies: SignInDependencies): SignIn {
   const failed = createFailedSignIns(database, log);
   const mail = createAccountMail(dependencies);
   const providers = providersOf(signIn);
-  const accounts = createAccounts({
+  const accounts = new Accounts({
     database,
     publicUrl,
     providers,
@@ -102,6 +102,11 @@ export function createSignIn(dependencies: SignInDependencies): SignIn {
       createAuth({ ...dependencies, secret, notifyMethodAdded }),
     );
     return loading;
+  }
+
+  function loadWith(provider: string): Promise<Auth> {
+    if (!providers.some(({ id }) => id === provider)) throw new ServiceError('not_found');
+    return load();
   }
 
   async function hashPassword(password: string): Promise<string> {
@@ -156,29 +161,13 @@ export function createSignIn(dependencies: SignInDependencies): SignIn {
     },
 
     async withProvider(provider, back, caller) {
-      requireProvider(provider);
-      const { api } = await load();
-      const { response, headers } = await api
-        .signInSocial({
-          body: { provider, ...back, disableRedirect: true },
-          headers: headersOf(caller),
-          returnHeaders: true,
-        })
-        .catch(throwWithoutDetails);
-      return { url: response.url ?? '', cookies: headers.getSetCookie() };
+      const { api } = await loadWith(provider);
+      return leaving(api.signInSocial(redirectRequest(provider, back, caller)));
     },
 
     async linkProvider(provider, back, caller) {
-      requireProvider(provider);
-      const { api } = await load();
-      const { response, headers } = await api
-        .linkSocialAccount({
-          body: { provider, ...back, disableRedirect: true },
-          headers: headersOf(caller),
-          returnHeaders: true,
-        })
-        .catch(throwWithoutDetails);
-      return { url: response.url ?? '', cookies: headers.getSetCookie() };
+      const { api } = await loadWith(provider);
+      return leaving(api.linkSocialAccount(redirectRequest(provider, back, caller)));
     },
 
     async callback(url, caller) {
@@ -198,10 +187,21 @@ export function createSignIn(dependencies: SignInDependencies): SignIn {
       return headers.getSetCookie();
     },
   };
+}
 
-  function requireProvider(provider: string): void {
-    if (!providers.some(({ id }) => id === provider)) throw new ServiceError('not_found');
-  }
+function redirectRequest(provider: string, back: BackTo, caller: Caller) {
+  return {
+    body: { provider, ...back, disableRedirect: true },
+    headers: headersOf(caller),
+    returnHeaders: true as const,
+  };
+}
+
+async function leaving(
+  redirect: Promise<{ response: { url?: string | undefined }; headers: Headers }>,
+): Promise<Leaving> {
+  const { response, headers } = await redirect.catch(throwWithoutDetails);
+  return { url: response.url ?? '', cookies: headers.getSetCookie() };
 }
 
 function providersOf({ github, discord, oidc }: Config['signIn']): SignIn['providers'] {

@@ -6,22 +6,22 @@
 import type { FastifyInstance } from 'fastify';
 import { ServiceError } from '../../errors.ts';
 import { readJsonBodies } from '../json-bodies.ts';
+import { mountOperations } from '../operations.ts';
 import { watchMethods } from '../methods.ts';
 import { registerAuthentication, type AuthenticationDependencies } from './authenticate.ts';
-import { registerEvents } from './events.ts';
-import { registerMaintenance } from './maintenance.ts';
-import { registerManagers } from './managers.ts';
+import { publishOperation } from './events.ts';
+import { maintenanceOperations } from './maintenance.ts';
+import { allianceManagers, orgManagers } from './managers.ts';
 import { registerBulk } from './bulk.ts';
 import { registerInternalOpenApi, type InternalOpenApiDependencies } from './openapi.ts';
-import { registerReads } from './reads.ts';
-import type { RouteDependencies } from './route.ts';
-import { registerSyncs, type SyncRouteDependencies } from './syncs.ts';
-import { registerWrites } from './writes.ts';
+import { allianceReads, blueprintReads, orgReads } from './reads.ts';
+import { surfaceOf, type RouteDependencies } from './route.ts';
+import { syncOperations } from './syncs.ts';
+import { allianceWrites, blueprintWrites, orgWrites } from './writes.ts';
 
 export type InternalApiDependencies = AuthenticationDependencies &
   InternalOpenApiDependencies &
-  RouteDependencies &
-  SyncRouteDependencies;
+  RouteDependencies;
 
 export async function registerInternalApi(
   v1: FastifyInstance,
@@ -34,12 +34,16 @@ export async function registerInternalApi(
   const refuseOtherMethods = watchMethods(v1, { crossOrigin: false });
   registerAuthentication(v1, dependencies);
   await registerInternalOpenApi(v1, dependencies);
-  registerReads(v1, dependencies);
-  registerWrites(v1, dependencies);
-  registerManagers(v1, dependencies);
+  const surface = surfaceOf(dependencies);
+  mountOperations(v1, surface, 'Organisations', [...orgReads, ...orgWrites, ...orgManagers]);
+  mountOperations(v1, surface, 'Alliances', [
+    ...allianceReads,
+    ...allianceWrites,
+    ...allianceManagers,
+  ]);
+  mountOperations(v1, surface, 'Blueprints', [...blueprintReads, ...blueprintWrites]);
   await registerBulk(v1, dependencies);
-  registerEvents(v1, dependencies);
-  registerMaintenance(v1, dependencies);
-  registerSyncs(v1, dependencies);
+  mountOperations(v1, surface, 'Events', [publishOperation]);
+  mountOperations(v1, surface, 'System', [...maintenanceOperations, ...syncOperations]);
   refuseOtherMethods();
 }

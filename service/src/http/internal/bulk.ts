@@ -20,17 +20,12 @@ import {
 } from '../../directory/import.ts';
 import { readNdjson, type SourceLine } from '../../directory/import-source.ts';
 import { invalid, ServiceError } from '../../errors.ts';
+import { keySecurity } from '../admit.ts';
 import { oneOf } from '../responses.ts';
 import { validatorCompiler } from '../validate.ts';
 import { actorOf } from './authenticate.ts';
 import { receive } from './receive.ts';
-import {
-  config,
-  internalErrors,
-  internalResponses,
-  security,
-  type RouteDependencies,
-} from './route.ts';
+import { config, internalErrors, internalResponses, type RouteDependencies } from './route.ts';
 
 /** As many as the largest directories have; more need several requests. */
 const rowsMax = 100_000;
@@ -189,7 +184,7 @@ function schemaOf(kind: ImportKind, tag: string, line: object) {
     tags: [tag],
     summary: `Make or replace many ${tag.toLowerCase()}`,
     description: `One JSON object a line, up to ${rowsMax} of them: the fields of \`PUT\`, and \`${known}\`. A line whose \`${known}\` exists replaces that entry, any other makes one; none is deleted. All of it or nothing, unless \`skipBad\` is true.`,
-    security,
+    security: keySecurity,
     querystring: BulkQuery,
     consumes: [mediaType],
     body: Type.String({ description: 'NDJSON.', examples: [`${JSON.stringify(line)}\n`] }),

@@ -2,8 +2,6 @@
  * POST /events publishes what happened on the platform. A repeated request with the same idempotency key publishes
  * once.
  */
-import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
-import type { FastifyInstance } from 'fastify';
 import { Type, type Static } from 'typebox';
 import { exampleId, exampleTime } from '../../contract/examples.ts';
 import { envelope } from '../../contract/envelope.ts';
@@ -15,14 +13,7 @@ import { invalid, ServiceError, type Issue } from '../../errors.ts';
 import { publishableEvents } from '../../events/catalogue.ts';
 import { keptDays } from '../../events/idempotency-keys.ts';
 import { oneOf } from '../responses.ts';
-import {
-  config,
-  internalErrors,
-  internalResponses,
-  noQuery,
-  security,
-  type RouteDependencies,
-} from './route.ts';
+import { operation } from './route.ts';
 
 /** The usual limit elsewhere, and enough for any id; visible ASCII, so that a header can hold it. */
 const idempotencyKey = (description: string) =>
@@ -89,49 +80,34 @@ const Published = strictObject(
   { title: 'PublishedEvent', description: 'An event that is recorded, and is being delivered.' },
 );
 
-export function registerEvents(
-  v1: FastifyInstance,
-  { writes, publicUrl }: RouteDependencies,
-): void {
-  v1.withTypeProvider<TypeBoxTypeProvider>().post(
-    '/events',
-    {
-      config,
-      schema: {
-        operationId: 'publishEvent',
-        tags: ['Events'],
-        security,
-        summary: 'Publish an event',
-        description:
-          'Records an event, which is then delivered to every webhook that may have it. With `id` or the header `Idempotency-Key` (one of them, or both the same) it may be sent again whenever its answer was lost: the answer is the same, with the header `Idempotent-Replayed: true`, and nothing is recorded twice. The same key with another content is a `conflict`.',
-        headers: PublishHeaders,
-        body: Publish,
-        querystring: noQuery,
-        response: internalResponses(
-          201,
-          'It is recorded.',
-          oneOf(Published, 'PublishedEventResponse', {
-            id: exampleId,
-            event: 'application.created',
-          }),
-          [...internalErrors.keyedResourceBody, 'conflict'],
-        ),
-      },
-    },
-    async (request, reply) => {
-      const { body } = request;
-      const key = requireOneKey(body.id, request.headers['idempotency-key']);
-      const publication = toPublication(body, publicUrl);
-      const outcome = await writes
-        .transaction()
-        .execute((tx) => publish(tx, key, publication))
-        .catch(inBody);
-      if (outcome.kind === 'taken') throw taken();
-      if (outcome.kind === 'repeated') reply.header('idempotent-replayed', 'true');
-      return reply.code(201).send(envelope({ id: outcome.id, event: body.event }));
-    },
-  );
-}
+export const publishOperation = operation({
+  operationId: 'publishEvent',
+  method: 'POST',
+  path: '/events',
+  summary: 'Publish an event',
+  description:
+    'Records an event, which is then delivered to every webhook that may have it. With `id` or the header `Idempotency-Key` (one of them, or both the same) it may be sent again whenever its answer was lost: the answer is the same, with the header `Idempotent-Replayed: true`, and nothing is recorded twice. The same key with another content is a `conflict`.',
+  headers: PublishHeaders,
+  body: Publish,
+  returns: { 201: 'It is recorded.' },
+  response: oneOf(Published, 'PublishedEventResponse', {
+    id: exampleId,
+    event: 'application.created',
+  }),
+  errors: ['not_found', 'conflict'],
+  async run({ writes, publicUrl, body, request, reply }) {
+    const header = request.headers['idempotency-key'] as string | undefined;
+    const key = requireOneKey(body.id, header);
+    const publication = toPublication(body, publicUrl);
+    const outcome = await writes
+      .transaction()
+      .execute((tx) => publish(tx, key, publication))
+      .catch(inBody);
+    if (outcome.kind === 'taken') throw taken();
+    if (outcome.kind === 'repeated') reply.header('idempotent-replayed', 'true');
+    return envelope({ id: outcome.id, event: body.event });
+  },
+});
 
 function requireOneKey(id: string | undefined, header: string | undefined): string | null {
   if (id !== undefined && header !== undefined && id !== header)

@@ -1,7 +1,6 @@
-/** Routes for maintenance, like `orgdir maintenance`. Every process sees a change within a second. */
-import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
-import type { FastifyInstance } from 'fastify';
+/** Operations on maintenance, like `orgdir maintenance`. Every process sees a change within a second. */
 import { Type, type Static } from 'typebox';
+import { envelope } from '../../contract/envelope.ts';
 import { exampleLaterTime, exampleTime } from '../../contract/examples.ts';
 import { nullable, strictObject, time } from '../../contract/shapes.ts';
 import { invalid } from '../../errors.ts';
@@ -13,19 +12,8 @@ import {
   type MaintenanceState,
 } from '../../system/maintenance.ts';
 import { oneOf } from '../responses.ts';
-import { sendEntry } from '../send-entry.ts';
-import { actorOf } from './authenticate.ts';
-import { entryOf } from './entry-of.ts';
 import { preconditionOf } from './precondition.ts';
-import {
-  config,
-  internalErrors,
-  internalResponses,
-  noQuery,
-  security,
-  type RouteDependencies,
-} from './route.ts';
-import { sendWritten } from './send-written.ts';
+import { operation } from './route.ts';
 
 const message = Type.String({
   minLength: 1,
@@ -63,77 +51,46 @@ const MaintenanceSwitch = strictObject(
   { title: 'MaintenanceState', description: 'Whether maintenance is on.' },
 );
 
-const answer = oneOf(MaintenanceSwitch, 'MaintenanceResponse', {
+const response = oneOf(MaintenanceSwitch, 'MaintenanceResponse', {
   enabled: true,
   message: 'Moving to a larger machine.',
   since: exampleTime,
   expectedEnd: exampleLaterTime,
 });
-const tags = ['System'];
 
-export function registerMaintenance(v1: FastifyInstance, dependencies: RouteDependencies): void {
-  registerRead(v1, dependencies);
-  registerSwitch(v1, dependencies);
-}
-
-function registerRead(v1: FastifyInstance, { database }: RouteDependencies): void {
-  v1.get(
-    '/maintenance',
-    {
-      config,
-      schema: {
-        operationId: 'getMaintenance',
-        tags,
-        security,
-        summary: 'See whether maintenance is on',
-        description: 'Whether it is on, since when, and until when.',
-        querystring: noQuery,
-        response: internalResponses(200, 'How it is.', answer, internalErrors.keyed, {
-          conditional: true,
-        }),
-      },
-    },
-    async (request, reply) => {
-      const state = await readMaintenance(database);
-      return sendEntry(request, reply, entryOf(toSwitch(state)));
-    },
-  );
-}
-
-function registerSwitch(v1: FastifyInstance, { writes }: RouteDependencies): void {
-  v1.withTypeProvider<TypeBoxTypeProvider>().put(
-    '/maintenance',
-    {
-      config,
-      schema: {
-        operationId: 'putMaintenance',
-        tags,
-        security,
-        summary: 'Switch maintenance on or off',
-        description:
-          'While it is on, the public API answers 503 and deliveries go on. Its event goes out when it begins and when it ends; message and end may change in between. The same again changes nothing.',
-        body: MaintenanceChange,
-        querystring: noQuery,
-        response: internalResponses(
-          200,
-          'How it is now.',
-          answer,
-          [...internalErrors.keyedBody, 'precondition_failed'],
-          { tagged: true },
-        ),
-      },
-    },
-    async (request, reply) => {
-      const actor = actorOf(request);
-      const wanted = requireFitting(request.body);
-      const asked = preconditionOf(request);
-      const check = (current: MaintenanceState | null) => asked(toSwitch(current));
+export const maintenanceOperations = [
+  operation({
+    operationId: 'getMaintenance',
+    method: 'GET',
+    path: '/maintenance',
+    summary: 'See whether maintenance is on',
+    description: 'Whether it is on, since when, and until when.',
+    returns: { 200: 'How it is.' },
+    response,
+    run: async ({ database }) => envelope(toSwitch(await readMaintenance(database))),
+  }),
+  operation({
+    operationId: 'putMaintenance',
+    method: 'PUT',
+    path: '/maintenance',
+    summary: 'Switch maintenance on or off',
+    description:
+      'While it is on, the public API answers 503 and deliveries go on. Its event goes out when it begins and when it ends; message and end may change in between. The same again changes nothing.',
+    body: MaintenanceChange,
+    returns: { 200: 'How it is now.' },
+    response,
+    errors: ['precondition_failed'],
+    tagged: true,
+    async run({ writes, actor, body, request }) {
+      const wanted = requireFitting(body);
+      const precondition = preconditionOf(request);
+      const check = (current: MaintenanceState | null) => precondition(toSwitch(current));
       if (!wanted.enabled) await disableMaintenance(writes, actor, check);
       const state = wanted.enabled ? await enableMaintenance(writes, actor, wanted, check) : null;
-      return sendWritten(reply, toSwitch(state));
+      return envelope(toSwitch(state));
     },
-  );
-}
+  }),
+];
 
 function requireFitting({
   enabled,

@@ -1,12 +1,9 @@
 /**
- * Routes that read the directory as the platform sees it. Nothing is cached: the platform must see its own writes at
+ * Operations that read the directory as the platform sees it. Nothing is cached: the platform must see its own writes at
  * once.
  */
-import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { Static, TObject, TSchema } from 'typebox';
 import { Blueprint } from '../../contract/blueprint.ts';
-import { pageEnvelope } from '../../contract/envelope.ts';
+import { envelope, pageEnvelope } from '../../contract/envelope.ts';
 import { examples } from '../../contract/examples.ts';
 import {
   ManagedAlliance,
@@ -15,153 +12,96 @@ import {
 } from '../../contract/managed.ts';
 import { findBlueprint, listBlueprints } from '../../directory/blueprints.ts';
 import { AllianceQuery, BlueprintQuery, ManagedOrgQuery } from '../../directory/list-query.ts';
-import type { Page } from '../../directory/list.ts';
 import { listManagedAlliances, readManagedAlliance } from '../../directory/managed-alliances.ts';
 import { listManagedOrgs, readManagedOrg } from '../../directory/managed-orgs.ts';
 import { ServiceError } from '../../errors.ts';
 import { listOf, oneOf } from '../responses.ts';
-import { toEntry } from '../response-cache.ts';
-import { sendEntry } from '../send-entry.ts';
-import { entryOf } from './entry-of.ts';
-import {
-  allianceParams,
-  blueprintParams,
-  config,
-  internalErrors,
-  internalResponses,
-  noQuery,
-  orgParams,
-  security,
-  type RouteDependencies,
-} from './route.ts';
+import { allianceParams, blueprintParams, operation, orgParams } from './route.ts';
 
-export function registerReads(
-  v1: FastifyInstance,
-  { database, publicUrl }: RouteDependencies,
-): void {
-  listRoute(v1, {
-    url: '/orgs',
+const read = { method: 'GET', returns: { 200: 'What was asked for.' } } as const;
+
+export const orgReads = [
+  operation({
+    ...read,
     operationId: 'listOrgs',
-    tag: 'Organisations',
-    query: ManagedOrgQuery,
+    path: '/orgs',
     summary: 'List organisations',
     description: 'All organisations, listed or not, by name unless asked otherwise.',
-    answer: listOf(ManagedOrganisation, 'OrganisationList', examples.managedOrganisation),
-    load: (query) => listManagedOrgs(database, query, publicUrl),
-  });
-  detailRoute(v1, {
-    url: '/orgs/:slug',
+    query: ManagedOrgQuery,
+    response: listOf(ManagedOrganisation, 'OrganisationList', examples.managedOrganisation),
+    async run({ database, publicUrl, query }) {
+      const { total, rows } = await listManagedOrgs(database, query, publicUrl);
+      return pageEnvelope(rows, query, total);
+    },
+  }),
+  operation({
+    ...read,
     operationId: 'getOrg',
-    tag: 'Organisations',
+    path: '/orgs/:slug',
     params: orgParams,
     summary: 'Get one organisation',
     description: 'An organisation by its slug, listed or not, with its private fields.',
-    answer: oneOf(ManagedOrganisation, 'OrganisationResponse', examples.managedOrganisation),
-    load: ({ slug }) => readManagedOrg(database, slug, publicUrl),
-  });
-  listRoute(v1, {
-    url: '/alliances',
+    response: oneOf(ManagedOrganisation, 'OrganisationResponse', examples.managedOrganisation),
+    run: async ({ database, publicUrl, params }) =>
+      found(await readManagedOrg(database, params.slug, publicUrl)),
+  }),
+];
+
+export const allianceReads = [
+  operation({
+    ...read,
     operationId: 'listAlliances',
-    tag: 'Alliances',
-    query: AllianceQuery,
+    path: '/alliances',
     summary: 'List alliances',
     description: 'The alliances, by name unless asked otherwise.',
-    answer: listOf(ManagedAlliance, 'AllianceList', examples.managedAlliance),
-    load: (query) => listManagedAlliances(database, query, publicUrl),
-  });
-  detailRoute(v1, {
-    url: '/alliances/:slug',
+    query: AllianceQuery,
+    response: listOf(ManagedAlliance, 'AllianceList', examples.managedAlliance),
+    async run({ database, publicUrl, query }) {
+      const { total, rows } = await listManagedAlliances(database, query, publicUrl);
+      return pageEnvelope(rows, query, total);
+    },
+  }),
+  operation({
+    ...read,
     operationId: 'getAlliance',
-    tag: 'Alliances',
+    path: '/alliances/:slug',
     params: allianceParams,
     summary: 'Get one alliance',
     description: 'An alliance by its slug, with its managers and all its members.',
-    answer: oneOf(ManagedAllianceDetail, 'AllianceResponse', examples.managedAllianceDetail),
-    load: ({ slug }) => readManagedAlliance(database, slug, publicUrl),
-  });
-  listRoute(v1, {
-    url: '/blueprints',
+    response: oneOf(ManagedAllianceDetail, 'AllianceResponse', examples.managedAllianceDetail),
+    run: async ({ database, publicUrl, params }) =>
+      found(await readManagedAlliance(database, params.slug, publicUrl)),
+  }),
+];
+
+export const blueprintReads = [
+  operation({
+    ...read,
     operationId: 'listBlueprints',
-    tag: 'Blueprints',
-    query: BlueprintQuery,
+    path: '/blueprints',
     summary: 'List blueprints',
     description: 'The blueprints, active and retired, by name unless asked otherwise.',
-    answer: listOf(Blueprint, 'BlueprintList', examples.blueprint),
-    load: (query) => listBlueprints(database, query),
-  });
-  detailRoute(v1, {
-    url: '/blueprints/:key',
+    query: BlueprintQuery,
+    response: listOf(Blueprint, 'BlueprintList', examples.blueprint),
+    async run({ database, query }) {
+      const { total, rows } = await listBlueprints(database, query);
+      return pageEnvelope(rows, query, total);
+    },
+  }),
+  operation({
+    ...read,
     operationId: 'getBlueprint',
-    tag: 'Blueprints',
+    path: '/blueprints/:key',
     params: blueprintParams,
     summary: 'Get one blueprint',
     description: 'A blueprint by the key that its source gives it.',
-    answer: oneOf(Blueprint, 'BlueprintResponse', examples.blueprint),
-    load: ({ key }) => findBlueprint(database, key),
-  });
-}
+    response: oneOf(Blueprint, 'BlueprintResponse', examples.blueprint),
+    run: async ({ database, params }) => found(await findBlueprint(database, params.key)),
+  }),
+];
 
-type Operation = {
-  url: string;
-  operationId: string;
-  tag: string;
-  summary: string;
-  description: string;
-  answer: ReturnType<typeof oneOf>;
-};
-
-function listRoute<Query extends TSchema>(
-  v1: FastifyInstance,
-  operation: Operation & { query: Query; load: (query: Static<Query>) => Promise<Page<unknown>> },
-): void {
-  v1.withTypeProvider<TypeBoxTypeProvider>().get(
-    operation.url,
-    {
-      config,
-      schema: { ...documentation(operation, internalErrors.keyed), querystring: operation.query },
-    },
-    async (request, reply) => {
-      const query = request.query as Static<Query> & { page: number; limit: number };
-      const { total, rows } = await operation.load(query);
-      return sendEntry(request, reply, toEntry(0, pageEnvelope(rows, query, total)));
-    },
-  );
-}
-
-function detailRoute<Params extends TObject>(
-  v1: FastifyInstance,
-  operation: Operation & {
-    params: Params;
-    load: (params: Static<Params>) => Promise<object | null>;
-  },
-): void {
-  v1.get(
-    operation.url,
-    {
-      config,
-      schema: {
-        ...documentation(operation, internalErrors.keyedResource),
-        params: operation.params,
-        querystring: noQuery,
-      },
-    },
-    async (request: FastifyRequest, reply) => {
-      const found = await operation.load(request.params as Static<Params>);
-      if (found === null) throw new ServiceError('not_found');
-      return sendEntry(request, reply, entryOf(found));
-    },
-  );
-}
-
-function documentation(operation: Operation, errors: typeof internalErrors.keyed) {
-  return {
-    operationId: operation.operationId,
-    tags: [operation.tag],
-    summary: operation.summary,
-    description: operation.description,
-    security,
-    response: internalResponses(200, 'What was asked for.', operation.answer, errors, {
-      conditional: true,
-    }),
-  };
+/** Throws `not_found`. */
+export function found(entry: object | null) {
+  if (entry === null) throw new ServiceError('not_found');
+  return envelope(entry);
 }

@@ -1,9 +1,14 @@
 /** The schemas and dependencies that all routes of the internal API share. */
-import { Type, type TSchema } from 'typebox';
-import { slug } from '../../contract/shapes.ts';
+import { Type } from 'typebox';
+import type { Actor } from '../../access/actor.ts';
+import { slug, uuid } from '../../contract/shapes.ts';
 import type { Database } from '../../database/database.ts';
 import type { ErrorCode } from '../../errors.ts';
+import type { Syncs } from '../../sync/syncs.ts';
+import { keySecurity } from '../admit.ts';
+import { operationFor, type Surface } from '../operations.ts';
 import { responses } from '../responses.ts';
+import { actorOf } from './authenticate.ts';
 
 export type RouteDependencies = {
   /** For reads. */
@@ -12,11 +17,8 @@ export type RouteDependencies = {
   writes: Database;
   /** The base of addresses in events and responses. */
   publicUrl: string;
+  syncs: Pick<Syncs, 'begin'>;
 };
-
-export const config = { scope: 'platform' } as const;
-export { keySecurity as security } from '../admit.ts';
-export { noQuery } from '../../contract/shapes.ts';
 
 export const orgParams = Type.Object({
   slug: slug({ description: 'Its name in addresses.', examples: ['acme-corporation'] }),
@@ -36,27 +38,34 @@ export const blueprintParams = Type.Object({
 /** `forbidden` also covers a host name that is not in INTERNAL_ALLOWED_HOSTS, with or without a key. */
 const open: ErrorCode[] = ['validation_failed', 'internal_error', 'forbidden'];
 const keyed: ErrorCode[] = [...open, 'unauthorized', 'unavailable'];
-const withBody: ErrorCode[] = ['payload_too_large', 'unsupported_media_type'];
 
 /** The errors that an operation can return. */
 export const internalErrors = {
   open,
   keyed,
-  keyedResource: [...keyed, 'not_found'] as ErrorCode[],
-  keyedBody: [...keyed, ...withBody],
-  keyedResourceBody: [...keyed, ...withBody, 'not_found'] as ErrorCode[],
+  keyedBody: [...keyed, 'payload_too_large', 'unsupported_media_type'] as ErrorCode[],
 };
 
-type Answer = { schema: TSchema; example: unknown };
-type Options = { conditional?: boolean; tagged?: boolean };
+export type InternalContext = RouteDependencies & { actor: Actor };
+export const operation = operationFor<InternalContext>();
 
-/** The `response` of a route schema. A `conditional` read can return 304; a `tagged` response has an `ETag`. */
-export function internalResponses(
-  status: 200 | 201 | 202,
-  description: string,
-  body: Answer,
-  errors: ErrorCode[],
-  options: Options = {},
-): ReturnType<typeof responses> {
-  return responses(status, description, body, errors, { ...options, counted: false });
+/** Any platform key may call every operation. */
+export const config = { scope: 'platform' } as const;
+
+export function surfaceOf(dependencies: RouteDependencies): Surface<InternalContext> {
+  return {
+    config,
+    security: keySecurity,
+    conditional: true,
+    errors: { read: internalErrors.keyed, write: internalErrors.keyedBody },
+    responses: internalResponses,
+    parameters: { id: uuid({ description: 'Of the run.' }) },
+    contextOf: (request) => ({ ...dependencies, actor: actorOf(request) }),
+  };
+}
+
+/** The `response` of a route schema. */
+export function internalResponses(...given: Parameters<typeof responses>) {
+  const [status, description, response, errors, options] = given;
+  return responses(status, description, response, errors, { ...options, counted: false });
 }

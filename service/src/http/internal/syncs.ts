@@ -1,27 +1,19 @@
 /**
- * Routes that start syncs and read their runs. A run goes on in the process that got the request; any process can
+ * Operations that start syncs and read their runs. A run goes on in the process that got the request; any process can
  * report its result.
  */
-import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
-import type { FastifyInstance, FastifyReply } from 'fastify';
 import { Type } from 'typebox';
 import { envelope, pageEnvelope } from '../../contract/envelope.ts';
 import { examples } from '../../contract/examples.ts';
-import { strictObject, uuid } from '../../contract/shapes.ts';
+import { strictObject } from '../../contract/shapes.ts';
 import { SyncRun, type SyncKind } from '../../contract/sync-run.ts';
-import type { Database } from '../../database/database.ts';
 import { PageQuery } from '../../directory/list-query.ts';
 import { ServiceError } from '../../errors.ts';
 import { listRuns, readRun } from '../../sync/runs.ts';
 import type { StartedSync, SyncOptions, Syncs } from '../../sync/syncs.ts';
 import { listOf, oneOf } from '../responses.ts';
-import { toEntry } from '../response-cache.ts';
-import { sendEntry } from '../send-entry.ts';
-import { withEmptyBody } from '../json-bodies.ts';
-import { entryOf } from './entry-of.ts';
-import { config, internalErrors, internalResponses, noQuery, security } from './route.ts';
-
-export type SyncRouteDependencies = { database: Database; syncs: Pick<Syncs, 'begin'> };
+import { found } from './reads.ts';
+import { operation } from './route.ts';
 
 const RunQuery = Type.Object(
   {
@@ -55,126 +47,70 @@ const ChatSyncRequest = strictObject(
   { title: 'ChatSyncRequest', description: 'There is nothing to choose.', examples: [{}] },
 );
 
-const common = { tags: ['System'], security };
-const answer = oneOf(SyncRun, 'SyncRunResponse', examples.syncRun);
+const response = oneOf(SyncRun, 'SyncRunResponse', examples.syncRun);
 const variablesOf: Record<SyncKind, string> = {
   blueprints: 'SYNC_BLUEPRINTS_URL',
   chat: 'CHAT_PROVIDER',
 };
 
-export function registerSyncs(v1: FastifyInstance, dependencies: SyncRouteDependencies): void {
-  registerList(v1, dependencies);
-  registerRun(v1, dependencies);
-  registerStarts(v1, dependencies);
-}
+const begins = {
+  method: 'POST',
+  bodyOptional: true,
+  returns: { 202: 'The run, which goes on.' },
+  response,
+  errors: ['conflict'],
+} as const;
 
-function registerList(v1: FastifyInstance, { database }: SyncRouteDependencies): void {
-  v1.withTypeProvider<TypeBoxTypeProvider>().get(
-    '/syncs',
-    {
-      config,
-      schema: {
-        ...common,
-        operationId: 'listSyncs',
-        summary: 'List runs of the syncs',
-        description:
-          'The newest first. Some hundreds of each kind are kept, and the last that succeeded.',
-        querystring: RunQuery,
-        response: internalResponses(
-          200,
-          'What was asked for.',
-          listOf(SyncRun, 'SyncRunList', examples.syncRun),
-          internalErrors.keyed,
-          { conditional: true },
-        ),
-      },
-    },
-    async (request, reply) => {
-      const { page, limit, kind = null } = request.query;
+export const syncOperations = [
+  operation({
+    operationId: 'listSyncs',
+    method: 'GET',
+    path: '/syncs',
+    summary: 'List runs of the syncs',
+    description:
+      'The newest first. Some hundreds of each kind are kept, and the last that succeeded.',
+    query: RunQuery,
+    returns: { 200: 'What was asked for.' },
+    response: listOf(SyncRun, 'SyncRunList', examples.syncRun),
+    async run({ database, query: { page, limit, kind = null } }) {
       const { total, runs } = await listRuns(database, { kind, page, limit });
-      return sendEntry(request, reply, toEntry(0, pageEnvelope(runs, { page, limit }, total)));
+      return pageEnvelope(runs, { page, limit }, total);
     },
-  );
-}
+  }),
+  operation({
+    operationId: 'getSync',
+    method: 'GET',
+    path: '/syncs/:id',
+    summary: 'Get one run of a sync',
+    description: 'Whether it is under way, what it did, or why it failed.',
+    returns: { 200: 'What was asked for.' },
+    response,
+    run: async ({ database, params }) => found(await readRun(database, params.id)),
+  }),
+  operation({
+    ...begins,
+    operationId: 'syncBlueprints',
+    path: '/syncs/blueprints',
+    summary: 'Bring the blueprints up to date',
+    description:
+      'Begins a run from the configured source (`SYNC_BLUEPRINTS_URL`) and answers at once; `GET /syncs/{id}` tells how it ended. `conflict` while one is under way, in whichever process, or where no source is configured.',
+    body: BlueprintSyncRequest,
+    run: ({ syncs, body }) => begin(syncs, 'blueprints', body),
+  }),
+  operation({
+    ...begins,
+    operationId: 'syncChat',
+    path: '/syncs/chat',
+    summary: 'Refresh member counts',
+    description:
+      'Begins a run that asks the configured provider (`CHAT_PROVIDER`) and answers at once; `GET /syncs/{id}` tells how it ended. `conflict` while one is under way, in whichever process, or where no provider is configured.',
+    body: ChatSyncRequest,
+    run: ({ syncs }) => begin(syncs, 'chat', { force: false, skipBad: false }),
+  }),
+];
 
-function registerRun(v1: FastifyInstance, { database }: SyncRouteDependencies): void {
-  v1.withTypeProvider<TypeBoxTypeProvider>().get(
-    '/syncs/:id',
-    {
-      config,
-      schema: {
-        ...common,
-        operationId: 'getSync',
-        summary: 'Get one run of a sync',
-        description: 'Whether it is under way, what it did, or why it failed.',
-        params: Type.Object({ id: uuid({ description: 'Of the run.' }) }),
-        querystring: noQuery,
-        response: internalResponses(
-          200,
-          'What was asked for.',
-          answer,
-          internalErrors.keyedResource,
-          { conditional: true },
-        ),
-      },
-    },
-    async (request, reply) => {
-      const run = await readRun(database, request.params.id);
-      if (!run) throw new ServiceError('not_found');
-      return sendEntry(request, reply, entryOf(run));
-    },
-  );
-}
-
-function registerStarts(v1: FastifyInstance, { syncs }: SyncRouteDependencies): void {
-  const routes = v1.withTypeProvider<TypeBoxTypeProvider>();
-  const started = internalResponses(202, 'The run, which goes on.', answer, [
-    ...internalErrors.keyedBody,
-    'conflict',
-  ]);
-
-  async function begin(reply: FastifyReply, kind: SyncKind, options: SyncOptions) {
-    const run = requireStarted(kind, await syncs.begin(kind, options));
-    return reply.code(202).send(envelope(run));
-  }
-
-  routes.post(
-    '/syncs/blueprints',
-    {
-      config,
-      preValidation: withEmptyBody,
-      schema: {
-        ...common,
-        operationId: 'syncBlueprints',
-        summary: 'Bring the blueprints up to date',
-        description:
-          'Begins a run from the configured source (`SYNC_BLUEPRINTS_URL`) and answers at once; `GET /syncs/{id}` tells how it ended. `conflict` while one is under way, in whichever process, or where no source is configured.',
-        body: BlueprintSyncRequest,
-        querystring: noQuery,
-        response: started,
-      },
-    },
-    async (request, reply) => begin(reply, 'blueprints', request.body),
-  );
-
-  routes.post(
-    '/syncs/chat',
-    {
-      config,
-      preValidation: withEmptyBody,
-      schema: {
-        ...common,
-        operationId: 'syncChat',
-        summary: 'Refresh member counts',
-        description:
-          'Begins a run that asks the configured provider (`CHAT_PROVIDER`) and answers at once; `GET /syncs/{id}` tells how it ended. `conflict` while one is under way, in whichever process, or where no provider is configured.',
-        body: ChatSyncRequest,
-        querystring: noQuery,
-        response: started,
-      },
-    },
-    async (_request, reply) => begin(reply, 'chat', { force: false, skipBad: false }),
-  );
+async function begin(syncs: Pick<Syncs, 'begin'>, kind: SyncKind, options: SyncOptions) {
+  return envelope(requireStarted(kind, await syncs.begin(kind, options)));
 }
 
 function requireStarted(kind: SyncKind, started: StartedSync): SyncRun {

@@ -6,18 +6,19 @@
 import type { FastifyInstance } from 'fastify';
 import { ServiceError } from '../../errors.ts';
 import { watchMethods } from '../methods.ts';
+import { mountOperations } from '../operations.ts';
 import { registerAccount } from './account.ts';
-import { registerApps } from './apps.ts';
-import { registerAudit } from './audit.ts';
+import { appOperations } from './apps.ts';
+import { listAudit } from './audit.ts';
 import { registerAuthentication, type PortalAuthenticationDependencies } from './authenticate.ts';
-import { registerBindings } from './bindings.ts';
+import { bindingOperations } from './bindings.ts';
 import { registerCallback } from './callback.ts';
-import { registerEvents } from './events.ts';
-import { registerKeys } from './keys.ts';
+import { eventOperations } from './events.ts';
+import { keyOperations } from './keys.ts';
 import { registerPortalOpenApi, type PortalOpenApiDependencies } from './openapi.ts';
-import { registerOverview } from './overview.ts';
-import type { PortalRouteDependencies } from './route.ts';
-import { registerSession } from './session.ts';
+import { getOverview } from './overview.ts';
+import { surfaceOf, type PortalRouteDependencies } from './route.ts';
+import { getSession } from './session.ts';
 import { registerSignIn } from './sign-in.ts';
 import { registerWebhooks } from './webhooks.ts';
 
@@ -42,14 +43,13 @@ export async function registerPortal(
   await registerPortalOpenApi(portal, dependencies);
   registerSignIn(portal, dependencies);
   registerCallback(portal, dependencies);
-  registerSession(portal);
   registerAccount(portal, dependencies);
-  registerOverview(portal, dependencies);
-  registerApps(portal, dependencies);
-  registerBindings(portal, dependencies);
-  registerKeys(portal, dependencies);
+  const surface = surfaceOf(dependencies);
+  mountOperations(portal, surface, 'Session', [getSession]);
+  mountOperations(portal, surface, 'Overview', [getOverview, listAudit]);
+  mountOperations(portal, surface, 'Apps', [...appOperations, ...bindingOperations]);
+  mountOperations(portal, surface, 'Keys', keyOperations);
   registerWebhooks(portal, dependencies);
-  registerEvents(portal, dependencies);
-  registerAudit(portal, dependencies);
+  mountOperations(portal, surface, 'Events', eventOperations);
   refuseOtherMethods();
 }

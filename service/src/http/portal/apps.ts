@@ -1,6 +1,4 @@
-/** Routes that manage the user's apps. */
-import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
-import type { FastifyInstance } from 'fastify';
+/** The user's apps. */
 import { createApp, deleteApp, renameApp } from '../../access/apps.ts';
 import { listOwnApps, readOwnApp, type OwnApp } from '../../access/own-apps.ts';
 import { requireOwnApp } from '../../access/owned.ts';
@@ -9,19 +7,8 @@ import { envelope } from '../../contract/envelope.ts';
 import { name, PortalApp } from '../../contract/portal.ts';
 import { deleted, strictObject } from '../../contract/shapes.ts';
 import { listOf, oneOf } from '../responses.ts';
-import { actorOf, ownerOf } from './authenticate.ts';
-import {
-  appParams,
-  config,
-  noQuery,
-  onOnePage,
-  portalErrors,
-  portalResponses,
-  security,
-  type PortalRouteDependencies,
-} from './route.ts';
+import { onOnePage, operation } from './route.ts';
 
-const common = { tags: ['Apps'], security };
 const appName = name('What to call it.', 'Announcer');
 const NewApp = strictObject(
   { name: appName },
@@ -48,138 +35,84 @@ const example: PortalApp = {
   webhookCount: 1,
   createdAt: exampleTime,
 };
-export const appAnswer = oneOf(PortalApp, 'PortalAppResponse', example);
+export const appResponse = oneOf(PortalApp, 'PortalAppResponse', example);
 
-export function registerApps(portal: FastifyInstance, { database }: PortalRouteDependencies): void {
-  const routes = portal.withTypeProvider<TypeBoxTypeProvider>();
-
-  routes.get(
-    '/apps',
-    {
-      config,
-      schema: {
-        ...common,
-        operationId: 'listApps',
-        summary: 'List your apps',
-        description: 'All of them, oldest first; there are ten at most.',
-        querystring: noQuery,
-        response: portalResponses(
-          200,
-          'Your apps.',
-          listOf(PortalApp, 'PortalAppList', example),
-          portalErrors.read,
-        ),
-      },
-    },
-    async (request, reply) => {
-      const apps = await listOwnApps(database, ownerOf(request));
-      return reply.send(onOnePage(apps.map(toPortalApp)));
-    },
-  );
-
-  routes.post(
-    '/apps',
-    {
-      config,
-      schema: {
-        ...common,
-        operationId: 'createApp',
-        summary: 'Make an app',
-        description: 'Needs a proven address. One has at most ten apps.',
-        body: NewApp,
-        querystring: noQuery,
-        response: portalResponses(201, 'The new app.', appAnswer, [
-          ...portalErrors.withBody,
-          'conflict',
-        ]),
-      },
-    },
-    async (request, reply) => {
-      const owner = ownerOf(request);
+export const appOperations = [
+  operation({
+    operationId: 'listApps',
+    method: 'GET',
+    path: '/apps',
+    summary: 'List your apps',
+    description: 'All of them, oldest first; there are ten at most.',
+    returns: { 200: 'Your apps.' },
+    response: listOf(PortalApp, 'PortalAppList', example),
+    run: async ({ database, owner }) =>
+      onOnePage((await listOwnApps(database, owner)).map(toPortalApp)),
+  }),
+  operation({
+    operationId: 'createApp',
+    method: 'POST',
+    path: '/apps',
+    summary: 'Make an app',
+    description: 'Needs a proven address. One has at most ten apps.',
+    body: NewApp,
+    returns: { 201: 'The new app.' },
+    response: appResponse,
+    errors: ['conflict'],
+    async run({ database, owner, actor, body }) {
       const app = await database.transaction().execute(async (tx) => {
-        const id = await createApp(tx, actorOf(request), { name: request.body.name, owner });
+        const id = await createApp(tx, actor, { name: body.name, owner });
         return readOwnApp(tx, owner, id);
       });
-      return reply.code(201).send(envelope(toPortalApp(app)));
+      return envelope(toPortalApp(app));
     },
-  );
-
-  routes.get(
-    '/apps/:appId',
-    {
-      config,
-      schema: {
-        ...common,
-        operationId: 'getApp',
-        summary: 'Get one app',
-        description: 'With what it is bound to, and how much belongs to it.',
-        params: appParams,
-        querystring: noQuery,
-        response: portalResponses(200, 'The app.', appAnswer, portalErrors.readOne),
-      },
-    },
-    async (request, reply) => {
-      const app = await readOwnApp(database, ownerOf(request), request.params.appId);
-      return reply.send(envelope(toPortalApp(app)));
-    },
-  );
-
-  routes.patch(
-    '/apps/:appId',
-    {
-      config,
-      schema: {
-        ...common,
-        operationId: 'updateApp',
-        summary: 'Change an app',
-        description: 'Gives it another name.',
-        params: appParams,
-        body: AppChanges,
-        querystring: noQuery,
-        response: portalResponses(200, 'As it is now.', appAnswer, portalErrors.withBodyOne),
-      },
-    },
-    async (request, reply) => {
-      const { appId } = request.params;
-      const owner = ownerOf(request);
+  }),
+  operation({
+    operationId: 'getApp',
+    method: 'GET',
+    path: '/apps/:appId',
+    summary: 'Get one app',
+    description: 'With what it is bound to, and how much belongs to it.',
+    returns: { 200: 'The app.' },
+    response: appResponse,
+    run: async ({ database, owner, params }) =>
+      envelope(toPortalApp(await readOwnApp(database, owner, params.appId))),
+  }),
+  operation({
+    operationId: 'updateApp',
+    method: 'PATCH',
+    path: '/apps/:appId',
+    summary: 'Change an app',
+    description: 'Gives it another name.',
+    body: AppChanges,
+    returns: { 200: 'As it is now.' },
+    response: appResponse,
+    async run({ database, owner, actor, params: { appId }, body }) {
       const app = await database.transaction().execute(async (tx) => {
         await requireOwnApp(tx, owner, appId);
-        await renameApp(tx, actorOf(request), appId, request.body.name);
+        await renameApp(tx, actor, appId, body.name);
         return readOwnApp(tx, owner, appId);
       });
-      return reply.send(envelope(toPortalApp(app)));
+      return envelope(toPortalApp(app));
     },
-  );
-
-  routes.delete(
-    '/apps/:appId',
-    {
-      config,
-      schema: {
-        ...common,
-        operationId: 'deleteApp',
-        summary: 'Delete an app',
-        description: 'With its keys, its webhooks and its binding; what waits for delivery ends.',
-        params: appParams,
-        querystring: noQuery,
-        response: portalResponses(
-          200,
-          'It is deleted.',
-          oneOf(DeletedApp, 'DeletedAppResponse', { id: exampleId, deleted: true }),
-          portalErrors.withBodyOne,
-        ),
-      },
-    },
-    async (request, reply) => {
-      const { appId } = request.params;
+  }),
+  operation({
+    operationId: 'deleteApp',
+    method: 'DELETE',
+    path: '/apps/:appId',
+    summary: 'Delete an app',
+    description: 'With its keys, its webhooks and its binding; what waits for delivery ends.',
+    returns: { 200: 'It is deleted.' },
+    response: oneOf(DeletedApp, 'DeletedAppResponse', { id: exampleId, deleted: true }),
+    async run({ database, owner, actor, params: { appId } }) {
       await database.transaction().execute(async (tx) => {
-        await requireOwnApp(tx, ownerOf(request), appId);
-        await deleteApp(tx, actorOf(request), appId);
+        await requireOwnApp(tx, owner, appId);
+        await deleteApp(tx, actor, appId);
       });
-      return reply.send(envelope({ id: appId, deleted: true }));
+      return envelope({ id: appId, deleted: true });
     },
-  );
-}
+  }),
+];
 
 export function toPortalApp({ createdAt, ...app }: OwnApp): PortalApp {
   return { ...app, createdAt: createdAt.toISOString() };

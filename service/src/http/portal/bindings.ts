@@ -1,6 +1,4 @@
-/** Routes that bind an app to an organisation or alliance, and show what it could be bound to. */
-import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
-import type { FastifyInstance } from 'fastify';
+/** Binding an app to an organisation or alliance, and what it could be bound to. */
 import { Type } from 'typebox';
 import { bindApp, unbindApp } from '../../access/bindings.ts';
 import { readOwnApp } from '../../access/own-apps.ts';
@@ -13,19 +11,9 @@ import { findBindable, listBindable } from '../../directory/bindable.ts';
 import { PageQuery } from '../../directory/list-query.ts';
 import { ServiceError } from '../../errors.ts';
 import { listOf } from '../responses.ts';
-import { appAnswer, toPortalApp } from './apps.ts';
-import { actorOf, ownerOf } from './authenticate.ts';
-import {
-  appParams,
-  config,
-  noQuery,
-  portalErrors,
-  portalResponses,
-  security,
-  type PortalRouteDependencies,
-} from './route.ts';
+import { appResponse, toPortalApp } from './apps.ts';
+import { operation } from './route.ts';
 
-const common = { tags: ['Apps'], security };
 const BindableQuery = Type.Object(
   {
     ...PageQuery.properties,
@@ -57,99 +45,59 @@ const example = {
   reason: 'You are not a manager of it.',
 };
 
-export function registerBindings(
-  portal: FastifyInstance,
-  { database }: PortalRouteDependencies,
-): void {
-  const routes = portal.withTypeProvider<TypeBoxTypeProvider>();
-
-  routes.get(
-    '/bindable',
-    {
-      config,
-      schema: {
-        ...common,
-        operationId: 'listBindable',
-        summary: 'See what an app could be bound to',
-        description:
-          'What you manage; with `search` also the other organisations and alliances of the directory, and why they are not available.',
-        querystring: BindableQuery,
-        response: portalResponses(
-          200,
-          'Organisations and alliances, what is available first.',
-          listOf(Bindable, 'BindableList', example),
-          portalErrors.read,
-        ),
-      },
+export const bindingOperations = [
+  operation({
+    operationId: 'listBindable',
+    method: 'GET',
+    path: '/bindable',
+    summary: 'See what an app could be bound to',
+    description:
+      'What you manage; with `search` also the other organisations and alliances of the directory, and why they are not available.',
+    query: BindableQuery,
+    returns: { 200: 'Organisations and alliances, what is available first.' },
+    response: listOf(Bindable, 'BindableList', example),
+    async run({ database, owner, query }) {
+      const { total, entries } = await listBindable(database, owner, query);
+      return pageEnvelope(entries, query, total);
     },
-    async (request, reply) => {
-      const { total, entries } = await listBindable(database, ownerOf(request), request.query);
-      return reply.send(pageEnvelope(entries, request.query, total));
-    },
-  );
-
-  routes.put(
-    '/apps/:appId/binding',
-    {
-      config,
-      schema: {
-        ...common,
-        operationId: 'bindApp',
-        summary: 'Bind an app',
-        description:
-          'Only to what you manage. The binding ends with that role; an app has one at most.',
-        params: appParams,
-        body: NewBinding,
-        querystring: noQuery,
-        response: portalResponses(200, 'The app, bound.', appAnswer, [
-          ...portalErrors.withBodyOne,
-          'conflict',
-        ]),
-      },
-    },
-    async (request, reply) => {
-      const { appId } = request.params;
-      const owner = ownerOf(request);
+  }),
+  operation({
+    operationId: 'bindApp',
+    method: 'PUT',
+    path: '/apps/:appId/binding',
+    summary: 'Bind an app',
+    description:
+      'Only to what you manage. The binding ends with that role; an app has one at most.',
+    body: NewBinding,
+    returns: { 200: 'The app, bound.' },
+    response: appResponse,
+    errors: ['conflict'],
+    async run({ database, owner, actor, params: { appId }, body }) {
       const app = await database.transaction().execute(async (tx) => {
         await requireOwnApp(tx, owner, appId);
-        const subject = await findBindable(tx, owner, request.body);
+        const subject = await findBindable(tx, owner, body);
         if (!subject) throw new ServiceError('not_found');
-        await bindApp(tx, actorOf(request), appId, subject);
+        await bindApp(tx, actor, appId, subject);
         return readOwnApp(tx, owner, appId);
       });
-      return reply.send(envelope(toPortalApp(app)));
+      return envelope(toPortalApp(app));
     },
-  );
-
-  routes.delete(
-    '/apps/:appId/binding',
-    {
-      config,
-      schema: {
-        ...common,
-        operationId: 'unbindApp',
-        summary: 'End the binding of an app',
-        description:
-          'What waits for delivery and may no longer be sent ends. Without one, nothing.',
-        params: appParams,
-        querystring: noQuery,
-        response: portalResponses(
-          200,
-          'The app, bound to nothing.',
-          appAnswer,
-          portalErrors.withBodyOne,
-        ),
-      },
-    },
-    async (request, reply) => {
-      const { appId } = request.params;
-      const owner = ownerOf(request);
+  }),
+  operation({
+    operationId: 'unbindApp',
+    method: 'DELETE',
+    path: '/apps/:appId/binding',
+    summary: 'End the binding of an app',
+    description: 'What waits for delivery and may no longer be sent ends. Without one, nothing.',
+    returns: { 200: 'The app, bound to nothing.' },
+    response: appResponse,
+    async run({ database, owner, actor, params: { appId } }) {
       const app = await database.transaction().execute(async (tx) => {
         await requireOwnApp(tx, owner, appId);
-        await unbindApp(tx, actorOf(request), appId);
+        await unbindApp(tx, actor, appId);
         return readOwnApp(tx, owner, appId);
       });
-      return reply.send(envelope(toPortalApp(app)));
+      return envelope(toPortalApp(app));
     },
-  );
-}
+  }),
+];

@@ -6,7 +6,7 @@ import type { FastifyInstance } from 'fastify';
 import { ServiceError } from '../../errors.ts';
 import type { SignIn } from '../../sign-in/sign-in.ts';
 import { callerOf } from './authenticate.ts';
-import { openConfig } from './route.ts';
+import { openSurface } from './route.ts';
 
 /** The portal pages that sign-in may send the browser to, with any query. */
 const returnPages = ['', '/sign-in', '/account'];
@@ -31,7 +31,7 @@ export function registerCallback(
     url: '/auth/callback/:provider',
     // A HEAD would use up the state of the sign-in and respond with nothing.
     exposeHeadRoute: false,
-    config: openConfig,
+    config: openSurface.config,
     schema: { hide: true },
     handler: async (request, reply) => {
       const { provider } = request.params;

@@ -1,6 +1,4 @@
-/** Routes that manage the keys of the user's apps. */
-import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
-import type { FastifyInstance } from 'fastify';
+/** The keys of the user's apps. */
 import { Type } from 'typebox';
 import { listAppKeys, readAppKey } from '../../access/app-keys.ts';
 import { createKey, revokeKey, type ApiKey } from '../../access/keys.ts';
@@ -18,20 +16,8 @@ import { PageQuery } from '../../directory/list-query.ts';
 import type { Executor } from '../../database/database.ts';
 import { invalid } from '../../errors.ts';
 import { listOf, oneOf } from '../responses.ts';
-import { withEmptyBody } from '../json-bodies.ts';
-import { actorOf, ownerOf } from './authenticate.ts';
-import {
-  appParams,
-  config,
-  keyParams,
-  noQuery,
-  portalErrors,
-  portalResponses,
-  security,
-  type PortalRouteDependencies,
-} from './route.ts';
+import { operation } from './route.ts';
 
-const common = { tags: ['Keys'], security };
 const NewKey = strictObject(
   {
     name: name('What to call it.', 'On the server'),
@@ -77,138 +63,88 @@ const example: PortalKey = {
 };
 const created = { ...example, lastUsedAt: null, key: `odk_${'0'.repeat(38)}` };
 
-export function registerKeys(portal: FastifyInstance, { database }: PortalRouteDependencies): void {
-  const routes = portal.withTypeProvider<TypeBoxTypeProvider>();
-
-  routes.get(
-    '/apps/:appId/keys',
-    {
-      config,
-      schema: {
-        ...common,
-        operationId: 'listKeys',
-        summary: 'List the keys of an app',
-        description: 'The newest first, those that have ended too.',
-        params: appParams,
-        querystring: PageQuery,
-        response: portalResponses(
-          200,
-          'Its keys.',
-          listOf(PortalKey, 'PortalKeyList', example),
-          portalErrors.readOne,
-        ),
-      },
+export const keyOperations = [
+  operation({
+    operationId: 'listKeys',
+    method: 'GET',
+    path: '/apps/:appId/keys',
+    summary: 'List the keys of an app',
+    description: 'The newest first, those that have ended too.',
+    query: PageQuery,
+    returns: { 200: 'Its keys.' },
+    response: listOf(PortalKey, 'PortalKeyList', example),
+    async run({ database, owner, params, query }) {
+      const { id } = await requireOwnApp(database, owner, params.appId);
+      const { total, keys } = await listAppKeys(database, id, query);
+      return pageEnvelope(keys.map(toPortalKey), query, total);
     },
-    async (request, reply) => {
-      const { id } = await requireOwnApp(database, ownerOf(request), request.params.appId);
-      const { total, keys } = await listAppKeys(database, id, request.query);
-      return reply.send(pageEnvelope(keys.map(toPortalKey), request.query, total));
-    },
-  );
-
-  routes.post(
-    '/apps/:appId/keys',
-    {
-      config,
-      schema: {
-        ...common,
-        operationId: 'createKey',
-        summary: 'Make a key',
-        description: 'Answers with the key, this once. An app has at most 20 that are valid.',
-        params: appParams,
-        body: NewKey,
-        querystring: noQuery,
-        response: portalResponses(
-          201,
-          'The new key.',
-          oneOf(CreatedKey, 'CreatedKeyResponse', created),
-          [...portalErrors.withBodyOne, 'conflict'],
-        ),
-      },
-    },
-    async (request, reply) => {
-      const { appId } = request.params;
-      const { expiresAt = null, ...input } = request.body;
+  }),
+  operation({
+    operationId: 'createKey',
+    method: 'POST',
+    path: '/apps/:appId/keys',
+    summary: 'Make a key',
+    description: 'Answers with the key, this once. An app has at most 20 that are valid.',
+    body: NewKey,
+    returns: { 201: 'The new key.' },
+    response: oneOf(CreatedKey, 'CreatedKeyResponse', created),
+    errors: ['conflict'],
+    async run({ database, owner, actor, params: { appId }, body }) {
+      const { expiresAt = null, ...input } = body;
       const data = await database.transaction().execute(async (tx) => {
-        await requireOwnApp(tx, ownerOf(request), appId);
+        await requireOwnApp(tx, owner, appId);
         const ends = requireFuture(expiresAt);
-        const made = await createKey(tx, actorOf(request), { appId, ...input, expiresAt: ends });
+        const made = await createKey(tx, actor, { appId, ...input, expiresAt: ends });
         return { ...(await readKey(tx, appId, made.id)), key: made.key };
       });
-      return reply.code(201).send(envelope(data));
+      return envelope(data);
     },
-  );
-
-  routes.delete(
-    '/apps/:appId/keys/:keyId',
-    {
-      config,
-      schema: {
-        ...common,
-        operationId: 'revokeKey',
-        summary: 'Revoke a key',
-        description: 'For good, within a second. One that is revoked already stays so.',
-        params: keyParams,
-        querystring: noQuery,
-        response: portalResponses(
-          200,
-          'The key as it is now.',
-          oneOf(PortalKey, 'PortalKeyResponse', { ...example, revokedAt: exampleTime }),
-          portalErrors.withBodyOne,
-        ),
-      },
-    },
-    async (request, reply) => {
-      const { appId, keyId } = request.params;
+  }),
+  operation({
+    operationId: 'revokeKey',
+    method: 'DELETE',
+    path: '/apps/:appId/keys/:keyId',
+    summary: 'Revoke a key',
+    description: 'For good, within a second. One that is revoked already stays so.',
+    returns: { 200: 'The key as it is now.' },
+    response: oneOf(PortalKey, 'PortalKeyResponse', { ...example, revokedAt: exampleTime }),
+    async run({ database, owner, actor, params: { appId, keyId } }) {
       const data = await database.transaction().execute(async (tx) => {
-        await requireOwnApp(tx, ownerOf(request), appId);
+        await requireOwnApp(tx, owner, appId);
         await requireAppKey(tx, appId, keyId);
-        await revokeKey(tx, actorOf(request), keyId);
+        await revokeKey(tx, actor, keyId);
         return readKey(tx, appId, keyId);
       });
-      return reply.send(envelope(data));
+      return envelope(data);
     },
-  );
-
-  routes.post(
-    '/apps/:appId/keys/:keyId/rotate',
-    {
-      config,
-      preValidation: withEmptyBody,
-      schema: {
-        ...common,
-        operationId: 'rotateKey',
-        summary: 'Put a new key in the place of one',
-        description:
-          'Answers with the new key, this once. It has the same name, scopes and end; the old one ends when the two have overlapped.',
-        params: keyParams,
-        body: RotateKeyRequest,
-        querystring: noQuery,
-        response: portalResponses(
-          201,
-          'The new key.',
-          oneOf(RotatedKey, 'RotatedKeyResponse', {
-            ...created,
-            previous: { id: exampleId, endsAt: exampleLaterTime },
-          }),
-          [...portalErrors.withBodyOne, 'conflict'],
-        ),
-      },
-    },
-    async (request, reply) => {
-      const { appId, keyId } = request.params;
-      const { overlapSeconds } = request.body;
+  }),
+  operation({
+    operationId: 'rotateKey',
+    method: 'POST',
+    path: '/apps/:appId/keys/:keyId/rotate',
+    summary: 'Put a new key in the place of one',
+    description:
+      'Answers with the new key, this once. It has the same name, scopes and end; the old one ends when the two have overlapped.',
+    body: RotateKeyRequest,
+    bodyOptional: true,
+    returns: { 201: 'The new key.' },
+    response: oneOf(RotatedKey, 'RotatedKeyResponse', {
+      ...created,
+      previous: { id: exampleId, endsAt: exampleLaterTime },
+    }),
+    errors: ['conflict'],
+    async run({ database, owner, actor, params: { appId, keyId }, body }) {
       const data = await database.transaction().execute(async (tx) => {
-        await requireOwnApp(tx, ownerOf(request), appId);
+        await requireOwnApp(tx, owner, appId);
         await requireAppKey(tx, appId, keyId);
-        const made = await rotateKey(tx, actorOf(request), keyId, overlapSeconds);
+        const made = await rotateKey(tx, actor, keyId, body.overlapSeconds);
         const previous = { id: keyId, endsAt: made.oldEndsAt.toISOString() };
         return { ...(await readKey(tx, appId, made.id)), key: made.key, previous };
       });
-      return reply.code(201).send(envelope(data));
+      return envelope(data);
     },
-  );
-}
+  }),
+];
 
 async function readKey(executor: Executor, appId: string, id: string): Promise<PortalKey> {
   return toPortalKey(await readAppKey(executor, appId, id));

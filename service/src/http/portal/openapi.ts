@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify';
 import { withNamedComponents } from '../openapi-components.ts';
 import { infoOf, type OpenApiDependencies } from '../openapi.ts';
 import { registerOpenApiRoute } from '../openapi-route.ts';
-import { openConfig, portalErrors, portalResponses } from './route.ts';
+import { openSurface, portalErrors, portalResponses } from './route.ts';
 
 export type PortalOpenApiDependencies = OpenApiDependencies;
 
@@ -52,7 +52,7 @@ export async function registerPortalOpenApi(
   });
   registerOpenApiRoute(portal, {
     describes: "The portal's server side",
-    config: openConfig,
+    config: openSurface.config,
     answers: (body) =>
       portalResponses(200, 'The document.', body, portalErrors.open, { conditional: true }),
   });

@@ -1,47 +1,85 @@
-/** The schemas and dependencies that all routes of the portal share. */
-import { Type, type TSchema } from 'typebox';
-import { uuid } from '../../contract/shapes.ts';
+/** The surface on which the portal's operations are served: errors, parameters and the signed-in caller. */
+import type { FastifyRequest } from 'fastify';
+import type { TSchema } from 'typebox';
+import type { Actor } from '../../access/actor.ts';
 import { errorBody, pageEnvelope } from '../../contract/envelope.ts';
+import { uuid } from '../../contract/shapes.ts';
 import type { ErrorCode } from '../../errors.ts';
 import type { SignIn } from '../../sign-in/sign-in.ts';
 import type { Health } from '../../system/health.ts';
+import { operationFor, type Surface } from '../operations.ts';
 import { responses } from '../responses.ts';
-import type { WebhookDependencies } from '../webhooks/operation.ts';
+import {
+  parameters as webhookParameters,
+  type WebhookDependencies,
+} from '../webhooks/operation.ts';
+import { actorOf, ownerOf } from './authenticate.ts';
 
 export type PortalRouteDependencies = WebhookDependencies & {
   signIn: SignIn;
   health: Health;
   publicUrl: string;
 };
+/** `owner`: the email address that owns the caller's apps. */
+export type PortalContext = PortalRouteDependencies & { owner: string; actor: Actor };
 
-export const config = { portal: 'signed-in' } as const;
-export const openConfig = { portal: 'open' } as const;
-export const security = [{ session: [] }];
-export { noQuery } from '../../contract/shapes.ts';
+export const operation = operationFor<PortalContext>();
 
-/** The schema of a list that is short enough to need no pages. */
+/** A list that is short enough to need no pages. */
 export function onOnePage(data: unknown[]) {
   return pageEnvelope(data, { page: 1, limit: 100 }, data.length);
 }
 
-const appId = uuid({ description: 'Of the app.' });
-export const appParams = Type.Object({ appId });
-export const keyParams = Type.Object({ appId, keyId: uuid({ description: 'Of the key.' }) });
-
 const open: ErrorCode[] = ['validation_failed', 'rate_limited', 'internal_error', 'unavailable'];
 const read: ErrorCode[] = [...open, 'unauthorized'];
-const write: ErrorCode[] = [...read, 'forbidden', 'maintenance', 'payload_too_large'];
-const withBody: ErrorCode[] = [...write, 'unsupported_media_type'];
+const body: ErrorCode[] = ['payload_too_large', 'unsupported_media_type'];
 
 /** The errors that an operation can return. */
 export const portalErrors = {
   open,
+  openWrite: [...open, 'forbidden', ...body] as ErrorCode[],
   read,
-  readOne: [...read, 'not_found'] as ErrorCode[],
-  write,
-  withBody,
-  withBodyOne: [...withBody, 'not_found'] as ErrorCode[],
+  write: [...read, 'forbidden', 'maintenance', ...body] as ErrorCode[],
 };
+
+/** What all surfaces of the portal have in common. */
+const portalSurface = {
+  conditional: false,
+  responses: portalResponses,
+  parameters: {
+    ...webhookParameters,
+    keyId: uuid({ description: 'Of the key.' }),
+    methodId: uuid({ description: 'The id of the method.' }),
+    sessionId: uuid({ description: 'The id of the session.' }),
+  },
+};
+
+/** For anybody: signing in. */
+export const openSurface = {
+  ...portalSurface,
+  config: { portal: 'open' as const },
+  security: [],
+  errors: { read: portalErrors.open, write: portalErrors.openWrite },
+};
+
+/** For whoever is signed in. */
+export const signedInSurface = {
+  ...portalSurface,
+  config: { portal: 'signed-in' as const },
+  security: [{ session: [] }],
+  errors: { read: portalErrors.read, write: portalErrors.write },
+};
+
+export function surfaceOf(dependencies: PortalRouteDependencies): Surface<PortalContext> {
+  return {
+    ...signedInSurface,
+    contextOf: (request: FastifyRequest) => ({
+      ...dependencies,
+      owner: ownerOf(request),
+      actor: actorOf(request),
+    }),
+  };
+}
 
 /** Descriptions that differ from those of an API with keys. */
 const words: Partial<Record<ErrorCode, string>> = {
@@ -49,28 +87,24 @@ const words: Partial<Record<ErrorCode, string>> = {
   forbidden: 'It comes from another site, or you may not do this.',
 };
 
-type Answer = { schema: TSchema; example: unknown };
-type Answers = ReturnType<typeof responses>;
-
 /** The `response` of a route schema. */
 export function portalResponses(
   status: 200 | 201 | 202,
   description: string,
-  body: Answer,
+  response: { schema: TSchema; example: unknown },
   errors: ErrorCode[],
   options: { conditional?: boolean } = {},
-): Answers {
-  const answers = responses(status, description, body, errors, options);
-  for (const [code, said] of Object.entries(words) as [ErrorCode, string][]) {
-    const key = code === 'unauthorized' ? '401' : '403';
-    const answer = answers[key];
-    if (!answer) continue;
-    answer.description = said;
+): ReturnType<typeof responses> {
+  const described = responses(status, description, response, errors, options);
+  for (const [code, text] of Object.entries(words) as [ErrorCode, string][]) {
+    const error = described[code === 'unauthorized' ? '401' : '403'];
+    if (!error) continue;
+    error.description = text;
     // The portal's pages do not send such a header.
-    delete answer.headers['WWW-Authenticate'];
-    const json = answer.content?.['application/json'] as { schema: TSchema } | undefined;
-    const examples = { [code]: { summary: said, value: errorBody(code, said, {}) } };
-    answer.content = { 'application/json': { schema: json?.schema, examples } };
+    delete error.headers['WWW-Authenticate'];
+    const json = error.content?.['application/json'] as { schema: TSchema } | undefined;
+    const examples = { [code]: { summary: text, value: errorBody(code, text, {}) } };
+    error.content = { 'application/json': { schema: json?.schema, examples } };
   }
-  return answers;
+  return described;
 }

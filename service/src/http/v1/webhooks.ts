@@ -1,23 +1,28 @@
 /** Serves the webhooks of the key's app under `/webhooks`. */
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { keyActor } from '../../access/actor.ts';
 import { callerOf, keySecurity } from '../admit.ts';
+import { mountOperations } from '../operations.ts';
 import { errorsOf, responses } from '../responses.ts';
-import { mountWebhooks } from '../webhooks/mount.ts';
-import type { WebhookDependencies } from '../webhooks/operation.ts';
+import { deliveryOperations } from '../webhooks/delivery-operations.ts';
+import { parameters, type WebhookDependencies } from '../webhooks/operation.ts';
+import { webhookOperations } from '../webhooks/webhook-operations.ts';
 
 export function registerWebhooks(app: FastifyInstance, dependencies: WebhookDependencies): void {
-  mountWebhooks(app, dependencies, {
+  const surface = {
     root: '/webhooks',
-    config: { scope: 'write:webhooks' },
+    config: { scope: 'write:webhooks' as const },
     security: keySecurity,
     conditional: true,
     errors: { read: errorsOf.keyed, write: errorsOf.keyedBody },
     responses,
-    describe: ({ description }) => `${description} Needs the scope \`write:webhooks\`.`,
-    callerOf(request) {
+    parameters,
+    describe: ({ description }: { description: string }) =>
+      `${description} Needs the scope \`write:webhooks\`.`,
+    contextOf(request: FastifyRequest) {
       const caller = callerOf(request);
-      return { appId: caller.appId, actor: keyActor(caller) };
+      return { ...dependencies, appId: caller.appId, actor: keyActor(caller) };
     },
-  });
+  };
+  mountOperations(app, surface, 'Webhooks', [...webhookOperations, ...deliveryOperations]);
 }

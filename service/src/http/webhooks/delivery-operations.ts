@@ -24,7 +24,7 @@ export const deliveryOperations = [
     summary: "List a webhook's deliveries",
     description: 'Newest first, for as long as they are kept.',
     query: DeliveryQuery,
-    responseDescription: 'The deliveries.',
+    returns: { 200: 'The deliveries.' },
     response: listOf(Delivery, 'DeliveryList', examples.deliveryRecord),
     async run({ database, appId, params, query }) {
       const { id } = await requireWebhook(database, appId, params.id);
@@ -38,7 +38,7 @@ export const deliveryOperations = [
     path: '/:id/deliveries/:deliveryId',
     summary: 'Get one delivery',
     description: 'With its body and every attempt.',
-    responseDescription: 'The delivery.',
+    returns: { 200: 'The delivery.' },
     response,
     async run({ database, appId, params: { id, deliveryId } }) {
       await requireWebhook(database, appId, id);
@@ -51,10 +51,9 @@ export const deliveryOperations = [
     path: '/:id/deliveries/:deliveryId/redeliver',
     summary: 'Send a delivery again',
     description: `The same id and bytes, in a fresh cycle of up to ${attemptsMaxInWords} attempts. At most ${redeliveriesPerMinute} a minute and app.`,
-    status: 202,
-    responseDescription: 'It is pending again.',
+    returns: { 202: 'It is pending again.' },
     response,
-    conflicts: true,
+    errors: ['conflict'],
     async run({ database, appLimits, appId, params: { id, deliveryId } }) {
       appLimits.redeliveries(appId);
       const data = await database.transaction().execute(async (tx) => {
@@ -72,10 +71,9 @@ export const deliveryOperations = [
     description:
       'Brings back the deliveries that failed, and those that deactivation cancelled, since a time; at most 10,000.',
     body: RecoverRequest,
-    status: 202,
-    responseDescription: 'They are pending again.',
+    returns: { 202: 'They are pending again.' },
     response: oneOf(Recovered, 'RecoveredResponse', { count: 12 }),
-    conflicts: true,
+    errors: ['conflict'],
     async run({ database, appLimits, appId, actor, params, body }) {
       appLimits.redeliveries(appId);
       const since = requireRecent(body.since);

@@ -1,13 +1,13 @@
 /**
- * One operation on the webhooks of an app. It is defined once, independent of the caller: `mount.ts` serves it to the
- * app's keys under `/api/v1/webhooks` and to the app's owner under `/portal/api/apps/{appId}/webhooks`.
+ * The operations on the webhooks of an app, which two surfaces serve: `/api/v1/webhooks` to the app's keys and
+ * `/portal/api/apps/{appId}/webhooks` to the app's owner.
  */
-import type { Static, TSchema } from 'typebox';
 import type { Actor } from '../../access/actor.ts';
 import type { Config } from '../../config.ts';
+import { uuid } from '../../contract/shapes.ts';
 import type { SecretBox } from '../../webhooks/sending/secrets.ts';
 import type { TestDependencies } from '../../webhooks/management/test-webhook.ts';
-import type { oneOf } from '../responses.ts';
+import { operationFor } from '../operations.ts';
 import type { AppLimits } from './app-limits.ts';
 
 export type WebhookDependencies = Omit<TestDependencies, 'webhooks'> & {
@@ -16,40 +16,13 @@ export type WebhookDependencies = Omit<TestDependencies, 'webhooks'> & {
   appLimits: AppLimits;
 };
 
-/** The app whose webhooks the request is about, and the caller. */
-export type Caller = { appId: string; actor: Actor };
+/** With the app whose webhooks the request is about, and the caller. */
+export type WebhookContext = WebhookDependencies & { appId: string; actor: Actor };
 
-type Inputs<Query extends TSchema, Body extends TSchema> = {
-  /** The parameters of the path. */
-  params: { id: string; deliveryId: string };
-  query: Static<Query>;
-  body: Static<Body>;
+export const operation = operationFor<WebhookContext>();
+
+export const parameters = {
+  appId: uuid({ description: 'Of the app.' }),
+  id: uuid({ description: 'Of the webhook.' }),
+  deliveryId: uuid({ description: 'Of the delivery.' }),
 };
-
-export type Operation<Query extends TSchema = TSchema, Body extends TSchema = TSchema> = {
-  operationId: string;
-  method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
-  /** The path below the app's webhooks: empty, `/:id` and so on. */
-  path: string;
-  summary: string;
-  description: string;
-  query?: Query;
-  body?: Body;
-  /** A request without a body counts as one with `{}`. */
-  bodyOptional?: boolean;
-  /** Default: 200. */
-  status?: 201 | 202;
-  responseDescription: string;
-  response: ReturnType<typeof oneOf>;
-  /** Whether it can fail with `conflict`. */
-  conflicts?: boolean;
-  /** Returns the body of the response. */
-  run(context: WebhookDependencies & Caller & Inputs<Query, Body>): Promise<object>;
-};
-
-/** Gives `run` the types of the operation's query and body. */
-export function operation<Query extends TSchema, Body extends TSchema>(
-  definition: Operation<Query, Body>,
-): Operation {
-  return definition;
-}

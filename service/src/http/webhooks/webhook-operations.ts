@@ -34,7 +34,7 @@ export const webhookOperations = [
     summary: 'List your webhooks',
     description: 'The webhooks of the app that the key belongs to, oldest first.',
     query: PageQuery,
-    responseDescription: 'Your webhooks.',
+    returns: { 200: 'Your webhooks.' },
     response: listOf(Webhook, 'WebhookList', examples.webhook),
     async run({ database, appId, query }) {
       const { total, webhooks } = await listWebhooks(database, appId, query);
@@ -48,10 +48,9 @@ export const webhookOperations = [
     summary: 'Register a webhook',
     description: 'Answers with the secret, this once. An app has at most 20 webhooks.',
     body: NewWebhook,
-    status: 201,
-    responseDescription: 'The new webhook, with its secret.',
+    returns: { 201: 'The new webhook, with its secret.' },
     response: responseWithSecret,
-    conflicts: true,
+    errors: ['conflict'],
     async run({ database, webhooks, secretBox, appId, actor, body }) {
       const data = await database
         .transaction()
@@ -65,7 +64,7 @@ export const webhookOperations = [
     path: '/:id',
     summary: 'Get one webhook',
     description: 'Without its secret.',
-    responseDescription: 'The webhook.',
+    returns: { 200: 'The webhook.' },
     response,
     run: async ({ database, appId, params }) =>
       envelope(await readWebhook(database, appId, params.id)),
@@ -77,7 +76,7 @@ export const webhookOperations = [
     summary: 'Change a webhook',
     description: 'Also activates and deactivates it.',
     body: WebhookChanges,
-    responseDescription: 'The webhook as it is now.',
+    returns: { 200: 'The webhook as it is now.' },
     response,
     async run({ database, webhooks, appId, actor, params, body }) {
       const data = await database
@@ -92,7 +91,7 @@ export const webhookOperations = [
     path: '/:id',
     summary: 'Delete a webhook',
     description: 'Ends its pending deliveries.',
-    responseDescription: 'It is deleted.',
+    returns: { 200: 'It is deleted.' },
     response: oneOf(DeletedWebhook, 'DeletedWebhookResponse', {
       id: examples.webhook.id,
       deleted: true,
@@ -110,9 +109,9 @@ export const webhookOperations = [
     description: `Sends \`webhook.test\` now, in one attempt, and answers with its record. At most ${testsPerMinute} a minute and app.`,
     body: TestRequest,
     bodyOptional: true,
-    responseDescription: 'The delivery, its attempt included.',
+    returns: { 200: 'The delivery, its attempt included.' },
     response: oneOf(DeliveryDetail, 'DeliveryResponse', examples.delivery),
-    conflicts: true,
+    errors: ['conflict'],
     async run({ appId, params, body, ...dependencies }) {
       dependencies.appLimits.tests(appId);
       const target = { appId, webhookId: params.id, event: body.event ?? null };
@@ -128,7 +127,7 @@ export const webhookOperations = [
       'Answers with the new secret, this once. While the two overlap, `webhook-signature` holds both signatures, and the single-valued header keeps the old one.',
     body: RotateRequest,
     bodyOptional: true,
-    responseDescription: 'The webhook, with its new secret.',
+    returns: { 200: 'The webhook, with its new secret.' },
     response: responseWithSecret,
     async run({ database, secretBox, appId, actor, params, body: { overlapSeconds } }) {
       const data = await database

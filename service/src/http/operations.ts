@@ -1,0 +1,180 @@
+/**
+ * An operation of an HTTP API is defined once: what it is called, what it takes and returns, and the function that runs
+ * it. `mountOperations` serves operations on a surface, which decides where they are, who may call them and which errors
+ * they share. The operations on webhooks are served on two surfaces: `/api/v1` and `/portal/api`.
+ */
+import type {
+  FastifyContextConfig,
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  FastifySchema,
+} from 'fastify';
+import { Type, type Static, type TObject, type TSchema } from 'typebox';
+import { noQuery } from '../contract/shapes.ts';
+import type { ErrorCode } from '../errors.ts';
+import { withEmptyBody } from './json-bodies.ts';
+import type { oneOf, responses } from './responses.ts';
+import { toEntry } from './response-cache.ts';
+import { sendEntry } from './send-entry.ts';
+
+type Status = 200 | 201 | 202;
+
+/** The names of the parameters in a path: `/apps/:appId` has `appId`. */
+type ParameterNames<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
+  ? Name | ParameterNames<Rest>
+  : Path extends `${string}:${infer Name}`
+    ? Name
+    : never;
+
+type Inputs<Path extends string, Query extends TSchema, Body extends TSchema> = {
+  params: Record<ParameterNames<Path>, string>;
+  query: Static<Query>;
+  body: Static<Body>;
+  request: FastifyRequest;
+  reply: FastifyReply;
+};
+
+/** `Context` is what the surface gives to `run` in addition to the inputs: dependencies and the caller. */
+export type Operation<
+  Context,
+  Path extends string = string,
+  Query extends TSchema = TSchema,
+  Body extends TSchema = TSchema,
+> = {
+  operationId: string;
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** The path below the root of the surface. */
+  path: Path;
+  summary: string;
+  description: string;
+  /** Default: those of the surface that are in the path. */
+  params?: TObject;
+  query?: Query;
+  body?: Body;
+  /** A request without a body counts as one with `{}`. */
+  bodyOptional?: boolean;
+  headers?: TObject;
+  /** A description for each status of success. With more than one, `run` sets the status. */
+  returns: Partial<Record<Status, string>>;
+  response: ReturnType<typeof oneOf>;
+  /** The errors in addition to those of the surface. `not_found` follows from a parameter in the path. */
+  errors?: readonly ErrorCode[];
+  /** A write that responds with an `ETag`. */
+  tagged?: boolean;
+  /** Returns the body of the response. */
+  run(context: Context & Inputs<Path, Query, Body>): object | Promise<object>;
+};
+
+export type Surface<Context> = {
+  /** Default: empty. */
+  root?: string;
+  config: FastifyContextConfig;
+  security: NonNullable<FastifySchema['security']>;
+  /** Whether reads have an `ETag` and can be answered with 304. Otherwise nobody may store a copy. */
+  conditional: boolean;
+  /** The errors that every read or write can return. */
+  errors: { read: ErrorCode[]; write: ErrorCode[] };
+  responses: typeof responses;
+  /** The schemas of the parameters that are used in paths. */
+  parameters: Record<string, TSchema>;
+  /** Default: the operation's own description. */
+  describe?(operation: Operation<Context>): string;
+  /** Throws if the caller may not use the operation. */
+  contextOf(request: FastifyRequest): Context | Promise<Context>;
+};
+
+/** Returns a function that gives `run` the types of the operation's parameters, query and body. */
+export function operationFor<Context>() {
+  return <const Path extends string, Query extends TSchema, Body extends TSchema>(
+    operation: Operation<Context, Path, Query, Body>,
+  ): Operation<Context> => operation;
+}
+
+export function mountOperations<Context>(
+  app: FastifyInstance,
+  surface: Surface<Context>,
+  tag: string,
+  operations: readonly Operation<Context>[],
+): void {
+  for (const operation of operations) {
+    const url = (surface.root ?? '') + operation.path;
+    app.route({
+      method: operation.method,
+      url,
+      config: surface.config,
+      preValidation: operation.bodyOptional ? withEmptyBody : [],
+      schema: schemaOf(operation, surface, tag, url),
+      handler: (request, reply) => handle(operation, surface, request, reply),
+    });
+  }
+}
+
+async function handle<Context>(
+  operation: Operation<Context>,
+  surface: Surface<Context>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const context = await surface.contextOf(request);
+  const { query, body } = request;
+  const params = request.params as Record<string, string>;
+  const [status = 200] = Object.keys(operation.returns).map(Number);
+  reply.code(status);
+  const content = await operation.run({ ...context, params, query, body, request, reply });
+  if (surface.conditional && isRead(operation))
+    return sendEntry(request, reply, toEntry(0, content));
+  // The response may hold a secret, so no cache may store it.
+  reply.header('cache-control', 'no-store');
+  if (!operation.tagged) return reply.send(content);
+  const { etag, body: bytes } = toEntry(0, content);
+  return reply.headers({ etag, 'content-type': 'application/json; charset=utf-8' }).send(bytes);
+}
+
+function isRead({ method }: { method: string }): boolean {
+  return method === 'GET';
+}
+
+function schemaOf<Context>(
+  operation: Operation<Context>,
+  surface: Surface<Context>,
+  tag: string,
+  url: string,
+): FastifySchema {
+  const { operationId, summary, query = noQuery, body, headers } = operation;
+  const params = operation.params ?? paramsOf(url, surface.parameters);
+  return {
+    operationId,
+    tags: [tag],
+    summary,
+    description: surface.describe?.(operation) ?? operation.description,
+    security: surface.security,
+    ...(params ? { params } : {}),
+    querystring: query,
+    ...(headers ? { headers } : {}),
+    ...(body ? { body } : {}),
+    response: responsesOf(operation, surface, url),
+  };
+}
+
+function paramsOf(url: string, parameters: Record<string, TSchema>): TObject | null {
+  const parts = url.split('/');
+  const inUrl = Object.entries(parameters).filter(([name]) => parts.includes(`:${name}`));
+  return inUrl.length > 0 ? Type.Object(Object.fromEntries(inUrl)) : null;
+}
+
+function responsesOf<Context>(
+  operation: Operation<Context>,
+  surface: Surface<Context>,
+  url: string,
+) {
+  const errors = [...surface.errors[isRead(operation) ? 'read' : 'write']];
+  if (url.includes(':')) errors.push('not_found');
+  errors.push(...(operation.errors ?? []));
+  const conditional = surface.conditional && isRead(operation);
+  const options = { conditional, tagged: conditional || operation.tagged === true };
+  const described = Object.entries(operation.returns).map(([status, description]) =>
+    surface.responses(Number(status) as Status, description, operation.response, errors, options),
+  );
+  return Object.assign({}, ...described) as ReturnType<typeof responses>;
+}
