@@ -100,16 +100,17 @@ type Noun<Entry extends object> = {
   onCreate: string;
   onDelete: string;
   /** `name` is the slug or the key in the address; the body is valid. */
-  put(
-    tx: Transaction,
-    name: string,
-    body: unknown,
-    options: WriteOptions<Entry>,
-  ): Promise<Written<Entry>>;
-  patch(tx: Transaction, name: string, body: unknown, options: WriteOptions<Entry>): Promise<Entry>;
+  put: Write<Entry, Written<Entry>>;
+  patch: Write<Entry, Entry>;
   /** Returns the id. */
-  remove(tx: Transaction, name: string, options: WriteOptions<Entry>): Promise<string>;
+  remove: (tx: Transaction, name: string, options: WriteOptions<Entry>) => Promise<string>;
 };
+type Write<Entry extends object, Result> = (
+  tx: Transaction,
+  name: string,
+  body: unknown,
+  options: WriteOptions<Entry>,
+) => Promise<Result>;
 
 function writeOperations<Entry extends object>(noun: Noun<Entry>) {
   return [putOperation(noun), patchOperation(noun), deleteOperation(noun)];
@@ -119,7 +120,7 @@ function putOperation<Entry extends object>(noun: Noun<Entry>) {
   return operation({
     operationId: `put${noun.noun}`,
     method: 'PUT',
-    path: noun.path as string,
+    path: noun.path,
     params: noun.params,
     summary: `Make ${noun.one}, or replace it`,
     description: `A field left out goes back to its default. ${noun.onCreate} With \`If-None-Match: *\` it only makes, with \`If-Match\` it only replaces what you have read.`,
@@ -141,7 +142,7 @@ function patchOperation<Entry extends object>(noun: Noun<Entry>) {
   return operation({
     operationId: `patch${noun.noun}`,
     method: 'PATCH',
-    path: noun.path as string,
+    path: noun.path,
     params: noun.params,
     summary: `Change ${noun.one}`,
     description:
@@ -159,7 +160,7 @@ function deleteOperation<Entry extends object>(noun: Noun<Entry>) {
   return operation({
     operationId: `delete${noun.noun}`,
     method: 'DELETE',
-    path: noun.path as string,
+    path: noun.path,
     params: noun.params,
     summary: `Delete ${noun.one}`,
     description: noun.onDelete,
@@ -177,12 +178,7 @@ function deleteOperation<Entry extends object>(noun: Noun<Entry>) {
 
 function inTransaction<Entry extends object, Result>(
   { writes, actor, publicUrl, request }: InternalContext & { request: FastifyRequest },
-  write: (
-    tx: Transaction,
-    name: string,
-    body: unknown,
-    options: WriteOptions<Entry>,
-  ) => Promise<Result>,
+  write: Write<Entry, Result>,
 ): Promise<Result> {
   const options = { actor, publicUrl, check: preconditionOf(request) };
   return writes.transaction().execute((tx) => write(tx, nameOf(request), request.body, options));
