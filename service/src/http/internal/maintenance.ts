@@ -30,23 +30,23 @@ import { sendWritten } from './send-written.ts';
 const message = Type.String({
   minLength: 1,
   maxLength: maintenanceMessageLengthMax,
-  description: 'What callers are told.',
+  description: 'The message to callers.',
   examples: ['Moving to a larger machine.'],
 });
 const expectedEnd = time({
-  description: 'When it is expected to end.',
+  description: 'When the maintenance is expected to end.',
   examples: [exampleLaterTime],
 });
 
 const MaintenanceChange = strictObject(
   {
-    enabled: Type.Boolean({ description: 'Whether it is to be on.' }),
+    enabled: Type.Boolean({ description: 'Whether maintenance is on.' }),
     message: Type.Optional(nullable(message)),
     expectedEnd: Type.Optional(nullable(expectedEnd)),
   },
   {
     title: 'MaintenanceChange',
-    description: 'How maintenance is to be. What is left out is null.',
+    description: 'The new state of maintenance. Omitted fields become null.',
     examples: [
       { enabled: true, message: 'Moving to a larger machine.', expectedEnd: exampleLaterTime },
     ],
@@ -55,15 +55,15 @@ const MaintenanceChange = strictObject(
 
 const MaintenanceSwitch = strictObject(
   {
-    enabled: Type.Boolean({ description: 'Whether it is on.' }),
+    enabled: Type.Boolean({ description: 'Whether maintenance is on.' }),
     message: nullable(message),
-    since: nullable(time({ description: 'When it began; null: it is off.' })),
+    since: nullable(time({ description: 'When the maintenance began. Null if it is off.' })),
     expectedEnd: nullable(expectedEnd),
   },
-  { title: 'MaintenanceState', description: 'Whether maintenance is on.' },
+  { title: 'MaintenanceState', description: 'The state of maintenance.' },
 );
 
-const answer = oneOf(MaintenanceSwitch, 'MaintenanceResponse', {
+const response = oneOf(MaintenanceSwitch, 'MaintenanceResponse', {
   enabled: true,
   message: 'Moving to a larger machine.',
   since: exampleTime,
@@ -85,12 +85,18 @@ function registerRead(v1: FastifyInstance, { database }: RouteDependencies): voi
         operationId: 'getMaintenance',
         tags,
         security,
-        summary: 'See whether maintenance is on',
-        description: 'Whether it is on, since when, and until when.',
+        summary: 'Get the state of maintenance',
+        description: 'Returns whether maintenance is on, since when, and until when.',
         querystring: noQuery,
-        response: internalResponses(200, 'How it is.', answer, internalErrors.keyed, {
-          conditional: true,
-        }),
+        response: internalResponses(
+          200,
+          'The state of maintenance.',
+          response,
+          internalErrors.keyed,
+          {
+            conditional: true,
+          },
+        ),
       },
     },
     async (request, reply) => {
@@ -109,15 +115,15 @@ function registerSwitch(v1: FastifyInstance, { writes }: RouteDependencies): voi
         operationId: 'putMaintenance',
         tags,
         security,
-        summary: 'Switch maintenance on or off',
+        summary: 'Turn maintenance on or off',
         description:
-          'While it is on, the public API answers 503 and deliveries go on. Its event goes out when it begins and when it ends; message and end may change in between. The same again changes nothing.',
+          'During maintenance, the public API returns 503 and deliveries continue. Events are sent when it begins and when it ends. You can change the message and the expected end meanwhile. Repeating a request changes nothing.',
         body: MaintenanceChange,
         querystring: noQuery,
         response: internalResponses(
           200,
-          'How it is now.',
-          answer,
+          'The new state of maintenance.',
+          response,
           [...internalErrors.keyedBody, 'precondition_failed'],
           { tagged: true },
         ),
@@ -125,17 +131,17 @@ function registerSwitch(v1: FastifyInstance, { writes }: RouteDependencies): voi
     },
     async (request, reply) => {
       const actor = actorOf(request);
-      const wanted = requireFitting(request.body);
-      const asked = preconditionOf(request);
-      const check = (current: MaintenanceState | null) => asked(toSwitch(current));
-      if (!wanted.enabled) await disableMaintenance(writes, actor, check);
-      const state = wanted.enabled ? await enableMaintenance(writes, actor, wanted, check) : null;
+      const change = requireConsistent(request.body);
+      const precondition = preconditionOf(request);
+      const check = (current: MaintenanceState | null) => precondition(toSwitch(current));
+      if (!change.enabled) await disableMaintenance(writes, actor, check);
+      const state = change.enabled ? await enableMaintenance(writes, actor, change, check) : null;
       return sendWritten(reply, toSwitch(state));
     },
   );
 }
 
-function requireFitting({
+function requireConsistent({
   enabled,
   message: text = null,
   expectedEnd: end = null,

@@ -1,6 +1,4 @@
-/**
- * Routes that read and replace the whole list of managers of an organisation or alliance. Managers may bind apps to it.
- */
+/** Routes that read and replace the managers of an organisation or alliance. Managers may bind apps to it. */
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyInstance } from 'fastify';
 import { Type, type TObject } from 'typebox';
@@ -28,7 +26,7 @@ import { sendWritten } from './send-written.ts';
 
 const addresses = Type.Array(Type.String({ minLength: 3, maxLength: 254 }), {
   maxItems: managersMax,
-  description: 'Email addresses. They compare trimmed and in lower case.',
+  description: 'Email addresses. They are trimmed and converted to lower case.',
 });
 const example = { managers: ['ada@example.org'] };
 const ManagersInput = strictObject(
@@ -37,7 +35,7 @@ const ManagersInput = strictObject(
 );
 const Managers = strictObject(
   { managers: addresses },
-  { title: 'Managers', description: 'All managers, in order.' },
+  { title: 'Managers', description: 'All managers, sorted.' },
 );
 
 type Noun = { kind: ManagedKind; name: string; tag: string; params: TObject };
@@ -46,7 +44,7 @@ const nouns: Noun[] = [
   { kind: 'orgs', name: 'Org', tag: 'Organisations', params: orgParams },
   { kind: 'alliances', name: 'Alliance', tag: 'Alliances', params: allianceParams },
 ];
-const answer = oneOf(Managers, 'ManagersResponse', example);
+const response = oneOf(Managers, 'ManagersResponse', example);
 
 export function registerManagers(v1: FastifyInstance, dependencies: RouteDependencies): void {
   for (const noun of nouns) {
@@ -64,8 +62,8 @@ function registerRead(v1: FastifyInstance, { database }: RouteDependencies, noun
         ...schemaOf(noun),
         operationId: `get${noun.name}Managers`,
         summary: 'Get the managers',
-        description: 'Who may bind an app to it.',
-        response: internalResponses(200, 'The managers.', answer, internalErrors.keyedResource, {
+        description: 'Returns the users who may bind apps to it.',
+        response: internalResponses(200, 'The managers.', response, internalErrors.keyedResource, {
           conditional: true,
         }),
       },
@@ -88,12 +86,12 @@ function registerReplacement(v1: FastifyInstance, { writes }: RouteDependencies,
         operationId: `put${noun.name}Managers`,
         summary: 'Replace the managers',
         description:
-          'Who is not in the list stops being a manager, and the bindings of their apps end with it; those of all others stay.',
+          'Users who are not in the list stop being managers, and the bindings of their apps end. Other bindings stay.',
         body: ManagersInput,
         response: internalResponses(
           200,
-          'The managers as they are now.',
-          answer,
+          'The new managers.',
+          response,
           [...internalErrors.keyedResourceBody, 'precondition_failed'],
           { tagged: true },
         ),

@@ -1,7 +1,4 @@
-/**
- * Routes that read the directory as the platform sees it. Nothing is cached: the platform must see its own writes at
- * once.
- */
+/** Routes that read the directory with its private fields. Nothing is cached: the platform must see its writes at once. */
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Static, TObject, TSchema } from 'typebox';
@@ -45,8 +42,8 @@ export function registerReads(
     tag: 'Organisations',
     query: ManagedOrgQuery,
     summary: 'List organisations',
-    description: 'All organisations, listed or not, by name unless asked otherwise.',
-    answer: listOf(ManagedOrganisation, 'OrganisationList', examples.managedOrganisation),
+    description: 'Returns all organisations, listed or not, sorted by name by default.',
+    response: listOf(ManagedOrganisation, 'OrganisationList', examples.managedOrganisation),
     load: (query) => listManagedOrgs(database, query, publicUrl),
   });
   detailRoute(v1, {
@@ -54,9 +51,9 @@ export function registerReads(
     operationId: 'getOrg',
     tag: 'Organisations',
     params: orgParams,
-    summary: 'Get one organisation',
-    description: 'An organisation by its slug, listed or not, with its private fields.',
-    answer: oneOf(ManagedOrganisation, 'OrganisationResponse', examples.managedOrganisation),
+    summary: 'Get an organisation',
+    description: 'Returns the organisation with this slug, listed or not, with its private fields.',
+    response: oneOf(ManagedOrganisation, 'OrganisationResponse', examples.managedOrganisation),
     load: ({ slug }) => readManagedOrg(database, slug, publicUrl),
   });
   listRoute(v1, {
@@ -65,8 +62,8 @@ export function registerReads(
     tag: 'Alliances',
     query: AllianceQuery,
     summary: 'List alliances',
-    description: 'The alliances, by name unless asked otherwise.',
-    answer: listOf(ManagedAlliance, 'AllianceList', examples.managedAlliance),
+    description: 'Returns the alliances, sorted by name by default.',
+    response: listOf(ManagedAlliance, 'AllianceList', examples.managedAlliance),
     load: (query) => listManagedAlliances(database, query, publicUrl),
   });
   detailRoute(v1, {
@@ -74,9 +71,9 @@ export function registerReads(
     operationId: 'getAlliance',
     tag: 'Alliances',
     params: allianceParams,
-    summary: 'Get one alliance',
-    description: 'An alliance by its slug, with its managers and all its members.',
-    answer: oneOf(ManagedAllianceDetail, 'AllianceResponse', examples.managedAllianceDetail),
+    summary: 'Get an alliance',
+    description: 'Returns the alliance with this slug, with its managers and all members.',
+    response: oneOf(ManagedAllianceDetail, 'AllianceResponse', examples.managedAllianceDetail),
     load: ({ slug }) => readManagedAlliance(database, slug, publicUrl),
   });
   listRoute(v1, {
@@ -85,8 +82,8 @@ export function registerReads(
     tag: 'Blueprints',
     query: BlueprintQuery,
     summary: 'List blueprints',
-    description: 'The blueprints, active and retired, by name unless asked otherwise.',
-    answer: listOf(Blueprint, 'BlueprintList', examples.blueprint),
+    description: 'Returns the blueprints, active and retired, sorted by name by default.',
+    response: listOf(Blueprint, 'BlueprintList', examples.blueprint),
     load: (query) => listBlueprints(database, query),
   });
   detailRoute(v1, {
@@ -94,9 +91,9 @@ export function registerReads(
     operationId: 'getBlueprint',
     tag: 'Blueprints',
     params: blueprintParams,
-    summary: 'Get one blueprint',
-    description: 'A blueprint by the key that its source gives it.',
-    answer: oneOf(Blueprint, 'BlueprintResponse', examples.blueprint),
+    summary: 'Get a blueprint',
+    description: 'Returns the blueprint with this key.',
+    response: oneOf(Blueprint, 'BlueprintResponse', examples.blueprint),
     load: ({ key }) => findBlueprint(database, key),
   });
 }
@@ -107,7 +104,7 @@ type Operation = {
   tag: string;
   summary: string;
   description: string;
-  answer: ReturnType<typeof oneOf>;
+  response: ReturnType<typeof oneOf>;
 };
 
 function listRoute<Query extends TSchema>(
@@ -160,7 +157,7 @@ function documentation(operation: Operation, errors: typeof internalErrors.keyed
     summary: operation.summary,
     description: operation.description,
     security,
-    response: internalResponses(200, 'What was asked for.', operation.answer, errors, {
+    response: internalResponses(200, 'The result.', operation.response, errors, {
       conditional: true,
     }),
   };

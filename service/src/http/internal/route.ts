@@ -10,7 +10,7 @@ export type RouteDependencies = {
   database: Database;
   /** For writes. They wait for each other, and the public API must not wait for a connection behind them. */
   writes: Database;
-  /** The base of addresses in events and responses. */
+  /** The base of URLs in events and responses. */
   publicUrl: string;
 };
 
@@ -19,16 +19,16 @@ export { keySecurity as security } from '../admit.ts';
 export { noQuery } from '../../contract/shapes.ts';
 
 export const orgParams = Type.Object({
-  slug: slug({ description: 'Its name in addresses.', examples: ['acme-corporation'] }),
+  slug: slug({ description: 'The unique name in URLs.', examples: ['acme-corporation'] }),
 });
 export const allianceParams = Type.Object({
-  slug: slug({ description: 'Its name in addresses.', examples: ['northern-league'] }),
+  slug: slug({ description: 'The unique name in URLs.', examples: ['northern-league'] }),
 });
 export const blueprintParams = Type.Object({
   key: Type.String({
     minLength: 1,
     maxLength: 200,
-    description: 'The name that its source gives it.',
+    description: 'The unique key in the source.',
     examples: ['granite'],
   }),
 });
@@ -47,14 +47,14 @@ export const internalErrors = {
   keyedResourceBody: [...keyed, ...withBody, 'not_found'] as ErrorCode[],
 };
 
-type Answer = { schema: TSchema; example: unknown };
+type Body = { schema: TSchema; example: unknown };
 type Options = { conditional?: boolean; tagged?: boolean };
 
 /** The `response` of a route schema. A `conditional` read can return 304; a `tagged` response has an `ETag`. */
 export function internalResponses(
   status: 200 | 201 | 202,
   description: string,
-  body: Answer,
+  body: Body,
   errors: ErrorCode[],
   options: Options = {},
 ): ReturnType<typeof responses> {

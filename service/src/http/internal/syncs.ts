@@ -1,6 +1,6 @@
 /**
- * Routes that start syncs and read their runs. A run goes on in the process that got the request; any process can
- * report its result.
+ * Routes that start syncs and read their runs. A run continues in the process that got the request; every process can
+ * read its result.
  */
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyInstance, FastifyReply } from 'fastify';
@@ -27,7 +27,10 @@ const RunQuery = Type.Object(
   {
     ...PageQuery.properties,
     kind: Type.Optional(
-      Type.Enum(['blueprints', 'chat'], { type: 'string', description: 'Only runs of this sync.' }),
+      Type.Enum(['blueprints', 'chat'], {
+        type: 'string',
+        description: 'Return only runs of this sync.',
+      }),
     ),
   },
   { additionalProperties: false },
@@ -37,26 +40,26 @@ const BlueprintSyncRequest = strictObject(
   {
     force: Type.Boolean({
       default: false,
-      description: 'Goes on where more than half of the active blueprints would be retired.',
+      description: 'Continue even if more than half of the active blueprints would be retired.',
     }),
     skipBad: Type.Boolean({
       default: false,
-      description: 'Goes on without bad rows; what they tell of stays as it is.',
+      description: 'Skip invalid rows. Their blueprints stay unchanged.',
     }),
   },
   {
     title: 'BlueprintSyncRequest',
-    description: 'How to run. Where from is a matter of the configuration alone.',
+    description: 'The options of the run. Its source is part of the configuration.',
     examples: [{ skipBad: true }],
   },
 );
 const ChatSyncRequest = strictObject(
   {},
-  { title: 'ChatSyncRequest', description: 'There is nothing to choose.', examples: [{}] },
+  { title: 'ChatSyncRequest', description: 'This request has no options.', examples: [{}] },
 );
 
 const common = { tags: ['System'], security };
-const answer = oneOf(SyncRun, 'SyncRunResponse', examples.syncRun);
+const response = oneOf(SyncRun, 'SyncRunResponse', examples.syncRun);
 const variablesOf: Record<SyncKind, string> = {
   blueprints: 'SYNC_BLUEPRINTS_URL',
   chat: 'CHAT_PROVIDER',
@@ -76,13 +79,13 @@ function registerList(v1: FastifyInstance, { database }: SyncRouteDependencies):
       schema: {
         ...common,
         operationId: 'listSyncs',
-        summary: 'List runs of the syncs',
+        summary: 'List sync runs',
         description:
-          'The newest first. Some hundreds of each kind are kept, and the last that succeeded.',
+          'Returns sync runs, newest first. The last few hundred of each kind are stored, and the last that succeeded.',
         querystring: RunQuery,
         response: internalResponses(
           200,
-          'What was asked for.',
+          'The result.',
           listOf(SyncRun, 'SyncRunList', examples.syncRun),
           internalErrors.keyed,
           { conditional: true },
@@ -105,17 +108,13 @@ function registerRun(v1: FastifyInstance, { database }: SyncRouteDependencies): 
       schema: {
         ...common,
         operationId: 'getSync',
-        summary: 'Get one run of a sync',
-        description: 'Whether it is under way, what it did, or why it failed.',
-        params: Type.Object({ id: uuid({ description: 'Of the run.' }) }),
+        summary: 'Get a sync run',
+        description: 'Returns the progress and the result of a run.',
+        params: Type.Object({ id: uuid({ description: 'The id of the run.' }) }),
         querystring: noQuery,
-        response: internalResponses(
-          200,
-          'What was asked for.',
-          answer,
-          internalErrors.keyedResource,
-          { conditional: true },
-        ),
+        response: internalResponses(200, 'The result.', response, internalErrors.keyedResource, {
+          conditional: true,
+        }),
       },
     },
     async (request, reply) => {
@@ -128,7 +127,7 @@ function registerRun(v1: FastifyInstance, { database }: SyncRouteDependencies): 
 
 function registerStarts(v1: FastifyInstance, { syncs }: SyncRouteDependencies): void {
   const routes = v1.withTypeProvider<TypeBoxTypeProvider>();
-  const started = internalResponses(202, 'The run, which goes on.', answer, [
+  const started = internalResponses(202, 'The run was started.', response, [
     ...internalErrors.keyedBody,
     'conflict',
   ]);
@@ -146,9 +145,9 @@ function registerStarts(v1: FastifyInstance, { syncs }: SyncRouteDependencies): 
       schema: {
         ...common,
         operationId: 'syncBlueprints',
-        summary: 'Bring the blueprints up to date',
+        summary: 'Sync the blueprints',
         description:
-          'Begins a run from the configured source (`SYNC_BLUEPRINTS_URL`) and answers at once; `GET /syncs/{id}` tells how it ended. `conflict` while one is under way, in whichever process, or where no source is configured.',
+          'Starts a run from the configured source (`SYNC_BLUEPRINTS_URL`) and returns at once. Get the result with `GET /syncs/{id}`. Returns `conflict` while another run is in progress in any process, or if no source is configured.',
         body: BlueprintSyncRequest,
         querystring: noQuery,
         response: started,
@@ -165,9 +164,9 @@ function registerStarts(v1: FastifyInstance, { syncs }: SyncRouteDependencies): 
       schema: {
         ...common,
         operationId: 'syncChat',
-        summary: 'Refresh member counts',
+        summary: 'Sync the member counts',
         description:
-          'Begins a run that asks the configured provider (`CHAT_PROVIDER`) and answers at once; `GET /syncs/{id}` tells how it ended. `conflict` while one is under way, in whichever process, or where no provider is configured.',
+          'Starts a run from the configured provider (`CHAT_PROVIDER`) and returns at once. Get the result with `GET /syncs/{id}`. Returns `conflict` while another run is in progress in any process, or if no provider is configured.',
         body: ChatSyncRequest,
         querystring: noQuery,
         response: started,

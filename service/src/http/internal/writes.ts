@@ -51,9 +51,9 @@ export function registerWrites(v1: FastifyInstance, dependencies: RouteDependenc
     params: orgParams,
     body: OrgBody,
     changes: OrgChanges,
-    answer: oneOf(ManagedOrganisation, 'OrganisationResponse', examples.managedOrganisation),
-    onCreate: 'A listed one is announced by `org.created`, once for all time.',
-    onDelete: 'Its managers and the bindings of apps to it end with it.',
+    response: oneOf(ManagedOrganisation, 'OrganisationResponse', examples.managedOrganisation),
+    onCreate: 'The event `org.created` is sent when the organisation is listed for the first time.',
+    onDelete: 'Its managers and the bindings of apps to it are removed.',
     put: (tx, slug, body, options) => putOrg(tx, slug, body as OrgInput, options),
     patch: (tx, slug, body, options) => patchOrg(tx, slug, body as Partial<OrgInput>, options),
     remove: deleteOrg,
@@ -66,9 +66,9 @@ export function registerWrites(v1: FastifyInstance, dependencies: RouteDependenc
     params: allianceParams,
     body: AllianceBody,
     changes: AllianceChanges,
-    answer: oneOf(ManagedAllianceDetail, 'AllianceResponse', examples.managedAllianceDetail),
-    onCreate: 'A new one is announced by `alliance.created`.',
-    onDelete: 'Its organisations stay, in no alliance.',
+    response: oneOf(ManagedAllianceDetail, 'AllianceResponse', examples.managedAllianceDetail),
+    onCreate: 'The event `alliance.created` is sent for a new alliance.',
+    onDelete: 'Its organisations stay, without an alliance.',
     put: (tx, slug, body, options) => putAlliance(tx, slug, body as AllianceInput, options),
     patch: (tx, slug, body, options) =>
       patchAlliance(tx, slug, body as Partial<AllianceFields>, options),
@@ -82,9 +82,9 @@ export function registerWrites(v1: FastifyInstance, dependencies: RouteDependenc
     params: blueprintParams,
     body: BlueprintBody,
     changes: BlueprintChanges,
-    answer: oneOf(Blueprint, 'BlueprintResponse', examples.blueprint),
-    onCreate: 'Without a `slug` it gets one made from its name.',
-    onDelete: 'To retire it instead, set `active` to false.',
+    response: oneOf(Blueprint, 'BlueprintResponse', examples.blueprint),
+    onCreate: 'Without a `slug`, one is created from the name.',
+    onDelete: 'To retire a blueprint instead, set `active` to false.',
     put: (tx, key, body, options) =>
       putBlueprint(tx, { ...(body as BlueprintInput), key }, options),
     patch: (tx, key, body, options) =>
@@ -102,12 +102,12 @@ type Documented = {
   params: TObject;
   body: TObject;
   changes: TObject;
-  answer: ReturnType<typeof oneOf>;
+  response: ReturnType<typeof oneOf>;
   onCreate: string;
   onDelete: string;
 };
 type Noun<Entry extends object> = Documented & {
-  /** `name` is the slug or the key in the address; the body is valid. */
+  /** `name` is the slug or the key in the URL; the body is valid. */
   put(
     tx: Transaction,
     name: string,
@@ -154,12 +154,12 @@ function writeRoutes<Entry extends object>(
   });
 }
 
-/** Returns the slug or key in the address, its only parameter. */
+/** Returns the slug or key in the URL, its only parameter. */
 function nameOf({ params }: FastifyRequest): string {
   return Object.values(params as Record<string, string>)[0] ?? '';
 }
 
-/** The body may repeat the slug or key of the address, but not contradict it. */
+/** The body may repeat the slug or key of the URL, but not contradict it. */
 function requireSameName(request: FastifyRequest): void {
   const [[field, name] = ['', '']] = Object.entries(request.params as Record<string, string>);
   const given = (request.body as Record<string, unknown>)[field];
@@ -167,7 +167,7 @@ function requireSameName(request: FastifyRequest): void {
     throw invalid({ path: `body.${field}`, message: `must be ${name}, as in the address` });
 }
 
-function putSchema({ noun, tag, one, params, body, answer, onCreate }: Documented) {
+function putSchema({ noun, tag, one, params, body, response, onCreate }: Documented) {
   const errors: ErrorCode[] = [
     ...internalErrors.keyedResourceBody,
     'conflict',
@@ -176,34 +176,34 @@ function putSchema({ noun, tag, one, params, body, answer, onCreate }: Documente
   return {
     operationId: `put${noun}`,
     tags: [tag],
-    summary: `Make ${one}, or replace it`,
-    description: `A field left out goes back to its default. ${onCreate} With \`If-None-Match: *\` it only makes, with \`If-Match\` it only replaces what you have read.`,
+    summary: `Create or replace ${one}`,
+    description: `Omitted fields get their defaults. ${onCreate} Send \`If-None-Match: *\` to only create, or \`If-Match\` to only replace the version that you have read.`,
     security,
     params,
     body,
     querystring: noQuery,
     response: {
-      ...internalResponses(201, 'It was made.', answer, errors, { tagged: true }),
-      ...internalResponses(200, 'It was replaced.', answer, errors, { tagged: true }),
+      ...internalResponses(201, 'The entry was created.', response, errors, { tagged: true }),
+      ...internalResponses(200, 'The entry was replaced.', response, errors, { tagged: true }),
     },
   };
 }
 
-function patchSchema({ noun, tag, one, params, changes, answer }: Documented) {
+function patchSchema({ noun, tag, one, params, changes, response }: Documented) {
   return {
     operationId: `patch${noun}`,
     tags: [tag],
-    summary: `Change ${one}`,
+    summary: `Update ${one}`,
     description:
-      'Changes the fields given, of `links` too; the others stay. A new `slug` renames: the old one answers 404 from then on, and nobody else is given it for 30 days.',
+      'Changes only the given fields, also within `links`. A new `slug` renames: the old one then returns 404 and stays reserved for 30 days.',
     security,
     params,
     body: changes,
     querystring: noQuery,
     response: internalResponses(
       200,
-      'As it is now.',
-      answer,
+      'The updated entry.',
+      response,
       [...internalErrors.keyedResourceBody, 'conflict', 'precondition_failed'],
       { tagged: true },
     ),
@@ -221,14 +221,14 @@ function deleteSchema({ noun, tag, one, params, onDelete }: Documented) {
     querystring: noQuery,
     response: internalResponses(
       200,
-      'It is deleted.',
+      'The entry was deleted.',
       oneOf(Deleted, 'DeletedResponse', { id: examples.organisation.id, deleted: true }),
       [...internalErrors.keyedResourceBody, 'precondition_failed'],
     ),
   };
 }
 
-const Deleted = deleted('Of what was.', {
+const Deleted = deleted('The id of the deleted entry.', {
   title: 'Deleted',
-  description: 'Says that something is gone.',
+  description: 'Confirms that the entry was deleted.',
 });

@@ -51,9 +51,9 @@ export async function registerPortalOpenApi(
     transformObject: withNamedComponents,
   });
   registerOpenApiRoute(portal, {
-    describes: "The portal's server side",
+    title: "The portal's server side",
     config: openConfig,
-    answers: (body) =>
+    responses: (body) =>
       portalResponses(200, 'The document.', body, portalErrors.open, { conditional: true }),
   });
 }

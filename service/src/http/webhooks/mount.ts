@@ -16,7 +16,7 @@ export type Surface = {
   root: string;
   config: FastifyContextConfig;
   security: NonNullable<FastifySchema['security']>;
-  /** Whether reads have an `ETag` and can be answered with 304. Otherwise nobody may store a copy. */
+  /** Whether reads have an `ETag` and can return 304. Otherwise responses must not be stored. */
   conditional: boolean;
   /** The errors that every read or write can return. */
   errors: { read: ErrorCode[]; write: ErrorCode[] };
@@ -79,9 +79,9 @@ function schemaOf(operation: Operation, surface: Surface, url: string): FastifyS
 }
 
 const parameters = {
-  appId: uuid({ description: 'Of the app.' }),
-  id: uuid({ description: 'Of the webhook.' }),
-  deliveryId: uuid({ description: 'Of the delivery.' }),
+  appId: uuid({ description: 'The id of the app.' }),
+  id: uuid({ description: 'The id of the webhook.' }),
+  deliveryId: uuid({ description: 'The id of the delivery.' }),
 };
 
 function paramsOf(url: string) {
