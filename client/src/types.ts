@@ -2,54 +2,54 @@
 
 /** An alliance of organisations. */
 export interface Alliance {
-  /** Stays the same when the alliance is renamed. */
+  /** The unique identifier. It never changes. */
   id: string;
-  /** Its name in addresses; unique, and moves when it is renamed. */
+  /** The unique name in URLs. Changes when the alliance is renamed. */
   slug: string;
-  /** Its name. */
+  /** The name. */
   name: string;
-  /** Its short form; several may share one. */
+  /** A short form of the name. Not unique. */
   tag: string | null;
-  /** What it says of itself, as plain text. */
+  /** A description in plain text. */
   description: string | null;
-  /** Its logo, a picture. */
+  /** The URL of the logo. */
   logoUrl: string | null;
-  /** Its banner, a wide picture. */
+  /** The URL of the banner, a wide image. */
   bannerUrl: string | null;
   links: Links;
-  /** Whether it takes new organisations. */
+  /** Whether the alliance accepts new organisations. */
   recruiting: boolean;
-  /** Member organisations that are listed. */
+  /** The number of listed member organisations. */
   orgCount: number;
-  /** Members of those organisations together. */
+  /** The total number of members of those organisations. */
   memberCount: number;
-  /** Disbanded: it has ended and stays for the record. */
+  /** `disbanded` alliances stay in the directory. */
   status: 'active' | 'disbanded';
-  /** When it began, which may be long ago. */
+  /** When the alliance was founded. */
   foundedAt: string | null;
-  /** Where this object is read. */
+  /** The API URL of this object. */
   url: string;
-  /** When it was added to the directory. */
+  /** When the object was created. */
   createdAt: string;
-  /** Moves only when a field of this object does. */
+  /** When a field of this object last changed. */
   updatedAt: string;
 }
 
-/** Where else to find it. */
+/** Links to other sites. */
 export interface Links {
-  /** Its own web site. */
+  /** The URL of the web site. */
   website: string | null;
-  /** Where its members talk. */
+  /** The URL of the chat. */
   chat: string | null;
-  /** Its channel for films and streams. */
+  /** The URL of the video channel. */
   video: string | null;
-  /** Its page on a social network. */
+  /** The URL of the page on a social network. */
   social: string | null;
 }
 
-/** What is sent for `alliance.created`. */
+/** The request body for `alliance.created`. */
 export interface AllianceCreatedDelivery {
-  /** Of the delivery; the same over all attempts. */
+  /** The id of the delivery, the same for all attempts. */
   id: string;
   /** The name of the event. */
   event: 'alliance.created';
@@ -58,88 +58,88 @@ export interface AllianceCreatedDelivery {
   data: Alliance;
 }
 
-/** An alliance with its organisations. */
+/** An alliance with its member organisations. */
 export interface AllianceDetail {
-  /** Stays the same when the alliance is renamed. */
+  /** The unique identifier. It never changes. */
   id: string;
-  /** Its name in addresses; unique, and moves when it is renamed. */
+  /** The unique name in URLs. Changes when the alliance is renamed. */
   slug: string;
-  /** Its name. */
+  /** The name. */
   name: string;
-  /** Its short form; several may share one. */
+  /** A short form of the name. Not unique. */
   tag: string | null;
-  /** What it says of itself, as plain text. */
+  /** A description in plain text. */
   description: string | null;
-  /** Its logo, a picture. */
+  /** The URL of the logo. */
   logoUrl: string | null;
-  /** Its banner, a wide picture. */
+  /** The URL of the banner, a wide image. */
   bannerUrl: string | null;
   links: Links;
-  /** Whether it takes new organisations. */
+  /** Whether the alliance accepts new organisations. */
   recruiting: boolean;
-  /** Member organisations that are listed. */
+  /** The number of listed member organisations. */
   orgCount: number;
-  /** Members of those organisations together. */
+  /** The total number of members of those organisations. */
   memberCount: number;
-  /** Disbanded: it has ended and stays for the record. */
+  /** `disbanded` alliances stay in the directory. */
   status: 'active' | 'disbanded';
-  /** When it began, which may be long ago. */
+  /** When the alliance was founded. */
   foundedAt: string | null;
-  /** Where this object is read. */
+  /** The API URL of this object. */
   url: string;
-  /** When it was added to the directory. */
+  /** When the object was created. */
   createdAt: string;
-  /** Moves only when a field of this object does. */
+  /** When a field of this object last changed. */
   updatedAt: string;
-  /** Its listed organisations, by name. */
+  /** The listed member organisations, sorted by name. */
   orgs: OrganisationReference[];
 }
 
-/** An organisation as its alliance shows it. */
+/** A summary of a member organisation. */
 export interface OrganisationReference {
-  /** Its identifier. */
+  /** The unique identifier. */
   id: string;
-  /** Its name in addresses. */
+  /** The unique name in URLs. */
   slug: string;
-  /** Its name. */
+  /** The name of the organisation. */
   name: string;
-  /** Its short form. */
+  /** A short form of the name. */
   tag: string | null;
-  /** How many members it has. */
+  /** The number of members. */
   memberCount: number;
 }
 
-/** An alliance as its organisations show it. */
+/** A summary of an alliance. */
 export interface AllianceReference {
-  /** Its identifier. */
+  /** The unique identifier. */
   id: string;
-  /** Its name in addresses. */
+  /** The unique name in URLs. */
   slug: string;
-  /** Its name. */
+  /** The name of the alliance. */
   name: string;
-  /** Its short form. */
+  /** A short form of the name. */
   tag: string | null;
 }
 
-/** Somebody applied to the organisation. */
+/** An application to join an organisation. */
 export interface Application {
-  /** The platform's own id. */
+  /** The platform's id. */
   id: string;
-  /** What the applicant goes by in public. */
+  /** The public name of the applicant. */
   applicantHandle: string;
-  /** When the application was sent. */
+  /** When the application was submitted. */
   submittedAt: string;
 }
 
-/** What is sent for `application.created`. */
+/** The request body for `application.created`. */
 export interface ApplicationCreatedDelivery {
-  /** Of the delivery; the same over all attempts. */
+  /** The id of the delivery, the same for all attempts. */
   id: string;
   /** The name of the event. */
   event: 'application.created';
   /** When the event happened. */
   createdAt: string;
-  /** Whom the event is about, and what happened. */
+  /** The organisation or alliance, and the event. */
   data: {
     /** The organization that the event is about. */
     organizationId: string;
@@ -148,135 +148,135 @@ export interface ApplicationCreatedDelivery {
   };
 }
 
-/** Whom the event is about. */
+/** The organisation or alliance that the event is about. */
 export interface EventSubject {
-  /** Its identifier. */
+  /** The unique identifier. */
   id: string;
-  /** Its name in addresses. */
+  /** The unique name in URLs. */
   slug: string;
-  /** Its name. */
+  /** The name. */
   name: string;
 }
 
-/** One try to deliver. */
+/** An attempt to send a delivery. */
 export interface Attempt {
-  /** Counted from 1 within the delivery. */
+  /** The number of the attempt within the delivery, starting at 1. */
   number: number;
-  /** Why it was made. */
+  /** What caused the attempt. */
   trigger: 'event' | 'test' | 'redelivery';
-  /** When it began. */
+  /** When the attempt started. */
   startedAt: string;
-  /** How long it took, in milliseconds. */
+  /** The duration of the attempt in milliseconds. */
   durationMs: number;
-  /** What the receiver answered; null: it did not. */
+  /** The HTTP status of the response. Null if there was none. */
   statusCode: number | null;
-  /** Why there was no answer. blocked: the address is one that must not be called. interrupted: the service stopped meanwhile. */
+  /** Why there was no response. `blocked`: the address is not allowed. `interrupted`: the service stopped during the attempt. */
   error: 'dns' | 'connect' | 'tls' | 'timeout' | 'blocked' | 'reset' | 'interrupted' | null;
-  /** What the receiver sent along. */
+  /** The headers of the response. */
   responseHeaders: {
     [k: string]: string;
   } | null;
-  /** The first 4 KiB, as text. */
+  /** The first 4 KiB of the response body, as text. */
   responseBody: string | null;
 }
 
-/** What makes what. */
+/** A crafting recipe. */
 export interface Blueprint {
-  /** Its identifier. */
+  /** The unique identifier. */
   id: string;
-  /** Its name in addresses; unique. */
+  /** The unique name in URLs. */
   slug: string;
-  /** The name that its source gives it; unique, and never changes. */
+  /** The unique key in the source. It never changes. */
   key: string;
-  /** Its name. */
+  /** The name. */
   name: string;
-  /** What it is, as plain text. */
+  /** A description in plain text. */
   description: string | null;
-  /** What sort of thing it makes. */
+  /** The category of the product. */
   category: string;
   output: BlueprintOutput;
-  /** How long one run takes; null: unknown. */
+  /** The duration of one run in seconds. Null if unknown. */
   craftTimeSeconds: number | null;
-  /** What one run uses up. */
+  /** The ingredients that one run uses. */
   ingredients: Ingredient[];
-  /** Where it is found or used. */
+  /** The places where the blueprint is found or used. */
   sources: BlueprintSource[];
-  /** The release that it was read from. */
+  /** The release of the source that it was read from. */
   version: string | null;
-  /** Whether its source still has it. */
+  /** Whether the source still has the blueprint. */
   active: boolean;
-  /** When its source ceased to have it. */
+  /** When the blueprint disappeared from the source. */
   retiredAt: string | null;
-  /** When it was added to the directory. */
+  /** When the object was created. */
   createdAt: string;
-  /** Moves only when a field of this object does. */
+  /** When a field of this object last changed. */
   updatedAt: string;
 }
 
-/** What is made. */
+/** The product of a blueprint. */
 export interface BlueprintOutput {
   /** The key of the item. */
   item: string;
   /** The name of the item. */
   name: string;
-  /** How many are made at once. */
+  /** The quantity that one run produces. */
   quantity: number;
 }
 
-/** What is used up. */
+/** An ingredient of a blueprint. */
 export interface Ingredient {
   /** The key of the item. */
   item: string;
   /** The name of the item. */
   name: string;
-  /** How much of it is used. */
+  /** The quantity that one run uses. */
   quantity: number;
-  /** What the quantity counts; null: pieces. */
+  /** The unit of the quantity. Null means pieces. */
   unit: string | null;
 }
 
-/** Where the blueprint is found or used. */
+/** A place where the blueprint is found or used. */
 export interface BlueprintSource {
-  /** What kind of place or reward it is. */
+  /** The kind of place or reward. */
   kind: string;
-  /** Its name. */
+  /** The name of the source. */
   name: string;
 }
 
-/** A blueprint sync that ended well. */
+/** A blueprint sync that succeeded. */
 export interface BlueprintSyncCompleted {
-  /** Of this run. */
+  /** The id of the run. */
   runId: string;
-  /** Where it read from. */
+  /** The source of the data. */
   source: string;
-  /** When it began. */
+  /** When the run started. */
   startedAt: string;
-  /** When it ended. */
+  /** When the run ended. */
   finishedAt: string;
-  /** How long it took, in milliseconds. */
+  /** The duration of the run in milliseconds. */
   durationMs: number;
-  /** What the run did, in numbers. */
+  /** The counts of the run. */
   counts: {
-    /** Blueprints in the source. */
+    /** The number of blueprints in the source. */
     total: number;
-    /** Those that are new. */
+    /** The number of new blueprints. */
     created: number;
-    /** Those that changed. */
+    /** The number of changed blueprints. */
     updated: number;
-    /** Those that the source no longer has. */
+    /** The number of blueprints that the source no longer has. */
     retired: number;
-    /** Those that stayed as they were. */
+    /** The number of unchanged blueprints. */
     unchanged: number;
-    /** Those that could not be read. */
+    /** The number of blueprints that could not be read. */
     failed: number;
   };
-  /** The release that the source names. */
+  /** The release of the source. */
   version: string | null;
 }
 
-/** What is sent for `blueprint.sync.completed`. */
+/** The request body for `blueprint.sync.completed`. */
 export interface BlueprintSyncCompletedDelivery {
-  /** Of the delivery; the same over all attempts. */
+  /** The id of the delivery, the same for all attempts. */
   id: string;
   /** The name of the event. */
   event: 'blueprint.sync.completed';
@@ -285,58 +285,58 @@ export interface BlueprintSyncCompletedDelivery {
   data: BlueprintSyncCompleted;
 }
 
-/** An event of the organisation. */
+/** An event of an organisation. */
 export interface CalendarEvent {
-  /** The platform's own id. */
+  /** The platform's id. */
   id: string;
-  /** What it is called. */
+  /** The title of the event. */
   title: string;
-  /** What sort of event it is. */
+  /** The category of the event. */
   category: string | null;
-  /** When it begins. */
+  /** When the event starts. */
   startsAt: string;
-  /** When it ends; null: open. */
+  /** When the event ends. Null if it is open-ended. */
   endsAt: string | null;
   /** An IANA time zone. */
   timezone: string | null;
-  /** Where it takes place. */
+  /** The location of the event. */
   location: string | null;
-  /** Where to read more. */
+  /** A page with more information. */
   url: string | null;
 }
 
-/** A chat sync that ended well. */
+/** A chat sync that succeeded. */
 export interface ChatSyncCompleted {
-  /** Of this run. */
+  /** The id of the run. */
   runId: string;
-  /** Where it read from. */
+  /** The source of the data. */
   source: string;
-  /** When it began. */
+  /** When the run started. */
   startedAt: string;
-  /** When it ended. */
+  /** When the run ended. */
   finishedAt: string;
-  /** How long it took, in milliseconds. */
+  /** The duration of the run in milliseconds. */
   durationMs: number;
-  /** What the run did, in numbers. */
+  /** The counts of the run. */
   counts: {
-    /** Listed organisations with a chat server. */
+    /** The number of listed organisations with a chat server. */
     orgs: number;
-    /** Those whose count changed. */
+    /** The number of organisations whose member count changed. */
     updated: number;
-    /** Those whose count stayed. */
+    /** The number of organisations whose member count is unchanged. */
     unchanged: number;
-    /** Those whose chat server gave no answer. */
+    /** The number of organisations whose chat server did not respond. */
     failed: number;
-    /** Their members together. */
+    /** The total number of their members. */
     members: number;
   };
-  /** The release that the source names. */
+  /** The release of the source. */
   version: string | null;
 }
 
-/** What is sent for `chat.sync.completed`. */
+/** The request body for `chat.sync.completed`. */
 export interface ChatSyncCompletedDelivery {
-  /** Of the delivery; the same over all attempts. */
+  /** The id of the delivery, the same for all attempts. */
   id: string;
   /** The name of the event. */
   event: 'chat.sync.completed';
@@ -347,115 +347,115 @@ export interface ChatSyncCompletedDelivery {
 
 /** The new webhook and its secret. */
 export interface CreatedWebhook {
-  /** Its identifier. */
+  /** The unique identifier. */
   id: string;
-  /** Where deliveries are sent. */
+  /** The URL that deliveries are sent to. */
   url: string;
-  /** What its owner noted. */
+  /** A description of the webhook. */
   description: string | null;
-  /** Null: every event that the app may have, later ones included. */
+  /** The names of the events to send. Null for all events that the app can receive, including future ones. */
   events: string[] | null;
-  /** Whether it gets new deliveries. */
+  /** Whether the webhook receives events. */
   active: boolean;
-  /** When it ceased to be active. */
+  /** When the webhook was deactivated. */
   deactivatedAt: string | null;
-  /** failing: deliveries failed in a row. gone: the receiver answers 410. owner: switched off. */
+  /** `failing`: too many deliveries in a row failed. `gone`: the receiver responded with 410. `owner`: the owner deactivated it. */
   deactivatedReason: 'failing' | 'gone' | 'owner' | null;
-  /** When an attempt was last answered with 2xx. */
+  /** When an attempt last succeeded. */
   lastSuccessAt: string | null;
   /** When an attempt last failed. */
   lastFailureAt: string | null;
-  /** Deliveries that failed for good since the last success. */
+  /** The number of failed deliveries since the last success. */
   exhaustedInARow: number;
-  /** Until when deliveries carry the signature of the secret before, too. */
+  /** When the previous secret expires. Until then, deliveries are signed with both secrets. */
   previousSecretExpiresAt: string | null;
-  /** When it was registered. */
+  /** When the webhook was created. */
   createdAt: string;
-  /** When its settings or its state last changed. */
+  /** When the settings or the state of the webhook last changed. */
   updatedAt: string;
-  /** Shown this once. Deliveries are signed with it. */
+  /** The secret that signs deliveries. Only this response has it. */
   secret: string;
 }
 
-/** Where in the stream this page ends. */
+/** The position where this page ends. */
 export interface CursorPagination {
-  /** Entries a page. */
+  /** The maximum number of entries on a page. */
   limit: number;
-  /** Send it as `after` to go on, now or later; null: nothing ever happened. */
+  /** Send it as `after` to get the next page, now or later. Null if there are no events yet. */
   nextCursor: string | null;
-  /** Whether there may be more right now. */
+  /** Whether more entries may be available now. */
   hasMore: boolean;
 }
 
-/** Says that a webhook is gone. */
+/** Confirms that the webhook was deleted. */
 export interface DeletedWebhook {
-  /** Of the webhook that was. */
+  /** The id of the deleted webhook. */
   id: string;
   /** Always true. */
   deleted: true;
 }
 
-/** What was, or is to be, sent to a webhook. */
+/** A delivery of an event to a webhook. */
 export interface Delivery {
-  /** The same over all attempts; also the header X-Service-Delivery. */
+  /** The id of the delivery, the same for all attempts. Also sent as `X-Service-Delivery`. */
   id: string;
-  /** To which webhook it goes. */
+  /** The id of the webhook. */
   webhookId: string;
   /** The name of the event. */
   event: string;
-  /** Which event it tells of; the same for every webhook. */
+  /** The id of the event, the same for all webhooks. */
   eventId: string;
-  /** failed: no attempt is left. cancelled: the webhook or its permission ended before it could succeed. */
+  /** `failed`: all attempts failed. `cancelled`: the webhook was deactivated or deleted, or the app lost access to the event. */
   status: 'pending' | 'succeeded' | 'failed' | 'cancelled';
-  /** Attempts made so far. */
+  /** The number of attempts so far. */
   attemptCount: number;
-  /** When the next attempt is due; null: none is. */
+  /** When the next attempt is due. Null if there is none. */
   nextAttemptAt: string | null;
-  /** When it was queued. */
+  /** When the delivery was queued. */
   createdAt: string;
-  /** When it ended; null: it is pending. */
+  /** When the delivery ended. Null while it is pending. */
   completedAt: string | null;
 }
 
 /** A delivery with its body and its attempts. */
 export interface DeliveryDetail {
-  /** The same over all attempts; also the header X-Service-Delivery. */
+  /** The id of the delivery, the same for all attempts. Also sent as `X-Service-Delivery`. */
   id: string;
-  /** To which webhook it goes. */
+  /** The id of the webhook. */
   webhookId: string;
   /** The name of the event. */
   event: string;
-  /** Which event it tells of; the same for every webhook. */
+  /** The id of the event, the same for all webhooks. */
   eventId: string;
-  /** failed: no attempt is left. cancelled: the webhook or its permission ended before it could succeed. */
+  /** `failed`: all attempts failed. `cancelled`: the webhook was deactivated or deleted, or the app lost access to the event. */
   status: 'pending' | 'succeeded' | 'failed' | 'cancelled';
-  /** Attempts made so far. */
+  /** The number of attempts so far. */
   attemptCount: number;
-  /** When the next attempt is due; null: none is. */
+  /** When the next attempt is due. Null if there is none. */
   nextAttemptAt: string | null;
-  /** When it was queued. */
+  /** When the delivery was queued. */
   createdAt: string;
-  /** When it ended; null: it is pending. */
+  /** When the delivery ended. Null while it is pending. */
   completedAt: string | null;
-  /** The exact bytes that are sent, as text. Null once the app may no longer have the event. */
+  /** The exact request body, as text. Null if the app may no longer receive the event. */
   body: string | null;
   /**
-   * What was tried, oldest first: the last 100 where it was sent again more often.
+   * The last 100 attempts, oldest first.
    *
    * @maxItems 100
    */
   attempts: Attempt[];
 }
 
-/** What is sent for `event.created`. */
+/** The request body for `event.created`. */
 export interface EventCreatedDelivery {
-  /** Of the delivery; the same over all attempts. */
+  /** The id of the delivery, the same for all attempts. */
   id: string;
   /** The name of the event. */
   event: 'event.created';
   /** When the event happened. */
   createdAt: string;
-  /** Whom the event is about, and what happened. */
+  /** The organisation or alliance, and the event. */
   data: {
     /** The organization that the event is about. */
     organizationId: string;
@@ -466,67 +466,67 @@ export interface EventCreatedDelivery {
 
 /** An example of an event. */
 export interface EventSample {
-  /** The event that was asked for. */
+  /** The name of the requested event. */
   event: string;
-  /** What its `data` looks like; all made up. */
+  /** An example of its `data`. */
   data: {
     [k: string]: unknown;
   };
 }
 
-/** A maintenance that is under way. */
+/** The current maintenance. */
 export interface Maintenance {
-  /** What the operator says of it. */
+  /** A message from the operator. */
   message: string | null;
-  /** When it began. */
+  /** When the maintenance began. */
   since: string;
-  /** When it is expected to end; null: not said. */
+  /** When the maintenance is expected to end. Null if unknown. */
   expectedEnd: string | null;
 }
 
-/** A maintenance that ended. */
+/** A maintenance that has ended. */
 export interface MaintenanceDisabled {
-  /** When it began. */
+  /** When the maintenance began. */
   since: string;
-  /** When it ended. */
+  /** When the maintenance ended. */
   endedAt: string;
 }
 
-/** A maintenance that began. */
+/** A maintenance that has begun. */
 export interface MaintenanceEnabled {
-  /** What the operator says of it. */
+  /** A message from the operator. */
   message: string | null;
-  /** When it began. */
+  /** When the maintenance began. */
   since: string;
-  /** When it is expected to end; null: not said. */
+  /** When the maintenance is expected to end. Null if unknown. */
   expectedEnd: string | null;
 }
 
-/** A webhook to register. */
+/** A new webhook. */
 export interface NewWebhook {
-  /** Where to send: https, no credentials, no fragment. */
+  /** The URL to send deliveries to: https, without credentials and fragment. */
   url: string;
   /**
-   * Which events. Without it: every event that the app may have, later ones included.
+   * The names of the events to send. Defaults to all events that the app can receive, including future ones.
    *
    * @minItems 1
    * @maxItems 50
    */
   events?: string[] | null;
-  /** A note for yourself. */
+  /** A description for your own use. */
   description?: string | null;
 }
 
-/** A description of the API; not in the envelope. */
+/** The OpenAPI document, without the envelope. */
 export interface OpenApiDocument {
   /** The version of OpenAPI. */
   openapi: string;
   [k: string]: unknown;
 }
 
-/** What is sent for `org.created`. */
+/** The request body for `org.created`. */
 export interface OrgCreatedDelivery {
-  /** Of the delivery; the same over all attempts. */
+  /** The id of the delivery, the same for all attempts. */
   id: string;
   /** The name of the event. */
   event: 'org.created';
@@ -535,115 +535,115 @@ export interface OrgCreatedDelivery {
   data: Organisation;
 }
 
-/** An organisation of the directory. */
+/** An organisation. */
 export interface Organisation {
-  /** Stays the same when the organisation is renamed. */
+  /** The unique identifier. It never changes. */
   id: string;
-  /** Its name in addresses; unique, and moves when it is renamed. */
+  /** The unique name in URLs. Changes when the organisation is renamed. */
   slug: string;
-  /** Its name. */
+  /** The name. */
   name: string;
-  /** Its short form; several may share one. */
+  /** A short form of the name. Not unique. */
   tag: string | null;
-  /** What it says of itself, as plain text. */
+  /** A description in plain text. */
   description: string | null;
-  /** What it mostly does. */
+  /** The main activity. */
   primaryActivity: string | null;
-  /** What else it does. */
+  /** Another activity. */
   secondaryActivity: string | null;
-  /** How much it asks of its members. */
+  /** The level of commitment expected of members. */
   commitment: string | null;
-  /** Whether it takes new members. */
+  /** Whether the organisation accepts new members. */
   recruiting: boolean;
   /** A BCP 47 language tag. */
   language: string | null;
   /** An IANA time zone. */
   timezone: string | null;
-  /** Where it is, in its own words. */
+  /** The location, as free text. */
   location: string | null;
-  /** How many members it has. */
+  /** The number of members. */
   memberCount: number;
-  /** Its logo, a picture. */
+  /** The URL of the logo. */
   logoUrl: string | null;
-  /** Its banner, a wide picture. */
+  /** The URL of the banner, a wide image. */
   bannerUrl: string | null;
   links: Links;
   alliance: AllianceReference | null;
-  /** Whether the directory has checked that it is what it says. */
+  /** Whether the directory has verified the organisation. */
   verified: boolean;
-  /** Closed: it has ended and stays for the record. */
+  /** `closed` organisations stay in the directory. */
   status: 'active' | 'closed';
-  /** When it began, which may be long ago. */
+  /** When the organisation was founded. */
   foundedAt: string | null;
-  /** Where this object is read. */
+  /** The API URL of this object. */
   url: string;
-  /** When it was added to the directory. */
+  /** When the object was created. */
   createdAt: string;
-  /** Moves only when a field of this object does. */
+  /** When a field of this object last changed. */
   updatedAt: string;
 }
 
-/** Where in the list this page is. */
+/** The position of this page in the list. */
 export interface Pagination {
-  /** The page that this is, counted from 1. */
+  /** The page number, starting at 1. */
   page: number;
-  /** Entries on a full page. */
+  /** The maximum number of entries on a page. */
   limit: number;
-  /** Entries on all pages together. */
+  /** The number of entries on all pages. */
   total: number;
-  /** How many pages have entries. */
+  /** The number of pages. */
   totalPages: number;
 }
 
-/** From when on to recover. */
+/** The time to recover deliveries from. */
 export interface RecoverRequest {
-  /** Deliveries that ended at this time or later; at most 14 days ago. */
+  /** Recover deliveries that ended at this time or later, at most 14 days ago. */
   since: string;
 }
 
-/** What was brought back. */
+/** The result of a recovery. */
 export interface Recovered {
-  /** Deliveries that are pending again. */
+  /** The number of deliveries that are pending again. */
   count: number;
 }
 
-/** One kind of thing, and how much of it. */
+/** An item and its quantity. */
 export interface ResourceItem {
-  /** What it is. */
+  /** The name of the item. */
   name: string;
-  /** How much of it. */
+  /** The quantity. */
   quantity: number;
-  /** What the quantity counts; null: pieces. */
+  /** The unit of the quantity. Null means pieces. */
   unit: string | null;
 }
 
-/** Somebody in the alliance offers something. */
+/** An offer of resources in an alliance. */
 export interface ResourceOffer {
-  /** The platform's own id. */
+  /** The platform's id. */
   id: string;
   /** The organisation that it comes from. */
   organization: string | null;
-  /** What it is about. */
+  /** A short summary. */
   title: string;
   /**
-   * What it is for.
+   * The items.
    *
    * @maxItems 200
    */
   items: ResourceItem[];
-  /** Until when it can be had. */
+  /** When the offer ends. */
   availableUntil: string | null;
 }
 
-/** What is sent for `resource.offer.created`. */
+/** The request body for `resource.offer.created`. */
 export interface ResourceOfferCreatedDelivery {
-  /** Of the delivery; the same over all attempts. */
+  /** The id of the delivery, the same for all attempts. */
   id: string;
   /** The name of the event. */
   event: 'resource.offer.created';
   /** When the event happened. */
   createdAt: string;
-  /** Whom the event is about, and what happened. */
+  /** The organisation or alliance, and the event. */
   data: {
     /** The alliance that the event is about. */
     allianceId: string;
@@ -652,33 +652,33 @@ export interface ResourceOfferCreatedDelivery {
   };
 }
 
-/** Somebody in the alliance needs something. */
+/** A request for resources in an alliance. */
 export interface ResourceRequest {
-  /** The platform's own id. */
+  /** The platform's id. */
   id: string;
   /** The organisation that it comes from. */
   organization: string | null;
-  /** What it is about. */
+  /** A short summary. */
   title: string;
   /**
-   * What it is for.
+   * The items.
    *
    * @maxItems 200
    */
   items: ResourceItem[];
-  /** Until when it is needed. */
+  /** When the resources are needed by. */
   deadline: string | null;
 }
 
-/** What is sent for `resource.request.created`. */
+/** The request body for `resource.request.created`. */
 export interface ResourceRequestCreatedDelivery {
-  /** Of the delivery; the same over all attempts. */
+  /** The id of the delivery, the same for all attempts. */
   id: string;
   /** The name of the event. */
   event: 'resource.request.created';
   /** When the event happened. */
   createdAt: string;
-  /** Whom the event is about, and what happened. */
+  /** The organisation or alliance, and the event. */
   data: {
     /** The alliance that the event is about. */
     allianceId: string;
@@ -687,56 +687,56 @@ export interface ResourceRequestCreatedDelivery {
   };
 }
 
-/** How to change over. */
+/** The options of a secret rotation. */
 export interface RotateSecretRequest {
-  /** How long the old secret stays valid. */
+  /** How long the old secret stays valid, in seconds. */
   overlapSeconds?: number;
 }
 
-/** How the service is doing. */
+/** The state of the service. */
 export interface Status {
-  /** Degraded: a component is not well; reads may answer 503. */
+  /** `degraded`: a component has a problem, and reads may return 503. */
   status: 'ok' | 'degraded' | 'maintenance';
-  /** Of the service. */
+  /** The version of the service. */
   version: string;
-  /** Of the API. */
+  /** The version of the API. */
   apiVersion: string;
-  /** The service's clock. */
+  /** The current time of the service. */
   time: string;
   maintenance: Maintenance | null;
   components: StatusComponents;
   counts: StatusCounts;
 }
 
-/** How each part of the service is doing. */
+/** The state of each component. */
 export interface StatusComponents {
-  /** Unavailable: the other figures are the last that were known. */
+  /** `unavailable`: the other values are the last known ones. */
   database: 'ok' | 'unavailable';
-  /** Delayed: the oldest due delivery has waited for more than a minute. */
+  /** `delayed`: the oldest due delivery has waited for more than a minute. */
   deliveries: 'ok' | 'delayed' | 'unavailable';
   blueprintSync: SyncStatus;
   chatSync: SyncStatus;
 }
 
-/** How a sync is doing. */
+/** The state of a sync. */
 export interface SyncStatus {
-  /** When a run last ended well; null: none has yet. */
+  /** When a run last succeeded. Null if none has. */
   lastCompletedAt: string | null;
 }
 
-/** What the directory holds. */
+/** The size of the directory. */
 export interface StatusCounts {
-  /** Listed organisations. */
+  /** The number of listed organisations. */
   orgs: number;
-  /** Alliances. */
+  /** The number of alliances. */
   alliances: number;
-  /** Blueprints, active and retired. */
+  /** The number of blueprints, active and retired. */
   blueprints: number;
 }
 
-/** What is sent for `system.maintenance.disabled`. */
+/** The request body for `system.maintenance.disabled`. */
 export interface SystemMaintenanceDisabledDelivery {
-  /** Of the delivery; the same over all attempts. */
+  /** The id of the delivery, the same for all attempts. */
   id: string;
   /** The name of the event. */
   event: 'system.maintenance.disabled';
@@ -745,9 +745,9 @@ export interface SystemMaintenanceDisabledDelivery {
   data: MaintenanceDisabled;
 }
 
-/** What is sent for `system.maintenance.enabled`. */
+/** The request body for `system.maintenance.enabled`. */
 export interface SystemMaintenanceEnabledDelivery {
-  /** Of the delivery; the same over all attempts. */
+  /** The id of the delivery, the same for all attempts. */
   id: string;
   /** The name of the event. */
   event: 'system.maintenance.enabled';
@@ -756,65 +756,65 @@ export interface SystemMaintenanceEnabledDelivery {
   data: MaintenanceEnabled;
 }
 
-/** A registered receiver of events. */
+/** A webhook. */
 export interface Webhook {
-  /** Its identifier. */
+  /** The unique identifier. */
   id: string;
-  /** Where deliveries are sent. */
+  /** The URL that deliveries are sent to. */
   url: string;
-  /** What its owner noted. */
+  /** A description of the webhook. */
   description: string | null;
-  /** Null: every event that the app may have, later ones included. */
+  /** The names of the events to send. Null for all events that the app can receive, including future ones. */
   events: string[] | null;
-  /** Whether it gets new deliveries. */
+  /** Whether the webhook receives events. */
   active: boolean;
-  /** When it ceased to be active. */
+  /** When the webhook was deactivated. */
   deactivatedAt: string | null;
-  /** failing: deliveries failed in a row. gone: the receiver answers 410. owner: switched off. */
+  /** `failing`: too many deliveries in a row failed. `gone`: the receiver responded with 410. `owner`: the owner deactivated it. */
   deactivatedReason: 'failing' | 'gone' | 'owner' | null;
-  /** When an attempt was last answered with 2xx. */
+  /** When an attempt last succeeded. */
   lastSuccessAt: string | null;
   /** When an attempt last failed. */
   lastFailureAt: string | null;
-  /** Deliveries that failed for good since the last success. */
+  /** The number of failed deliveries since the last success. */
   exhaustedInARow: number;
-  /** Until when deliveries carry the signature of the secret before, too. */
+  /** When the previous secret expires. Until then, deliveries are signed with both secrets. */
   previousSecretExpiresAt: string | null;
-  /** When it was registered. */
+  /** When the webhook was created. */
   createdAt: string;
-  /** When its settings or its state last changed. */
+  /** When the settings or the state of the webhook last changed. */
   updatedAt: string;
 }
 
-/** What to change; what is left out stays. */
+/** The fields to change. Omitted fields stay the same. */
 export interface WebhookChanges {
-  /** Where to send: https, no credentials, no fragment. */
+  /** The URL to send deliveries to: https, without credentials and fragment. */
   url?: string;
   /**
-   * Which events. Without it: every event that the app may have, later ones included.
+   * The names of the events to send. Defaults to all events that the app can receive, including future ones.
    *
    * @minItems 1
    * @maxItems 50
    */
   events?: string[] | null;
-  /** A note for yourself. */
+  /** A description for your own use. */
   description?: string | null;
-  /** True activates it again and clears the count of failures; false switches it off and ends what is pending. */
+  /** True reactivates the webhook and resets its failure count. False deactivates it and cancels pending deliveries. */
   active?: boolean;
 }
 
-/** What a test holds. */
+/** The data of a test. */
 export interface WebhookTest {
-  /** Says that this is a test. */
+  /** A message that says that this is a test. */
   message: string;
   /** The webhook that is tested. */
   webhookId: string;
   sample: EventSample | null;
 }
 
-/** What is sent for `webhook.test`. */
+/** The request body for `webhook.test`. */
 export interface WebhookTestDelivery {
-  /** Of the delivery; the same over all attempts. */
+  /** The id of the delivery, the same for all attempts. */
   id: string;
   /** The name of the event. */
   event: 'webhook.test';
@@ -823,29 +823,29 @@ export interface WebhookTestDelivery {
   data: WebhookTest;
 }
 
-/** What a test is to hold. */
+/** The options of a test. */
 export interface WebhookTestRequest {
-  /** An event whose sample the test is to hold. */
+  /** The event whose example data the test includes. */
   event?: string | null;
 }
 
 /** What `listOrgs` can be asked for. */
 export interface ListOrgsQuery {
-  /** Counts from 1. A page past the last is empty. */
+  /** The page number, starting at 1. Pages past the last one are empty. */
   page?: number;
-  /** Entries a page. */
+  /** The maximum number of entries on a page. */
   limit?: number;
   /** Text to find in name, tag, slug and description, regardless of case and accents. Without `sort`, names that start with it come first. */
   search?: string;
-  /** Only members of the alliance with this slug. */
+  /** Return only members of the alliance with this slug. */
   alliance?: string;
-  /** Only those with this primary or secondary activity. */
+  /** Return only organisations with this primary or secondary activity. */
   activity?: string;
-  /** Only those with this BCP 47 language tag. */
+  /** Return only organisations with this BCP 47 language tag. */
   language?: string;
-  /** Only those that are, or are not, recruiting. */
+  /** Return only organisations that are, or are not, recruiting. */
   recruiting?: boolean;
-  /** What to order by; `-` reverses. Ties are ordered by id. Default: by name. */
+  /** The field to sort by, in descending order with `-`. Ties are sorted by id. Default: by name. */
   sort?:
     | 'name'
     | '-name'
@@ -859,13 +859,13 @@ export interface ListOrgsQuery {
 
 /** What `listAlliances` can be asked for. */
 export interface ListAlliancesQuery {
-  /** Counts from 1. A page past the last is empty. */
+  /** The page number, starting at 1. Pages past the last one are empty. */
   page?: number;
-  /** Entries a page. */
+  /** The maximum number of entries on a page. */
   limit?: number;
   /** Text to find in name, tag, slug and description, regardless of case and accents. Without `sort`, names that start with it come first. */
   search?: string;
-  /** What to order by; `-` reverses. Ties are ordered by id. Default: by name. */
+  /** The field to sort by, in descending order with `-`. Ties are sorted by id. Default: by name. */
   sort?:
     | 'name'
     | '-name'
@@ -879,29 +879,29 @@ export interface ListAlliancesQuery {
 
 /** What `listBlueprints` can be asked for. */
 export interface ListBlueprintsQuery {
-  /** Counts from 1. A page past the last is empty. */
+  /** The page number, starting at 1. Pages past the last one are empty. */
   page?: number;
-  /** Entries a page. */
+  /** The maximum number of entries on a page. */
   limit?: number;
   /** Text to find in name, key, output and ingredients, regardless of case and accents. Without `sort`, names that start with it come first. */
   search?: string;
-  /** Only this category. */
+  /** Return only blueprints of this category. */
   category?: string;
-  /** Only active, or only retired ones. Without it, both. */
+  /** Return only active (true) or only retired (false) blueprints. Default: both. */
   active?: boolean;
-  /** Only those that need this item, by its key or its name. */
+  /** Return only blueprints that need the item with this key or name. */
   ingredient?: string;
-  /** What to order by; `-` reverses. Ties are ordered by id. Default: by name. */
+  /** The field to sort by, in descending order with `-`. Ties are sorted by id. Default: by name. */
   sort?: 'name' | '-name' | 'createdAt' | '-createdAt' | 'updatedAt' | '-updatedAt';
 }
 
 /** What `listEvents` can be asked for. */
 export interface ListEventsQuery {
-  /** The `nextCursor` of an earlier answer. Without it, from the oldest that is kept. */
+  /** The `nextCursor` of an earlier response. Defaults to the oldest stored event. */
   after?: string;
-  /** Entries a page. */
+  /** The maximum number of entries on a page. */
   limit?: number;
-  /** Only this event. */
+  /** Return only this event. */
   event?:
     | 'org.created'
     | 'alliance.created'
@@ -917,21 +917,21 @@ export interface ListEventsQuery {
 
 /** What `listWebhooks` can be asked for. */
 export interface ListWebhooksQuery {
-  /** Counts from 1. A page past the last is empty. */
+  /** The page number, starting at 1. Pages past the last one are empty. */
   page?: number;
-  /** Entries a page. */
+  /** The maximum number of entries on a page. */
   limit?: number;
 }
 
 /** What `listDeliveries` can be asked for. */
 export interface ListDeliveriesQuery {
-  /** Counts from 1. A page past the last is empty. */
+  /** The page number, starting at 1. Pages past the last one are empty. */
   page?: number;
-  /** Entries a page. */
+  /** The maximum number of entries on a page. */
   limit?: number;
-  /** Only those in this state. */
+  /** Return only deliveries with this status. */
   status?: 'pending' | 'succeeded' | 'failed' | 'cancelled';
-  /** Only those of this event. */
+  /** Return only deliveries of this event. */
   event?:
     | 'org.created'
     | 'alliance.created'
@@ -944,9 +944,9 @@ export interface ListDeliveriesQuery {
     | 'resource.request.created'
     | 'resource.offer.created'
     | 'webhook.test';
-  /** Only those queued at this time or later. */
+  /** Return only deliveries queued at this time or later. */
   since?: string;
-  /** Only those queued before this time. */
+  /** Return only deliveries queued before this time. */
   until?: string;
 }
 

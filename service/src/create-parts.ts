@@ -3,7 +3,7 @@ import { createKeyCache } from './access/key-cache.ts';
 import { httpAddress, type Config } from './config.ts';
 import { openDatabase, type ConnectionSettings, type Database } from './database/database.ts';
 import { createRevisions } from './database/revisions.ts';
-import { takePublished } from './directory/take-published.ts';
+import { ingestPublished } from './directory/ingest-published.ts';
 import { createApp } from './http/app.ts';
 import { createInternalApp } from './http/internal-app.ts';
 import { createResponseCache } from './http/response-cache.ts';
@@ -56,7 +56,7 @@ export async function createParts(options: PartsOptions) {
     worker: createWorker({
       ...config,
       ...shared,
-      takePublished: (on) => takePublished(on, config.publicUrl),
+      ingestPublished: (on) => ingestPublished(on, config.publicUrl),
     }),
     ownerMail: mailer && (await createConfiguredOwnerMail(shared, mailer)),
   };

@@ -9,10 +9,10 @@ import { join } from 'node:path';
 import { randomBytes } from 'node:crypto';
 import { after, test } from 'node:test';
 import { openClient, sql } from '../src/database/database.ts';
-import { judgeSpace } from '../src/doctor/check-data-dir.ts';
+import { checkFreeSpace } from '../src/doctor/check-data-dir.ts';
 import { checkNode } from '../src/doctor/check-node.ts';
-import { checkExtension, faultOf } from '../src/doctor/check-server.ts';
-import { examine } from '../src/doctor/doctor.ts';
+import { checkExtension, checkUsable } from '../src/doctor/check-server.ts';
+import { runChecks } from '../src/doctor/doctor.ts';
 import type { Finding } from '../src/doctor/finding.ts';
 import { createSecretBox } from '../src/webhooks/sending/secrets.ts';
 import {
@@ -45,7 +45,7 @@ async function look(
   env: Record<string, string> = {},
   offsetMs = 0,
 ): Promise<(check: string) => Finding[]> {
-  const findings = await examine({
+  const findings = await runChecks({
     env: { ...healthy, ...env },
     nodeVersion: '24.0.0',
     now: () => Date.now() + offsetMs,
@@ -78,7 +78,7 @@ async function listening(server: Server): Promise<string> {
 }
 
 test('where all is well every check is ok, but for what is not in use', async () => {
-  const findings = await examine({
+  const findings = await runChecks({
     env: healthy,
     nodeVersion: process.versions.node,
     now: Date.now,
@@ -130,8 +130,8 @@ test('a folder that is none, a full disk, and secret files that others may read'
   assert.deepEqual((await outcome('data_dir', { ...embedded, DATA_DIR: file }))[0], 'failed');
   assert.equal((await outcome('secret_key', { ...embedded, DATA_DIR: file }))[0], 'skipped');
   assert.equal((await outcome('disk_space', embedded))[0], 'ok');
-  assert.equal(judgeSpace(100 * 1024 ** 2, '/').status, 'failed');
-  assert.equal(judgeSpace(500 * 1024 ** 2, '/').status, 'warning');
+  assert.equal(checkFreeSpace(100 * 1024 ** 2, '/').status, 'failed');
+  assert.equal(checkFreeSpace(500 * 1024 ** 2, '/').status, 'warning');
   await writeFile(join(folder, 'secret-key'), `${key.toString('base64')}\n`, { mode: 0o600 });
   const here = { ...embedded, DATA_DIR: folder };
   assert.equal((await outcome('file_modes', here))[0], 'ok');
@@ -199,9 +199,9 @@ test('a wrong password is told without showing it', { skip: embeddedOnly }, asyn
 
 test('a server that is too old, a standby, and another encoding', async () => {
   const good = { number: 150_004, version: '15.4', encoding: 'UTF8', standby: false };
-  assert.equal(faultOf(good), null);
+  assert.equal(checkUsable(good), null);
   for (const fault of [{ number: 140_000 }, { encoding: 'LATIN1' }, { standby: true }])
-    assert.equal(faultOf({ ...good, ...fault })?.status, 'failed');
+    assert.equal(checkUsable({ ...good, ...fault })?.status, 'failed');
   const name = `orgdir_test_ascii_${randomBytes(6).toString('hex')}`;
   const onServer = async (statement: string) => {
     const client = openClient(testServer(), { applicationName: 'test' });

@@ -7,7 +7,7 @@ import { openClient, sql, type Transaction } from '../src/database/database.ts';
 import { findAlliance } from '../src/directory/alliances.ts';
 import { findOrg } from '../src/directory/orgs.ts';
 import { publishEvent } from '../src/directory/publish-event.ts';
-import { takePublished } from '../src/directory/take-published.ts';
+import { ingestPublished } from '../src/directory/ingest-published.ts';
 import {
   catalogue,
   publishableEvents,
@@ -76,7 +76,7 @@ async function publish(call: string): Promise<string> {
 }
 
 const quote = (text: string) => `'${text.replaceAll("'", "''")}'`;
-const take = () => takePublished(database, testPublicUrl);
+const take = () => ingestPublished(database, testPublicUrl);
 
 async function events(...ids: string[]) {
   const { rows } = await sql<{ id: string; name: string; data: string }>`

@@ -4,7 +4,7 @@ import { Writable } from 'node:stream';
 import { test } from 'node:test';
 import { pino } from 'pino';
 import { loadConfig } from '../src/config.ts';
-import { takePublished } from '../src/directory/take-published.ts';
+import { ingestPublished } from '../src/directory/ingest-published.ts';
 import { createMetrics } from '../src/metrics.ts';
 import { createSender } from '../src/webhooks/sending/attempt.ts';
 import { systemClock } from '../src/webhooks/sending/clock.ts';
@@ -51,7 +51,7 @@ function startWorker(
     serviceName: 'Service',
     version: '0',
     retentionDays: 30,
-    takePublished: (queue) => takePublished(queue, testPublicUrl),
+    ingestPublished: (queue) => ingestPublished(queue, testPublicUrl),
     log: pino({ level: 'info' }, output),
   });
   const logged = async (found: (lines: Line[]) => boolean) => {

@@ -1,18 +1,18 @@
 /** Generated from openapi.portal.json: npm run openapi. Do not edit. */
 
-/** Something that happened to the account. */
+/** An entry of the account activity. */
 export interface AccountActivityEntry {
-  /** Counts up. */
+  /** An increasing number. */
   id: number;
-  /** When it happened. */
+  /** When the action happened. */
   at: string;
   /** The action. */
   action: string;
-  /** The address of the caller. */
+  /** The IP address of the caller. */
   ipAddress: string | null;
-  /** The caller's browser. */
+  /** The caller's user agent. */
   userAgent: string | null;
-  /** More about the action. */
+  /** Details of the action. */
   details: {
     [k: string]: unknown;
   };
@@ -24,13 +24,13 @@ export interface AccountChanges {
   name: string;
 }
 
-/** A way to sign in. */
+/** A sign-in method. */
 export interface AccountMethod {
-  /** The id of the method. */
+  /** The id of the sign-in method. */
   id: string;
-  /** `credential` for the password, else the provider’s id. */
+  /** `credential` for a password, otherwise the provider's id. */
   provider: string;
-  /** When it was added. */
+  /** When the method was added. */
   createdAt: string;
 }
 
@@ -38,85 +38,85 @@ export interface AccountMethod {
 export interface AccountSession {
   /** The id of the session. */
   id: string;
-  /** Whether it is the session of this request. */
+  /** Whether this request uses this session. */
   current: boolean;
-  /** The address that it was started from. */
+  /** The IP address that started the session. */
   ipAddress: string | null;
-  /** The browser that it was started with. */
+  /** The user agent that started the session. */
   userAgent: string | null;
-  /** When it was started. */
+  /** When the session started. */
   createdAt: string;
-  /** When it ends unless it is used before. */
+  /** When the session expires if it is not used. */
   expiresAt: string;
 }
 
-/** What to change. */
+/** The fields to change. */
 export interface AppChanges {
-  /** What to call it. */
+  /** The name of the app. */
   name: string;
 }
 
-/** One try to deliver. */
+/** An attempt to send a delivery. */
 export interface Attempt {
-  /** Counted from 1 within the delivery. */
+  /** The number of the attempt within the delivery, starting at 1. */
   number: number;
-  /** Why it was made. */
+  /** What caused the attempt. */
   trigger: 'event' | 'test' | 'redelivery';
-  /** When it began. */
+  /** When the attempt started. */
   startedAt: string;
-  /** How long it took, in milliseconds. */
+  /** The duration of the attempt in milliseconds. */
   durationMs: number;
-  /** What the receiver answered; null: it did not. */
+  /** The HTTP status of the response. Null if there was none. */
   statusCode: number | null;
-  /** Why there was no answer. blocked: the address is one that must not be called. interrupted: the service stopped meanwhile. */
+  /** Why there was no response. `blocked`: the address is not allowed. `interrupted`: the service stopped during the attempt. */
   error: 'dns' | 'connect' | 'tls' | 'timeout' | 'blocked' | 'reset' | 'interrupted' | null;
-  /** What the receiver sent along. */
+  /** The headers of the response. */
   responseHeaders: {
     [k: string]: string;
   } | null;
-  /** The first 4 KiB, as text. */
+  /** The first 4 KiB of the response body, as text. */
   responseBody: string | null;
 }
 
-/** An organisation or alliance that an app could be bound to. */
+/** An organisation or alliance that apps can be bound to. */
 export interface Bindable {
-  /** What it is. */
+  /** The kind of the object. */
   kind: 'organization' | 'alliance';
-  /** Of the organisation or alliance. */
+  /** The id of the organisation or alliance. */
   id: string;
-  /** Its name in addresses. */
+  /** The unique name in URLs. */
   slug: string;
-  /** Its name. */
+  /** The name of the organisation or alliance. */
   name: string;
-  /** Whether you may bind an app to it. */
+  /** Whether you can bind an app to it. */
   available: boolean;
-  /** Why you may not. */
+  /** Why you cannot bind an app to it. */
   reason: string | null;
 }
 
 /** An event that can be delivered. */
 export interface CatalogueEvent {
-  /** Its name. */
+  /** The name of the event. */
   event: string;
-  /** What it tells. */
+  /** When the event occurs. */
   description: string;
   /** The JSON Schema of its `data`. */
   schema: {
     [k: string]: unknown;
   };
-  /** A made-up `data`. */
+  /** An example of its `data`. */
   sample: {
     [k: string]: unknown;
   };
-  /** Who may have it: every app, those bound to the organisation or alliance, or the one webhook that is tested. */
+  /** Who can receive the event: every app, apps bound to the organisation or alliance, or the webhook that is tested. */
   audience: 'global' | 'organization' | 'alliance' | 'webhook';
 }
 
-/** A password, with the token of the link; for a new account also the name. */
+/** A new password and the token of the link. A new account also needs a name. */
 export interface ChosenPassword {
-  /** The part of the link behind `#`. */
+  /** The part of the link after `#`. */
   token: string;
-  /** The password to sign in with from now on. */
+  /** The new password. */
   password: string;
   /** Your name, without control characters. */
   name?: string;
@@ -124,151 +124,151 @@ export interface ChosenPassword {
 
 /** A new key. */
 export interface CreatedKey {
-  /** Of the key. */
+  /** The id of the key. */
   id: string;
-  /** What its owner calls it. */
+  /** The name of the key. */
   name: string;
-  /** Its last four characters. */
+  /** The last four characters of the key. */
   last4: string;
-  /** What it may do. */
+  /** The scopes of the key. */
   scopes: ('read:directory' | 'read:events' | 'write:webhooks')[];
-  /** When it ends by itself; null: never. */
+  /** When the key expires. Null if it does not expire. */
   expiresAt: string | null;
-  /** When it was revoked. */
+  /** When the key was revoked. */
   revokedAt: string | null;
-  /** When it was last used, at most a minute late. */
+  /** When the key was last used, up to a minute late. */
   lastUsedAt: string | null;
-  /** When it was made. */
+  /** When the key was created. */
   createdAt: string;
-  /** The key itself, shown this once. */
+  /** The value of the key. Only this response has it. */
   key: string;
 }
 
 /** The new webhook and its secret. */
 export interface CreatedWebhook {
-  /** Its identifier. */
+  /** The unique identifier. */
   id: string;
-  /** Where deliveries are sent. */
+  /** The URL that deliveries are sent to. */
   url: string;
-  /** What its owner noted. */
+  /** A description of the webhook. */
   description: string | null;
-  /** Null: every event that the app may have, later ones included. */
+  /** The names of the events to send. Null for all events that the app can receive, including future ones. */
   events: string[] | null;
-  /** Whether it gets new deliveries. */
+  /** Whether the webhook receives events. */
   active: boolean;
-  /** When it ceased to be active. */
+  /** When the webhook was deactivated. */
   deactivatedAt: string | null;
-  /** failing: deliveries failed in a row. gone: the receiver answers 410. owner: switched off. */
+  /** `failing`: too many deliveries in a row failed. `gone`: the receiver responded with 410. `owner`: the owner deactivated it. */
   deactivatedReason: 'failing' | 'gone' | 'owner' | null;
-  /** When an attempt was last answered with 2xx. */
+  /** When an attempt last succeeded. */
   lastSuccessAt: string | null;
   /** When an attempt last failed. */
   lastFailureAt: string | null;
-  /** Deliveries that failed for good since the last success. */
+  /** The number of failed deliveries since the last success. */
   exhaustedInARow: number;
-  /** Until when deliveries carry the signature of the secret before, too. */
+  /** When the previous secret expires. Until then, deliveries are signed with both secrets. */
   previousSecretExpiresAt: string | null;
-  /** When it was registered. */
+  /** When the webhook was created. */
   createdAt: string;
-  /** When its settings or its state last changed. */
+  /** When the settings or the state of the webhook last changed. */
   updatedAt: string;
-  /** Shown this once. Deliveries are signed with it. */
+  /** The secret that signs deliveries. Only this response has it. */
   secret: string;
 }
 
-/** An address and its password. */
+/** An email address and its password. */
 export interface Credentials {
-  /** The address of the account. */
+  /** The email address of the account. */
   email: string;
   /** The password. */
   password: string;
 }
 
-/** Says that an app is gone. */
+/** Confirms that the app was deleted. */
 export interface DeletedApp {
-  /** Of the app that was. */
+  /** The id of the deleted app. */
   id: string;
   /** Always true. */
   deleted: true;
 }
 
-/** Says that a webhook is gone. */
+/** Confirms that the webhook was deleted. */
 export interface DeletedWebhook {
-  /** Of the webhook that was. */
+  /** The id of the deleted webhook. */
   id: string;
   /** Always true. */
   deleted: true;
 }
 
-/** What was, or is to be, sent to a webhook. */
+/** A delivery of an event to a webhook. */
 export interface Delivery {
-  /** The same over all attempts; also the header X-Service-Delivery. */
+  /** The id of the delivery, the same for all attempts. Also sent as `X-Service-Delivery`. */
   id: string;
-  /** To which webhook it goes. */
+  /** The id of the webhook. */
   webhookId: string;
   /** The name of the event. */
   event: string;
-  /** Which event it tells of; the same for every webhook. */
+  /** The id of the event, the same for all webhooks. */
   eventId: string;
-  /** failed: no attempt is left. cancelled: the webhook or its permission ended before it could succeed. */
+  /** `failed`: all attempts failed. `cancelled`: the webhook was deactivated or deleted, or the app lost access to the event. */
   status: 'pending' | 'succeeded' | 'failed' | 'cancelled';
-  /** Attempts made so far. */
+  /** The number of attempts so far. */
   attemptCount: number;
-  /** When the next attempt is due; null: none is. */
+  /** When the next attempt is due. Null if there is none. */
   nextAttemptAt: string | null;
-  /** When it was queued. */
+  /** When the delivery was queued. */
   createdAt: string;
-  /** When it ended; null: it is pending. */
+  /** When the delivery ended. Null while it is pending. */
   completedAt: string | null;
 }
 
 /** A delivery with its body and its attempts. */
 export interface DeliveryDetail {
-  /** The same over all attempts; also the header X-Service-Delivery. */
+  /** The id of the delivery, the same for all attempts. Also sent as `X-Service-Delivery`. */
   id: string;
-  /** To which webhook it goes. */
+  /** The id of the webhook. */
   webhookId: string;
   /** The name of the event. */
   event: string;
-  /** Which event it tells of; the same for every webhook. */
+  /** The id of the event, the same for all webhooks. */
   eventId: string;
-  /** failed: no attempt is left. cancelled: the webhook or its permission ended before it could succeed. */
+  /** `failed`: all attempts failed. `cancelled`: the webhook was deactivated or deleted, or the app lost access to the event. */
   status: 'pending' | 'succeeded' | 'failed' | 'cancelled';
-  /** Attempts made so far. */
+  /** The number of attempts so far. */
   attemptCount: number;
-  /** When the next attempt is due; null: none is. */
+  /** When the next attempt is due. Null if there is none. */
   nextAttemptAt: string | null;
-  /** When it was queued. */
+  /** When the delivery was queued. */
   createdAt: string;
-  /** When it ended; null: it is pending. */
+  /** When the delivery ended. Null while it is pending. */
   completedAt: string | null;
-  /** The exact bytes that are sent, as text. Null once the app may no longer have the event. */
+  /** The exact request body, as text. Null if the app may no longer receive the event. */
   body: string | null;
   /**
-   * What was tried, oldest first: the last 100 where it was sent again more often.
+   * The last 100 attempts, oldest first.
    *
    * @maxItems 100
    */
   attempts: Attempt[];
 }
 
-/** One hour of deliveries. */
+/** The deliveries of one hour. */
 export interface DeliveryHour {
-  /** When the hour began. */
+  /** The start of the hour. */
   start: string;
-  /** Deliveries of this hour that succeeded. */
+  /** The number of succeeded deliveries. */
   succeeded: number;
-  /** Those that failed for good. */
+  /** The number of failed deliveries. */
   failed: number;
-  /** Those that wait for an attempt. */
+  /** The number of pending deliveries. */
   pending: number;
-  /** Half of those that succeeded were answered within this. Null: nothing was answered. */
+  /** The median latency of succeeded deliveries, in milliseconds. Null if there were none. */
   latencyP50Ms: number | null;
-  /** Nineteen of twenty were answered within this. Null: nothing was answered. */
+  /** The 95th percentile of their latency, in milliseconds. Null if there were none. */
   latencyP95Ms: number | null;
 }
 
-/** Says that it was done. */
+/** Confirms that the operation succeeded. */
 export interface Done {
   /** Always true. */
   done: true;
@@ -276,23 +276,23 @@ export interface Done {
 
 /** The number of sessions that were ended. */
 export interface EndedSessions {
-  /** The number of sessions. */
+  /** The number of sessions that were ended. */
   ended: number;
 }
 
-/** A key that ends soon. */
+/** A key that expires soon. */
 export interface ExpiringKey {
-  /** Of the app. */
+  /** The id of the app. */
   appId: string;
-  /** What the app is called. */
+  /** The name of the app. */
   appName: string;
-  /** Of the key. */
+  /** The id of the key. */
   keyId: string;
-  /** What its owner calls it. */
+  /** The name of the key. */
   name: string;
-  /** Its last four characters. */
+  /** The last four characters of the key. */
   last4: string;
-  /** When it ends. */
+  /** When the key expires. */
   expiresAt: string;
 }
 
@@ -302,123 +302,123 @@ export interface FirstAccount {
   userId: string;
 }
 
-/** An app to make. */
+/** A new app. */
 export interface NewApp {
-  /** What to call it. */
+  /** The name of the app. */
   name: string;
 }
 
-/** What to bind an app to. */
+/** The organisation or alliance to bind the app to. */
 export interface NewBinding {
-  /** What it is. */
+  /** The kind of the object. */
   kind: 'organization' | 'alliance';
-  /** Its name in addresses. */
+  /** The unique name in URLs. */
   slug: string;
 }
 
 /** The first account of this installation. */
 export interface NewFirstAccount {
-  /** The part of the link on the terminal behind `#`. */
+  /** The part of the link on the terminal after `#`. */
   token: string;
-  /** The address of the account. */
+  /** The email address of the account. */
   email: string;
   /** Your name, without control characters. */
   name: string;
-  /** The password to sign in with from now on. */
+  /** The new password. */
   password: string;
 }
 
-/** A key to make. */
+/** A new key. */
 export interface NewKey {
-  /** What to call it. */
+  /** The name of the key. */
   name: string;
   /**
-   * What it may do.
+   * The permissions of the key.
    *
    * @minItems 1
    */
   scopes: ('read:directory' | 'read:events' | 'write:webhooks')[];
-  /** When it is to end by itself; null: never. */
+  /** When the key expires. Null: never. */
   expiresAt?: string | null;
 }
 
-/** A webhook to register. */
+/** A new webhook. */
 export interface NewWebhook {
-  /** Where to send: https, no credentials, no fragment. */
+  /** The URL to send deliveries to: https, without credentials and fragment. */
   url: string;
   /**
-   * Which events. Without it: every event that the app may have, later ones included.
+   * The names of the events to send. Defaults to all events that the app can receive, including future ones.
    *
    * @minItems 1
    * @maxItems 50
    */
   events?: string[] | null;
-  /** A note for yourself. */
+  /** A description for your own use. */
   description?: string | null;
 }
 
-/** A description of the API; not in the envelope. */
+/** The OpenAPI document, without the envelope. */
 export interface OpenApiDocument {
   /** The version of OpenAPI. */
   openapi: string;
   [k: string]: unknown;
 }
 
-/** How your apps are doing. */
+/** An overview of your apps. */
 export interface Overview {
   maintenance: PortalMaintenance | null;
-  /** Webhooks that fail or were deactivated. */
+  /** Webhooks that are failing or deactivated. */
   webhooks: TroubledWebhook[];
-  /** Keys that end within 14 days, the first one first. */
+  /** Keys that expire within 14 days, soonest first. */
   keys: ExpiringKey[];
-  /** What became of the deliveries of the last 24 hours; tests are left out. */
+  /** The deliveries of the last 24 hours, without tests. */
   deliveries: {
-    /** False where there were so many that only the newest are counted. */
+    /** False if only the newest deliveries were counted because there were too many. */
     complete: boolean;
-    /** The last 24 hours by when deliveries were queued, oldest first. */
+    /** The last 24 hours, by the time when deliveries were queued, oldest first. */
     hours: DeliveryHour[];
   };
 }
 
-/** A maintenance that is on; apps and what is theirs cannot be changed. */
+/** The current maintenance. Apps, keys and webhooks cannot be changed meanwhile. */
 export interface PortalMaintenance {
-  /** What the operator says of it. */
+  /** A message from the operator. */
   message: string | null;
-  /** When it began. */
+  /** When the maintenance began. */
   since: string;
-  /** When it is expected to end. */
+  /** When the maintenance is expected to end. */
   expectedEnd: string | null;
 }
 
-/** A webhook that needs its owner. */
+/** A webhook that needs attention. */
 export interface TroubledWebhook {
-  /** Of the app. */
+  /** The id of the app. */
   appId: string;
-  /** What the app is called. */
+  /** The name of the app. */
   appName: string;
-  /** Of the webhook. */
+  /** The id of the webhook. */
   webhookId: string;
-  /** Where it leads. */
+  /** The host of the webhook's URL. */
   host: string;
-  /** failing: its last deliveries failed, and it is still active. */
+  /** `failing`: its last deliveries failed, and it is still active. */
   state: 'failing' | 'deactivated';
-  /** Why it was deactivated. */
+  /** Why the webhook was deactivated. */
   reason: 'failing' | 'gone' | 'owner' | null;
-  /** When it was deactivated. */
+  /** When the webhook was deactivated. */
   since: string | null;
-  /** Deliveries that failed for good since the last success. */
+  /** The number of failed deliveries since the last success. */
   exhaustedInARow: number;
 }
 
-/** Where in the list this page is. */
+/** The position of this page in the list. */
 export interface Pagination {
-  /** The page that this is, counted from 1. */
+  /** The page number, starting at 1. */
   page: number;
-  /** Entries on a full page. */
+  /** The maximum number of entries on a page. */
   limit: number;
-  /** Entries on all pages together. */
+  /** The number of entries on all pages. */
   total: number;
-  /** How many pages have entries. */
+  /** The number of pages. */
   totalPages: number;
 }
 
@@ -426,98 +426,98 @@ export interface Pagination {
 export interface PasswordChange {
   /** The current password. */
   currentPassword: string;
-  /** The password to sign in with from now on. */
+  /** The new password. */
   newPassword: string;
 }
 
-/** A link that can be used. */
+/** A valid link. */
 export interface PasswordLink {
-  /** The address that the link was sent to. */
+  /** The email address that the link was sent to. */
   email: string;
   /** Whether there is an account with this address. */
   hasAccount: boolean;
 }
 
-/** The address to send a link to. */
+/** The email address to send a link to. */
 export interface PasswordLinkRequest {
-  /** The address of the account. */
+  /** The email address of the account. */
   email: string;
 }
 
 /** The token of a link. */
 export interface PasswordLinkToken {
-  /** The part of the link behind `#`. */
+  /** The part of the link after `#`. */
   token: string;
 }
 
 /** The account whose password was set. */
 export interface PasswordSet {
-  /** The address of the account. */
+  /** The email address of the account. */
   email: string;
   /** Whether the account is new. */
   created: boolean;
-  /** The other ways to sign in to the account: remove those that are not yours. */
+  /** The other sign-in methods of the account. Remove those that you do not recognise. */
   methods: AccountMethod[];
 }
 
-/** What keys and webhooks belong to. */
+/** An app, which owns keys and webhooks. */
 export interface PortalApp {
-  /** Of the app. */
+  /** The id of the app. */
   id: string;
-  /** What its owner calls it. */
+  /** The name of the app. */
   name: string;
   binding: PortalBinding | null;
-  /** Keys that are valid; those that have ended are not counted. */
+  /** The number of valid keys. */
   keyCount: number;
-  /** Webhooks, active or not. */
+  /** The number of webhooks, active or not. */
   webhookCount: number;
-  /** When it was made. */
+  /** When the app was created. */
   createdAt: string;
 }
 
-/** Whose internal events an app may have. */
+/** The organisation or alliance whose internal events an app receives. */
 export interface PortalBinding {
-  /** What it is. */
+  /** The kind of the object. */
   kind: 'organization' | 'alliance';
-  /** Of the organisation or alliance. */
+  /** The id of the organisation or alliance. */
   id: string;
-  /** Its name in addresses. */
+  /** The unique name in URLs. */
   slug: string;
-  /** Its name. */
+  /** The name of the organisation or alliance. */
   name: string;
 }
 
-/** One change of an app, or of what belongs to it. */
+/** A change to an app, or to one of its keys or webhooks. */
 export interface PortalAuditEntry {
-  /** Counts up. */
+  /** An increasing number. */
   id: number;
-  /** When it was done. */
+  /** When the change was made. */
   at: string;
-  /** Who did it. */
+  /** Who made the change. */
   actor: {
-    /** key: over the API. user: in the portal. cli: whoever runs the service. system: the service itself. */
+    /** `key`: over the API. `user`: in the portal. `cli`: an operator on the command line. `system`: the service itself. */
     kind: 'key' | 'user' | 'cli' | 'system';
-    /** The key of this app, or yourself; null: somebody who is not yours to see. */
+    /** The name of the key of this app, or your own name. Null for others. */
     name: string | null;
   };
-  /** What was done. */
+  /** The action. */
   action: string;
-  /** Of the app. */
+  /** The id of the app. */
   appId: string;
-  /** The name of the app, or the last name of a deleted app. */
+  /** The name of the app, or its last name if it was deleted. */
   appName: string;
-  /** Whether the app was deleted since. */
+  /** Whether the app has been deleted since. */
   appDeleted: boolean;
-  /** What it was done to. */
+  /** The object that was changed. */
   subject: {
-    /** To what. */
+    /** The kind of object. */
     kind: string;
-    /** Its identifier. */
+    /** The id of the object. */
     id: string | null;
-    /** The name of the app or key, or the host of the webhook, at that time; null for anything else. */
+    /** The name of the app or key, or the host of the webhook, at that time. Null for other objects. */
     name: string | null;
   };
-  /** What more is known. */
+  /** Details of the change. */
   details: {
     [k: string]: unknown;
   };
@@ -525,267 +525,267 @@ export interface PortalAuditEntry {
 
 /** An event of the catalogue. */
 export interface PortalEvent {
-  /** Its name. */
+  /** The name of the event. */
   event: string;
-  /** What it tells. */
+  /** When the event occurs. */
   description: string;
   /** The JSON Schema of its `data`. */
   schema: {
     [k: string]: unknown;
   };
-  /** A made-up `data`. */
+  /** An example of its `data`. */
   sample: {
     [k: string]: unknown;
   };
-  /** Who may have it: every app, or those bound to the organisation or alliance. */
+  /** Who can receive the event: every app, or apps bound to the organisation or alliance. */
   audience: 'global' | 'organization' | 'alliance';
-  /** Whether this app may have it now. */
+  /** Whether this app can receive the event. */
   allowed: boolean;
-  /** Why it may not. */
+  /** Why the app cannot receive the event. */
   reason: string | null;
 }
 
-/** A key of an app, without the key itself. */
+/** A key of an app, without its value. */
 export interface PortalKey {
-  /** Of the key. */
+  /** The id of the key. */
   id: string;
-  /** What its owner calls it. */
+  /** The name of the key. */
   name: string;
-  /** Its last four characters. */
+  /** The last four characters of the key. */
   last4: string;
-  /** What it may do. */
+  /** The scopes of the key. */
   scopes: ('read:directory' | 'read:events' | 'write:webhooks')[];
-  /** When it ends by itself; null: never. */
+  /** When the key expires. Null if it does not expire. */
   expiresAt: string | null;
-  /** When it was revoked. */
+  /** When the key was revoked. */
   revokedAt: string | null;
-  /** When it was last used, at most a minute late. */
+  /** When the key was last used, up to a minute late. */
   lastUsedAt: string | null;
-  /** When it was made. */
+  /** When the key was created. */
   createdAt: string;
 }
 
-/** Who is signed in, and until when. */
+/** The session of the user who is signed in. */
 export interface PortalSession {
-  /** Of the session. */
+  /** The id of the session. */
   id: string;
   user: PortalUser;
-  /** When the session ends, unless it is used before. */
+  /** When the session expires if it is not used. */
   expiresAt: string;
 }
 
-/** Whoever is signed in. */
+/** The user who is signed in. */
 export interface PortalUser {
-  /** Of the user. */
+  /** The id of the user. */
   id: string;
-  /** What they are called. */
+  /** The name of the user. */
   name: string;
-  /** Their address; ending in `.invalid`: what a provider calls them that does not vouch for an address. */
+  /** The email address of the user. Ends in `.invalid` if the provider has not verified an address. */
   email: string;
-  /** The address of a picture. */
+  /** The URL of a picture. */
   image: string | null;
 }
 
-/** Where to go to sign in with the provider. */
+/** The address to sign in with the provider. */
 export interface ProviderRedirect {
   /** The address to send the browser to. */
   url: string;
 }
 
-/** A provider, and where to return to. */
+/** A provider and the pages to return to. */
 export interface ProviderRequest {
   /** The provider's id, from the sign-in options. */
   provider: string;
   /** The page of the portal to return to. */
   callbackURL: string;
-  /** The page to return to, with `?error=`, if it fails. */
+  /** The page to return to on failure, with `?error=`. */
   errorCallbackURL: string;
 }
 
-/** From when on to recover. */
+/** The time to recover deliveries from. */
 export interface RecoverRequest {
-  /** Deliveries that ended at this time or later; at most 14 days ago. */
+  /** Recover deliveries that ended at this time or later, at most 14 days ago. */
   since: string;
 }
 
-/** What was brought back. */
+/** The result of a recovery. */
 export interface Recovered {
-  /** Deliveries that are pending again. */
+  /** The number of deliveries that are pending again. */
   count: number;
 }
 
-/** How to change over. */
+/** The options of a key rotation. */
 export interface RotateKeyRequest {
-  /** How long the old key stays valid. */
+  /** How long the old key stays valid, in seconds. */
   overlapSeconds?: number;
 }
 
-/** How to change over. */
+/** The options of a secret rotation. */
 export interface RotateSecretRequest {
-  /** How long the old secret stays valid. */
+  /** How long the old secret stays valid, in seconds. */
   overlapSeconds?: number;
 }
 
-/** A new key in the place of an old one. */
+/** A new key that replaces another. */
 export interface RotatedKey {
-  /** Of the key. */
+  /** The id of the key. */
   id: string;
-  /** What its owner calls it. */
+  /** The name of the key. */
   name: string;
-  /** Its last four characters. */
+  /** The last four characters of the key. */
   last4: string;
-  /** What it may do. */
+  /** The scopes of the key. */
   scopes: ('read:directory' | 'read:events' | 'write:webhooks')[];
-  /** When it ends by itself; null: never. */
+  /** When the key expires. Null if it does not expire. */
   expiresAt: string | null;
-  /** When it was revoked. */
+  /** When the key was revoked. */
   revokedAt: string | null;
-  /** When it was last used, at most a minute late. */
+  /** When the key was last used, up to a minute late. */
   lastUsedAt: string | null;
-  /** When it was made. */
+  /** When the key was created. */
   createdAt: string;
-  /** The key itself, shown this once. */
+  /** The value of the key. Only this response has it. */
   key: string;
-  /** The key that it takes the place of. */
+  /** The key that was replaced. */
   previous: {
-    /** Of the key. */
+    /** The id of the key. */
     id: string;
-    /** Until when it still opens something. */
+    /** When the previous key expires. */
     endsAt: string;
   };
 }
 
-/** In what ways one can sign in here. */
+/** The available ways to sign in. */
 export interface SignInOptions {
-  /** Signing in with an address and a password. */
+  /** Sign-in with an email address and a password. */
   password: {
-    /** Whether accounts can be made, and passwords be replaced, by a link. */
+    /** Whether users can create accounts and reset passwords by link. */
     signUp: boolean;
-    /** Where such a link goes: to the address, or onto the terminal of the service; null: there is none. */
+    /** Where links are sent: by mail, or to the terminal of the service. Null if there are no links. */
     links: 'mail' | 'terminal' | null;
-    /** The fewest characters of a password. */
+    /** The minimum length of a password. */
     lengthMin: number;
-    /** The most characters of a password. */
+    /** The maximum length of a password. */
     lengthMax: number;
   };
-  /** Where else one may come from. */
+  /** The sign-in providers. */
   providers: SignInProvider[];
 }
 
-/** Somewhere else to sign in with. */
+/** A sign-in provider. */
 export interface SignInProvider {
-  /** What to call it in requests. */
+  /** The id of the provider. */
   id: string;
-  /** For people. */
+  /** The display name of the provider. */
   name: string;
 }
 
-/** A registered receiver of events. */
+/** A webhook. */
 export interface Webhook {
-  /** Its identifier. */
+  /** The unique identifier. */
   id: string;
-  /** Where deliveries are sent. */
+  /** The URL that deliveries are sent to. */
   url: string;
-  /** What its owner noted. */
+  /** A description of the webhook. */
   description: string | null;
-  /** Null: every event that the app may have, later ones included. */
+  /** The names of the events to send. Null for all events that the app can receive, including future ones. */
   events: string[] | null;
-  /** Whether it gets new deliveries. */
+  /** Whether the webhook receives events. */
   active: boolean;
-  /** When it ceased to be active. */
+  /** When the webhook was deactivated. */
   deactivatedAt: string | null;
-  /** failing: deliveries failed in a row. gone: the receiver answers 410. owner: switched off. */
+  /** `failing`: too many deliveries in a row failed. `gone`: the receiver responded with 410. `owner`: the owner deactivated it. */
   deactivatedReason: 'failing' | 'gone' | 'owner' | null;
-  /** When an attempt was last answered with 2xx. */
+  /** When an attempt last succeeded. */
   lastSuccessAt: string | null;
   /** When an attempt last failed. */
   lastFailureAt: string | null;
-  /** Deliveries that failed for good since the last success. */
+  /** The number of failed deliveries since the last success. */
   exhaustedInARow: number;
-  /** Until when deliveries carry the signature of the secret before, too. */
+  /** When the previous secret expires. Until then, deliveries are signed with both secrets. */
   previousSecretExpiresAt: string | null;
-  /** When it was registered. */
+  /** When the webhook was created. */
   createdAt: string;
-  /** When its settings or its state last changed. */
+  /** When the settings or the state of the webhook last changed. */
   updatedAt: string;
 }
 
-/** What to change; what is left out stays. */
+/** The fields to change. Omitted fields stay the same. */
 export interface WebhookChanges {
-  /** Where to send: https, no credentials, no fragment. */
+  /** The URL to send deliveries to: https, without credentials and fragment. */
   url?: string;
   /**
-   * Which events. Without it: every event that the app may have, later ones included.
+   * The names of the events to send. Defaults to all events that the app can receive, including future ones.
    *
    * @minItems 1
    * @maxItems 50
    */
   events?: string[] | null;
-  /** A note for yourself. */
+  /** A description for your own use. */
   description?: string | null;
-  /** True activates it again and clears the count of failures; false switches it off and ends what is pending. */
+  /** True reactivates the webhook and resets its failure count. False deactivates it and cancels pending deliveries. */
   active?: boolean;
 }
 
-/** What a test is to hold. */
+/** The options of a test. */
 export interface WebhookTestRequest {
-  /** An event whose sample the test is to hold. */
+  /** The event whose example data the test includes. */
   event?: string | null;
 }
 
 /** What `listAccountActivity` can be asked for. */
 export interface ListAccountActivityQuery {
-  /** Counts from 1. A page past the last is empty. */
+  /** The page number, starting at 1. Pages past the last one are empty. */
   page?: number;
-  /** Entries a page. */
+  /** The maximum number of entries on a page. */
   limit?: number;
 }
 
 /** What `listAudit` can be asked for. */
 export interface ListAuditQuery {
-  /** Counts from 1. A page past the last is empty. */
+  /** The page number, starting at 1. Pages past the last one are empty. */
   page?: number;
-  /** Entries a page. */
+  /** The maximum number of entries on a page. */
   limit?: number;
-  /** Only what was done to this app. */
+  /** Return only changes to this app. */
   app?: string;
 }
 
 /** What `listBindable` can be asked for. */
 export interface ListBindableQuery {
-  /** Counts from 1. A page past the last is empty. */
+  /** The page number, starting at 1. Pages past the last one are empty. */
   page?: number;
-  /** Entries a page. */
+  /** The maximum number of entries on a page. */
   limit?: number;
-  /** Text to find, regardless of case and accents, in what is not available too. */
+  /** The text to search for, regardless of case and accents. Also searches entries that are not available. */
   search?: string;
 }
 
 /** What `listKeys` can be asked for. */
 export interface ListKeysQuery {
-  /** Counts from 1. A page past the last is empty. */
+  /** The page number, starting at 1. Pages past the last one are empty. */
   page?: number;
-  /** Entries a page. */
+  /** The maximum number of entries on a page. */
   limit?: number;
 }
 
 /** What `listWebhooks` can be asked for. */
 export interface ListWebhooksQuery {
-  /** Counts from 1. A page past the last is empty. */
+  /** The page number, starting at 1. Pages past the last one are empty. */
   page?: number;
-  /** Entries a page. */
+  /** The maximum number of entries on a page. */
   limit?: number;
 }
 
 /** What `listDeliveries` can be asked for. */
 export interface ListDeliveriesQuery {
-  /** Counts from 1. A page past the last is empty. */
+  /** The page number, starting at 1. Pages past the last one are empty. */
   page?: number;
-  /** Entries a page. */
+  /** The maximum number of entries on a page. */
   limit?: number;
-  /** Only those in this state. */
+  /** Return only deliveries with this status. */
   status?: 'pending' | 'succeeded' | 'failed' | 'cancelled';
-  /** Only those of this event. */
+  /** Return only deliveries of this event. */
   event?:
     | 'org.created'
     | 'alliance.created'
@@ -798,8 +798,8 @@ export interface ListDeliveriesQuery {
     | 'resource.request.created'
     | 'resource.offer.created'
     | 'webhook.test';
-  /** Only those queued at this time or later. */
+  /** Return only deliveries queued at this time or later. */
   since?: string;
-  /** Only those queued before this time. */
+  /** Return only deliveries queued before this time. */
   until?: string;
 }

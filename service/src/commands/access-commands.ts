@@ -16,12 +16,12 @@ import { cliActor } from './cli-actor.ts';
 import {
   addSubjectOptions,
   findSubject,
-  needSubject,
+  checkSubjectOptions,
   requireSubject,
   type SubjectFlags,
 } from './find-subject.ts';
 import { addKeyRotation } from './key-rotation.ts';
-import { identifier, moment } from './read-option.ts';
+import { parseId, parseTime } from './parse-option.ts';
 import { print, table, withDatabase } from './with-database.ts';
 
 export function addAccessCommands(program: Command): void {
@@ -99,7 +99,7 @@ function addKeyCreate(keys: Command): void {
     .command('create')
     .description('Create a key for an app or for the platform. It is shown only once.')
     .option('--app <id>', 'app that the key belongs to')
-    .option('--scope <scope...>', `what the key may do: ${scopes.join(', ')}`, gatherScopes)
+    .option('--scope <scope...>', `what the key may do: ${scopes.join(', ')}`, collectScopes)
     .addOption(
       new Option(
         '--platform',
@@ -110,7 +110,7 @@ function addKeyCreate(keys: Command): void {
     .option(
       '--expires <time>',
       'when the key expires, such as 2027-01-31 or 2027-01-31T12:00:00Z',
-      moment,
+      parseTime,
     )
     .option('--json', 'print JSON')
     .addHelpText(
@@ -121,7 +121,7 @@ Examples:
   orgdir keys create --platform --name "Web site" --expires 2027-01-31`,
     )
     .action(async (flags: NewKeyFlags, command: Command) => {
-      const make = makerOf(flags, command);
+      const make = keyCreator(flags, command);
       const created = await withDatabase(({ database }) => database.transaction().execute(make));
       print(flags.json, created, [`Key ${created.id}, shown only once:`, created.key]);
     });
@@ -131,7 +131,7 @@ function addKeyList(keys: Command): void {
   keys
     .command('list')
     .description('List keys, oldest first, with their last four characters.')
-    .option('--app <id>', 'only keys of this app', identifier)
+    .option('--app <id>', 'only keys of this app', parseId)
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  orgdir keys list')
     .action(async ({ app, json }: { app?: string; json?: boolean }) => {
@@ -174,7 +174,7 @@ type NewKeyFlags = {
 };
 
 /** Returns a function that creates the requested key. Exits with 2 if the arguments are incomplete. */
-function makerOf(
+function keyCreator(
   flags: NewKeyFlags,
   command: Command,
 ): (tx: Transaction) => ReturnType<typeof createKey> {
@@ -189,7 +189,7 @@ function makerOf(
 }
 
 /** One argument may hold several scopes, separated by commas. */
-function gatherScopes(text: string, earlier: string[] | undefined): string[] {
+function collectScopes(text: string, earlier: string[] | undefined): string[] {
   const chosen = text.split(',');
   if (chosen.every((each) => (scopes as readonly string[]).includes(each)))
     return [...(earlier ?? []), ...chosen];
@@ -235,7 +235,7 @@ function addManagers(program: Command): void {
         `\nExample:\n  orgdir managers ${verb} --org acme-corporation --email ada@example.org`,
       )
       .action(async (flags: { email: string; json?: boolean } & SubjectFlags) => {
-        needSubject(flags, command);
+        checkSubjectOptions(flags, command);
         const changed = await withDatabase(({ database }) =>
           database
             .transaction()

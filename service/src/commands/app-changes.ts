@@ -6,7 +6,7 @@ import type { Transaction } from '../database/database.ts';
 import { cliActor } from './cli-actor.ts';
 import {
   addSubjectOptions,
-  needSubject,
+  checkSubjectOptions,
   requireSubject,
   type SubjectFlags,
 } from './find-subject.ts';
@@ -51,7 +51,7 @@ function addBinding(apps: Command): void {
     .option('--json', 'print JSON')
     .addHelpText('after', `\nExample:\n  orgdir apps bind ${exampleApp} --org acme-corporation`)
     .action(async (id: string, { json, ...flags }: SubjectFlags & { json?: boolean }) => {
-      needSubject(flags, bind);
+      checkSubjectOptions(flags, bind);
       const app = await inTransaction(async (tx) => {
         await readApp(tx, id);
         await bindApp(tx, cliActor(), id, await requireSubject(tx, flags));

@@ -1,6 +1,6 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import { auditActions, auditEntriesMax, listAudit, type AuditEntry } from '../access/audit-log.ts';
-import { identifier, moment, wholeNumber } from './read-option.ts';
+import { parseId, parseTime, parseInteger } from './parse-option.ts';
 import { print, table, withDatabase } from './with-database.ts';
 
 type Flags = {
@@ -31,17 +31,17 @@ export function addAuditCommands(program: Command): void {
       'only this action, such as key.revoked, or a group, such as key',
       action,
     )
+    .option('--subject <id>', 'only changes of the object with this id, such as a webhook', parseId)
+    .option('--app <id>', 'only changes that concern this app', parseId)
     .option(
-      '--subject <id>',
-      'only changes of the object with this id, such as a webhook',
-      identifier,
+      '--since <time>',
+      'only changes since this time, such as 2027-01-31T12:00:00Z',
+      parseTime,
     )
-    .option('--app <id>', 'only changes that concern this app', identifier)
-    .option('--since <time>', 'only changes since this time, such as 2027-01-31T12:00:00Z', moment)
     .option(
       '--limit <count>',
       `maximum number of entries, 1 to ${auditEntriesMax}`,
-      wholeNumber(1, auditEntriesMax),
+      parseInteger(1, auditEntriesMax),
       50,
     )
     .option('--json', 'print JSON')

@@ -7,7 +7,7 @@ import {
   type ListedDelivery,
 } from '../webhooks/management/list-deliveries.ts';
 import { listedMax, sinceDefault, sinceHours } from './event-commands.ts';
-import { identifier, moment, wholeNumber } from './read-option.ts';
+import { parseId, parseTime, parseInteger } from './parse-option.ts';
 import { print, table, withDatabase } from './with-database.ts';
 
 type Flags = {
@@ -24,7 +24,7 @@ export function addDeliveryCommands(program: Command): void {
   deliveries
     .command('list')
     .description('List deliveries with their last attempt, newest first.')
-    .option('--webhook <id>', 'only deliveries to this webhook', identifier)
+    .option('--webhook <id>', 'only deliveries to this webhook', parseId)
     .addOption(
       new Option('--status <status>', 'only deliveries with this status').choices([
         'pending',
@@ -39,12 +39,12 @@ export function addDeliveryCommands(program: Command): void {
     .option(
       '--since <time>',
       `only deliveries queued since this time, such as 2027-01-31T12:00:00Z (default: ${sinceHours} hours ago)`,
-      moment,
+      parseTime,
     )
     .option(
       '--limit <count>',
       `maximum number of deliveries, 1 to ${listedMax}`,
-      wholeNumber(1, listedMax),
+      parseInteger(1, listedMax),
       20,
     )
     .option('--json', 'print JSON')

@@ -65,7 +65,7 @@ async function importFile(source: Source, flags: ImportFlags): Promise<void> {
   const { kept, results } = await importSources([source], flags);
   for (const { kind, result } of results) {
     if (flags.json) console.log(toJsonLine({ kept, ...result }));
-    else tell(kind, result, kept, 'line');
+    else printResult(kind, result, kept, 'line');
   }
 }
 
@@ -75,7 +75,8 @@ async function importFolder(folder: string, flags: ImportFlags): Promise<void> {
   const { kept, results } = await importSources(sources, flags);
   const byKind = Object.fromEntries(results.map(({ kind, result }) => [kind, result]));
   if (flags.json) console.log(toJsonLine({ kept, ...byKind }));
-  else for (const { kind, result } of results) tell(kind, result, kept, `${kind}.ndjson, line`);
+  else
+    for (const { kind, result } of results) printResult(kind, result, kept, `${kind}.ndjson, line`);
 }
 
 type Imported = { kept: boolean; results: { kind: ImportKind; result: ImportResult }[] };
@@ -139,7 +140,7 @@ async function fileSize(file: string): Promise<number | null> {
   throw invalid({ path: 'file', message: `${file} is not a file, or cannot be read` });
 }
 
-function tell(kind: ImportKind, result: ImportResult, kept: boolean, line: string): void {
+function printResult(kind: ImportKind, result: ImportResult, kept: boolean, line: string): void {
   for (const { line: number, reason } of result.badLines)
     console.error(escapeControls(`${line} ${number}: ${reason}`));
   if (result.bad > result.badLines.length)

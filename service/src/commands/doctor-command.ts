@@ -23,8 +23,8 @@ Examples:
     )
     .action(async ({ json }: { json?: boolean }) => {
       // Imported here, because the other commands start faster without it.
-      const { examine } = await import('../doctor/doctor.ts');
-      const checks = await examine({
+      const { runChecks } = await import('../doctor/doctor.ts');
+      const checks = await runChecks({
         env: process.env,
         nodeVersion: process.versions.node,
         now: Date.now,
@@ -32,7 +32,7 @@ Examples:
       });
       const status = worst(checks);
       if (status === 'failed') process.exitCode = 1;
-      print(json, { status, checks }, checks.flatMap(inWords));
+      print(json, { status, checks }, checks.flatMap(formatFinding));
     });
 }
 
@@ -43,7 +43,7 @@ function worst(checks: Finding[]): 'ok' | 'warning' | 'failed' {
 
 const columns = [9, 15] as const;
 
-function inWords({ check, status, message, advice }: Finding): string[] {
+function formatFinding({ check, status, message, advice }: Finding): string[] {
   const line = `${status.padEnd(columns[0])}${check.padEnd(columns[1])} ${message}`;
   return advice === null ? [line] : [line, `${' '.repeat(columns[0] + columns[1])} → ${advice}`];
 }

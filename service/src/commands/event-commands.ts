@@ -7,7 +7,7 @@ import { listRejected, type RejectedEvent } from '../events/published-events.ts'
 import { disableMaintenance, enableMaintenance } from '../system/maintenance.ts';
 import { cliActor } from './cli-actor.ts';
 import { escapeControls } from './escape-controls.ts';
-import { moment, wholeNumber } from './read-option.ts';
+import { parseTime, parseInteger } from './parse-option.ts';
 import { print, table, withDatabase } from './with-database.ts';
 
 /** The default of `--since`: hours before now. */
@@ -74,12 +74,12 @@ function addList(events: Command): void {
     .option(
       '--since <time>',
       `only events since this time, such as 2027-01-31T12:00:00Z (default: ${sinceHours} hours ago)`,
-      moment,
+      parseTime,
     )
     .option(
       '--limit <count>',
       `maximum number of events, 1 to ${listedMax}`,
-      wholeNumber(1, listedMax),
+      parseInteger(1, listedMax),
       20,
     )
     .option('--rejected', 'list events published by SQL that were rejected, with the reason')
@@ -108,7 +108,7 @@ function addMaintenance(program: Command): void {
     .command('on')
     .description('Turn maintenance on, or change its message and expected end.')
     .option('--message <text>', 'message for callers')
-    .option('--until <time>', 'when it is expected to end, such as 2027-01-31T12:00:00Z', moment)
+    .option('--until <time>', 'when it is expected to end, such as 2027-01-31T12:00:00Z', parseTime)
     .option('--json', 'print JSON')
     .addHelpText(
       'after',

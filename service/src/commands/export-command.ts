@@ -7,12 +7,12 @@ import { invalid } from '../errors.ts';
 import { toJsonLine } from './escape-controls.ts';
 import { print, withDatabase } from './with-database.ts';
 import {
-  ReaderGoneError,
+  PipeClosedError,
   writeToStandardOutput,
-  writeWholeFile,
-  writeWholeFolder,
+  writeFileAtomically,
+  writeFolderAtomically,
   type Write,
-} from './write-whole.ts';
+} from './write-atomically.ts';
 
 type Flags = { format: 'ndjson' | 'csv'; json?: boolean };
 type Counts = Partial<Record<ImportKind, number>>;
@@ -66,7 +66,7 @@ async function exportAll(folder: string | undefined, { format, json }: Flags): P
     throw invalid({ path: 'target', message: 'must be a new folder: all is three files' });
   if (format === 'csv') throw invalid({ path: '--format', message: noCsv });
   const counts = await withSnapshot((tx) =>
-    writeWholeFolder(folder, async (writeInto) => {
+    writeFolderAtomically(folder, async (writeInto) => {
       const done: Counts = {};
       for (const kind of kindsInOrder)
         done[kind] = await writeInto(`${kind}.ndjson`, (write) =>
@@ -75,7 +75,7 @@ async function exportAll(folder: string | undefined, { format, json }: Flags): P
       return done;
     }),
   );
-  tell(counts, folder, json);
+  printCounts(counts, folder, json);
 }
 
 async function exportKind(kind: ImportKind, file: string, { format, json }: Flags): Promise<void> {
@@ -83,9 +83,9 @@ async function exportKind(kind: ImportKind, file: string, { format, json }: Flag
     throw invalid({ path: '--format', message: noCsv });
   if (file === '-') return exportToStandardOutput(kind, format);
   const count = await withSnapshot((tx) =>
-    writeWholeFile(file, (write) => writeKind(tx, kind, format, write)),
+    writeFileAtomically(file, (write) => writeKind(tx, kind, format, write)),
   );
-  tell({ [kind]: count }, file, json);
+  printCounts({ [kind]: count }, file, json);
 }
 
 const noCsv = 'csv cannot hold blueprints, which have lists';
@@ -94,7 +94,7 @@ async function exportToStandardOutput(kind: ImportKind, format: Flags['format'])
   try {
     await withSnapshot((tx) => writeKind(tx, kind, format, writeToStandardOutput));
   } catch (error) {
-    if (!(error instanceof ReaderGoneError)) throw error;
+    if (!(error instanceof PipeClosedError)) throw error;
   }
 }
 
@@ -149,7 +149,7 @@ function createProgress(kind: ImportKind, toStandardOutput: boolean) {
   }
 }
 
-function tell(counts: Counts, target: string, json: boolean | undefined): void {
+function printCounts(counts: Counts, target: string, json: boolean | undefined): void {
   const words = Object.entries(counts).map(([kind, count]) => `${count} ${kind}`);
   print(json, { target, counts }, [`${words.join(', ')} written to ${target}.`]);
 }

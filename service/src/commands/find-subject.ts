@@ -16,7 +16,7 @@ export function addSubjectOptions(command: Command, role: string): void {
 }
 
 /** Exits with 2 if neither option was given. */
-export function needSubject({ org, alliance }: SubjectFlags, command: Command): void {
+export function checkSubjectOptions({ org, alliance }: SubjectFlags, command: Command): void {
   if (org === undefined && alliance === undefined)
     command.error("error: required option '--org <slug>' or '--alliance <slug>' not specified");
 }

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { keyOverlapSecondsDefault, keyOverlapSecondsMax, rotateKey } from '../access/rotate-key.ts';
 import { cliActor } from './cli-actor.ts';
-import { wholeNumber } from './read-option.ts';
+import { parseInteger } from './parse-option.ts';
 import { print, withDatabase } from './with-database.ts';
 
 export function addKeyRotation(keys: Command): void {
@@ -14,7 +14,7 @@ export function addKeyRotation(keys: Command): void {
     .option(
       '--overlap <seconds>',
       `how long the old key stays valid, in seconds, 0 to ${keyOverlapSecondsMax}`,
-      wholeNumber(0, keyOverlapSecondsMax),
+      parseInteger(0, keyOverlapSecondsMax),
       keyOverlapSecondsDefault,
     )
     .option('--json', 'print JSON')

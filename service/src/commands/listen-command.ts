@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { ListenFlags } from './listen.ts';
-import { gather, httpAddress, identifier, wholeNumber } from './read-option.ts';
+import { collect, parseHttpUrl, parseId, parseInteger } from './parse-option.ts';
 
 export function addListenCommand(program: Command): void {
   program
@@ -8,27 +8,23 @@ export function addListenCommand(program: Command): void {
     .description(
       'Receive deliveries on this machine, verify both signatures and print each one, until Ctrl-C.',
     )
-    .option('--port <port>', 'port on 127.0.0.1; 0: any free port', wholeNumber(0, 65_535), 4000)
+    .option('--port <port>', 'port on 127.0.0.1; 0: any free port', parseInteger(0, 65_535), 4000)
     .option(
       '--secret <secret>',
       'verify with this secret, whsec_…; may be repeated; - reads secrets from standard input, one per line',
-      gather,
+      collect,
     )
     .option(
       '--status <status>',
       'respond with this HTTP status, such as 500 to see retries',
-      wholeNumber(200, 599),
+      parseInteger(200, 599),
       200,
     )
     .option(
       '--register',
       'register as a webhook of an app while this command runs; requires --app or --key',
     )
-    .option(
-      '--app <id>',
-      'app to register with, directly in the database of the service',
-      identifier,
-    )
+    .option('--app <id>', 'app to register with, directly in the database of the service', parseId)
     .option(
       '--key <key>',
       'API key with the scope write:webhooks to register with; - reads it from standard input',
@@ -36,13 +32,13 @@ export function addListenCommand(program: Command): void {
     .option(
       '--service <url>',
       'address of the service for --key',
-      httpAddress,
+      parseHttpUrl,
       'http://127.0.0.1:3000',
     )
     .option(
       '--event <name>',
       'subscribe to this event; may be repeated (default: all events that the app may have)',
-      gather,
+      collect,
     )
     .option('--json', 'print JSON: a line with the address, then a line per delivery')
     .addHelpText(

@@ -1,11 +1,11 @@
-/** Runs `orgdir listen`. `receive-deliveries.ts` receives, `verify-delivery.ts` verifies, `show-delivery.ts` prints. */
+/** Runs `orgdir listen`. `receive-deliveries.ts` receives, `verify-delivery.ts` verifies, `format-delivery.ts` prints. */
 import { createInterface } from 'node:readline';
 import type { Command } from 'commander';
 import { invalid } from '../errors.ts';
 import { escapeControls, toJsonLine } from './escape-controls.ts';
 import { startReceiver, type ReceivedDelivery } from './receive-deliveries.ts';
 import { registerByKey, registerInDatabase, type Registration } from './register-listener.ts';
-import { describeDelivery, inWords } from './show-delivery.ts';
+import { describeDelivery, formatDelivery } from './format-delivery.ts';
 import { verifyDelivery } from './verify-delivery.ts';
 import { print, sameSignalMs, signalCodes } from './with-database.ts';
 
@@ -25,7 +25,7 @@ export type ListenFlags = {
 const secretsMax = 20;
 
 export async function listen(flags: ListenFlags, command: Command): Promise<void> {
-  requireSense(flags, command);
+  checkFlags(flags, command);
   const given = await readSecrets(flags.secret ?? []);
   const key = flags.key === '-' ? (await readLines())[0] : flags.key;
   const secrets = Promise.withResolvers<string[]>();
@@ -40,18 +40,18 @@ export async function listen(flags: ListenFlags, command: Command): Promise<void
   try {
     registration = await register(flags, key, receiver.url);
     secrets.resolve(registration ? [registration.secret, ...given] : given);
-    tellStart(receiver.url, registration, flags.json);
+    printStart(receiver.url, registration, flags.json);
     await signals.first;
   } finally {
     // Deliveries may still wait for a secret that will not come.
     secrets.resolve(given);
     await receiver.stop();
     if (registration) await unregister(registration, flags.json);
-    signals.forget();
+    signals.remove();
   }
 }
 
-function requireSense(
+function checkFlags(
   { register: asked, app, key, secret, event }: ListenFlags,
   command: Command,
 ): void {
@@ -64,9 +64,9 @@ function requireSense(
 }
 
 /** No error message contains a secret. */
-async function readSecrets(words: string[]): Promise<string[]> {
-  const read = words.includes('-') ? await readLines() : [];
-  const secrets = [...words.filter((word) => word !== '-'), ...read];
+async function readSecrets(values: string[]): Promise<string[]> {
+  const read = values.includes('-') ? await readLines() : [];
+  const secrets = [...values.filter((value) => value !== '-'), ...read];
   if (secrets.length > secretsMax)
     throw invalid({ path: '--secret', message: `may be given at most ${secretsMax} times` });
   if (!secrets.every(isSecret))
@@ -115,10 +115,10 @@ async function show(
   const signatures =
     secrets.length === 0 ? null : await verifyDelivery(delivery.body, delivery.headers, secrets);
   const shown = describeDelivery(delivery, signatures, flags.status);
-  console.log(flags.json ? toJsonLine(shown) : inWords(shown));
+  console.log(flags.json ? toJsonLine(shown) : formatDelivery(shown));
 }
 
-function tellStart(
+function printStart(
   url: string,
   registration: Registration | null,
   json: boolean | undefined,
@@ -147,7 +147,7 @@ function catchSignals() {
   process.stdout.on('error', onClosed);
   return {
     first,
-    forget: () => {
+    remove: () => {
       for (const remove of handlers) remove();
       process.stdout.off('error', onClosed);
     },

@@ -29,13 +29,13 @@ const host = '127.0.0.1';
 const bodyBytesMax = 1024 * 1024;
 const requestTimeoutMs = 30_000;
 const connectionsMax = 100;
-const stopsWithinMs = 1_000;
+const stopTimeoutMs = 1_000;
 
 export async function startReceiver({ port, status, onDelivery }: Options): Promise<Receiver> {
   const server = createServer(
     { requestTimeout: requestTimeoutMs, headersTimeout: requestTimeoutMs },
     (request, response) => {
-      void answer(request, response).catch(() => response.destroy());
+      void handle(request, response).catch(() => response.destroy());
     },
   );
   server.maxConnections = connectionsMax;
@@ -43,12 +43,12 @@ export async function startReceiver({ port, status, onDelivery }: Options): Prom
   try {
     await once(server, 'listening');
   } catch (error) {
-    throw explain(error as NodeJS.ErrnoException, port);
+    throw listenError(error as NodeJS.ErrnoException, port);
   }
   const bound = server.address() as AddressInfo;
   return { url: `http://${host}:${bound.port}/`, stop };
 
-  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (request.method !== 'POST') return end(response, 405);
     const body = await readBody(request);
     if (body === null) return end(response, 413);
@@ -60,7 +60,7 @@ export async function startReceiver({ port, status, onDelivery }: Options): Prom
     const closed = once(server, 'close');
     server.close();
     server.closeIdleConnections();
-    await Promise.race([closed, wait(stopsWithinMs, undefined, { ref: false })]);
+    await Promise.race([closed, wait(stopTimeoutMs, undefined, { ref: false })]);
     server.closeAllConnections();
   }
 }
@@ -81,7 +81,7 @@ function end(response: ServerResponse, statusCode: number): void {
   response.writeHead(statusCode, statusCode === 413 ? { connection: 'close' } : {}).end();
 }
 
-function explain(error: NodeJS.ErrnoException, port: number): Error {
+function listenError(error: NodeJS.ErrnoException, port: number): Error {
   if (error.code === 'EADDRINUSE')
     return new StartError(
       `another program uses port ${port}; choose another port, for example --port ${port < 65_535 ? port + 1 : 4000}`,

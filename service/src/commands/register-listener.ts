@@ -24,7 +24,7 @@ const description = 'orgdir listen';
 /** The limit per app. */
 const webhooksMax = 20;
 /** Short, because nobody wants to wait on exit for a service that is gone. */
-const answerWithinMs = 5_000;
+const timeoutMs = 5_000;
 
 /** Does the same as the app's owner would, but without a key. */
 export async function registerInDatabase(appId: string, listener: Listener): Promise<Registration> {
@@ -34,9 +34,9 @@ export async function registerInDatabase(appId: string, listener: Listener): Pro
     await readApp(database, appId);
     const box = createSecretBox(await readSecretKeys(config, embedded));
     const { webhooks } = await listWebhooks(database, appId, { page: 1, limit: webhooksMax });
-    for (const left of await leftBehind(webhooks, listener.url))
-      await remove(database, appId, left.id);
-    return explained(() =>
+    for (const abandoned of await findAbandoned(webhooks, listener.url))
+      await remove(database, appId, abandoned.id);
+    return withHints(() =>
       database
         .transaction()
         .execute((tx) =>
@@ -66,12 +66,12 @@ export async function registerByKey(
   apiKey: string,
   { url, events }: Listener,
 ): Promise<Registration> {
-  return explained(async () => {
-    const { webhooks } = createClient({ baseUrl, apiKey, timeoutMs: answerWithinMs });
+  return withHints(async () => {
+    const { webhooks } = createClient({ baseUrl, apiKey, timeoutMs });
     const { data } = await webhooks.list({ limit: webhooksMax });
-    for (const left of await leftBehind(data, url)) await webhooks.delete(left.id);
+    for (const abandoned of await findAbandoned(data, url)) await webhooks.delete(abandoned.id);
     const { id, secret } = await webhooks.create({ url, description, ...(events && { events }) });
-    return { id, secret, remove: () => explained(() => removeByKey(webhooks, id)) };
+    return { id, secret, remove: () => withHints(() => removeByKey(webhooks, id)) };
   });
 }
 
@@ -87,22 +87,22 @@ async function removeByKey(
 }
 
 /** Finds webhooks of receivers that were killed: at this address, or at another local address where nothing listens. */
-async function leftBehind(webhooks: Webhook[], url: string): Promise<Webhook[]> {
-  const ours = webhooks.filter((each) => each.description === description && listens(each));
+async function findAbandoned(webhooks: Webhook[], url: string): Promise<Webhook[]> {
+  const ours = webhooks.filter((each) => each.description === description && isLocal(each));
   const listening = await Promise.all(
-    ours.map(async (each) => each.url !== url && (await isAnswered(each.url))),
+    ours.map(async (each) => each.url !== url && (await isListening(each.url))),
   );
   return ours.filter((_, index) => !listening[index]);
 }
 
 /** Only these addresses are probed, whoever wrote the description. */
-function listens({ url }: Webhook): boolean {
+function isLocal({ url }: Webhook): boolean {
   return /^http:\/\/127\.0\.0\.1:\d+\/$/.test(url);
 }
 
-async function isAnswered(url: string): Promise<boolean> {
+async function isListening(url: string): Promise<boolean> {
   try {
-    await fetch(url, { method: 'HEAD', signal: AbortSignal.timeout(answerWithinMs) });
+    await fetch(url, { method: 'HEAD', signal: AbortSignal.timeout(timeoutMs) });
     return true;
   } catch (error) {
     return (error as Error).name === 'TimeoutError';
@@ -110,7 +110,7 @@ async function isAnswered(url: string): Promise<boolean> {
 }
 
 /** If the service refuses local addresses, the error says which settings allow them. */
-async function explained<T>(act: () => Promise<T>): Promise<T> {
+async function withHints<T>(act: () => Promise<T>): Promise<T> {
   try {
     return await act();
   } catch (error) {

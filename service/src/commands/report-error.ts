@@ -9,7 +9,7 @@ type Report = { code: string; message: string; details: Record<string, unknown> 
 export function reportError(error: unknown, json: boolean): number {
   if (error instanceof CommanderError && error.exitCode === 0) return 0;
   if (json) console.error(toJsonLine({ error: toReport(error) }));
-  else if (!(error instanceof CommanderError)) console.error(escapeLines(inWords(error)));
+  else if (!(error instanceof CommanderError)) console.error(escapeLines(formatError(error)));
   return error instanceof CommanderError ? 2 : 1;
 }
 
@@ -17,7 +17,7 @@ export function reportError(error: unknown, json: boolean): number {
 function toReport(error: unknown): Report {
   if (error instanceof ServiceError) {
     const { code, details } = error;
-    return { code, message: explain(error), details };
+    return { code, message: formatServiceError(error), details };
   }
   const message = error instanceof Error ? error.message : String(error);
   if (error instanceof CommanderError) {
@@ -31,14 +31,14 @@ function toReport(error: unknown): Report {
   return { code, message, details: {} };
 }
 
-function inWords(error: unknown): string {
+function formatError(error: unknown): string {
   if (error instanceof StartError) return error.message;
-  if (error instanceof ServiceError) return explain(error);
+  if (error instanceof ServiceError) return formatServiceError(error);
   // Only the stack: other fields of a database error may hold rows.
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 
-function explain({ message, details }: ServiceError): string {
+function formatServiceError({ message, details }: ServiceError): string {
   const issues = details['issues'] as Issue[] | undefined;
   if (!issues) return message;
   return issues.map(({ path, message: fault }) => `${path} ${fault}`).join('\n');

@@ -13,7 +13,7 @@ import { syncChat } from '../sync/sync-chat.ts';
 import { version } from '../version.ts';
 import { escapeControls, toJsonLine } from './escape-controls.ts';
 import { createProgressBar, type ProgressBar } from './progress-bar.ts';
-import { wholeNumber } from './read-option.ts';
+import { parseInteger } from './parse-option.ts';
 import { print, signalCodes, table, withDatabase } from './with-database.ts';
 
 type SyncFlags = { json?: boolean };
@@ -70,7 +70,7 @@ Example:
     .option(
       '--limit <count>',
       `maximum number of runs, 1 to ${listedMax}`,
-      wholeNumber(1, listedMax),
+      parseInteger(1, listedMax),
       20,
     )
     .option('--json', 'print JSON, with the rows or servers that failed')
@@ -152,14 +152,14 @@ async function perform(kind: SyncKind, flags: SyncFlags, work: Perform): Promise
       endsOnSignal: false,
     });
     bar.stop('Done');
-    tell(kind, outcome, flags);
+    printOutcome(kind, outcome, flags);
   } finally {
     bar.stop('');
   }
   if (code !== null) process.exitCode = code;
 }
 
-function tell(kind: SyncKind, outcome: RunOutcome, { json }: SyncFlags): void {
+function printOutcome(kind: SyncKind, outcome: RunOutcome, { json }: SyncFlags): void {
   if (outcome.kind === 'conflict' || outcome.kind === 'not_due')
     throw new ServiceError(
       'conflict',
@@ -170,11 +170,11 @@ function tell(kind: SyncKind, outcome: RunOutcome, { json }: SyncFlags): void {
   if (json) return console.log(toJsonLine(run));
   for (const { subject, reason } of run.problems)
     console.error(escapeControls(`${subject}: ${reason}`));
-  if (run.status === 'succeeded') console.log(`${inWords(run)}.`);
+  if (run.status === 'succeeded') console.log(`${formatCounts(run)}.`);
   else console.error(escapeControls(`Nothing was changed: ${run.message}.`));
 }
 
-function inWords({ counts }: SyncRun): string {
+function formatCounts({ counts }: SyncRun): string {
   return Object.entries(counts ?? {})
     .map(([name, count]) => `${count} ${name}`)
     .join(', ');
@@ -196,7 +196,7 @@ async function list({ kind, limit, json }: ListFlags): Promise<void> {
         run.trigger,
         run.status,
         run.durationMs === null ? '-' : (run.durationMs / 1000).toFixed(1),
-        run.status === 'failed' ? `${run.reason}: ${run.message}` : inWords(run),
+        run.status === 'failed' ? `${run.reason}: ${run.message}` : formatCounts(run),
       ]),
     ),
   );

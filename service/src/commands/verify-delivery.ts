@@ -14,8 +14,8 @@ export async function verifyDelivery(
   const signatureHeader = findSignatureHeader(headers);
   const content = { body, headers, secret: secrets };
   const [standard, service] = await Promise.all([
-    judge(() => verifyWebhook(content)),
-    judge(() => verifyWebhook({ ...content, scheme: 'service', signatureHeader })),
+    runVerifier(() => verifyWebhook(content)),
+    runVerifier(() => verifyWebhook({ ...content, scheme: 'service', signatureHeader })),
   ]);
   return { standard, service };
 }
@@ -26,7 +26,7 @@ function findSignatureHeader(headers: Headers): string {
   return names.find((name) => /^x-[a-z0-9]+-signature$/.test(name)) ?? 'x-service-signature';
 }
 
-async function judge(verify: () => Promise<unknown>): Promise<Verdict> {
+async function runVerifier(verify: () => Promise<unknown>): Promise<Verdict> {
   try {
     await verify();
     return { verified: true };

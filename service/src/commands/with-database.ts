@@ -36,7 +36,7 @@ export async function withDatabase<T>(
       { cause: error },
     );
   } finally {
-    signals?.forget();
+    signals?.remove();
   }
 }
 
@@ -64,7 +64,7 @@ export function endOnSignal(opening: Promise<{ close(): Promise<void> }>) {
   });
   return {
     received: () => receivedAt !== null,
-    forget: () => {
+    remove: () => {
       for (const remove of handlers) remove();
     },
   };

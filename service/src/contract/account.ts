@@ -1,4 +1,4 @@
-/** Signing in to the portal, and one's own account there. */
+/** Sign-in to the portal, and the user's own account. */
 import { Type, type Static } from 'typebox';
 import { passwordLengthMax, passwordLengthMin } from './password-length.ts';
 import { nullable, strictObject, time, uuid } from './shapes.ts';
@@ -7,14 +7,14 @@ const address = Type.String({
   minLength: 3,
   maxLength: 254,
   format: 'email',
-  description: 'The address of the account.',
+  description: 'The email address of the account.',
   examples: ['ada@example.org'],
 });
 
 const newPassword = Type.String({
   minLength: passwordLengthMin,
   maxLength: passwordLengthMax,
-  description: 'The password to sign in with from now on.',
+  description: 'The new password.',
   examples: ['correct horse battery staple'],
 });
 const knownPassword = (description: string) =>
@@ -43,7 +43,7 @@ const token = (description: string) =>
     description,
     examples: ['aGVsbG8gd29ybGQgaGVsbG8gd29ybGQgaGVsbG8gd28'],
   });
-const linkToken = token('The part of the link behind `#`.');
+const linkToken = token('The part of the link after `#`.');
 
 const examples: Record<string, string> = {
   email: 'ada@example.org',
@@ -71,12 +71,12 @@ function body<T extends Parameters<typeof strictObject>[0]>(
 export const Credentials = body(
   { email: address, password: knownPassword('The password.') },
   'Credentials',
-  'An address and its password.',
+  'An email address and its password.',
 );
 export const PasswordLinkRequest = body(
   { email: address },
   'PasswordLinkRequest',
-  'The address to send a link to.',
+  'The email address to send a link to.',
 );
 export const PasswordLinkToken = body(
   { token: linkToken },
@@ -86,11 +86,11 @@ export const PasswordLinkToken = body(
 export const ChosenPassword = body(
   { token: linkToken, password: newPassword, name: Type.Optional(accountName) },
   'ChosenPassword',
-  'A password, with the token of the link; for a new account also the name.',
+  'A new password and the token of the link. A new account also needs a name.',
 );
 export const NewFirstAccount = body(
   {
-    token: token('The part of the link on the terminal behind `#`.'),
+    token: token('The part of the link on the terminal after `#`.'),
     email: address,
     name: accountName,
     password: newPassword,
@@ -116,7 +116,7 @@ const provider = Type.String({
   examples: ['github'],
 });
 
-/** `callbackPattern`: the pages of the portal that the browser may return to. */
+/** `callbackPattern` matches the portal pages that the browser may return to. */
 export const providerRequest = (callbackPattern: string) => {
   const example = '/profile/developer/account';
   const page = (description: string) =>
@@ -125,44 +125,45 @@ export const providerRequest = (callbackPattern: string) => {
     {
       provider,
       callbackURL: page('The page of the portal to return to.'),
-      errorCallbackURL: page('The page to return to, with `?error=`, if it fails.'),
+      errorCallbackURL: page('The page to return to on failure, with `?error=`.'),
     },
     'ProviderRequest',
-    'A provider, and where to return to.',
+    'A provider and the pages to return to.',
     { callbackURL: example, errorCallbackURL: example },
   );
 };
 export const ProviderRedirect = strictObject(
   { url: Type.String({ description: 'The address to send the browser to.' }) },
-  { title: 'ProviderRedirect', description: 'Where to go to sign in with the provider.' },
+  { title: 'ProviderRedirect', description: 'The address to sign in with the provider.' },
 );
 
 export const PasswordLink = strictObject(
   {
-    email: Type.String({ description: 'The address that the link was sent to.' }),
+    email: Type.String({ description: 'The email address that the link was sent to.' }),
     hasAccount: Type.Boolean({ description: 'Whether there is an account with this address.' }),
   },
-  { title: 'PasswordLink', description: 'A link that can be used.' },
+  { title: 'PasswordLink', description: 'A valid link.' },
 );
 
 export const AccountMethod = strictObject(
   {
-    id: uuid({ description: 'The id of the method.' }),
+    id: uuid({ description: 'The id of the sign-in method.' }),
     provider: Type.String({
-      description: '`credential` for the password, else the provider’s id.',
+      description: "`credential` for a password, otherwise the provider's id.",
     }),
-    createdAt: time({ description: 'When it was added.' }),
+    createdAt: time({ description: 'When the method was added.' }),
   },
-  { title: 'AccountMethod', description: 'A way to sign in.' },
+  { title: 'AccountMethod', description: 'A sign-in method.' },
 );
 export type AccountMethod = Static<typeof AccountMethod>;
 
 export const PasswordSet = strictObject(
   {
-    email: Type.String({ description: 'The address of the account.' }),
+    email: Type.String({ description: 'The email address of the account.' }),
     created: Type.Boolean({ description: 'Whether the account is new.' }),
     methods: Type.Array(AccountMethod, {
-      description: 'The other ways to sign in to the account: remove those that are not yours.',
+      description:
+        'The other sign-in methods of the account. Remove those that you do not recognise.',
     }),
   },
   { title: 'PasswordSet', description: 'The account whose password was set.' },
@@ -171,34 +172,34 @@ export const PasswordSet = strictObject(
 export const AccountSession = strictObject(
   {
     id: uuid({ description: 'The id of the session.' }),
-    current: Type.Boolean({ description: 'Whether it is the session of this request.' }),
-    ipAddress: nullable(Type.String({ description: 'The address that it was started from.' })),
-    userAgent: nullable(Type.String({ description: 'The browser that it was started with.' })),
-    createdAt: time({ description: 'When it was started.' }),
-    expiresAt: time({ description: 'When it ends unless it is used before.' }),
+    current: Type.Boolean({ description: 'Whether this request uses this session.' }),
+    ipAddress: nullable(Type.String({ description: 'The IP address that started the session.' })),
+    userAgent: nullable(Type.String({ description: 'The user agent that started the session.' })),
+    createdAt: time({ description: 'When the session started.' }),
+    expiresAt: time({ description: 'When the session expires if it is not used.' }),
   },
   { title: 'AccountSession', description: 'A session of the account.' },
 );
 
 export const AccountActivityEntry = strictObject(
   {
-    id: Type.Integer({ description: 'Counts up.' }),
-    at: time({ description: 'When it happened.' }),
+    id: Type.Integer({ description: 'An increasing number.' }),
+    at: time({ description: 'When the action happened.' }),
     action: Type.String({ description: 'The action.', examples: ['account.signed_in'] }),
-    ipAddress: nullable(Type.String({ description: 'The address of the caller.' })),
-    userAgent: nullable(Type.String({ description: "The caller's browser." })),
-    details: Type.Object({}, { additionalProperties: true, description: 'More about the action.' }),
+    ipAddress: nullable(Type.String({ description: 'The IP address of the caller.' })),
+    userAgent: nullable(Type.String({ description: "The caller's user agent." })),
+    details: Type.Object({}, { additionalProperties: true, description: 'Details of the action.' }),
   },
-  { title: 'AccountActivityEntry', description: 'Something that happened to the account.' },
+  { title: 'AccountActivityEntry', description: 'An entry of the account activity.' },
 );
 export type AccountActivityEntry = Static<typeof AccountActivityEntry>;
 
 export const Done = strictObject(
   { done: Type.Literal(true, { description: 'Always true.' }) },
-  { title: 'Done', description: 'Says that it was done.' },
+  { title: 'Done', description: 'Confirms that the operation succeeded.' },
 );
 export const EndedSessions = strictObject(
-  { ended: Type.Integer({ minimum: 0, description: 'The number of sessions.' }) },
+  { ended: Type.Integer({ minimum: 0, description: 'The number of sessions that were ended.' }) },
   { title: 'EndedSessions', description: 'The number of sessions that were ended.' },
 );
 export const FirstAccount = strictObject(

@@ -6,7 +6,7 @@ import {
   optionalText,
   optionalTime,
   ownSlug,
-  schemasOf,
+  responseProperties,
   type Fields,
 } from './field.ts';
 import { links, managers, name, times } from './shared-fields.ts';
@@ -17,37 +17,39 @@ export const allianceFields = {
   id: {
     column: 'id',
     type: 'uuid',
-    schema: uuid({ description: 'Stays the same when the alliance is renamed.' }),
+    schema: uuid({ description: 'The unique identifier. It never changes.' }),
   },
-  slug: ownSlug('Its name in addresses; unique, and moves when it is renamed.', 'northern-league'),
+  slug: ownSlug(
+    'The unique name in URLs. Changes when the alliance is renamed.',
+    'northern-league',
+  ),
   name: name('Northern League'),
-  tag: optionalText('tag', 20, 'Its short form; several may share one.', 'NL'),
+  tag: optionalText('tag', 20, 'A short form of the name. Not unique.', 'NL'),
   description: optionalText(
     'description',
     5_000,
-    'What it says of itself, as plain text.',
+    'A description in plain text.',
     'Organisations of the north.',
   ),
-  logoUrl: optionalAddress('logo_url', 'Its logo, a picture.'),
-  bannerUrl: optionalAddress('banner_url', 'Its banner, a wide picture.'),
+  logoUrl: optionalAddress('logo_url', 'The URL of the logo.'),
+  bannerUrl: optionalAddress('banner_url', 'The URL of the banner, a wide image.'),
   links,
-  recruiting: flag('recruiting', false, 'Whether it takes new organisations.'),
+  recruiting: flag('recruiting', false, 'Whether the alliance accepts new organisations.'),
   orgCount: {
     column: 'org_count',
     type: 'integer',
-    schema: Type.Integer({ minimum: 0, description: 'Member organisations that are listed.' }),
+    schema: Type.Integer({ minimum: 0, description: 'The number of listed member organisations.' }),
   },
   memberCount: {
     column: 'member_count',
     type: 'bigint',
-    schema: Type.Integer({ minimum: 0, description: 'Members of those organisations together.' }),
+    schema: Type.Integer({
+      minimum: 0,
+      description: 'The total number of members of those organisations.',
+    }),
   },
-  status: choice(
-    'status',
-    ['active', 'disbanded'],
-    'Disbanded: it has ended and stays for the record.',
-  ),
-  foundedAt: optionalTime('founded_at', 'When it began, which may be long ago.'),
+  status: choice('status', ['active', 'disbanded'], '`disbanded` alliances stay in the directory.'),
+  foundedAt: optionalTime('founded_at', 'When the alliance was founded.'),
   url: { schema: objectUrl('alliances/northern-league') },
   ...times,
 } satisfies Fields;
@@ -62,7 +64,7 @@ export const allianceSearch: (keyof typeof allianceFields)[] = [
 
 export const managedAllianceFields = { ...allianceFields, managers };
 
-export const Alliance = strictObject(schemasOf(allianceFields), {
+export const Alliance = strictObject(responseProperties(allianceFields), {
   title: 'Alliance',
   description: 'An alliance of organisations.',
 });
@@ -71,22 +73,27 @@ export type Alliance = Static<typeof Alliance>;
 export const OrganisationReference = strictObject(
   {
     id: uuid(),
-    slug: slug({ description: 'Its name in addresses.' }),
-    name: Type.String({ description: 'Its name.', examples: ['Acme Corporation'] }),
-    tag: nullable(Type.String({ description: 'Its short form.', examples: ['ACME'] })),
-    memberCount: Type.Integer({ minimum: 0, description: 'How many members it has.' }),
+    slug: slug({ description: 'The unique name in URLs.' }),
+    name: Type.String({
+      description: 'The name of the organisation.',
+      examples: ['Acme Corporation'],
+    }),
+    tag: nullable(Type.String({ description: 'A short form of the name.', examples: ['ACME'] })),
+    memberCount: Type.Integer({ minimum: 0, description: 'The number of members.' }),
   },
   {
     title: 'OrganisationReference',
-    description: 'An organisation as its alliance shows it.',
+    description: 'A summary of a member organisation.',
   },
 );
 
 export const AllianceDetail = strictObject(
   {
     ...Alliance.properties,
-    orgs: Type.Array(OrganisationReference, { description: 'Its listed organisations, by name.' }),
+    orgs: Type.Array(OrganisationReference, {
+      description: 'The listed member organisations, sorted by name.',
+    }),
   },
-  { title: 'AllianceDetail', description: 'An alliance with its organisations.' },
+  { title: 'AllianceDetail', description: 'An alliance with its member organisations.' },
 );
 export type AllianceDetail = Static<typeof AllianceDetail>;

@@ -6,7 +6,7 @@ import {
   orNull,
   ownSlug,
   requiredText,
-  schemasOf,
+  responseProperties,
   type Fields,
 } from './field.ts';
 import { name, times } from './shared-fields.ts';
@@ -20,33 +20,33 @@ const BlueprintOutput = strictObject(
   {
     item: label(200, 'The key of the item.', 'granite'),
     name: label(200, 'The name of the item.', 'Granite'),
-    quantity: quantity('How many are made at once.'),
+    quantity: quantity('The quantity that one run produces.'),
   },
-  { title: 'BlueprintOutput', description: 'What is made.' },
+  { title: 'BlueprintOutput', description: 'The product of a blueprint.' },
 );
 
 const Ingredient = strictObject(
   {
     item: label(200, 'The key of the item.', 'diorite'),
     name: label(200, 'The name of the item.', 'Diorite'),
-    quantity: quantity('How much of it is used.'),
+    quantity: quantity('The quantity that one run uses.'),
     unit: nullable(
       Type.String({
         maxLength: 40,
-        description: 'What the quantity counts; null: pieces.',
+        description: 'The unit of the quantity. Null means pieces.',
         examples: ['kg'],
       }),
     ),
   },
-  { title: 'Ingredient', description: 'What is used up.' },
+  { title: 'Ingredient', description: 'An ingredient of a blueprint.' },
 );
 
 const BlueprintSource = strictObject(
   {
-    kind: label(80, 'What kind of place or reward it is.', 'crafting-table'),
-    name: label(200, 'Its name.', 'Crafting table'),
+    kind: label(80, 'The kind of place or reward.', 'crafting-table'),
+    name: label(200, 'The name of the source.', 'Crafting table'),
   },
-  { title: 'BlueprintSource', description: 'Where the blueprint is found or used.' },
+  { title: 'BlueprintSource', description: 'A place where the blueprint is found or used.' },
 );
 
 const itemText = Type.String({ minLength: 1, maxLength: 200 });
@@ -73,50 +73,67 @@ const list = <Read extends TSchema, Written extends TSchema>(
 /** Every field of a blueprint, in the order of a response; all are public. CONTRIBUTING.md says how to add one. */
 export const blueprintFields = {
   id: { column: 'id', type: 'uuid', schema: uuid() },
-  slug: ownSlug('Its name in addresses; unique.', 'granite'),
-  key: requiredText(
-    'key',
-    'The name that its source gives it; unique, and never changes.',
-    'granite',
-    { maxLength: 200 },
-  ),
+  slug: ownSlug('The unique name in URLs.', 'granite'),
+  key: requiredText('key', 'The unique key in the source. It never changes.', 'granite', {
+    maxLength: 200,
+  }),
   name: name('Granite'),
   description: optionalText(
     'description',
     5_000,
-    'What it is, as plain text.',
+    'A description in plain text.',
     'A speckled stone.',
   ),
   category: {
     column: 'category',
     type: 'text',
-    schema: slug({ description: 'What sort of thing it makes.', examples: ['materials'] }),
-    input: slug({ description: 'What sort of thing it makes.' }),
+    schema: slug({ description: 'The category of the product.', examples: ['materials'] }),
+    input: slug({ description: 'The category of the product.' }),
   },
   output: { column: 'output', type: 'jsonb', schema: BlueprintOutput, input: BlueprintOutput },
   craftTimeSeconds: {
     column: 'craft_time_seconds',
     type: 'double precision',
     schema: nullable(
-      Type.Number({ minimum: 0, description: 'How long one run takes; null: unknown.' }),
+      Type.Number({
+        minimum: 0,
+        description: 'The duration of one run in seconds. Null if unknown.',
+      }),
     ),
     input: orNull(Type.Number({ minimum: 0, maximum: 1e12 }), {
-      description: 'How long one run takes; null: unknown.',
+      description: 'The duration of one run in seconds. Null if unknown.',
     }),
   },
-  ingredients: list('ingredients', Ingredient, ingredientInput, 200, 'What one run uses up.'),
-  sources: list('sources', BlueprintSource, BlueprintSource, 50, 'Where it is found or used.'),
-  version: optionalText('version', 100, 'The release that it was read from.', '1.21.4'),
-  active: flag('active', true, 'Whether its source still has it.'),
+  ingredients: list(
+    'ingredients',
+    Ingredient,
+    ingredientInput,
+    200,
+    'The ingredients that one run uses.',
+  ),
+  sources: list(
+    'sources',
+    BlueprintSource,
+    BlueprintSource,
+    50,
+    'The places where the blueprint is found or used.',
+  ),
+  version: optionalText(
+    'version',
+    100,
+    'The release of the source that it was read from.',
+    '1.21.4',
+  ),
+  active: flag('active', true, 'Whether the source still has the blueprint.'),
   retiredAt: optionalTime(
     'retired_at',
-    'When its source ceased to have it.',
-    'When its source ceased to have it; goes only with `active: false`. Left out, it is when that was first told.',
+    'When the blueprint disappeared from the source.',
+    'When the blueprint disappeared from the source. Only allowed with `active: false`. Defaults to the time of the first write with `active: false`.',
   ),
   ...times,
 } satisfies Fields;
 
-/** The fields that `search` looks in; of an output and an ingredient, the item and its name. */
+/** The fields that `search` looks in: for outputs and ingredients, the item and its name. */
 export const blueprintSearch: (keyof typeof blueprintFields)[] = [
   'name',
   'key',
@@ -124,8 +141,8 @@ export const blueprintSearch: (keyof typeof blueprintFields)[] = [
   'ingredients',
 ];
 
-export const Blueprint = strictObject(schemasOf(blueprintFields), {
+export const Blueprint = strictObject(responseProperties(blueprintFields), {
   title: 'Blueprint',
-  description: 'What makes what.',
+  description: 'A crafting recipe.',
 });
 export type Blueprint = Static<typeof Blueprint>;

@@ -1,4 +1,4 @@
-/** The beginning of a text, for a message. Whatever the text, PostgreSQL can store it: no half of a character is left at the cut. */
+/** Shortens a text. PostgreSQL can store the result: it has no NUL and no lone surrogate. */
 export function cutText(text: string, lengthMax: number): string {
   const cut = text.length > lengthMax ? `${text.slice(0, lengthMax)}…` : text;
   return cut.toWellFormed().replaceAll('\0', '\uFFFD');

@@ -1,4 +1,4 @@
-/** The envelope of every response: docs/reference/reads.md#response-format. Nothing in it differs from request to request. */
+/** The envelope of every response: docs/reference/reads.md#response-format. It has no data of the request, so responses can be cached. */
 import { Type, type Static, type TSchema } from 'typebox';
 import { errorCatalogue, type ErrorCode } from '../errors.ts';
 import { nullable, strictObject } from './shapes.ts';
@@ -7,22 +7,26 @@ export const apiVersion = 'v1';
 export const meta = { apiVersion } as const;
 
 const Meta = strictObject(
-  { apiVersion: Type.Literal('v1', { description: 'The version of the API that answered.' }) },
-  { title: 'Meta', description: 'What is known of the answer itself.' },
+  { apiVersion: Type.Literal('v1', { description: 'The API version of this response.' }) },
+  { title: 'Meta', description: 'Information about the response.' },
 );
 
 export const Pagination = strictObject(
   {
-    page: Type.Integer({ minimum: 1, description: 'The page that this is, counted from 1.' }),
-    limit: Type.Integer({ minimum: 1, maximum: 100, description: 'Entries on a full page.' }),
-    total: Type.Integer({ minimum: 0, description: 'Entries on all pages together.' }),
-    totalPages: Type.Integer({ minimum: 0, description: 'How many pages have entries.' }),
+    page: Type.Integer({ minimum: 1, description: 'The page number, starting at 1.' }),
+    limit: Type.Integer({
+      minimum: 1,
+      maximum: 100,
+      description: 'The maximum number of entries on a page.',
+    }),
+    total: Type.Integer({ minimum: 0, description: 'The number of entries on all pages.' }),
+    totalPages: Type.Integer({ minimum: 0, description: 'The number of pages.' }),
   },
-  { title: 'Pagination', description: 'Where in the list this page is.' },
+  { title: 'Pagination', description: 'The position of this page in the list.' },
 );
 export type Pagination = Static<typeof Pagination>;
 
-const succeeded = Type.Literal(true, { description: 'True here, false on every error.' });
+const succeeded = Type.Literal(true, { description: 'True, except in errors.' });
 
 export const success = (data: TSchema, title: string) =>
   strictObject({ success: succeeded, data, meta: Meta }, { title });
@@ -31,7 +35,7 @@ export const list = (entry: TSchema, title: string) =>
   strictObject(
     {
       success: succeeded,
-      data: Type.Array(entry, { description: 'The entries of this page.' }),
+      data: Type.Array(entry, { description: 'The entries on this page.' }),
       meta: Meta,
       pagination: Pagination,
     },
@@ -40,22 +44,27 @@ export const list = (entry: TSchema, title: string) =>
 
 const CursorPagination = strictObject(
   {
-    limit: Type.Integer({ minimum: 1, maximum: 100, description: 'Entries a page.' }),
+    limit: Type.Integer({
+      minimum: 1,
+      maximum: 100,
+      description: 'The maximum number of entries on a page.',
+    }),
     nextCursor: nullable(
       Type.String({
-        description: 'Send it as `after` to go on, now or later; null: nothing ever happened.',
+        description:
+          'Send it as `after` to get the next page, now or later. Null if there are no events yet.',
       }),
     ),
-    hasMore: Type.Boolean({ description: 'Whether there may be more right now.' }),
+    hasMore: Type.Boolean({ description: 'Whether more entries may be available now.' }),
   },
-  { title: 'CursorPagination', description: 'Where in the stream this page ends.' },
+  { title: 'CursorPagination', description: 'The position where this page ends.' },
 );
 
 export const cursorList = (entry: TSchema, title: string) =>
   strictObject(
     {
       success: succeeded,
-      data: Type.Array(entry, { description: 'The entries of this page.' }),
+      data: Type.Array(entry, { description: 'The entries on this page.' }),
       meta: Meta,
       pagination: CursorPagination,
     },
@@ -66,31 +75,31 @@ const errorCodes = Object.keys(errorCatalogue) as ErrorCode[];
 
 export const ErrorEnvelope = strictObject(
   {
-    success: Type.Literal(false, { description: 'False on every error, true otherwise.' }),
+    success: Type.Literal(false, { description: 'False in errors, true otherwise.' }),
     error: strictObject(
       {
         code: Type.Enum(errorCodes, {
           type: 'string',
-          description: 'What went wrong, for programs. New codes may appear.',
+          description: 'A machine-readable code. New codes may be added.',
         }),
-        message: Type.String({ description: 'What went wrong, for people; the words may change.' }),
+        message: Type.String({ description: 'A message for people. The wording may change.' }),
         details: Type.Record(Type.String(), Type.Unknown(), {
           description:
-            'Always an object. `validation_failed` has `issues`, a list of `{ path, message }`; `forbidden` has `requiredScope`.',
+            'Always an object. `validation_failed` has `issues`, a list of `{ path, message }`, and `forbidden` has `requiredScope`.',
         }),
       },
-      { title: 'ErrorObject', description: 'One error.' },
+      { title: 'ErrorObject', description: 'An error.' },
     ),
   },
-  { title: 'ErrorEnvelope', description: 'What every error looks like.' },
+  { title: 'ErrorEnvelope', description: 'The response body of an error.' },
 );
 
-/** The body of a success. */
+/** The response body of a success. */
 export function envelope(data: unknown) {
   return { success: true, data, meta };
 }
 
-/** The body of one page of a list. */
+/** The response body of one page of a list. */
 export function pageEnvelope(
   data: unknown[],
   query: { page: number; limit: number },
@@ -99,7 +108,7 @@ export function pageEnvelope(
   return { ...envelope(data), pagination: pagination(query, total) };
 }
 
-/** The body of an error. */
+/** The response body of an error. */
 export function errorBody(
   code: ErrorCode,
   message: string,

@@ -1,4 +1,4 @@
-/** One example of each object of the wire, for openapi.json and for the samples of events. */
+/** An example of each API object, for openapi.json and for sample events. */
 import type { Alliance, AllianceDetail } from './alliance.ts';
 import type { Blueprint } from './blueprint.ts';
 import type { ManagedAlliance, ManagedAllianceDetail, ManagedOrganisation } from './managed.ts';

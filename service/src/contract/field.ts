@@ -1,11 +1,11 @@
-/** One field of an organisation, alliance or blueprint, and the kinds of fields that there are. Each noun has a table of its fields. */
+/** The kinds of fields that organisations, alliances and blueprints have. Each noun has a table of its fields. */
 import { Type, type Static, type TSchema, type TUnsafe } from 'typebox';
 import { nullable, slug, time, webAddress } from './shapes.ts';
 
 type Field = {
-  /** Its value in a response. */
+  /** The schema in responses. */
   schema: TSchema;
-  /** Its value in a write, with the default. A field without it is set by the service. */
+  /** The schema in writes, with the default. Without it, the service sets the field. */
   input?: TSchema;
   /** A field without a column is computed, or stored in another table. */
   column?: string;
@@ -39,7 +39,7 @@ export const optionalText = (
   input: orNull(Type.String({ minLength: 1, maxLength }), { ...rules, description }),
 });
 
-/** Left out of a write, it is made from the name. */
+/** If a write omits it, it is generated from the name. */
 export const ownSlug = (description: string, example: string) => ({
   column: 'slug',
   type: 'text',
@@ -72,7 +72,6 @@ export const flag = (column: string, value: boolean, description: string) => ({
   input: Type.Boolean({ default: value, description }),
 });
 
-/** Left out of a write, it is 0. */
 export const count = (column: string, description: string) => ({
   column,
   type: 'integer',
@@ -80,7 +79,7 @@ export const count = (column: string, description: string) => ({
   input: Type.Integer({ minimum: 0, maximum: 2 ** 31 - 1, default: 0, description }),
 });
 
-/** Left out of a write, it is the first of `values`. */
+/** Writes that omit it get the first of `values`. */
 export const choice = <Values extends string[]>(
   column: string,
   values: readonly [...Values],
@@ -92,7 +91,7 @@ export const choice = <Values extends string[]>(
   input: Type.Enum(values, { type: 'string', default: values[0], description }),
 });
 
-/** Left out is the same as null. */
+/** If a write omits it, it is null. */
 export const orNull = <T extends TSchema>(schema: T, options: object): TUnsafe<Static<T> | null> =>
   Type.Unsafe<Static<T> | null>({ ...nullable(schema), default: null, ...options });
 
@@ -103,14 +102,12 @@ type Inputs<F extends Fields> = {
   >;
 };
 
-/** The properties of a response. */
-export function schemasOf<F extends Fields>(fields: F): Schemas<F> {
+export function responseProperties<F extends Fields>(fields: F): Schemas<F> {
   const entries = Object.entries(fields).map(([name, { schema }]) => [name, schema]);
   return Object.fromEntries(entries) as Schemas<F>;
 }
 
-/** The properties of a write. */
-export function inputsOf<F extends Fields>(fields: F): Inputs<F> {
+export function inputProperties<F extends Fields>(fields: F): Inputs<F> {
   const entries = Object.entries(fields).flatMap(([name, { input }]) =>
     input ? [[name, input]] : [],
   );

@@ -1,36 +1,36 @@
-/** What the portal's server side shows a signed-in developer, beside what the public API has too. */
+/** The objects of the portal's server side that the public API does not have. */
 import { Type, type Static } from 'typebox';
 import { scopes } from './key-scopes.ts';
 import { nullable, slug, strictObject, time, uuid } from './shapes.ts';
 
-const appId = uuid({ description: 'Of the app.' });
-const keyId = uuid({ description: 'Of the key.' });
+const appId = uuid({ description: 'The id of the app.' });
+const keyId = uuid({ description: 'The id of the key.' });
 const text = (description: string, example: string) =>
   Type.String({ description, examples: [example] });
 const count = (description: string) => Type.Integer({ minimum: 0, description });
 
-/** Something is in it besides spaces. */
+/** Must not be only spaces. */
 export const name = (description: string, example: string) =>
   Type.String({ minLength: 1, maxLength: 100, pattern: '\\S', description, examples: [example] });
 
 export const PortalSession = strictObject(
   {
-    id: uuid({ description: 'Of the session.' }),
+    id: uuid({ description: 'The id of the session.' }),
     user: strictObject(
       {
-        id: uuid({ description: 'Of the user.' }),
-        name: text('What they are called.', 'Ada'),
+        id: uuid({ description: 'The id of the user.' }),
+        name: text('The name of the user.', 'Ada'),
         email: text(
-          'Their address; ending in `.invalid`: what a provider calls them that does not vouch for an address.',
+          'The email address of the user. Ends in `.invalid` if the provider has not verified an address.',
           'ada@example.org',
         ),
-        image: nullable(text('The address of a picture.', 'https://example.org/ada.png')),
+        image: nullable(text('The URL of a picture.', 'https://example.org/ada.png')),
       },
-      { title: 'PortalUser', description: 'Whoever is signed in.' },
+      { title: 'PortalUser', description: 'The user who is signed in.' },
     ),
-    expiresAt: time({ description: 'When the session ends, unless it is used before.' }),
+    expiresAt: time({ description: 'When the session expires if it is not used.' }),
   },
-  { title: 'PortalSession', description: 'Who is signed in, and until when.' },
+  { title: 'PortalSession', description: 'The session of the user who is signed in.' },
 );
 
 export const SignInOptions = strictObject(
@@ -38,92 +38,98 @@ export const SignInOptions = strictObject(
     password: strictObject(
       {
         signUp: Type.Boolean({
-          description: 'Whether accounts can be made, and passwords be replaced, by a link.',
+          description: 'Whether users can create accounts and reset passwords by link.',
         }),
         links: nullable(
           Type.Enum(['mail', 'terminal'], {
             type: 'string',
             description:
-              'Where such a link goes: to the address, or onto the terminal of the service; null: there is none.',
+              'Where links are sent: by mail, or to the terminal of the service. Null if there are no links.',
           }),
         ),
-        lengthMin: Type.Integer({ description: 'The fewest characters of a password.' }),
-        lengthMax: Type.Integer({ description: 'The most characters of a password.' }),
+        lengthMin: Type.Integer({ description: 'The minimum length of a password.' }),
+        lengthMax: Type.Integer({ description: 'The maximum length of a password.' }),
       },
-      { description: 'Signing in with an address and a password.' },
+      { description: 'Sign-in with an email address and a password.' },
     ),
     providers: Type.Array(
       strictObject(
-        { id: text('What to call it in requests.', 'oidc'), name: text('For people.', 'GitHub') },
-        { title: 'SignInProvider', description: 'Somewhere else to sign in with.' },
+        {
+          id: text('The id of the provider.', 'oidc'),
+          name: text('The display name of the provider.', 'GitHub'),
+        },
+        { title: 'SignInProvider', description: 'A sign-in provider.' },
       ),
-      { description: 'Where else one may come from.' },
+      { description: 'The sign-in providers.' },
     ),
   },
-  { title: 'SignInOptions', description: 'In what ways one can sign in here.' },
+  { title: 'SignInOptions', description: 'The available ways to sign in.' },
 );
 
 const kind = Type.Enum(['organization', 'alliance'], {
   type: 'string',
-  description: 'What it is.',
+  description: 'The kind of the object.',
 });
-const subjectSlug = slug({ description: 'Its name in addresses.' });
+const subjectSlug = slug({ description: 'The unique name in URLs.' });
 
 export const PortalBinding = strictObject(
   {
     kind,
-    id: uuid({ description: 'Of the organisation or alliance.' }),
+    id: uuid({ description: 'The id of the organisation or alliance.' }),
     slug: subjectSlug,
-    name: text('Its name.', 'Acme Corporation'),
+    name: text('The name of the organisation or alliance.', 'Acme Corporation'),
   },
-  { title: 'PortalBinding', description: 'Whose internal events an app may have.' },
+  {
+    title: 'PortalBinding',
+    description: 'The organisation or alliance whose internal events an app receives.',
+  },
 );
 
 export const PortalApp = strictObject(
   {
     id: appId,
-    name: text('What its owner calls it.', 'Announcer'),
+    name: text('The name of the app.', 'Announcer'),
     binding: nullable(PortalBinding),
-    keyCount: count('Keys that are valid; those that have ended are not counted.'),
-    webhookCount: count('Webhooks, active or not.'),
-    createdAt: time({ description: 'When it was made.' }),
+    keyCount: count('The number of valid keys.'),
+    webhookCount: count('The number of webhooks, active or not.'),
+    createdAt: time({ description: 'When the app was created.' }),
   },
-  { title: 'PortalApp', description: 'What keys and webhooks belong to.' },
+  { title: 'PortalApp', description: 'An app, which owns keys and webhooks.' },
 );
 export type PortalApp = Static<typeof PortalApp>;
 
 export const Bindable = strictObject(
   {
     kind,
-    id: uuid({ description: 'Of the organisation or alliance.' }),
+    id: uuid({ description: 'The id of the organisation or alliance.' }),
     slug: subjectSlug,
-    name: text('Its name.', 'Acme Corporation'),
-    available: Type.Boolean({ description: 'Whether you may bind an app to it.' }),
-    reason: nullable(text('Why you may not.', 'You are not a manager of it.')),
+    name: text('The name of the organisation or alliance.', 'Acme Corporation'),
+    available: Type.Boolean({ description: 'Whether you can bind an app to it.' }),
+    reason: nullable(text('Why you cannot bind an app to it.', 'You are not a manager of it.')),
   },
-  { title: 'Bindable', description: 'An organisation or alliance that an app could be bound to.' },
+  { title: 'Bindable', description: 'An organisation or alliance that apps can be bound to.' },
 );
 export type Bindable = Static<typeof Bindable>;
 
 const keyFields = {
   id: keyId,
-  name: text('What its owner calls it.', 'On the server'),
-  last4: text('Its last four characters.', 'x7Qa'),
+  name: text('The name of the key.', 'On the server'),
+  last4: text('The last four characters of the key.', 'x7Qa'),
   scopes: Type.Array(Type.Enum([...scopes], { type: 'string' }), {
-    description: 'What it may do.',
+    description: 'The scopes of the key.',
   }),
-  expiresAt: nullable(time({ description: 'When it ends by itself; null: never.' })),
-  revokedAt: nullable(time({ description: 'When it was revoked.' })),
-  lastUsedAt: nullable(time({ description: 'When it was last used, at most a minute late.' })),
-  createdAt: time({ description: 'When it was made.' }),
+  expiresAt: nullable(time({ description: 'When the key expires. Null if it does not expire.' })),
+  revokedAt: nullable(time({ description: 'When the key was revoked.' })),
+  lastUsedAt: nullable(time({ description: 'When the key was last used, up to a minute late.' })),
+  createdAt: time({ description: 'When the key was created.' }),
 };
 export const PortalKey = strictObject(keyFields, {
   title: 'PortalKey',
-  description: 'A key of an app, without the key itself.',
+  description: 'A key of an app, without its value.',
 });
 export type PortalKey = Static<typeof PortalKey>;
 
-const key = text('The key itself, shown this once.', `odk_${'0'.repeat(38)}`);
+const key = text('The value of the key. Only this response has it.', `odk_${'0'.repeat(38)}`);
 export const CreatedKey = strictObject(
   { ...keyFields, key },
   { title: 'CreatedKey', description: 'A new key.' },
@@ -133,21 +139,21 @@ export const RotatedKey = strictObject(
     ...keyFields,
     key,
     previous: strictObject(
-      { id: keyId, endsAt: time({ description: 'Until when it still opens something.' }) },
-      { description: 'The key that it takes the place of.' },
+      { id: keyId, endsAt: time({ description: 'When the previous key expires.' }) },
+      { description: 'The key that was replaced.' },
     ),
   },
-  { title: 'RotatedKey', description: 'A new key in the place of an old one.' },
+  { title: 'RotatedKey', description: 'A new key that replaces another.' },
 );
 
 const eventFields = {
-  event: text('Its name.', 'org.created'),
-  description: text('What it tells.', 'An organisation can be seen for the first time.'),
+  event: text('The name of the event.', 'org.created'),
+  description: text('When the event occurs.', 'An organisation can be seen for the first time.'),
   schema: Type.Object(
     {},
     { additionalProperties: true, description: 'The JSON Schema of its `data`.' },
   ),
-  sample: Type.Unknown({ description: 'A made-up `data`.' }),
+  sample: Type.Unknown({ description: 'An example of its `data`.' }),
 };
 
 export const CatalogueEvent = strictObject(
@@ -156,7 +162,7 @@ export const CatalogueEvent = strictObject(
     audience: Type.Enum(['global', 'organization', 'alliance', 'webhook'], {
       type: 'string',
       description:
-        'Who may have it: every app, those bound to the organisation or alliance, or the one webhook that is tested.',
+        'Who can receive the event: every app, apps bound to the organisation or alliance, or the webhook that is tested.',
     }),
   },
   { title: 'CatalogueEvent', description: 'An event that can be delivered.' },
@@ -167,30 +173,34 @@ export const PortalEvent = strictObject(
     ...eventFields,
     audience: Type.Enum(['global', 'organization', 'alliance'], {
       type: 'string',
-      description: 'Who may have it: every app, or those bound to the organisation or alliance.',
+      description:
+        'Who can receive the event: every app, or apps bound to the organisation or alliance.',
     }),
-    allowed: Type.Boolean({ description: 'Whether this app may have it now.' }),
-    reason: nullable(text('Why it may not.', 'event.created goes only to bound apps')),
+    allowed: Type.Boolean({ description: 'Whether this app can receive the event.' }),
+    reason: nullable(
+      text('Why the app cannot receive the event.', 'event.created goes only to bound apps'),
+    ),
   },
   { title: 'PortalEvent', description: 'An event of the catalogue.' },
 );
 
 const latency = (description: string) =>
-  nullable(Type.Integer({ minimum: 0, description: `${description} Null: nothing was answered.` }));
-const appName = text('What the app is called.', 'Announcer');
+  nullable(Type.Integer({ minimum: 0, description: `${description} Null if there were none.` }));
+const appName = text('The name of the app.', 'Announcer');
 
 export const Overview = strictObject(
   {
     maintenance: nullable(
       strictObject(
         {
-          message: nullable(text('What the operator says of it.', 'Moving.')),
-          since: time({ description: 'When it began.' }),
-          expectedEnd: nullable(time({ description: 'When it is expected to end.' })),
+          message: nullable(text('A message from the operator.', 'Moving.')),
+          since: time({ description: 'When the maintenance began.' }),
+          expectedEnd: nullable(time({ description: 'When the maintenance is expected to end.' })),
         },
         {
           title: 'PortalMaintenance',
-          description: 'A maintenance that is on; apps and what is theirs cannot be changed.',
+          description:
+            'The current maintenance. Apps, keys and webhooks cannot be changed meanwhile.',
         },
       ),
     ),
@@ -199,24 +209,24 @@ export const Overview = strictObject(
         {
           appId,
           appName,
-          webhookId: uuid({ description: 'Of the webhook.' }),
-          host: text('Where it leads.', 'example.org'),
+          webhookId: uuid({ description: 'The id of the webhook.' }),
+          host: text("The host of the webhook's URL.", 'example.org'),
           state: Type.Enum(['failing', 'deactivated'], {
             type: 'string',
-            description: 'failing: its last deliveries failed, and it is still active.',
+            description: '`failing`: its last deliveries failed, and it is still active.',
           }),
           reason: nullable(
             Type.Enum(['failing', 'gone', 'owner'], {
               type: 'string',
-              description: 'Why it was deactivated.',
+              description: 'Why the webhook was deactivated.',
             }),
           ),
-          since: nullable(time({ description: 'When it was deactivated.' })),
-          exhaustedInARow: count('Deliveries that failed for good since the last success.'),
+          since: nullable(time({ description: 'When the webhook was deactivated.' })),
+          exhaustedInARow: count('The number of failed deliveries since the last success.'),
         },
-        { title: 'TroubledWebhook', description: 'A webhook that needs its owner.' },
+        { title: 'TroubledWebhook', description: 'A webhook that needs attention.' },
       ),
-      { description: 'Webhooks that fail or were deactivated.' },
+      { description: 'Webhooks that are failing or deactivated.' },
     ),
     keys: Type.Array(
       strictObject(
@@ -224,77 +234,84 @@ export const Overview = strictObject(
           appId,
           appName,
           keyId,
-          name: text('What its owner calls it.', 'On the server'),
-          last4: text('Its last four characters.', 'x7Qa'),
-          expiresAt: time({ description: 'When it ends.' }),
+          name: text('The name of the key.', 'On the server'),
+          last4: text('The last four characters of the key.', 'x7Qa'),
+          expiresAt: time({ description: 'When the key expires.' }),
         },
-        { title: 'ExpiringKey', description: 'A key that ends soon.' },
+        { title: 'ExpiringKey', description: 'A key that expires soon.' },
       ),
-      { description: 'Keys that end within 14 days, the first one first.' },
+      { description: 'Keys that expire within 14 days, soonest first.' },
     ),
     deliveries: strictObject(
       {
         complete: Type.Boolean({
-          description: 'False where there were so many that only the newest are counted.',
+          description:
+            'False if only the newest deliveries were counted because there were too many.',
         }),
         hours: Type.Array(
           strictObject(
             {
-              start: time({ description: 'When the hour began.' }),
-              succeeded: count('Deliveries of this hour that succeeded.'),
-              failed: count('Those that failed for good.'),
-              pending: count('Those that wait for an attempt.'),
-              latencyP50Ms: latency('Half of those that succeeded were answered within this.'),
-              latencyP95Ms: latency('Nineteen of twenty were answered within this.'),
+              start: time({ description: 'The start of the hour.' }),
+              succeeded: count('The number of succeeded deliveries.'),
+              failed: count('The number of failed deliveries.'),
+              pending: count('The number of pending deliveries.'),
+              latencyP50Ms: latency('The median latency of succeeded deliveries, in milliseconds.'),
+              latencyP95Ms: latency('The 95th percentile of their latency, in milliseconds.'),
             },
-            { title: 'DeliveryHour', description: 'One hour of deliveries.' },
+            { title: 'DeliveryHour', description: 'The deliveries of one hour.' },
           ),
-          { description: 'The last 24 hours by when deliveries were queued, oldest first.' },
+          {
+            description:
+              'The last 24 hours, by the time when deliveries were queued, oldest first.',
+          },
         ),
       },
-      { description: 'What became of the deliveries of the last 24 hours; tests are left out.' },
+      { description: 'The deliveries of the last 24 hours, without tests.' },
     ),
   },
-  { title: 'Overview', description: 'How your apps are doing.' },
+  { title: 'Overview', description: 'An overview of your apps.' },
 );
 export type Overview = Static<typeof Overview>;
 
 export const PortalAuditEntry = strictObject(
   {
-    id: Type.Integer({ description: 'Counts up.' }),
-    at: time({ description: 'When it was done.' }),
+    id: Type.Integer({ description: 'An increasing number.' }),
+    at: time({ description: 'When the change was made.' }),
     actor: strictObject(
       {
         kind: Type.Enum(['key', 'user', 'cli', 'system'], {
           type: 'string',
           description:
-            'key: over the API. user: in the portal. cli: whoever runs the service. system: the service itself.',
+            '`key`: over the API. `user`: in the portal. `cli`: an operator on the command line. `system`: the service itself.',
         }),
         name: nullable(
-          text('The key of this app, or yourself; null: somebody who is not yours to see.', 'Ada'),
+          text('The name of the key of this app, or your own name. Null for others.', 'Ada'),
         ),
       },
-      { description: 'Who did it.' },
+      { description: 'Who made the change.' },
     ),
-    action: text('What was done.', 'key.created'),
+    action: text('The action.', 'key.created'),
     appId,
-    appName: text('The name of the app, or the last name of a deleted app.', 'Announcer'),
-    appDeleted: Type.Boolean({ description: 'Whether the app was deleted since.' }),
+    appName: text('The name of the app, or its last name if it was deleted.', 'Announcer'),
+    appDeleted: Type.Boolean({ description: 'Whether the app has been deleted since.' }),
     subject: strictObject(
       {
-        kind: text('To what.', 'key'),
-        id: nullable(text('Its identifier.', '0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f')),
+        kind: text('The kind of object.', 'key'),
+        id: nullable(text('The id of the object.', '0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f')),
         name: nullable(
           text(
-            'The name of the app or key, or the host of the webhook, at that time; null for anything else.',
+            'The name of the app or key, or the host of the webhook, at that time. Null for other objects.',
             'On the server',
           ),
         ),
       },
-      { description: 'What it was done to.' },
+      { description: 'The object that was changed.' },
     ),
-    details: Type.Object({}, { additionalProperties: true, description: 'What more is known.' }),
+    details: Type.Object({}, { additionalProperties: true, description: 'Details of the change.' }),
   },
-  { title: 'PortalAuditEntry', description: 'One change of an app, or of what belongs to it.' },
+  {
+    title: 'PortalAuditEntry',
+    description: 'A change to an app, or to one of its keys or webhooks.',
+  },
 );
 export type PortalAuditEntry = Static<typeof PortalAuditEntry>;

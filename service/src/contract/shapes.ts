@@ -1,7 +1,7 @@
-/** Small building blocks of the wire's schemas. A schema is the validation, the type and the documentation. */
+/** Building blocks of the API's schemas. A schema is the validation, the type and the documentation. */
 import { Type, type Static, type TSchema, type TUnsafe } from 'typebox';
 
-/** A nullable field is always present and holds null. Simple types say so in `type`, named objects in `anyOf`. */
+/** A nullable field is always present. Simple types list null in `type`, named objects in `anyOf`. */
 export function nullable<T extends TSchema>(schema: T): TUnsafe<Static<T> | null> {
   const { type, title, enum: values, ...rest } = schema as TSchema & Record<string, unknown>;
   if (typeof type !== 'string' || title !== undefined) {
@@ -25,16 +25,16 @@ export const noQuery = strictObject({});
 export const uuid = (options: object = {}) =>
   Type.String({
     format: 'uuid',
-    description: 'Its identifier.',
+    description: 'The unique identifier.',
     examples: ['0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f'],
     ...options,
   });
 
-/** Says that something is gone. `of` describes its id. */
-export const deleted = (of: string, options: { title: string; description: string }) =>
+/** The response to a deletion. `idDescription` describes the id. */
+export const deleted = (idDescription: string, options: { title: string; description: string }) =>
   strictObject(
     {
-      id: uuid({ description: of }),
+      id: uuid({ description: idDescription }),
       deleted: Type.Literal(true, { description: 'Always true.' }),
     },
     options,
@@ -54,11 +54,11 @@ export const slug = (options: object = {}) =>
     ...options,
   });
 
-/** Where an object is read, below the service's own address. */
+/** The API URL of an object. */
 export const objectUrl = (example: string) =>
   Type.String({
     format: 'uri',
-    description: 'Where this object is read.',
+    description: 'The API URL of this object.',
     examples: [`https://directory.example.org/api/v1/${example}`],
   });
 

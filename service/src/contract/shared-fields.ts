@@ -1,19 +1,18 @@
-/** Fields that several nouns have, the same in each. */
 import { Type, type TSchema } from 'typebox';
 import { orNull, requiredText } from './field.ts';
 import { nullable, strictObject, time, webAddress } from './shapes.ts';
 
 export const name = (example: string) =>
-  requiredText('name', 'Its name.', example, { maxLength: 200, pattern: '\\S' });
+  requiredText('name', 'The name.', example, { maxLength: 200, pattern: '\\S' });
 
 const Links = strictObject(
   {
-    website: nullable(webAddress({ description: 'Its own web site.' })),
-    chat: nullable(webAddress({ description: 'Where its members talk.' })),
-    video: nullable(webAddress({ description: 'Its channel for films and streams.' })),
-    social: nullable(webAddress({ description: 'Its page on a social network.' })),
+    website: nullable(webAddress({ description: 'The URL of the web site.' })),
+    chat: nullable(webAddress({ description: 'The URL of the chat.' })),
+    video: nullable(webAddress({ description: 'The URL of the video channel.' })),
+    social: nullable(webAddress({ description: 'The URL of the page on a social network.' })),
   },
-  { title: 'Links', description: 'Where else to find it.' },
+  { title: 'Links', description: 'Links to other sites.' },
 );
 const link = orNull(webAddress(), {});
 
@@ -26,23 +25,23 @@ export const links = {
       keyof typeof Links.properties,
       TSchema
     >,
-    { default: {}, description: 'Where else to find it.' },
+    { default: {}, description: 'Links to other sites.' },
   ),
 };
 
-/** For one organisation or alliance. Together they stay far below the limit of a line. */
+/** Per organisation or alliance. So many addresses stay far below the length limit of an imported line. */
 export const managersMax = 2_000;
 
-/** In a table of their own. Left out of a write they stay: the bindings of apps depend on them. */
+/** Stored in their own table. A write that omits them keeps them, because bindings of apps depend on them. */
 export const managers = {
   schema: Type.Array(Type.String(), {
-    description: 'The addresses of its managers, in order.',
+    description: 'The email addresses of the managers, sorted.',
     examples: [['ada@example.org']],
   }),
   input: Type.Optional(
     Type.Array(Type.String({ minLength: 3, maxLength: 254 }), {
       maxItems: managersMax,
-      description: 'The addresses of its managers, all of them. Left out, they stay who they are.',
+      description: 'The email addresses of all managers. If omitted, the managers stay the same.',
     }),
   ),
 };
@@ -51,11 +50,11 @@ export const times = {
   createdAt: {
     column: 'created_at',
     type: 'timestamptz(3)',
-    schema: time({ description: 'When it was added to the directory.' }),
+    schema: time({ description: 'When the object was created.' }),
   },
   updatedAt: {
     column: 'updated_at',
     type: 'timestamptz(3)',
-    schema: time({ description: 'Moves only when a field of this object does.' }),
+    schema: time({ description: 'When a field of this object last changed.' }),
   },
 };

@@ -5,59 +5,64 @@ const Maintenance = strictObject(
   {
     message: nullable(
       Type.String({
-        description: 'What the operator says of it.',
+        description: 'A message from the operator.',
         examples: ['Moving to a larger machine.'],
       }),
     ),
-    since: time({ description: 'When it began.' }),
-    expectedEnd: nullable(time({ description: 'When it is expected to end; null: not said.' })),
+    since: time({ description: 'When the maintenance began.' }),
+    expectedEnd: nullable(
+      time({ description: 'When the maintenance is expected to end. Null if unknown.' }),
+    ),
   },
-  { title: 'Maintenance', description: 'A maintenance that is under way.' },
+  { title: 'Maintenance', description: 'The current maintenance.' },
 );
 
 const Sync = strictObject(
   {
     lastCompletedAt: nullable(
-      time({ description: 'When a run last ended well; null: none has yet.' }),
+      time({ description: 'When a run last succeeded. Null if none has.' }),
     ),
   },
-  { title: 'SyncStatus', description: 'How a sync is doing.' },
+  { title: 'SyncStatus', description: 'The state of a sync.' },
 );
 
 export const Status = strictObject(
   {
     status: Type.Enum(['ok', 'degraded', 'maintenance'], {
       type: 'string',
-      description: 'Degraded: a component is not well; reads may answer 503.',
+      description: '`degraded`: a component has a problem, and reads may return 503.',
     }),
-    version: Type.String({ description: 'Of the service.', examples: ['0.1.0'] }),
-    apiVersion: Type.String({ description: 'Of the API.', examples: ['v1'] }),
-    time: time({ description: "The service's clock." }),
+    version: Type.String({ description: 'The version of the service.', examples: ['0.1.0'] }),
+    apiVersion: Type.String({ description: 'The version of the API.', examples: ['v1'] }),
+    time: time({ description: 'The current time of the service.' }),
     maintenance: nullable(Maintenance),
     components: strictObject(
       {
         database: Type.Enum(['ok', 'unavailable'], {
           type: 'string',
-          description: 'Unavailable: the other figures are the last that were known.',
+          description: '`unavailable`: the other values are the last known ones.',
         }),
         deliveries: Type.Enum(['ok', 'delayed', 'unavailable'], {
           type: 'string',
-          description: 'Delayed: the oldest due delivery has waited for more than a minute.',
+          description: '`delayed`: the oldest due delivery has waited for more than a minute.',
         }),
         blueprintSync: Sync,
         chatSync: Sync,
       },
-      { title: 'StatusComponents', description: 'How each part of the service is doing.' },
+      { title: 'StatusComponents', description: 'The state of each component.' },
     ),
     counts: strictObject(
       {
-        orgs: Type.Integer({ minimum: 0, description: 'Listed organisations.' }),
-        alliances: Type.Integer({ minimum: 0, description: 'Alliances.' }),
-        blueprints: Type.Integer({ minimum: 0, description: 'Blueprints, active and retired.' }),
+        orgs: Type.Integer({ minimum: 0, description: 'The number of listed organisations.' }),
+        alliances: Type.Integer({ minimum: 0, description: 'The number of alliances.' }),
+        blueprints: Type.Integer({
+          minimum: 0,
+          description: 'The number of blueprints, active and retired.',
+        }),
       },
-      { title: 'StatusCounts', description: 'What the directory holds.' },
+      { title: 'StatusCounts', description: 'The size of the directory.' },
     ),
   },
-  { title: 'Status', description: 'How the service is doing.' },
+  { title: 'Status', description: 'The state of the service.' },
 );
 export type Status = Static<typeof Status>;

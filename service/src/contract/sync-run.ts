@@ -4,25 +4,25 @@ import { nullable, strictObject, time, uuid } from './shapes.ts';
 const Problem = strictObject(
   {
     subject: Type.String({
-      description: 'A row of the source, or the slug of an organisation.',
+      description: 'The row of the source, or the slug of the organisation.',
       examples: ['line 12'],
     }),
-    reason: Type.String({ description: 'Why it was left out.', examples: ['name is required'] }),
+    reason: Type.String({ description: 'Why it was skipped.', examples: ['name is required'] }),
   },
-  { title: 'SyncProblem', description: 'What a run left out.' },
+  { title: 'SyncProblem', description: 'A row or organisation that a run skipped.' },
 );
 export type SyncProblem = Static<typeof Problem>;
 
 const failureReasons = [
-  /** The source could not be asked, or gave no answer. */
+  /** The source did not respond. */
   'unreachable',
-  /** It answered something else than its content. */
+  /** The source responded with an error. */
   'refused',
-  /** It ended before its end. */
+  /** The response ended early. */
   'cut_off',
   'too_large',
   'too_slow',
-  /** It is neither NDJSON nor a JSON array. */
+  /** The content is neither NDJSON nor a JSON array. */
   'malformed',
   'empty',
   /** It would retire more than half of the active blueprints. */
@@ -30,11 +30,11 @@ const failureReasons = [
   'bad_rows',
   /** The provider does not accept the token. */
   'unauthorized',
-  /** The provider answered for no server at all. */
+  /** The provider returned no server at all. */
   'unavailable',
   /** The process stopped. */
   'stopped',
-  /** The process ended without a word. */
+  /** The process ended without recording a result. */
   'interrupted',
   'internal',
 ] as const;
@@ -42,48 +42,50 @@ const failureReasons = [
 export const SyncRun = strictObject(
   {
     id: uuid(),
-    kind: Type.Enum(['blueprints', 'chat'], { type: 'string', description: 'Which sync.' }),
+    kind: Type.Enum(['blueprints', 'chat'], { type: 'string', description: 'The kind of sync.' }),
     source: Type.String({
-      description: 'Where it reads from, without credentials and query.',
+      description: 'The source of the data, without credentials and query.',
       examples: ['https://example.org/blueprints.ndjson'],
     }),
     trigger: Type.Enum(['schedule', 'cli', 'api'], {
       type: 'string',
-      description: 'Who asked for it.',
+      description: 'What started the run.',
     }),
     status: Type.Enum(['running', 'succeeded', 'failed'], {
       type: 'string',
-      description: 'A run that failed has changed nothing.',
+      description: 'A failed run has changed nothing.',
     }),
-    startedAt: time({ description: 'When it began.' }),
+    startedAt: time({ description: 'When the run started.' }),
     finishedAt: nullable(
-      time({ description: 'When it ended; null: it is under way, or ended without a word.' }),
+      time({ description: 'When the run ended. Null if it is running or was interrupted.' }),
     ),
     durationMs: nullable(
-      Type.Integer({ minimum: 0, description: 'How long it took, in milliseconds.' }),
+      Type.Integer({ minimum: 0, description: 'The duration of the run in milliseconds.' }),
     ),
     counts: Type.Unsafe<Record<string, number> | null>({
       type: ['object', 'null'],
       additionalProperties: { type: 'integer', minimum: 0 },
       description:
-        'Of a run that succeeded, as in its event. Blueprints: total, created, updated, retired, unchanged, failed. Chat: orgs, updated, unchanged, failed, members, all of listed organisations.',
+        'The counts of a succeeded run, as in its event. Blueprints: total, created, updated, retired, unchanged, failed. Chat, for listed organisations only: orgs, updated, unchanged, failed, members.',
     }),
     version: nullable(
-      Type.String({ description: 'The release that the source names.', examples: ['1.21.4'] }),
+      Type.String({ description: 'The release of the source.', examples: ['1.21.4'] }),
     ),
     reason: nullable(
       Type.Enum([...failureReasons], {
         type: 'string',
-        description: 'Of a run that failed: why, for programs.',
+        description: 'A machine-readable reason why the run failed.',
       }),
     ),
-    message: nullable(Type.String({ description: 'The same, for people.' })),
+    message: nullable(
+      Type.String({ description: 'A message for people that says why the run failed.' }),
+    ),
     problems: Type.Array(Problem, {
       maxItems: 100,
-      description: 'What it left out: the first hundred.',
+      description: 'The first 100 skipped rows or organisations.',
     }),
   },
-  { title: 'SyncRun', description: 'One run of a sync.' },
+  { title: 'SyncRun', description: 'A run of a sync.' },
 );
 export type SyncRun = Static<typeof SyncRun>;
 export type SyncKind = SyncRun['kind'];

@@ -1,4 +1,4 @@
-/** Holds a value against a schema, and says what is wrong in words. One way for requests, imports and events. */
+/** Validates values against a schema and describes what is wrong. Requests, imports and events all use this. */
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
 import ajvFormats from 'ajv-formats';
 import type { Static, TSchema } from 'typebox';
@@ -8,9 +8,9 @@ import { cutText } from './cut-text.ts';
 type Validation<T> = { ok: true; value: T } | { ok: false; issues: Issue[] };
 export type Validator<T> = (value: unknown, path: string) => Validation<T>;
 
-/** More would help nobody, and a body of 64 KiB can hold thousands. */
+/** A body of 64 KiB can have thousands of issues. */
 const issuesMax = 20;
-/** Deeper than anything that the contract knows. */
+/** No schema is nested this deep. */
 const depthMax = 16;
 const nameLengthMax = 80;
 
@@ -22,7 +22,7 @@ const ajv = new Ajv2020({
   allowUnionTypes: true,
 });
 ajvFormats.default(ajv);
-// The format as `ajv-formats` has it takes `urn:uuid:` too, which PostgreSQL does not.
+// The format of `ajv-formats` also accepts `urn:uuid:`, which PostgreSQL rejects.
 ajv.addFormat('uuid', /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i);
 ajv.addFormat('date-time', isTime);
 
@@ -31,7 +31,7 @@ const rfc3339Time =
 const firstMs = Date.parse('0001-01-01T00:00:00.000Z');
 const lastMs = Date.parse('9999-12-31T23:59:59.999Z');
 
-/** A time of RFC 3339 that PostgreSQL and JavaScript can both hold and give back: no year 0, no leap second, no offset that no place has. */
+/** An RFC 3339 time that both PostgreSQL and JavaScript can represent: no year 0, no leap second, no offset beyond 14 hours. */
 function isTime(text: string): boolean {
   const [, month, day] = rfc3339Time.exec(text) ?? [];
   if (month === undefined || day === undefined) return false;
@@ -45,7 +45,7 @@ function daysIn(year: number, month: number): number {
   return new Date(Date.UTC(year, month, 0)).getUTCDate();
 }
 
-/** Compiles `schema`. The validator fills in defaults, changes nothing else, and takes no field that the schema lacks. */
+/** The validator fills in defaults and changes nothing else. */
 export function createValidator<T extends TSchema>(schema: T): Validator<Static<T>> {
   const matches = ajv.compile(schema);
   return (value, path) => {
@@ -56,7 +56,7 @@ export function createValidator<T extends TSchema>(schema: T): Validator<Static<
   };
 }
 
-/** PostgreSQL stores no NUL, and UTF-8 has no lone surrogates: neither may come in anywhere. */
+/** PostgreSQL stores no NUL, and UTF-8 has no lone surrogates. */
 function findBadText(value: unknown, path: string, depth: number): Issue | null {
   if (typeof value === 'string') return badText(value, path);
   if (typeof value !== 'object' || value === null) return null;

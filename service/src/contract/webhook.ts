@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox';
 import { nullable, strictObject, time, uuid } from './shapes.ts';
 
-/** A delivery may be sent again without end, and each answer takes up to 12 KiB. */
+/** Redeliveries are unlimited, and each attempt takes up to 12 KiB. */
 export const attemptsShownMax = 100;
 
 const eventNames = Type.Array(Type.String({ examples: ['org.created'] }));
@@ -9,44 +9,48 @@ const eventNames = Type.Array(Type.String({ examples: ['org.created'] }));
 const fields = {
   id: uuid(),
   url: Type.String({
-    description: 'Where deliveries are sent.',
+    description: 'The URL that deliveries are sent to.',
     examples: ['https://example.org/hooks'],
   }),
   description: nullable(
     Type.String({
-      description: 'What its owner noted.',
+      description: 'A description of the webhook.',
       examples: ['Announces new organisations'],
     }),
   ),
   events: nullable({
     ...eventNames,
-    description: 'Null: every event that the app may have, later ones included.',
+    description:
+      'The names of the events to send. Null for all events that the app can receive, including future ones.',
   }),
-  active: Type.Boolean({ description: 'Whether it gets new deliveries.' }),
-  deactivatedAt: nullable(time({ description: 'When it ceased to be active.' })),
+  active: Type.Boolean({ description: 'Whether the webhook receives events.' }),
+  deactivatedAt: nullable(time({ description: 'When the webhook was deactivated.' })),
   deactivatedReason: nullable(
     Type.Enum(['failing', 'gone', 'owner'], {
       type: 'string',
       description:
-        'failing: deliveries failed in a row. gone: the receiver answers 410. owner: switched off.',
+        '`failing`: too many deliveries in a row failed. `gone`: the receiver responded with 410. `owner`: the owner deactivated it.',
     }),
   ),
-  lastSuccessAt: nullable(time({ description: 'When an attempt was last answered with 2xx.' })),
+  lastSuccessAt: nullable(time({ description: 'When an attempt last succeeded.' })),
   lastFailureAt: nullable(time({ description: 'When an attempt last failed.' })),
   exhaustedInARow: Type.Integer({
     minimum: 0,
-    description: 'Deliveries that failed for good since the last success.',
+    description: 'The number of failed deliveries since the last success.',
   }),
   previousSecretExpiresAt: nullable(
-    time({ description: 'Until when deliveries carry the signature of the secret before, too.' }),
+    time({
+      description:
+        'When the previous secret expires. Until then, deliveries are signed with both secrets.',
+    }),
   ),
-  createdAt: time({ description: 'When it was registered.' }),
-  updatedAt: time({ description: 'When its settings or its state last changed.' }),
+  createdAt: time({ description: 'When the webhook was created.' }),
+  updatedAt: time({ description: 'When the settings or the state of the webhook last changed.' }),
 };
 
 export const Webhook = strictObject(fields, {
   title: 'Webhook',
-  description: 'A registered receiver of events.',
+  description: 'A webhook.',
 });
 export type Webhook = Static<typeof Webhook>;
 
@@ -54,7 +58,7 @@ export const CreatedWebhook = strictObject(
   {
     ...fields,
     secret: Type.String({
-      description: 'Shown this once. Deliveries are signed with it.',
+      description: 'The secret that signs deliveries. Only this response has it.',
       examples: ['whsec_wc7bgfvQ6CEZfE0Lw1rE3dXYZ0123456789abcdefgh='],
     }),
   },
@@ -64,51 +68,66 @@ export type CreatedWebhook = Static<typeof CreatedWebhook>;
 
 export const Attempt = strictObject(
   {
-    number: Type.Integer({ minimum: 1, description: 'Counted from 1 within the delivery.' }),
+    number: Type.Integer({
+      minimum: 1,
+      description: 'The number of the attempt within the delivery, starting at 1.',
+    }),
     trigger: Type.Enum(['event', 'test', 'redelivery'], {
       type: 'string',
-      description: 'Why it was made.',
+      description: 'What caused the attempt.',
     }),
-    startedAt: time({ description: 'When it began.' }),
-    durationMs: Type.Integer({ minimum: 0, description: 'How long it took, in milliseconds.' }),
+    startedAt: time({ description: 'When the attempt started.' }),
+    durationMs: Type.Integer({
+      minimum: 0,
+      description: 'The duration of the attempt in milliseconds.',
+    }),
     statusCode: nullable(
-      Type.Integer({ description: 'What the receiver answered; null: it did not.' }),
+      Type.Integer({ description: 'The HTTP status of the response. Null if there was none.' }),
     ),
     error: nullable(
       Type.Enum(['dns', 'connect', 'tls', 'timeout', 'blocked', 'reset', 'interrupted'], {
         type: 'string',
         description:
-          'Why there was no answer. blocked: the address is one that must not be called. interrupted: the service stopped meanwhile.',
+          'Why there was no response. `blocked`: the address is not allowed. `interrupted`: the service stopped during the attempt.',
       }),
     ),
     responseHeaders: nullable(
-      Type.Record(Type.String(), Type.String(), { description: 'What the receiver sent along.' }),
+      Type.Record(Type.String(), Type.String(), { description: 'The headers of the response.' }),
     ),
-    responseBody: nullable(Type.String({ description: 'The first 4 KiB, as text.' })),
+    responseBody: nullable(
+      Type.String({ description: 'The first 4 KiB of the response body, as text.' }),
+    ),
   },
-  { title: 'Attempt', description: 'One try to deliver.' },
+  { title: 'Attempt', description: 'An attempt to send a delivery.' },
 );
 export type Attempt = Static<typeof Attempt>;
 
 const deliveryFields = {
-  id: uuid({ description: 'The same over all attempts; also the header X-Service-Delivery.' }),
-  webhookId: uuid({ description: 'To which webhook it goes.' }),
+  id: uuid({
+    description:
+      'The id of the delivery, the same for all attempts. Also sent as `X-Service-Delivery`.',
+  }),
+  webhookId: uuid({ description: 'The id of the webhook.' }),
   event: Type.String({ description: 'The name of the event.', examples: ['org.created'] }),
-  eventId: uuid({ description: 'Which event it tells of; the same for every webhook.' }),
+  eventId: uuid({ description: 'The id of the event, the same for all webhooks.' }),
   status: Type.Enum(['pending', 'succeeded', 'failed', 'cancelled'], {
     type: 'string',
     description:
-      'failed: no attempt is left. cancelled: the webhook or its permission ended before it could succeed.',
+      '`failed`: all attempts failed. `cancelled`: the webhook was deactivated or deleted, or the app lost access to the event.',
   }),
-  attemptCount: Type.Integer({ minimum: 0, description: 'Attempts made so far.' }),
-  nextAttemptAt: nullable(time({ description: 'When the next attempt is due; null: none is.' })),
-  createdAt: time({ description: 'When it was queued.' }),
-  completedAt: nullable(time({ description: 'When it ended; null: it is pending.' })),
+  attemptCount: Type.Integer({ minimum: 0, description: 'The number of attempts so far.' }),
+  nextAttemptAt: nullable(
+    time({ description: 'When the next attempt is due. Null if there is none.' }),
+  ),
+  createdAt: time({ description: 'When the delivery was queued.' }),
+  completedAt: nullable(
+    time({ description: 'When the delivery ended. Null while it is pending.' }),
+  ),
 };
 
 export const Delivery = strictObject(deliveryFields, {
   title: 'Delivery',
-  description: 'What was, or is to be, sent to a webhook.',
+  description: 'A delivery of an event to a webhook.',
 });
 export type Delivery = Static<typeof Delivery>;
 
@@ -118,11 +137,11 @@ export const DeliveryDetail = strictObject(
     body: nullable(
       Type.String({
         description:
-          'The exact bytes that are sent, as text. Null once the app may no longer have the event.',
+          'The exact request body, as text. Null if the app may no longer receive the event.',
       }),
     ),
     attempts: Type.Array(Attempt, {
-      description: `What was tried, oldest first: the last ${attemptsShownMax} where it was sent again more often.`,
+      description: `The last ${attemptsShownMax} attempts, oldest first.`,
       maxItems: attemptsShownMax,
     }),
   },

@@ -2,7 +2,7 @@
 import type { Static, TSchema } from 'typebox';
 import { managedAllianceFields } from '../contract/alliance.ts';
 import { blueprintFields } from '../contract/blueprint.ts';
-import { inputsOf } from '../contract/field.ts';
+import { inputProperties } from '../contract/field.ts';
 import { managedOrgFields } from '../contract/organisation.ts';
 import { strictObject } from '../contract/shapes.ts';
 
@@ -19,13 +19,13 @@ const leading = [
   'foundedAt',
 ] as const;
 
-export const OrgInput = strictObject(inOrder(inputsOf(managedOrgFields)));
+export const OrgInput = strictObject(inOrder(inputProperties(managedOrgFields)));
 export type OrgInput = Static<typeof OrgInput>;
 
-export const AllianceInput = strictObject(inOrder(inputsOf(managedAllianceFields)));
+export const AllianceInput = strictObject(inOrder(inputProperties(managedAllianceFields)));
 export type AllianceInput = Static<typeof AllianceInput>;
 
-export const BlueprintInput = strictObject(inputsOf(blueprintFields));
+export const BlueprintInput = strictObject(inputProperties(blueprintFields));
 export type BlueprintInput = Static<typeof BlueprintInput>;
 
 function inOrder<T extends Record<(typeof leading)[number], TSchema>>(inputs: T): T {

@@ -1,11 +1,11 @@
-/** The query parameters of the lists, and their translation for `list.ts`. */
+/** The query parameters of the lists. */
 import { Type, type Static } from 'typebox';
 import { allianceSearch } from '../contract/alliance.ts';
 import { blueprintSearch } from '../contract/blueprint.ts';
 import { orgSearch } from '../contract/organisation.ts';
 import { slug } from '../contract/shapes.ts';
 
-/** Keeps page × limit below 2^38, well inside what PostgreSQL counts. */
+/** Keeps page × limit below 2^38, far from PostgreSQL's limit. */
 const pageMax = 2 ** 31;
 
 const paging = {
@@ -13,18 +13,23 @@ const paging = {
     minimum: 1,
     maximum: pageMax,
     default: 1,
-    description: 'Counts from 1. A page past the last is empty.',
+    description: 'The page number, starting at 1. Pages past the last one are empty.',
   }),
-  limit: Type.Integer({ minimum: 1, maximum: 100, default: 20, description: 'Entries a page.' }),
+  limit: Type.Integer({
+    minimum: 1,
+    maximum: 100,
+    default: 20,
+    description: 'The maximum number of entries on a page.',
+  }),
 };
 
-const inWords = new Intl.ListFormat('en-GB', { type: 'conjunction' });
+const listFormat = new Intl.ListFormat('en-GB', { type: 'conjunction' });
 const search = (fields: string[]) =>
   Type.Optional(
     Type.String({
       minLength: 1,
       maxLength: 100,
-      description: `Text to find in ${inWords.format(fields)}, regardless of case and accents. Without \`sort\`, names that start with it come first.`,
+      description: `Text to find in ${listFormat.format(fields)}, regardless of case and accents. Without \`sort\`, names that start with it come first.`,
     }),
   );
 
@@ -34,7 +39,8 @@ function sort(keys: string[]) {
       keys.flatMap((key) => [key, `-${key}`]),
       {
         type: 'string',
-        description: 'What to order by; `-` reverses. Ties are ordered by id. Default: by name.',
+        description:
+          'The field to sort by, in descending order with `-`. Ties are sorted by id. Default: by name.',
       },
     ),
   );
@@ -51,7 +57,7 @@ export const OrgQuery = Type.Object(
     search: search(orgSearch),
     alliance: Type.Optional(
       slug({
-        description: 'Only members of the alliance with this slug.',
+        description: 'Return only members of the alliance with this slug.',
         examples: ['northern-league'],
       }),
     ),
@@ -59,18 +65,18 @@ export const OrgQuery = Type.Object(
       Type.String({
         minLength: 1,
         maxLength: 100,
-        description: 'Only those with this primary or secondary activity.',
+        description: 'Return only organisations with this primary or secondary activity.',
       }),
     ),
     language: Type.Optional(
       Type.String({
         minLength: 1,
         maxLength: 35,
-        description: 'Only those with this BCP 47 language tag.',
+        description: 'Return only organisations with this BCP 47 language tag.',
       }),
     ),
     recruiting: Type.Optional(
-      Type.Boolean({ description: 'Only those that are, or are not, recruiting.' }),
+      Type.Boolean({ description: 'Return only organisations that are, or are not, recruiting.' }),
     ),
     sort: sort([...timesAndName, 'memberCount']),
   },
@@ -78,12 +84,14 @@ export const OrgQuery = Type.Object(
 );
 export type OrgQuery = Static<typeof OrgQuery>;
 
-/** The parameters of the platform: the public ones, and filters on private fields. */
+/** The public parameters and filters on private fields. */
 export const ManagedOrgQuery = Type.Object(
   {
     ...OrgQuery.properties,
     listed: Type.Optional(
-      Type.Boolean({ description: 'Only those that are, or are not, listed. Without it, both.' }),
+      Type.Boolean({
+        description: 'Return only organisations that are, or are not, listed. Default: both.',
+      }),
     ),
   },
   { additionalProperties: false },
@@ -104,15 +112,19 @@ export const BlueprintQuery = Type.Object(
   {
     ...paging,
     search: search(blueprintSearch),
-    category: Type.Optional(slug({ description: 'Only this category.', examples: ['materials'] })),
+    category: Type.Optional(
+      slug({ description: 'Return only blueprints of this category.', examples: ['materials'] }),
+    ),
     active: Type.Optional(
-      Type.Boolean({ description: 'Only active, or only retired ones. Without it, both.' }),
+      Type.Boolean({
+        description: 'Return only active (true) or only retired (false) blueprints. Default: both.',
+      }),
     ),
     ingredient: Type.Optional(
       Type.String({
         minLength: 1,
         maxLength: 200,
-        description: 'Only those that need this item, by its key or its name.',
+        description: 'Return only blueprints that need the item with this key or name.',
         examples: ['diorite'],
       }),
     ),

@@ -19,19 +19,19 @@ const faultsMax = 100;
  * Finds every wrong variable: it removes the one that prevents the start and tries again until the configuration loads.
  */
 export function checkConfig(env: Environment): CheckedConfig {
-  const left: Record<string, string | undefined> = { ...env };
+  const remaining: Record<string, string | undefined> = { ...env };
   const findings: Finding[] = [];
   const faulty = new Set<string>();
   while (findings.length < faultsMax) {
-    const loaded = tryConfig(left);
+    const loaded = tryConfig(remaining);
     if (typeof loaded !== 'string') {
       if (findings.length === 0) findings.push(ok('config', 'all variables are valid'));
       return { findings, config: loaded, faulty };
     }
-    const culprit = findCulprit(left, loaded);
+    const culprit = findCulprit(remaining, loaded);
     findings.push(failed('config', loaded, 'fix the variable; .env.example describes each one'));
     faulty.add(culprit).add(nameIn(loaded));
-    delete left[culprit];
+    delete remaining[culprit];
   }
   return { findings, config: loadConfig({}), faulty };
 }

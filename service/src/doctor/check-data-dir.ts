@@ -39,10 +39,10 @@ async function checkFolder(dataDir: string): Promise<Finding> {
 async function checkSpace(dataDir: string): Promise<Finding> {
   const place = await existing(dataDir);
   const { bavail, bsize } = await statfs(place);
-  return judgeSpace(bavail * bsize, place);
+  return checkFreeSpace(bavail * bsize, place);
 }
 
-export function judgeSpace(freeBytes: number, place: string): Finding {
+export function checkFreeSpace(freeBytes: number, place: string): Finding {
   const message = `${(freeBytes / 1024 ** 3).toFixed(1)} GiB free at ${place}`;
   const advice = 'free some disk space: the database stops when the disk is full';
   if (freeBytes < spaceFailedBytes) return failed('disk_space', message, advice);

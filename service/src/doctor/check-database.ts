@@ -21,7 +21,7 @@ type Closable = { close(): Promise<void> };
 type Where = Pick<Config, 'databaseUrl' | 'dataDir' | 'secretKeys' | 'roles'>;
 type Opened =
   | { kind: 'opened'; connection: ConnectionSettings; close(): Promise<void> }
-  | { kind: 'told'; finding: Finding };
+  | { kind: 'reported'; finding: Finding };
 
 /** Short, because somebody waits for the result. */
 const statementTimeoutMs = 5_000;
@@ -34,9 +34,9 @@ export async function checkDatabase(
   if (faulty.has('DATABASE_URL') || faulty.has('DATA_DIR'))
     return [skipped('database', 'not checked: the configuration is invalid')];
   const opened = await open(config, onOpening);
-  if (opened.kind === 'told') return [opened.finding];
+  if (opened.kind === 'reported') return [opened.finding];
   try {
-    return await examineOpened(opened.connection, config, faulty, now);
+    return await checkOpened(opened.connection, config, faulty, now);
   } finally {
     await opened.close();
   }
@@ -49,7 +49,7 @@ async function open(
   if (databaseUrl !== null)
     return { kind: 'opened', connection: { connectionString: databaseUrl }, close: async () => {} };
   if (!(await exists(join(dataDir, 'postgres', 'PG_VERSION'))))
-    return told(ok('database', `none yet in ${dataDir}; the first start creates one`));
+    return reported(ok('database', `none yet in ${dataDir}; the first start creates one`));
   try {
     const opening = openEmbedded({ dataDir, purpose: 'tool' });
     onOpening(opening);
@@ -57,15 +57,15 @@ async function open(
     return { kind: 'opened', connection: embedded.connection, close: () => embedded.close() };
   } catch (error) {
     if (!(error instanceof StartError)) throw error;
-    return told(failed('database', error.message, `see ${join(dataDir, 'postgres.log')}`));
+    return reported(failed('database', error.message, `see ${join(dataDir, 'postgres.log')}`));
   }
 }
 
-function told(finding: Finding): Opened {
-  return { kind: 'told', finding };
+function reported(finding: Finding): Opened {
+  return { kind: 'reported', finding };
 }
 
-async function examineOpened(
+async function checkOpened(
   connection: ConnectionSettings,
   config: Where,
   faulty: ReadonlySet<string>,
@@ -83,7 +83,7 @@ async function examineOpened(
     return [
       ...server.findings,
       ...findings,
-      ...(isComplete ? await examineContent(database, config, faulty) : [notMigrated]),
+      ...(isComplete ? await checkContent(database, config, faulty) : [notMigrated]),
     ];
   } catch (error) {
     // A missing privilege, or a connection that broke between two checks.
@@ -101,10 +101,10 @@ async function examineOpened(
 
 const notMigrated = skipped(
   'content',
-  "stored secrets, partitions and queue were not looked at: the schema is not this version's",
+  "stored secrets, partitions and queue were not checked: the schema is not this version's",
 );
 
-async function examineContent(database: Database, config: Where, faulty: ReadonlySet<string>) {
+async function checkContent(database: Database, config: Where, faulty: ReadonlySet<string>) {
   return [
     await checkStoredSecrets(database, config, faulty),
     ...(await checkQueue(database, config.roles)),

@@ -2,7 +2,7 @@ import type { Config } from '../config.ts';
 import { checkMailServer, type MailError } from '../mail.ts';
 import { failed, ok, skipped, type Finding } from './finding.ts';
 
-const answerWithinMs = 8_000;
+const timeoutMs = 8_000;
 
 const advice: Partial<Record<MailError, string>> = {
   auth: 'check user and password in SMTP_URL; percent-encode special characters in them',
@@ -21,7 +21,7 @@ export async function checkMail(
     return [skipped('mail', 'not checked: the configuration is invalid')];
   if (!mail) return [skipped('mail', 'not configured: owners get no mail')];
   const server = `${mail.host}:${mail.port}`;
-  const fault = await checkMailServer(mail, { timeoutMs: answerWithinMs });
+  const fault = await checkMailServer(mail, { timeoutMs });
   if (!fault)
     return [ok('mail', `${server} accepts mail${mail.credentials ? ' after sign-in' : ''}`)];
   const code = fault.statusCode === null ? '' : `, status ${fault.statusCode}`;

@@ -5,7 +5,7 @@ import { failed, ok, skipped, warning, type Finding } from './finding.ts';
 
 type Listening = { host: string; port: number };
 
-const answerWithinMs = 3_000;
+const timeoutMs = 3_000;
 
 /** Checks whether the service can listen on its ports, or already does. */
 export async function checkPorts(
@@ -33,7 +33,7 @@ async function checkPort(
   if (port === 0) return ok(check, 'the system chooses a port at the start');
   const code = await tryListen({ host, port });
   if (code === null) return ok(check, `${host}:${port} is free`);
-  if (code === 'EADDRINUSE') return tellHolder(check, variable, { host, port }, path);
+  if (code === 'EADDRINUSE') return checkHolder(check, variable, { host, port }, path);
   if (code === 'EACCES')
     return failed(check, `this user may not use ${variable} ${port}`, 'choose a port above 1023');
   return failed(
@@ -57,7 +57,7 @@ async function tryListen(where: Listening): Promise<string | null> {
   }
 }
 
-async function tellHolder(
+async function checkHolder(
   check: string,
   variable: string,
   { host, port }: Listening,
@@ -65,9 +65,9 @@ async function tellHolder(
 ): Promise<Finding> {
   const everywhere: Record<string, string> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
   const address = `${httpAddress(everywhere[host] ?? host, port)}${path}`;
-  const answer = await ask(address);
-  if (answer?.isOurs)
-    return answer.isWell
+  const response = await request(address);
+  if (response?.isOurs)
+    return response.isWell
       ? ok(check, `the service responds at ${host}:${port}`)
       : warning(
           check,
@@ -76,16 +76,16 @@ async function tellHolder(
         );
   return failed(
     check,
-    `another program uses ${host}:${port}${answer ? '' : ' and does not respond'}`,
+    `another program uses ${host}:${port}${response ? '' : ' and does not respond'}`,
     `stop it, or choose another ${variable}`,
   );
 }
 
 /** Null if nothing responds over HTTP. */
-async function ask(address: string): Promise<{ isOurs: boolean; isWell: boolean } | null> {
+async function request(address: string): Promise<{ isOurs: boolean; isWell: boolean } | null> {
   try {
     const response = await fetch(address, {
-      signal: AbortSignal.timeout(answerWithinMs),
+      signal: AbortSignal.timeout(timeoutMs),
       redirect: 'manual',
     });
     const body = readEnvelope(await response.text());

@@ -26,11 +26,12 @@ export async function checkServer(
   databaseUrl: string | null,
   now: () => number,
 ): Promise<Checked> {
-  const asked = await ask(database, now).catch((error: unknown) => error as Error);
-  if (asked instanceof Error) return { isUsable: false, findings: [explain(asked, databaseUrl)] };
-  const { row, clockDifferenceMs } = asked;
-  const unusable = faultOf(row);
-  const where = databaseUrl === null ? 'embedded' : shownAddress(databaseUrl);
+  const result = await queryServer(database, now).catch((error: unknown) => error as Error);
+  if (result instanceof Error)
+    return { isUsable: false, findings: [connectionFinding(result, databaseUrl)] };
+  const { row, clockDifferenceMs } = result;
+  const unusable = checkUsable(row);
+  const where = databaseUrl === null ? 'embedded' : formatAddress(databaseUrl);
   return {
     isUsable: unusable === null,
     findings: [
@@ -41,7 +42,7 @@ export async function checkServer(
   };
 }
 
-async function ask(database: Database, now: () => number) {
+async function queryServer(database: Database, now: () => number) {
   // The time to connect must not count as a clock difference.
   await sql`select`.execute(database);
   const before = now();
@@ -60,7 +61,7 @@ async function ask(database: Database, now: () => number) {
 }
 
 /** The failed finding of an unusable server, or null. */
-export function faultOf({
+export function checkUsable({
   number,
   version,
   encoding,
@@ -114,13 +115,13 @@ function checkClock(differenceMs: number): Finding {
   return ok('clock', `the database's clock and this machine's agree to ${seconds} s`);
 }
 
-function explain(error: Error, databaseUrl: string | null): Finding {
+function connectionFinding(error: Error, databaseUrl: string | null): Finding {
   // If all addresses of a host refuse, Node.js throws one error without a message.
   const first = (error instanceof AggregateError ? error.errors[0] : error) as {
     code?: string;
     message: string;
   };
-  const where = databaseUrl === null ? 'the embedded database' : shownAddress(databaseUrl);
+  const where = databaseUrl === null ? 'the embedded database' : formatAddress(databaseUrl);
   const reason = first.message.split('\n')[0];
   return failed(
     'database',
@@ -141,7 +142,7 @@ const advice: Record<string, string> = {
 };
 
 /** The address without user, password and options. */
-function shownAddress(databaseUrl: string): string {
+function formatAddress(databaseUrl: string): string {
   const url = URL.parse(databaseUrl);
   const host = url?.hostname || url?.searchParams.get('host') || 'localhost';
   return `${host}${url?.port ? `:${url.port}` : ''}${url?.pathname ?? ''}`;

@@ -21,12 +21,12 @@ export async function checkStoredSecrets(
   const keys = faulty.has('SECRET_KEY') ? null : await keysOf(config);
   if (!keys)
     return skipped('stored_secrets', 'not checked: there is no SECRET_KEY to decrypt them');
-  const { tried, shut } = await tryAll(database, createSecretBox(keys));
-  if (shut === 0)
+  const { tried, undecryptable } = await tryAll(database, createSecretBox(keys));
+  if (undecryptable === 0)
     return ok('stored_secrets', `SECRET_KEY decrypts the secrets of all ${tried} webhooks`);
   return failed(
     'stored_secrets',
-    `SECRET_KEY does not decrypt the secrets of ${shut} of ${tried} webhooks, which get no deliveries`,
+    `SECRET_KEY does not decrypt the secrets of ${undecryptable} of ${tried} webhooks, which get no deliveries`,
     'add the key that encrypted them to SECRET_KEY, after a comma; if it is lost, ask their owners to rotate the secret',
   );
 }
@@ -39,7 +39,7 @@ async function keysOf({ secretKeys, databaseUrl, dataDir }: Where): Promise<Buff
 
 async function tryAll(database: Database, box: SecretBox) {
   let last = '00000000-0000-0000-0000-000000000000';
-  const count = { tried: 0, shut: 0 };
+  const count = { tried: 0, undecryptable: 0 };
   for (;;) {
     const { rows } = await sql<Row>`
       select id, array_remove(array[secret,
@@ -48,14 +48,14 @@ async function tryAll(database: Database, box: SecretBox) {
     `.execute(database);
     for (const { id, secrets } of rows) {
       count.tried += 1;
-      if (!secrets.every((secret) => opens(box, secret, id))) count.shut += 1;
+      if (!secrets.every((secret) => canOpen(box, secret, id))) count.undecryptable += 1;
     }
     last = rows.at(-1)?.id ?? last;
     if (rows.length < batchSize || count.tried >= triedMax) return count;
   }
 }
 
-function opens(box: SecretBox, secret: Buffer, id: string): boolean {
+function canOpen(box: SecretBox, secret: Buffer, id: string): boolean {
   try {
     box.open(secret, id);
     return true;

@@ -12,26 +12,26 @@ import { checkSecretKey } from './check-secret-key.ts';
 import { failed, type Finding } from './finding.ts';
 import { createRedaction } from './redact.ts';
 
-export type Examination = Pick<DatabaseCheckOptions, 'now'> &
+export type DoctorOptions = Pick<DatabaseCheckOptions, 'now'> &
   Partial<Pick<DatabaseCheckOptions, 'onOpening'>> & {
     env: Readonly<Record<string, string | undefined>>;
     nodeVersion: string;
   };
 
 /** Returns every finding, in reading order. Takes a few seconds, even if nothing responds. */
-export async function examine({
+export async function runChecks({
   env,
   nodeVersion,
   now,
   onOpening = () => {},
-}: Examination): Promise<Finding[]> {
+}: DoctorOptions): Promise<Finding[]> {
   const { findings, config, faulty } = checkConfig(env);
   const groups = await Promise.all([
-    looked('data_dir', checkDataDir(config, faulty)),
-    looked('secret_key', checkSecretKey(config, faulty)),
-    looked('database', checkDatabase(config, faulty, { now, onOpening })),
-    looked('ports', checkPorts(config, faulty)),
-    looked('mail', checkMail(config, faulty)),
+    settled('data_dir', checkDataDir(config, faulty)),
+    settled('secret_key', checkSecretKey(config, faulty)),
+    settled('database', checkDatabase(config, faulty, { now, onOpening })),
+    settled('ports', checkPorts(config, faulty)),
+    settled('mail', checkMail(config, faulty)),
   ]);
   const redact = createRedaction(env);
   return [checkNode(nodeVersion), ...findings, ...groups.flat()].map(
@@ -45,7 +45,7 @@ export async function examine({
 }
 
 /** An unexpected error of a check becomes a finding, too. */
-async function looked(check: string, findings: Promise<Finding[]>): Promise<Finding[]> {
+async function settled(check: string, findings: Promise<Finding[]>): Promise<Finding[]> {
   try {
     return await findings;
   } catch (error) {

@@ -1,6 +1,6 @@
 /**
- * Declares every event once: its name, who may get it, and the contents of its `data`. The OpenAPI section, the types,
- * the check at publishing and the samples all come from here.
+ * Declares every event: its name, who can receive it, and its `data`. The OpenAPI section, the types, the check at
+ * publishing and the samples come from here.
  */
 import { Type, type TSchema } from 'typebox';
 import { Alliance } from '../contract/alliance.ts';
@@ -10,8 +10,8 @@ import { nullable, slug, strictObject, time, uuid, webAddress } from '../contrac
 
 type Audience = 'global' | 'organization' | 'alliance' | 'webhook';
 /**
- * `bound`: a publisher supplies the field `inner` of the data, and the service adds the subject. `rendered`: the
- * service makes all of the data.
+ * `bound`: the publisher supplies the field `inner` of the data, and the service adds the subject. `rendered`: the
+ * service creates all of the data.
  */
 type Entry = {
   audience: Audience;
@@ -23,111 +23,111 @@ type Entry = {
 
 const subjectFields = {
   id: uuid(),
-  slug: slug({ description: 'Its name in addresses.' }),
-  name: Type.String({ description: 'Its name.' }),
+  slug: slug({ description: 'The unique name in URLs.' }),
+  name: Type.String({ description: 'The name.' }),
 };
 const Subject = strictObject(subjectFields, {
   title: 'EventSubject',
-  description: 'Whom the event is about.',
+  description: 'The organisation or alliance that the event is about.',
 });
 
 const label = (description: string) => Type.String({ minLength: 1, maxLength: 200, description });
 const publicId = Type.String({
   minLength: 1,
   maxLength: 100,
-  description: "The platform's own id.",
+  description: "The platform's id.",
   examples: ['a-1042'],
 });
 
 const Application = strictObject(
   {
     id: publicId,
-    applicantHandle: label('What the applicant goes by in public.'),
-    submittedAt: time({ description: 'When the application was sent.' }),
+    applicantHandle: label('The public name of the applicant.'),
+    submittedAt: time({ description: 'When the application was submitted.' }),
   },
-  { title: 'Application', description: 'Somebody applied to the organisation.' },
+  { title: 'Application', description: 'An application to join an organisation.' },
 );
 const CalendarEvent = strictObject(
   {
     id: publicId,
-    title: label('What it is called.'),
-    category: nullable(label('What sort of event it is.')),
-    startsAt: time({ description: 'When it begins.' }),
-    endsAt: nullable(time({ description: 'When it ends; null: open.' })),
+    title: label('The title of the event.'),
+    category: nullable(label('The category of the event.')),
+    startsAt: time({ description: 'When the event starts.' }),
+    endsAt: nullable(time({ description: 'When the event ends. Null if it is open-ended.' })),
     timezone: nullable(Type.String({ maxLength: 64, description: 'An IANA time zone.' })),
-    location: nullable(label('Where it takes place.')),
-    url: nullable(webAddress({ description: 'Where to read more.' })),
+    location: nullable(label('The location of the event.')),
+    url: nullable(webAddress({ description: 'A page with more information.' })),
   },
-  { title: 'CalendarEvent', description: 'An event of the organisation.' },
+  { title: 'CalendarEvent', description: 'An event of an organisation.' },
 );
 const ResourceItem = strictObject(
   {
-    name: label('What it is.'),
-    quantity: Type.Number({ minimum: 0, maximum: 1e12, description: 'How much of it.' }),
+    name: label('The name of the item.'),
+    quantity: Type.Number({ minimum: 0, maximum: 1e12, description: 'The quantity.' }),
     unit: nullable(
-      Type.String({ maxLength: 40, description: 'What the quantity counts; null: pieces.' }),
+      Type.String({ maxLength: 40, description: 'The unit of the quantity. Null means pieces.' }),
     ),
   },
-  { title: 'ResourceItem', description: 'One kind of thing, and how much of it.' },
+  { title: 'ResourceItem', description: 'An item and its quantity.' },
 );
 const resource = {
   id: publicId,
   organization: nullable(label('The organisation that it comes from.')),
-  title: label('What it is about.'),
-  items: Type.Array(ResourceItem, { maxItems: 200, description: 'What it is for.' }),
+  title: label('A short summary.'),
+  items: Type.Array(ResourceItem, { maxItems: 200, description: 'The items.' }),
 };
 const ResourceRequest = strictObject(
-  { ...resource, deadline: nullable(time({ description: 'Until when it is needed.' })) },
-  { title: 'ResourceRequest', description: 'Somebody in the alliance needs something.' },
+  { ...resource, deadline: nullable(time({ description: 'When the resources are needed by.' })) },
+  { title: 'ResourceRequest', description: 'A request for resources in an alliance.' },
 );
 const ResourceOffer = strictObject(
-  { ...resource, availableUntil: nullable(time({ description: 'Until when it can be had.' })) },
-  { title: 'ResourceOffer', description: 'Somebody in the alliance offers something.' },
+  { ...resource, availableUntil: nullable(time({ description: 'When the offer ends.' })) },
+  { title: 'ResourceOffer', description: 'An offer of resources in an alliance.' },
 );
 
 const count = (description: string) => Type.Integer({ minimum: 0, description });
 const run = {
-  runId: uuid({ description: 'Of this run.' }),
-  source: Type.String({ description: 'Where it read from.' }),
-  startedAt: time({ description: 'When it began.' }),
-  finishedAt: time({ description: 'When it ended.' }),
-  durationMs: count('How long it took, in milliseconds.'),
+  runId: uuid({ description: 'The id of the run.' }),
+  source: Type.String({ description: 'The source of the data.' }),
+  startedAt: time({ description: 'When the run started.' }),
+  finishedAt: time({ description: 'When the run ended.' }),
+  durationMs: count('The duration of the run in milliseconds.'),
 };
-const syncVersion = nullable(Type.String({ description: 'The release that the source names.' }));
+const syncVersion = nullable(Type.String({ description: 'The release of the source.' }));
 const BlueprintSync = strictObject(
   {
     ...run,
     counts: strictObject(
       {
-        total: count('Blueprints in the source.'),
-        created: count('Those that are new.'),
-        updated: count('Those that changed.'),
-        retired: count('Those that the source no longer has.'),
-        unchanged: count('Those that stayed as they were.'),
-        failed: count('Those that could not be read.'),
+        total: count('The number of blueprints in the source.'),
+        created: count('The number of new blueprints.'),
+        updated: count('The number of changed blueprints.'),
+        retired: count('The number of blueprints that the source no longer has.'),
+        unchanged: count('The number of unchanged blueprints.'),
+        failed: count('The number of blueprints that could not be read.'),
       },
-      { description: 'What the run did, in numbers.' },
+      { description: 'The counts of the run.' },
     ),
     version: syncVersion,
   },
-  { title: 'BlueprintSyncCompleted', description: 'A blueprint sync that ended well.' },
+  { title: 'BlueprintSyncCompleted', description: 'A blueprint sync that succeeded.' },
 );
 const ChatSync = strictObject(
   {
     ...run,
     counts: strictObject(
       {
-        orgs: count('Listed organisations with a chat server.'),
-        updated: count('Those whose count changed.'),
-        unchanged: count('Those whose count stayed.'),
-        failed: count('Those whose chat server gave no answer.'),
-        members: count('Their members together.'),
+        orgs: count('The number of listed organisations with a chat server.'),
+        updated: count('The number of organisations whose member count changed.'),
+        unchanged: count('The number of organisations whose member count is unchanged.'),
+        failed: count('The number of organisations whose chat server did not respond.'),
+        members: count('The total number of their members.'),
       },
-      { description: 'What the run did, in numbers.' },
+      { description: 'The counts of the run.' },
     ),
     version: syncVersion,
   },
-  { title: 'ChatSyncCompleted', description: 'A chat sync that ended well.' },
+  { title: 'ChatSyncCompleted', description: 'A chat sync that succeeded.' },
 );
 
 const sampleSubject = { id: exampleId, slug: 'acme-corporation', name: 'Acme Corporation' };
@@ -169,7 +169,7 @@ function bound(
         [audience]: Subject,
         [inner]: schema,
       },
-      { description: 'Whom the event is about, and what happened.' },
+      { description: 'The organisation or alliance, and the event.' },
     ),
     sample: { [idName]: subject.id, [audience]: subject, [inner]: innerSample },
   });
@@ -182,7 +182,7 @@ export const catalogue = {
     ...rendered,
     data: Organisation,
     sample: examples.organisation,
-    description: 'An organisation can be seen in the directory for the first time.',
+    description: 'An organisation is listed for the first time.',
   }),
   'alliance.created': entry({
     ...rendered,
@@ -193,7 +193,7 @@ export const catalogue = {
   'blueprint.sync.completed': entry({
     ...rendered,
     data: BlueprintSync,
-    description: 'The blueprints were brought up to date with their source.',
+    description: 'A blueprint sync succeeded.',
     sample: {
       ...sampleRun,
       counts: { total: 803, created: 3, updated: 20, retired: 1, unchanged: 780, failed: 0 },
@@ -203,7 +203,7 @@ export const catalogue = {
   'chat.sync.completed': entry({
     ...rendered,
     data: ChatSync,
-    description: 'Member counts were refreshed from the chat servers.',
+    description: 'A sync of member counts from chat servers succeeded.',
     sample: {
       ...sampleRun,
       source: 'discord',
@@ -213,14 +213,16 @@ export const catalogue = {
   }),
   'system.maintenance.enabled': entry({
     ...rendered,
-    description: 'Maintenance has begun; the API answers 503 until it ends.',
+    description: 'Maintenance has begun. The API returns 503 until it ends.',
     data: strictObject(
       {
-        message: nullable(Type.String({ description: 'What the operator says of it.' })),
-        since: time({ description: 'When it began.' }),
-        expectedEnd: nullable(time({ description: 'When it is expected to end; null: not said.' })),
+        message: nullable(Type.String({ description: 'A message from the operator.' })),
+        since: time({ description: 'When the maintenance began.' }),
+        expectedEnd: nullable(
+          time({ description: 'When the maintenance is expected to end. Null if unknown.' }),
+        ),
       },
-      { title: 'MaintenanceEnabled', description: 'A maintenance that began.' },
+      { title: 'MaintenanceEnabled', description: 'A maintenance that has begun.' },
     ),
     sample: {
       message: 'Moving to a larger machine.',
@@ -233,10 +235,10 @@ export const catalogue = {
     description: 'Maintenance has ended.',
     data: strictObject(
       {
-        since: time({ description: 'When it began.' }),
-        endedAt: time({ description: 'When it ended.' }),
+        since: time({ description: 'When the maintenance began.' }),
+        endedAt: time({ description: 'When the maintenance ended.' }),
       },
-      { title: 'MaintenanceDisabled', description: 'A maintenance that ended.' },
+      { title: 'MaintenanceDisabled', description: 'A maintenance that has ended.' },
     ),
     sample: { since: exampleTime, endedAt: exampleLaterTime },
   }),
@@ -267,7 +269,7 @@ export const catalogue = {
     'alliance',
     'request',
     ResourceRequest,
-    'An organisation of the alliance asks for resources.',
+    'An organisation of the alliance requests resources.',
     { ...sampleResource, deadline: exampleLaterTime },
   ),
   'resource.offer.created': bound(
@@ -280,22 +282,22 @@ export const catalogue = {
   'webhook.test': entry({
     audience: 'webhook',
     inner: null,
-    description: 'A test that the owner of the webhook asked for.',
+    description: 'The owner of the webhook sent a test.',
     data: strictObject(
       {
-        message: Type.String({ description: 'Says that this is a test.' }),
+        message: Type.String({ description: 'A message that says that this is a test.' }),
         webhookId: uuid({ description: 'The webhook that is tested.' }),
         sample: nullable(
           strictObject(
             {
-              event: Type.String({ description: 'The event that was asked for.' }),
-              data: Type.Unknown({ description: 'What its `data` looks like; all made up.' }),
+              event: Type.String({ description: 'The name of the requested event.' }),
+              data: Type.Unknown({ description: 'An example of its `data`.' }),
             },
             { title: 'EventSample', description: 'An example of an event.' },
           ),
         ),
       },
-      { title: 'WebhookTest', description: 'What a test holds.' },
+      { title: 'WebhookTest', description: 'The data of a test.' },
     ),
     sample: { message: 'This is a test. Your webhook works.', webhookId: exampleId, sample: null },
   }),

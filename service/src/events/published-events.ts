@@ -1,6 +1,6 @@
 /**
  * Stores what the platform published by SQL and is not an event yet. `orgdir.publish_event` writes it and
- * `take-published.ts` takes it in. Entries that do not fit the catalogue stay here, with the reason, until retention
+ * `ingest-published.ts` takes it in. Entries that do not fit the catalogue stay here, with the reason, until retention
  * drops them.
  */
 import { cutText } from '../contract/cut-text.ts';

@@ -7,10 +7,10 @@ import type { Logger } from '../log.ts';
 import { registerAdmission, type AdmitDependencies } from './admit.ts';
 import { defer } from './defer.ts';
 import { registerDocs } from './docs.ts';
-import { answerClientFault } from './client-fault.ts';
-import { answerError } from './error-answer.ts';
+import { handleClientError } from './client-error.ts';
+import { sendError } from './send-error.ts';
 import { readJsonBodies } from './json-bodies.ts';
-import { supportAllMethods, watchMethods } from './methods.ts';
+import { supportAllMethods, trackMethods } from './methods.ts';
 import { registerOpenApi } from './openapi.ts';
 import { registerOpenApiRoute } from './openapi-route.ts';
 import { requestIdOf } from './request-id.ts';
@@ -90,7 +90,7 @@ function prepare(app: FastifyInstance): FastifyInstance {
   readJsonBodies(app);
   app.setValidatorCompiler(validatorCompiler as never);
   app.setSerializerCompiler(() => JSON.stringify);
-  app.setErrorHandler(answerError);
+  app.setErrorHandler(sendError);
   app.setNotFoundHandler(() => {
     throw new ServiceError('not_found');
   });
@@ -119,9 +119,9 @@ function createServer({ log, trustProxy }: AppDependencies): FastifyInstance {
         .headers({ 'x-request-id': request.id, 'x-content-type-options': 'nosniff' })
         .header('access-control-allow-origin', '*')
         .header('access-control-expose-headers', exposedHeaders);
-      answerError(error, request, reply);
+      sendError(error, request, reply);
     },
-    clientErrorHandler: answerClientFault({ crossOrigin: true }),
+    clientErrorHandler: handleClientError({ crossOrigin: true }),
     // Requests in flight finish before their connections close; idle connections close at once.
     forceCloseConnections: 'idle',
     return503OnClosing: false,
@@ -141,7 +141,7 @@ async function registerV1(v1: FastifyInstance, dependencies: V1Dependencies): Pr
     maxAge: 86_400,
     strictPreflight: false,
   });
-  const refuseOtherMethods = watchMethods(v1, { crossOrigin: true });
+  const rejectOtherMethods = trackMethods(v1, { crossOrigin: true });
   registerAdmission(v1, dependencies);
   v1.setNotFoundHandler(() => {
     throw new ServiceError('not_found');
@@ -149,11 +149,12 @@ async function registerV1(v1: FastifyInstance, dependencies: V1Dependencies): Pr
   await registerOpenApi(v1, dependencies);
   registerStatus(v1, dependencies);
   registerOpenApiRoute(v1, {
-    describes: 'The API and its webhooks',
-    answers: (body) => responses(200, 'The document.', body, errorsOf.open, { conditional: true }),
+    title: 'The API and its webhooks',
+    responses: (body) =>
+      responses(200, 'The document.', body, errorsOf.open, { conditional: true }),
   });
   registerDirectory(v1, dependencies);
   registerEvents(v1, dependencies);
   registerWebhooks(v1, dependencies);
-  refuseOtherMethods();
+  rejectOtherMethods();
 }

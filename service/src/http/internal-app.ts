@@ -10,10 +10,10 @@ import { ServiceError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Readiness, ReadinessCheck } from '../system/readiness.ts';
-import { answerClientFault } from './client-fault.ts';
-import { answerError } from './error-answer.ts';
+import { handleClientError } from './client-error.ts';
+import { sendError } from './send-error.ts';
 import { registerInternalApi, type InternalApiDependencies } from './internal/api.ts';
-import { supportAllMethods, watchMethods } from './methods.ts';
+import { supportAllMethods, trackMethods } from './methods.ts';
 import { requestIdOf } from './request-id.ts';
 import { toOriginForm } from './request-target.ts';
 import { requireAllowedHost } from './require-allowed-host.ts';
@@ -39,7 +39,7 @@ export function createInternalApp(dependencies: InternalAppDependencies): Fastif
   supportAllMethods(app);
   app.setValidatorCompiler(validatorCompiler as never);
   app.setSerializerCompiler(() => JSON.stringify);
-  app.setErrorHandler(answerError);
+  app.setErrorHandler(sendError);
   app.setNotFoundHandler(() => {
     throw new ServiceError('not_found');
   });
@@ -52,10 +52,10 @@ export function createInternalApp(dependencies: InternalAppDependencies): Fastif
     requireAllowedHost(request.headers.host, dependencies.allowedHosts);
     done();
   });
-  const refuseOtherMethods = watchMethods(app, { crossOrigin: false });
+  const rejectOtherMethods = trackMethods(app, { crossOrigin: false });
   registerMetrics(app, dependencies);
   registerProbes(app, dependencies);
-  refuseOtherMethods();
+  rejectOtherMethods();
   const { api } = dependencies;
   if (api) void app.register((v1) => registerInternalApi(v1, api), { prefix: '/internal/v1' });
   return app;
@@ -72,9 +72,9 @@ function createServer(log: FastifyBaseLogger): FastifyInstance {
     rewriteUrl: toOriginForm,
     frameworkErrors: (error, request, reply) => {
       reply.headers({ 'x-request-id': request.id, 'x-content-type-options': 'nosniff' });
-      answerError(error, request, reply);
+      sendError(error, request, reply);
     },
-    clientErrorHandler: answerClientFault({ crossOrigin: false }),
+    clientErrorHandler: handleClientError({ crossOrigin: false }),
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     requestTimeout: requestTimeoutMs,

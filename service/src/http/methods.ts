@@ -7,7 +7,7 @@ import { ServiceError } from '../errors.ts';
  * Call it before the routes are registered, and the returned function after them. OPTIONS is the CORS preflight; where
  * no other origin is allowed, it only returns the allowed methods.
  */
-export function watchMethods(
+export function trackMethods(
   app: FastifyInstance,
   { crossOrigin }: { crossOrigin: boolean },
 ): () => void {
@@ -20,12 +20,12 @@ export function watchMethods(
   });
   return () => {
     for (const [url, methods] of methodsByUrl)
-      if (!url.includes('*')) refuseOthers(app, url, methods, crossOrigin);
+      if (!url.includes('*')) rejectOtherMethods(app, url, methods, crossOrigin);
   };
 }
 
 /** Handles one address, which may end in a wildcard. */
-export function refuseOthers(
+export function rejectOtherMethods(
   app: FastifyInstance,
   fullUrl: string,
   known: Set<string>,
@@ -36,7 +36,7 @@ export function refuseOthers(
   const others = app.supportedMethods.filter(
     (method) => !known.has(method) && method !== 'OPTIONS',
   );
-  if (!crossOrigin) answerOptions(app, fullUrl.slice(app.prefix.length), allow);
+  if (!crossOrigin) handleOptions(app, fullUrl.slice(app.prefix.length), allow);
   app.route({
     method: others,
     url: fullUrl.slice(app.prefix.length),
@@ -54,7 +54,7 @@ export function refuseOthers(
   }
 }
 
-function answerOptions(app: FastifyInstance, url: string, allow: string): void {
+function handleOptions(app: FastifyInstance, url: string, allow: string): void {
   const answer: RouteHandlerMethod = (_request, reply) => {
     void reply.code(204).header('allow', allow).send();
   };

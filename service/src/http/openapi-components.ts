@@ -39,8 +39,7 @@ type Components = Record<'schemas' | 'responses' | 'headers', JsonObject>;
 export const withNamedComponents: NonNullable<FastifyDynamicSwaggerOptions['transformObject']> = (
   documents,
 ) => {
-  if (!('openapiObject' in documents))
-    throw new Error('openapi.json is made in the OpenAPI form only');
+  if (!('openapiObject' in documents)) throw new Error('only OpenAPI 3 is supported');
   return nameComponents(documents.openapiObject);
 };
 
@@ -84,10 +83,12 @@ function relax(node: Json): Json {
   );
   const { required, properties } = inner as { required?: string[]; properties?: JsonObject };
   if (!Array.isArray(required) || !properties) return inner;
-  const needed = required.filter((name) => !('default' in (properties[name] as JsonObject)));
-  const entries = Object.entries(inner).filter(([key]) => key !== 'required' || needed.length > 0);
+  const stillRequired = required.filter((name) => !('default' in (properties[name] as JsonObject)));
+  const entries = Object.entries(inner).filter(
+    ([key]) => key !== 'required' || stillRequired.length > 0,
+  );
   return Object.fromEntries(
-    entries.map(([key, value]) => [key, key === 'required' ? needed : value]),
+    entries.map(([key, value]) => [key, key === 'required' ? stillRequired : value]),
   );
 }
 
@@ -97,21 +98,18 @@ function conditional(name: string, description: string): JsonObject {
 
 const ifNoneMatch = conditional(
   'If-None-Match',
-  'Tags of what you have, or `*`; where one of them is current, the answer is 304.',
+  'The entity tags that you have, or `*`. If one of them is current, the response is 304.',
 );
 const ifMatch = conditional(
   'If-Match',
-  'Tags of what you have read, or `*`; where none of them is current, nothing is changed and the answer is 412.',
+  'The entity tags that you have read, or `*`. If none of them is current, nothing changes and the response is 412.',
 );
 const ifNew = conditional(
   'If-None-Match',
-  'With `*` only a new entry is made: where there is one, nothing is changed and the answer is 412.',
+  'With `*`, the request only creates: if the entry exists, nothing changes and the response is 412.',
 );
 
-function parametersOf(
-  method: string,
-  { parameters = [], responses: answers }: Operation,
-): JsonObject[] {
+function parametersOf(method: string, { parameters = [], responses }: Operation): JsonObject[] {
   return [
     // A parameter with a default is optional for callers, although the validator sees it as always present.
     ...parameters.map((parameter) =>
@@ -119,9 +117,9 @@ function parametersOf(
         ? { ...parameter, required: false }
         : parameter,
     ),
-    ...('304' in answers ? [ifNoneMatch] : []),
-    ...('412' in answers ? [ifMatch] : []),
-    ...('412' in answers && method === 'put' ? [ifNew] : []),
+    ...('304' in responses ? [ifNoneMatch] : []),
+    ...('412' in responses ? [ifMatch] : []),
+    ...('412' in responses && method === 'put' ? [ifNew] : []),
   ];
 }
 

@@ -1,18 +1,18 @@
-/** Serves GET /openapi.json of one API, public or internal. The bytes are made once, when all routes are known. */
+/** Serves GET /openapi.json of one API. The bytes are created at the first request, when all routes are known. */
 import type { FastifyContextConfig, FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
 import { noQuery } from '../contract/shapes.ts';
-import type { responses } from './responses.ts';
+import type { responses as describeResponses } from './responses.ts';
 import { toEntry, type Entry } from './response-cache.ts';
 import { sendEntry } from './send-entry.ts';
 
 export function registerOpenApiRoute(
   app: FastifyInstance,
   options: {
-    describes: string;
+    title: string;
     /** Who may call the operation, for APIs that do not use scopes. */
     config?: FastifyContextConfig;
-    answers: (body: Body) => ReturnType<typeof responses>;
+    responses: (body: Body) => ReturnType<typeof describeResponses>;
   },
 ): void {
   let entry: Entry | undefined;
@@ -23,11 +23,11 @@ export function registerOpenApiRoute(
       schema: {
         operationId: 'getOpenApi',
         tags: ['Description'],
-        summary: 'This description',
-        description: `${options.describes} in OpenAPI 3.1. Needs no key.`,
+        summary: 'Get this document',
+        description: `${options.title} as OpenAPI 3.1. Requires no key.`,
         security: [],
         querystring: noQuery,
-        response: options.answers({ schema: OpenApiDocument, example: { openapi: '3.1.0' } }),
+        response: options.responses({ schema: OpenApiDocument, example: { openapi: '3.1.0' } }),
       },
     },
     async (request, reply) => {
@@ -41,7 +41,7 @@ const OpenApiDocument = Type.Object(
   { openapi: Type.String({ description: 'The version of OpenAPI.' }) },
   {
     title: 'OpenApiDocument',
-    description: 'A description of the API; not in the envelope.',
+    description: 'The OpenAPI document, without the envelope.',
     additionalProperties: true,
   },
 );

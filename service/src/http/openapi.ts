@@ -14,23 +14,23 @@ import { pascalCase, securitySchemes, withNamedComponents } from './openapi-comp
 export type OpenApiDependencies = { publicUrl: string; serviceName: string; version: string };
 
 const tags = [
-  { name: 'Status', description: 'How the service is doing.' },
-  { name: 'Organisations', description: 'The organisations of the directory.' },
+  { name: 'Status', description: 'The status of the service.' },
+  { name: 'Organisations', description: 'Organisations in the directory.' },
   { name: 'Alliances', description: 'Alliances of organisations.' },
-  { name: 'Blueprints', description: 'What makes what.' },
+  { name: 'Blueprints', description: 'Crafting recipes.' },
   {
     name: 'Webhooks',
-    description: 'Receivers of events, managed by the app that a key belongs to.',
+    description: "Webhooks of the key's app.",
   },
-  { name: 'Events', description: 'What is delivered to webhooks.' },
+  { name: 'Events', description: 'Events that are delivered to webhooks.' },
   { name: 'Description', description: 'This document.' },
 ];
 
-const description = `A public directory of organisations, alliances and blueprints, and signed webhooks that tell what happened.
+const apiDescription = `A public directory of organisations, alliances and blueprints, with signed webhooks for events.
 
-Every answer is an envelope: \`success\`, \`data\` and \`meta\`, or \`success\` and \`error\`. Send your key as \`Authorization: Bearer <API_KEY>\`.
-Reads carry an \`ETag\`; send it back as \`If-None-Match\` and an unchanged page is a 304. Requests are counted by key;
-\`X-RateLimit-Remaining\` says how many are left. Version 1 only grows: new fields and operations may appear, none goes.`;
+Every response is an envelope: \`success\`, \`data\` and \`meta\`, or \`success\` and \`error\`. Send your key as \`Authorization: Bearer <API_KEY>\`.
+Reads have an \`ETag\`. Send it as \`If-None-Match\` to get a 304 if nothing has changed. Requests are limited per key;
+\`X-RateLimit-Remaining\` is the number of requests left. New fields and operations may be added to version 1; none is removed.`;
 
 export async function registerOpenApi(
   app: FastifyInstance,
@@ -47,7 +47,7 @@ function options({
   return {
     openapi: {
       openapi: '3.1.0',
-      info: infoOf(`${serviceName} API`, description, { publicUrl, version }),
+      info: infoOf(`${serviceName} API`, apiDescription, { publicUrl, version }),
       servers: [{ url: publicUrl }],
       tags,
       components: { securitySchemes },
@@ -57,22 +57,20 @@ function options({
   };
 }
 
-/** The `info` that all our descriptions share. */
+/** The `info` of the public and the portal's description. */
 export function infoOf(
   title: string,
-  words: string,
+  description: string,
   { publicUrl, version }: Pick<OpenApiDependencies, 'publicUrl' | 'version'>,
 ) {
   return {
     title,
     version,
-    description: words,
+    description,
     license: { name: 'MIT', identifier: 'MIT' },
     contact: { name: 'The operator of this directory', url: publicUrl },
   } as NonNullable<NonNullable<FastifyDynamicSwaggerOptions['openapi']>['info']>;
 }
-
-// --- webhooks ---------------------------------------------------------------------------------
 
 function webhooks(serviceName: string): Record<string, unknown> {
   const names = Object.keys(catalogue) as EventName[];
@@ -85,18 +83,18 @@ function webhookOperation(name: EventName, serviceName: string) {
   const { audience, description: summary, data, sample } = catalogue[name];
   const message = strictObject(
     {
-      id: uuid({ description: 'Of the delivery; the same over all attempts.' }),
+      id: uuid({ description: 'The id of the delivery, the same for all attempts.' }),
       event: Type.Literal(name, { description: 'The name of the event.' }),
       createdAt: time({ description: 'When the event happened.' }),
       data,
     },
-    { title: `${pascalCase(name)}Delivery`, description: `What is sent for \`${name}\`.` },
+    { title: `${pascalCase(name)}Delivery`, description: `The request body for \`${name}\`.` },
   );
   return {
     operationId: `on${pascalCase(name)}`,
     tags: ['Events'],
     summary,
-    description: `${recipients[audience]} Answer with any 2xx status within ten seconds; everything else is tried again, up to ${attemptsMaxInWords} times.`,
+    description: `${recipients[audience]} Respond with any 2xx status within ten seconds. Otherwise the delivery is retried, up to ${attemptsMaxInWords} attempts in all.`,
     // The receiver identifies the sender by the signatures.
     security: [],
     parameters: deliveryHeaders(name, serviceName),
@@ -110,19 +108,20 @@ function webhookOperation(name: EventName, serviceName: string) {
       },
     },
     responses: {
-      '200': { description: 'Received. Any other 2xx says the same.' },
+      '200': { description: 'The delivery succeeded, as with any 2xx status.' },
       '4XX': {
-        description: 'Refused; it is tried again. After a last 410 the webhook is deactivated.',
+        description:
+          'The attempt failed and is retried. If the last attempt gets a 410, the webhook is deactivated.',
       },
     },
   };
 }
 
 const recipients = {
-  global: 'Goes to every webhook that asks for it.',
-  organization: 'Goes only to webhooks of apps that are bound to the organisation.',
-  alliance: 'Goes only to webhooks of apps that are bound to the alliance.',
-  webhook: 'Goes to the one webhook that is tested.',
+  global: 'Sent to every webhook that subscribes to it.',
+  organization: 'Sent only to webhooks of apps that are bound to the organisation.',
+  alliance: 'Sent only to webhooks of apps that are bound to the alliance.',
+  webhook: 'Sent to the webhook that is tested.',
 };
 
 function header(name: string, text: string, example: string) {
@@ -142,10 +141,10 @@ function deliveryHeaders(event: EventName, serviceName: string) {
     header(`X-${serviceName}-Delivery`, 'The id of the delivery.', exampleId),
     header(
       `X-${serviceName}-Signature`,
-      '`sha256=` and the HMAC-SHA256 of the body in lower-case hex; the key is the secret as shown.',
+      '`sha256=` and the HMAC-SHA256 of the body in lower-case hex, with the whole secret as key.',
       `sha256=${'0123456789abcdef'.repeat(4)}`,
     ),
-    header('webhook-id', 'The id of the delivery, as Standard Webhooks names it.', exampleId),
+    header('webhook-id', 'The id of the delivery, for Standard Webhooks.', exampleId),
     header(
       'webhook-timestamp',
       'When the attempt was made, in seconds since 1970.',
@@ -153,7 +152,7 @@ function deliveryHeaders(event: EventName, serviceName: string) {
     ),
     header(
       'webhook-signature',
-      '`v1,` and the signature of Standard Webhooks; several, with spaces between, while a secret is rotated.',
+      '`v1,` and the signature of Standard Webhooks. While a secret is rotated, two signatures with a space between.',
       'v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=',
     ),
   ];

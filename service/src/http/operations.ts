@@ -71,7 +71,7 @@ export type Surface<Context> = {
   root?: string;
   config: FastifyContextConfig;
   security: NonNullable<FastifySchema['security']>;
-  /** Whether reads have an `ETag` and can be answered with 304. Otherwise nobody may store a copy. */
+  /** Whether reads have an `ETag` and can return 304. Otherwise responses must not be stored. */
   conditional: boolean;
   /** The errors that every read or write can return. */
   errors: { read: ErrorCode[]; write: ErrorCode[] };

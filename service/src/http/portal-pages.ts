@@ -11,8 +11,8 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import { ServiceError } from '../errors.ts';
 import type { SignIn } from '../sign-in/sign-in.ts';
 import { createLimit } from './admit.ts';
-import { answerError } from './error-answer.ts';
-import { refuseOthers } from './methods.ts';
+import { sendError } from './send-error.ts';
+import { rejectOtherMethods } from './methods.ts';
 import { toPortalSession } from './portal/portal-session.ts';
 import { signInOptionsOf } from './portal/sign-in-options.ts';
 
@@ -39,7 +39,7 @@ export async function registerPortalPages(
   const html = await readFile(`${folder}index.html`, 'utf8').catch(() => null);
   const show = html === null ? showMissing : createShow(html, dependencies);
   for (const url of [portalPagesPrefix, `${portalPagesPrefix}/*`]) {
-    refuseOthers(app, url, new Set(methods), false);
+    rejectOtherMethods(app, url, new Set(methods), false);
     app.route({
       method: methods,
       url,
@@ -56,7 +56,7 @@ export async function registerPortalPages(
 async function serveAssets(assets: FastifyInstance, root: string): Promise<void> {
   assets.setErrorHandler<FastifyError>((error, request, reply) => {
     const isRefused = (error.statusCode ?? 500) < 500;
-    return answerError(isRefused ? new ServiceError('not_found') : error, request, reply);
+    return sendError(isRefused ? new ServiceError('not_found') : error, request, reply);
   });
   await assets.register(fastifyStatic, {
     root,

@@ -1,5 +1,5 @@
 /**
- * Caches pages as bytes. A page is the same for every caller, so it is made once and sent until its revision changes.
+ * Caches pages as bytes. A page is the same for every caller, so it is rendered once and sent until its revision changes.
  * The revision of an entry is read in the same statement as its content, so the two always match.
  */
 import { createHash } from 'node:crypto';
@@ -8,23 +8,23 @@ import type { Revisions, Scope } from '../database/revisions.ts';
 
 export type Entry = { revision: number; body: Buffer; etag: string };
 export type ResponseCache = {
-  /** Returns the cached entry of this address, or null if there is none or it is out of date. */
-  recall(address: string): Entry | null;
+  /** Returns the current entry of this URL, or null. */
+  peek(address: string): Entry | null;
   /** Returns the entry under `key`, or loads it. Requests that arrive during the load share its result. */
   get(
-    place: Place,
+    location: Location,
     load: () => Promise<{ revision: number; content: unknown }>,
   ): Entry | Promise<Entry>;
 };
 
-/** Locates an entry: many addresses may lead to one key. */
-type Place = { scope: Scope; key: string; address: string };
+/** Several URLs can share one key. */
+type Location = { scope: Scope; key: string; address: string };
 
 const bytesMax = 32 * 1024 * 1024;
-/** The memory that an entry needs in addition to its body: key, tag, bookkeeping. */
+/** Memory per entry for its key, tag and bookkeeping. */
 const overheadBytes = 600;
 
-/** With addresses of the greatest length, this many take 5 MB. */
+/** At the maximum length, these addresses take 5 MB. */
 const addressesMax = 10_000;
 const addressLengthMax = 500;
 
@@ -34,7 +34,7 @@ export function createResponseCache(revisions: Revisions, enabled = true): Respo
     sizeCalculation: (entry, key) => entry.body.length + key.length + overheadBytes,
   });
   const loading = new Map<string, Promise<Entry>>();
-  const places = new LRUCache<string, Place>({ max: addressesMax });
+  const locations = new LRUCache<string, Location>({ max: addressesMax });
 
   async function fill(
     key: string,
@@ -47,14 +47,14 @@ export function createResponseCache(revisions: Revisions, enabled = true): Respo
   }
 
   return {
-    recall(address) {
-      const place = places.get(address);
-      const entry = place && entries.get(place.key);
-      return entry && entry.revision === revisions.current(place.scope) ? entry : null;
+    peek(address) {
+      const location = locations.get(address);
+      const entry = location && entries.get(location.key);
+      return entry && entry.revision === revisions.current(location.scope) ? entry : null;
     },
-    get(place, load) {
-      const { scope, key, address } = place;
-      if (address.length <= addressLengthMax) places.set(address, place);
+    get(location, load) {
+      const { scope, key, address } = location;
+      if (address.length <= addressLengthMax) locations.set(address, location);
       const entry = entries.get(key);
       const revision = revisions.current(scope);
       if (entry && entry.revision === revision) return entry;
@@ -74,7 +74,7 @@ export function toEntry(revision: number, content: unknown): Entry {
   return entryOf(revision, Buffer.from(JSON.stringify(content)));
 }
 
-/** A strong tag made from the bytes alone, so that every process gives the same one. */
+/** The tag depends only on the bytes, so all processes send the same one. */
 export function entryOf(revision: number, body: Buffer): Entry {
   const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 27)}"`;
   return { revision, body, etag };

@@ -12,7 +12,7 @@ import { errorCatalogue, type ErrorCode } from '../errors.ts';
 
 // Without an inner `schema`, because @fastify/swagger adds that level itself.
 type Header = { description: string; type: 'string' | 'integer' };
-type Answer = {
+type ResponseDescription = {
   description: string;
   headers: Record<string, Header>;
   /** Set to 'null' if there is no body. */
@@ -24,23 +24,29 @@ const onEvery: Record<string, Header> = {
   'X-Request-Id': {
     type: 'string',
     description:
-      'Names this request; quote it when you ask for help. A well-formed one that you send is kept.',
+      'The id of the request. Include it when you contact the operator. You can send your own.',
   },
 };
 const onCounted: Record<string, Header> = {
   ...onEvery,
-  'X-RateLimit-Limit': { type: 'integer', description: 'How many requests a minute are allowed.' },
-  'X-RateLimit-Remaining': { type: 'integer', description: 'How many are left in this minute.' },
+  'X-RateLimit-Limit': {
+    type: 'integer',
+    description: 'The number of requests allowed per minute.',
+  },
+  'X-RateLimit-Remaining': {
+    type: 'integer',
+    description: 'The number of requests left in this minute.',
+  },
   'X-RateLimit-Reset': {
     type: 'integer',
-    description: 'When the count starts again, in seconds since 1970.',
+    description: 'When the count resets, in seconds since 1970.',
   },
 };
 const onTagged: Record<string, Header> = {
-  ETag: { type: 'string', description: 'A strong tag of the content, for `If-None-Match`.' },
+  ETag: { type: 'string', description: 'A strong entity tag of the content, for `If-None-Match`.' },
 };
 const retryAfter: Record<string, Header> = {
-  'Retry-After': { type: 'integer', description: 'How many seconds to wait.' },
+  'Retry-After': { type: 'integer', description: 'How long to wait before retrying, in seconds.' },
 };
 /** The headers of a status in addition to those of all responses. */
 const onStatus: Partial<Record<number, Record<string, Header>>> = {
@@ -51,7 +57,7 @@ const onStatus: Partial<Record<number, Record<string, Header>>> = {
   503: retryAfter,
 };
 
-/** Errors that every operation can give. */
+/** Errors that every operation can return. */
 const open: ErrorCode[] = ['validation_failed', 'rate_limited', 'internal_error'];
 const keyed: ErrorCode[] = [...open, 'unauthorized', 'forbidden', 'maintenance', 'unavailable'];
 const withBody: ErrorCode[] = ['payload_too_large', 'unsupported_media_type'];
@@ -77,7 +83,7 @@ export function listOf(entry: TSchema, title: string, example: unknown): TSchema
 type TSchemaAndExample = { schema: TSchema; example: unknown };
 
 type Options = {
-  /** A read that can be answered with 304. */
+  /** Whether the operation can return 304. */
   conditional?: boolean;
   /** Whether the response has an `ETag`. */
   tagged?: boolean;
@@ -92,24 +98,24 @@ export function responses(
   body: TSchemaAndExample,
   errors: ErrorCode[],
   { conditional = false, tagged = conditional, counted = true }: Options = {},
-): Record<string, Answer> {
+): Record<string, ResponseDescription> {
   const onAll = counted ? onCounted : onEvery;
   const headers = { ...onAll, ...(tagged ? onTagged : {}) };
-  const answers: Record<string, Answer> = {
+  const byStatus: Record<string, ResponseDescription> = {
     [status]: { description, headers, content: json(body.schema, { example: body.example }) },
   };
   if (conditional)
-    answers['304'] = {
-      description: 'It is still what `If-None-Match` names.',
+    byStatus['304'] = {
+      description: 'The content has not changed.',
       headers,
       type: 'null',
     };
   for (const [code, ofStatus] of groupByStatus(errors)) {
     // Maintenance and an unreachable database are reported before the request is counted.
     const common = code === 503 ? onEvery : onAll;
-    answers[code] = errorAnswer(ofStatus, { ...common, ...onStatus[code] });
+    byStatus[code] = errorResponse(ofStatus, { ...common, ...onStatus[code] });
   }
-  return answers;
+  return byStatus;
 }
 
 function groupByStatus(errors: ErrorCode[]): Map<number, ErrorCode[]> {
@@ -121,7 +127,7 @@ function groupByStatus(errors: ErrorCode[]): Map<number, ErrorCode[]> {
   return groups;
 }
 
-function errorAnswer(codes: ErrorCode[], headers: Record<string, Header>): Answer {
+function errorResponse(codes: ErrorCode[], headers: Record<string, Header>): ResponseDescription {
   const examples = Object.fromEntries(
     codes.map((code) => [
       code,

@@ -7,7 +7,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { Config } from '../config.ts';
 import type { Schedule } from '../cron.ts';
 import type { ConnectionSettings, Database } from '../database/database.ts';
-import { shareAnswer } from '../database/shared-answer.ts';
+import { coalesce } from '../database/coalesce.ts';
 import type { Logger } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
 import { createLoop, type Loop } from '../loop.ts';
@@ -55,7 +55,7 @@ type Asked = SyncOptions & {
 /** The longest wait for a due time, because a clock may be changed and a process may freeze. */
 const waitMsMax = 30_000;
 /** A scrape does not wait for a database that is unavailable, and two scrapers cost no more than one. */
-const scrapeBounds = { withinMs: 2_000, standsForMs: 1_000 };
+const scrapeBounds = { timeoutMs: 2_000, reuseMs: 1_000 };
 /** A statement that still runs by then ends with its session and is rolled back. */
 const stopWithinMs = 5_000;
 /** The pause while another run of the same kind is under way. */
@@ -70,7 +70,7 @@ export function createSyncs(dependencies: SyncsDependencies): Syncs {
   const userAgent = `${config.serviceName}-Sync/${version}`;
   let provider: ChatProvider | null = null;
   const configured = kinds.filter((kind) => syncs[kind]);
-  metrics.lastSyncs(shareAnswer(() => lastKnownSuccesses(database, configured), scrapeBounds));
+  metrics.lastSyncs(coalesce(() => lastKnownSuccesses(database, configured), scrapeBounds));
 
   async function run(kind: SyncKind, asked: Asked): Promise<RunOutcome> {
     const signal = stopping.signal;

@@ -1,7 +1,7 @@
 /** Says whether this process can work: the database responds and has every migration that this version needs. */
 import type { Database } from '../database/database.ts';
 import { listMigrations, listApplied } from '../database/migrate.ts';
-import { shareAnswer } from '../database/shared-answer.ts';
+import { coalesce } from '../database/coalesce.ts';
 
 export type Readiness =
   | { kind: 'ready' }
@@ -17,14 +17,14 @@ export type ReadinessCheck = {
 };
 
 /** Shorter than the usual probe timeout of a second. One check serves all probes within a moment. */
-const bounds = { withinMs: 900, standsForMs: 100 };
+const bounds = { timeoutMs: 900, reuseMs: 100 };
 
 export function createReadinessCheck(database: Database): ReadinessCheck {
   // Additional migrations of a newer version are fine: both versions run while one replaces the other.
   const needed = listMigrations();
   needed.catch(() => {});
   let stopping = false;
-  const ask = shareAnswer(async () => {
+  const ask = coalesce(async () => {
     const applied = new Set(await listApplied(database));
     return (await needed).filter((name) => !applied.has(name));
   }, bounds);

@@ -1,13 +1,12 @@
 /**
- * Mounts the internal API, through which the platform feeds the directory: every route, in order. A platform key may
- * call all of it. It works during maintenance and has no rate limit, because its caller is the one who runs the
- * service.
+ * Mounts the internal API, which the platform uses to write the directory. A platform key may call all of it. It works
+ * during maintenance and without a rate limit, because only the operator calls it.
  */
 import type { FastifyInstance } from 'fastify';
 import { ServiceError } from '../../errors.ts';
 import { readJsonBodies } from '../json-bodies.ts';
 import { mountOperations } from '../operations.ts';
-import { watchMethods } from '../methods.ts';
+import { trackMethods } from '../methods.ts';
 import { registerAuthentication, type AuthenticationDependencies } from './authenticate.ts';
 import { publishOperation } from './events.ts';
 import { maintenanceOperations } from './maintenance.ts';
@@ -31,7 +30,7 @@ export async function registerInternalApi(
   v1.setNotFoundHandler(() => {
     throw new ServiceError('not_found');
   });
-  const refuseOtherMethods = watchMethods(v1, { crossOrigin: false });
+  const rejectOtherMethods = trackMethods(v1, { crossOrigin: false });
   registerAuthentication(v1, dependencies);
   await registerInternalOpenApi(v1, dependencies);
   const surface = surfaceOf(dependencies);
@@ -45,5 +44,5 @@ export async function registerInternalApi(
   await registerBulk(v1, dependencies);
   mountOperations(v1, surface, 'Events', [publishOperation]);
   mountOperations(v1, surface, 'System', [...maintenanceOperations, ...syncOperations]);
-  refuseOtherMethods();
+  rejectOtherMethods();
 }

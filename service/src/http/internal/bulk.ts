@@ -27,7 +27,7 @@ import { actorOf } from './authenticate.ts';
 import { receive } from './receive.ts';
 import { config, internalErrors, internalResponses, type RouteDependencies } from './route.ts';
 
-/** As many as the largest directories have; more need several requests. */
+/** More rows need several requests. */
 const rowsMax = 100_000;
 /** Allows 2.5 KiB per row, several times the average. */
 const bytesMax = 256 * 1024 * 1024;
@@ -39,13 +39,12 @@ const BulkQuery = Type.Object(
   {
     skipBad: Type.Boolean({
       default: false,
-      description:
-        'Keeps the good lines where there are bad ones; otherwise one bad line undoes all.',
+      description: 'Skip invalid lines. Otherwise one invalid line rejects the whole request.',
     }),
     emitEvents: Type.Boolean({
       default: true,
       description:
-        'Announces what is public for the first time. Set it to false for a first load, which nobody wants to hear of line by line.',
+        'Send an event for each entry that becomes public for the first time. Set it to false for the first load.',
     }),
   },
   { additionalProperties: false },
@@ -53,18 +52,18 @@ const BulkQuery = Type.Object(
 
 const BulkResult = strictObject(
   {
-    created: Type.Integer({ description: 'Entries that are new.' }),
-    updated: Type.Integer({ description: 'Entries that were replaced.' }),
-    bad: Type.Integer({ description: 'Lines that were left out.' }),
+    created: Type.Integer({ description: 'The number of entries that were created.' }),
+    updated: Type.Integer({ description: 'The number of entries that were replaced.' }),
+    bad: Type.Integer({ description: 'The number of lines that were skipped.' }),
     badLines: Type.Array(
       strictObject({
-        line: Type.Integer({ description: 'Counted from 1.' }),
-        reason: Type.String({ description: 'What is wrong with it.' }),
+        line: Type.Integer({ description: 'The number of the line, starting at 1.' }),
+        reason: Type.String({ description: 'Why the line is invalid.' }),
       }),
-      { description: 'The first thousand of them.' },
+      { description: 'The first 1,000 skipped lines.' },
     ),
   },
-  { title: 'BulkResult', description: 'What a bulk write did.' },
+  { title: 'BulkResult', description: 'The result of a bulk write.' },
 );
 
 /** A separate scope, because these routes read their bodies themselves. */
@@ -135,7 +134,7 @@ function bulkRoute(
       await tidyAfterImport(writes, kind, result);
       return result;
     } catch (error) {
-      throw error instanceof BadLinesError ? explain(error.result) : error;
+      throw error instanceof BadLinesError ? badLinesError(error.result) : error;
     }
   }
 }
@@ -168,7 +167,7 @@ async function* atMost(max: number, lines: AsyncIterable<SourceLine>): AsyncGene
   }
 }
 
-function explain({ bad, badLines }: ImportResult): ServiceError {
+function badLinesError({ bad, badLines }: ImportResult): ServiceError {
   const issues = badLines.map(({ line, reason }) => ({ path: `line ${line}`, message: reason }));
   return new ServiceError(
     'validation_failed',
@@ -178,19 +177,19 @@ function explain({ bad, badLines }: ImportResult): ServiceError {
 }
 
 function schemaOf(kind: ImportKind, tag: string, line: object) {
-  const known = kind === 'blueprints' ? 'key' : 'slug';
+  const idField = kind === 'blueprints' ? 'key' : 'slug';
   return {
     operationId: `put${kind.charAt(0).toUpperCase()}${kind.slice(1)}`,
     tags: [tag],
-    summary: `Make or replace many ${tag.toLowerCase()}`,
-    description: `One JSON object a line, up to ${rowsMax} of them: the fields of \`PUT\`, and \`${known}\`. A line whose \`${known}\` exists replaces that entry, any other makes one; none is deleted. All of it or nothing, unless \`skipBad\` is true.`,
+    summary: `Create or replace many ${tag.toLowerCase()}`,
+    description: `Up to ${rowsMax} lines, each a JSON object with the fields of \`PUT\` and \`${idField}\`. A line replaces the entry with the same \`${idField}\`, or creates one. No entry is deleted. If a line is invalid, nothing is stored, unless \`skipBad\` is true.`,
     security: keySecurity,
     querystring: BulkQuery,
     consumes: [mediaType],
     body: Type.String({ description: 'NDJSON.', examples: [`${JSON.stringify(line)}\n`] }),
     response: internalResponses(
       200,
-      'It was done.',
+      'The result.',
       oneOf(BulkResult, 'BulkResultResponse', { created: 1, updated: 0, bad: 0, badLines: [] }),
       internalErrors.keyedBody,
     ),

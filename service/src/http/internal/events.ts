@@ -1,7 +1,4 @@
-/**
- * POST /events publishes what happened on the platform. A repeated request with the same idempotency key publishes
- * once.
- */
+/** POST /events publishes events of the platform. Requests with the same idempotency key publish one event. */
 import { Type, type Static } from 'typebox';
 import { exampleId, exampleTime } from '../../contract/examples.ts';
 import { envelope } from '../../contract/envelope.ts';
@@ -15,7 +12,7 @@ import { keptDays } from '../../events/idempotency-keys.ts';
 import { oneOf } from '../responses.ts';
 import { operation } from './route.ts';
 
-/** The usual limit elsewhere, and enough for any id; visible ASCII, so that a header can hold it. */
+/** Visible ASCII, so that a header can hold it. */
 const idempotencyKey = (description: string) =>
   Type.String({
     minLength: 1,
@@ -26,24 +23,26 @@ const idempotencyKey = (description: string) =>
   });
 
 const PublishHeaders = Type.Object({
-  'idempotency-key': Type.Optional(idempotencyKey('The same as `id`, in a header.')),
+  'idempotency-key': Type.Optional(idempotencyKey('Use this header or `id`.')),
 });
 
 const Publish = strictObject(
   {
     id: Type.Optional(
       idempotencyKey(
-        `Your own name for this publication, at most 255 characters. For ${keptDays} days the same name and content are the same event.`,
+        `An idempotency key of at most 255 characters. Requests with the same key and content within ${keptDays} days publish one event.`,
       ),
     ),
-    event: Type.Enum(publishableEvents, { type: 'string', description: 'Which event.' }),
+    event: Type.Enum(publishableEvents, { type: 'string', description: 'The name of the event.' }),
     org: Type.Optional(
-      nullable(slug({ description: 'The organisation that it is about, where it is about one.' })),
+      nullable(
+        slug({ description: 'The slug of the organisation that the event is about, if any.' }),
+      ),
     ),
     alliance: Type.Optional(
       nullable(
         slug({
-          description: 'The alliance that it is about, where it is about one.',
+          description: 'The slug of the alliance that the event is about, if any.',
           examples: ['northern-league'],
         }),
       ),
@@ -53,7 +52,7 @@ const Publish = strictObject(
         type: ['object', 'null'],
         additionalProperties: true,
         description:
-          "Of an organisation's or alliance's own event, what happened: its inner object, without the ids and names that the service adds. Nothing for `org.created` and `alliance.created`, which the service renders.",
+          "The inner object of an organisation's or alliance's event, without the ids and names that the service adds. Omit it for `org.created` and `alliance.created`, whose data the service creates.",
         examples: [{ id: 'a-1042', applicantHandle: 'wanderer', submittedAt: exampleTime }],
       }),
     ),
@@ -74,10 +73,10 @@ const Publish = strictObject(
 
 const Published = strictObject(
   {
-    id: uuid({ description: 'Of the event; the `eventId` of its deliveries.' }),
-    event: Type.Enum(publishableEvents, { type: 'string', description: 'Its name.' }),
+    id: uuid({ description: 'The id of the event: the `eventId` of its deliveries.' }),
+    event: Type.Enum(publishableEvents, { type: 'string', description: 'The name of the event.' }),
   },
-  { title: 'PublishedEvent', description: 'An event that is recorded, and is being delivered.' },
+  { title: 'PublishedEvent', description: 'A published event.' },
 );
 
 export const publishOperation = operation({
@@ -86,10 +85,10 @@ export const publishOperation = operation({
   path: '/events',
   summary: 'Publish an event',
   description:
-    'Records an event, which is then delivered to every webhook that may have it. With `id` or the header `Idempotency-Key` (one of them, or both the same) it may be sent again whenever its answer was lost: the answer is the same, with the header `Idempotent-Replayed: true`, and nothing is recorded twice. The same key with another content is a `conflict`.',
+    'Records an event and delivers it to every webhook that can receive it. Send `id` or the header `Idempotency-Key` (one of them, or both with the same value) to retry safely: a repeated request records nothing and returns the same response, with the header `Idempotent-Replayed: true`. The same key with different content is a `conflict`.',
   headers: PublishHeaders,
   body: Publish,
-  returns: { 201: 'It is recorded.' },
+  returns: { 201: 'The event was recorded.' },
   response: oneOf(Published, 'PublishedEventResponse', {
     id: exampleId,
     event: 'application.created',
@@ -102,8 +101,8 @@ export const publishOperation = operation({
     const outcome = await writes
       .transaction()
       .execute((tx) => publish(tx, key, publication))
-      .catch(inBody);
-    if (outcome.kind === 'taken') throw taken();
+      .catch(throwWithBodyPaths);
+    if (outcome.kind === 'taken') throw keyConflict();
     if (outcome.kind === 'repeated') reply.header('idempotent-replayed', 'true');
     return envelope({ id: outcome.id, event: body.event });
   },
@@ -132,8 +131,8 @@ async function publish(
   return { kind: 'published', id: await publishEvent(tx, publication) };
 }
 
-/** The faults, by their path in the body. */
-function inBody(error: unknown): never {
+/** Adds `body.` to the paths of the issues. */
+function throwWithBodyPaths(error: unknown): never {
   const issues = error instanceof ServiceError ? error.details['issues'] : undefined;
   if (!issues) throw error;
   throw invalid(
@@ -141,7 +140,7 @@ function inBody(error: unknown): never {
   );
 }
 
-function taken(): ServiceError {
+function keyConflict(): ServiceError {
   return new ServiceError(
     'conflict',
     'The id was used before, for something else; give every publication its own.',

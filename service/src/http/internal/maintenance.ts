@@ -18,23 +18,23 @@ import { operation } from './route.ts';
 const message = Type.String({
   minLength: 1,
   maxLength: maintenanceMessageLengthMax,
-  description: 'What callers are told.',
+  description: 'The message to callers.',
   examples: ['Moving to a larger machine.'],
 });
 const expectedEnd = time({
-  description: 'When it is expected to end.',
+  description: 'When the maintenance is expected to end.',
   examples: [exampleLaterTime],
 });
 
 const MaintenanceChange = strictObject(
   {
-    enabled: Type.Boolean({ description: 'Whether it is to be on.' }),
+    enabled: Type.Boolean({ description: 'Whether maintenance is on.' }),
     message: Type.Optional(nullable(message)),
     expectedEnd: Type.Optional(nullable(expectedEnd)),
   },
   {
     title: 'MaintenanceChange',
-    description: 'How maintenance is to be. What is left out is null.',
+    description: 'The new state of maintenance. Omitted fields become null.',
     examples: [
       { enabled: true, message: 'Moving to a larger machine.', expectedEnd: exampleLaterTime },
     ],
@@ -43,12 +43,12 @@ const MaintenanceChange = strictObject(
 
 const MaintenanceSwitch = strictObject(
   {
-    enabled: Type.Boolean({ description: 'Whether it is on.' }),
+    enabled: Type.Boolean({ description: 'Whether maintenance is on.' }),
     message: nullable(message),
-    since: nullable(time({ description: 'When it began; null: it is off.' })),
+    since: nullable(time({ description: 'When the maintenance began. Null if it is off.' })),
     expectedEnd: nullable(expectedEnd),
   },
-  { title: 'MaintenanceState', description: 'Whether maintenance is on.' },
+  { title: 'MaintenanceState', description: 'The state of maintenance.' },
 );
 
 const response = oneOf(MaintenanceSwitch, 'MaintenanceResponse', {
@@ -63,9 +63,9 @@ export const maintenanceOperations = [
     operationId: 'getMaintenance',
     method: 'GET',
     path: '/maintenance',
-    summary: 'See whether maintenance is on',
-    description: 'Whether it is on, since when, and until when.',
-    returns: { 200: 'How it is.' },
+    summary: 'Get the state of maintenance',
+    description: 'Returns whether maintenance is on, since when, and until when.',
+    returns: { 200: 'The state of maintenance.' },
     response,
     run: async ({ database }) => envelope(toSwitch(await readMaintenance(database))),
   }),
@@ -73,26 +73,26 @@ export const maintenanceOperations = [
     operationId: 'putMaintenance',
     method: 'PUT',
     path: '/maintenance',
-    summary: 'Switch maintenance on or off',
+    summary: 'Turn maintenance on or off',
     description:
-      'While it is on, the public API answers 503 and deliveries go on. Its event goes out when it begins and when it ends; message and end may change in between. The same again changes nothing.',
+      'During maintenance, the public API returns 503 and deliveries continue. Events are sent when it begins and when it ends. You can change the message and the expected end meanwhile. Repeating a request changes nothing.',
     body: MaintenanceChange,
-    returns: { 200: 'How it is now.' },
+    returns: { 200: 'The new state of maintenance.' },
     response,
     errors: ['precondition_failed'],
     tagged: true,
     async run({ writes, actor, body, request }) {
-      const wanted = requireFitting(body);
+      const change = requireConsistent(body);
       const precondition = preconditionOf(request);
       const check = (current: MaintenanceState | null) => precondition(toSwitch(current));
-      if (!wanted.enabled) await disableMaintenance(writes, actor, check);
-      const state = wanted.enabled ? await enableMaintenance(writes, actor, wanted, check) : null;
+      if (!change.enabled) await disableMaintenance(writes, actor, check);
+      const state = change.enabled ? await enableMaintenance(writes, actor, change, check) : null;
       return envelope(toSwitch(state));
     },
   }),
 ];
 
-function requireFitting({
+function requireConsistent({
   enabled,
   message: text = null,
   expectedEnd: end = null,

@@ -1,7 +1,4 @@
-/**
- * Operations that read and replace the whole list of managers of an organisation or alliance. Managers may bind apps to
- * it.
- */
+/** Operations that read and replace the managers of an organisation or alliance. Managers may bind apps to it. */
 import { Type, type TObject } from 'typebox';
 import { normaliseEmail } from '../../access/email.ts';
 import { envelope } from '../../contract/envelope.ts';
@@ -15,7 +12,7 @@ import { allianceParams, operation, orgParams } from './route.ts';
 
 const addresses = Type.Array(Type.String({ minLength: 3, maxLength: 254 }), {
   maxItems: managersMax,
-  description: 'Email addresses. They compare trimmed and in lower case.',
+  description: 'Email addresses. They are trimmed and converted to lower case.',
 });
 const example = { managers: ['ada@example.org'] };
 const ManagersInput = strictObject(
@@ -24,7 +21,7 @@ const ManagersInput = strictObject(
 );
 const Managers = strictObject(
   { managers: addresses },
-  { title: 'Managers', description: 'All managers, in order.' },
+  { title: 'Managers', description: 'All managers, sorted.' },
 );
 const response = oneOf(Managers, 'ManagersResponse', example);
 
@@ -40,7 +37,7 @@ function managerOperations(kind: ManagedKind, noun: string, params: TObject) {
       path,
       params,
       summary: 'Get the managers',
-      description: 'Who may bind an app to it.',
+      description: 'Returns the users who may bind apps to it.',
       returns: { 200: 'The managers.' },
       response,
       run: async ({ database, params: { slug } }) =>
@@ -53,9 +50,9 @@ function managerOperations(kind: ManagedKind, noun: string, params: TObject) {
       params,
       summary: 'Replace the managers',
       description:
-        'Who is not in the list stops being a manager, and the bindings of their apps end with it; those of all others stay.',
+        'Users who are not in the list stop being managers, and the bindings of their apps end. Other bindings stay.',
       body: ManagersInput,
-      returns: { 200: 'The managers as they are now.' },
+      returns: { 200: 'The new managers.' },
       response,
       errors: ['precondition_failed'],
       tagged: true,

@@ -14,23 +14,22 @@ export type InternalOpenApiDependencies = {
 };
 
 const tags = [
-  { name: 'Organisations', description: 'The organisations of the directory, unlisted ones too.' },
+  { name: 'Organisations', description: 'Organisations in the directory, listed or not.' },
   { name: 'Alliances', description: 'Alliances of organisations.' },
-  { name: 'Blueprints', description: 'What makes what.' },
-  { name: 'Events', description: 'What webhooks are told.' },
+  { name: 'Blueprints', description: 'Crafting recipes.' },
+  { name: 'Events', description: 'Events that are delivered to webhooks.' },
   { name: 'System', description: 'Maintenance and syncs.' },
   { name: 'Description', description: 'This document.' },
 ];
 
-const description = `How the platform that owns the directory feeds it. Not for the public: it has a listener of its own.
+const description = `The platform that owns the directory uses this API to write it. It is not public and has its own listener.
 
-Every answer is an envelope: \`success\`, \`data\` and \`meta\`, or \`success\` and \`error\`. Send a key that
-\`orgdir keys create --platform\` made as \`Authorization: Bearer <API_KEY>\`; a key of an app opens nothing here.
-What is read carries an \`ETag\`; send it as \`If-Match\` with a write, and the write is refused with 412 where somebody
-else was faster. \`PUT\` replaces whole: a field left out goes back to its default. \`PATCH\` changes the fields given.
+Every response is an envelope: \`success\`, \`data\` and \`meta\`, or \`success\` and \`error\`. Send a key that
+\`orgdir keys create --platform\` made as \`Authorization: Bearer <API_KEY>\`; keys of apps do not
+work here. Reads have an \`ETag\`. Send it as \`If-Match\` with a write to get a 412 if somebody else has changed the entry.
+\`PUT\` replaces the whole entry: omitted fields get their defaults. \`PATCH\` changes only the given fields.
 
-Address the listener by IP address or by a name that \`INTERNAL_ALLOWED_HOSTS\` lists; any other name in the \`Host\` header
-is a 403.`;
+Use the IP address of the listener or a name in \`INTERNAL_ALLOWED_HOSTS\`. Any other name in the \`Host\` header is a 403.`;
 
 /** Register it before the routes; the document includes only routes that come later. */
 export async function registerInternalOpenApi(
@@ -39,8 +38,8 @@ export async function registerInternalOpenApi(
 ): Promise<void> {
   await v1.register(swagger, options(dependencies));
   registerOpenApiRoute(v1, {
-    describes: 'The internal API',
-    answers: (body) =>
+    title: 'The internal API',
+    responses: (body) =>
       internalResponses(200, 'The document.', body, internalErrors.open, { conditional: true }),
   });
 }

@@ -4,10 +4,10 @@ import { slug, strictObject } from '../../contract/shapes.ts';
 import { OrgInput } from '../../directory/inputs.ts';
 
 const newSlug = slug({
-  description: 'Renames it. Nobody else is given the old one for 30 days.',
+  description: 'The new slug. The old one stays reserved for 30 days.',
 });
 
-/** Links that are left out keep their value, too. */
+/** Omitted links stay the same, too. */
 const linkChanges = Type.Object(
   Object.fromEntries(
     Object.entries(OrgInput.properties.links.properties).map(([name, schema]) => [
@@ -15,7 +15,10 @@ const linkChanges = Type.Object(
       Type.Optional(withoutDefault(schema)),
     ]),
   ),
-  { additionalProperties: false, description: 'Where else to find it; what is left out stays.' },
+  {
+    additionalProperties: false,
+    description: 'Links to other sites. Omitted links stay the same.',
+  },
 );
 
 /** Requires at least one field. */

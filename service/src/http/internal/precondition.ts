@@ -1,4 +1,4 @@
-/** Checks `If-Match` and `If-None-Match` of a write against the current entry (RFC 9110, 13). */
+/** Compares `If-Match` and `If-None-Match` of a write with the current entry (RFC 9110, 13). */
 import type { FastifyRequest } from 'fastify';
 import { ServiceError } from '../../errors.ts';
 import { entryOf } from './entry-of.ts';
@@ -7,13 +7,14 @@ import { entryOf } from './entry-of.ts';
  * Throws `precondition_failed` if the current entry, or null if there is none, does not meet the request's condition.
  */
 export function preconditionOf({ headers }: FastifyRequest): (current: object | null) => void {
-  const wanted = headers['if-match'];
-  const unwanted = headers['if-none-match'];
+  const ifMatch = headers['if-match'];
+  const ifNoneMatch = headers['if-none-match'];
   return (current) => {
-    if (wanted === undefined && unwanted === undefined) return;
+    if (ifMatch === undefined && ifNoneMatch === undefined) return;
     const etag = current && entryOf(current).etag;
-    if (wanted !== undefined && !names(wanted, etag)) throw failed('if-match', etag);
-    if (unwanted !== undefined && names(unwanted, etag)) throw failed('if-none-match', etag);
+    if (ifMatch !== undefined && !includesTag(ifMatch, etag)) throw failed('if-match', etag);
+    if (ifNoneMatch !== undefined && includesTag(ifNoneMatch, etag))
+      throw failed('if-none-match', etag);
   };
 }
 
@@ -21,7 +22,7 @@ export function preconditionOf({ headers }: FastifyRequest): (current: object | 
  * Whether a list of tags, or `*`, includes the tag. Tags are compared strongly: a tag that a proxy has made weak never
  * matches.
  */
-function names(header: string, etag: string | null): boolean {
+function includesTag(header: string, etag: string | null): boolean {
   if (etag === null) return false;
   return header.trim() === '*' || header.split(',').some((tag) => tag.trim() === etag);
 }

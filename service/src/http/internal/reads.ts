@@ -1,5 +1,5 @@
 /**
- * Operations that read the directory as the platform sees it. Nothing is cached: the platform must see its own writes at
+ * Operations that read the directory with its private fields. Nothing is cached: the platform must see its writes at
  * once.
  */
 import { Blueprint } from '../../contract/blueprint.ts';
@@ -18,7 +18,7 @@ import { ServiceError } from '../../errors.ts';
 import { listOf, oneOf } from '../responses.ts';
 import { allianceParams, blueprintParams, operation, orgParams } from './route.ts';
 
-const read = { method: 'GET', returns: { 200: 'What was asked for.' } } as const;
+const read = { method: 'GET', returns: { 200: 'The result.' } } as const;
 
 export const orgReads = [
   operation({
@@ -26,7 +26,7 @@ export const orgReads = [
     operationId: 'listOrgs',
     path: '/orgs',
     summary: 'List organisations',
-    description: 'All organisations, listed or not, by name unless asked otherwise.',
+    description: 'Returns all organisations, listed or not, sorted by name by default.',
     query: ManagedOrgQuery,
     response: listOf(ManagedOrganisation, 'OrganisationList', examples.managedOrganisation),
     async run({ database, publicUrl, query }) {
@@ -39,8 +39,8 @@ export const orgReads = [
     operationId: 'getOrg',
     path: '/orgs/:slug',
     params: orgParams,
-    summary: 'Get one organisation',
-    description: 'An organisation by its slug, listed or not, with its private fields.',
+    summary: 'Get an organisation',
+    description: 'Returns the organisation with this slug, listed or not, with its private fields.',
     response: oneOf(ManagedOrganisation, 'OrganisationResponse', examples.managedOrganisation),
     run: async ({ database, publicUrl, params }) =>
       found(await readManagedOrg(database, params.slug, publicUrl)),
@@ -53,7 +53,7 @@ export const allianceReads = [
     operationId: 'listAlliances',
     path: '/alliances',
     summary: 'List alliances',
-    description: 'The alliances, by name unless asked otherwise.',
+    description: 'Returns the alliances, sorted by name by default.',
     query: AllianceQuery,
     response: listOf(ManagedAlliance, 'AllianceList', examples.managedAlliance),
     async run({ database, publicUrl, query }) {
@@ -66,8 +66,8 @@ export const allianceReads = [
     operationId: 'getAlliance',
     path: '/alliances/:slug',
     params: allianceParams,
-    summary: 'Get one alliance',
-    description: 'An alliance by its slug, with its managers and all its members.',
+    summary: 'Get an alliance',
+    description: 'Returns the alliance with this slug, with its managers and all members.',
     response: oneOf(ManagedAllianceDetail, 'AllianceResponse', examples.managedAllianceDetail),
     run: async ({ database, publicUrl, params }) =>
       found(await readManagedAlliance(database, params.slug, publicUrl)),
@@ -80,7 +80,7 @@ export const blueprintReads = [
     operationId: 'listBlueprints',
     path: '/blueprints',
     summary: 'List blueprints',
-    description: 'The blueprints, active and retired, by name unless asked otherwise.',
+    description: 'Returns the blueprints, active and retired, sorted by name by default.',
     query: BlueprintQuery,
     response: listOf(Blueprint, 'BlueprintList', examples.blueprint),
     async run({ database, query }) {
@@ -93,8 +93,8 @@ export const blueprintReads = [
     operationId: 'getBlueprint',
     path: '/blueprints/:key',
     params: blueprintParams,
-    summary: 'Get one blueprint',
-    description: 'A blueprint by the key that its source gives it.',
+    summary: 'Get a blueprint',
+    description: 'Returns the blueprint with this key.',
     response: oneOf(Blueprint, 'BlueprintResponse', examples.blueprint),
     run: async ({ database, params }) => found(await findBlueprint(database, params.key)),
   }),

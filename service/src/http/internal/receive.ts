@@ -2,12 +2,12 @@
 import type { IncomingMessage } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
 import { invalid } from '../../errors.ts';
-import { tooLarge } from '../error-answer.ts';
+import { tooLarge } from '../send-error.ts';
 
-/** All other writers wait while this request is silent. */
+/** Other writers wait while this request is idle. */
 const pauseMsMax = 10_000;
 
-/** Throws `validation_failed` if the caller hangs up or falls silent, `payload_too_large` beyond `bytesMax`. */
+/** Throws `validation_failed` if the connection closes or stalls, `payload_too_large` beyond `bytesMax`. */
 export async function* receive(
   request: IncomingMessage,
   bytesMax: number,
@@ -15,11 +15,11 @@ export async function* receive(
 ): AsyncGenerator<Buffer> {
   if (Number(request.headers['content-length'] ?? 0) > bytesMax) throw tooLarge(bytesMax);
   // Not destroyed if the reader ends early: that would cut the connection before the response.
-  const pieces = request.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer>;
+  const chunks = request.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer>;
   let bytes = 0;
   try {
     for (;;) {
-      const { done, value } = await nextOf(pieces, pauseMs);
+      const { done, value } = await nextOf(chunks, pauseMs);
       if (done) return;
       bytes += value.length;
       if (bytes > bytesMax) throw tooLarge(bytesMax);
@@ -32,28 +32,28 @@ export async function* receive(
 }
 
 async function nextOf(
-  pieces: AsyncIterator<Buffer>,
+  chunks: AsyncIterator<Buffer>,
   pauseMs: number,
 ): Promise<IteratorResult<Buffer>> {
-  const settled = new AbortController();
-  const stalled = wait(pauseMs, 'stalled' as const, { signal: settled.signal, ref: false });
+  const finished = new AbortController();
+  const stalled = wait(pauseMs, 'stalled' as const, { signal: finished.signal, ref: false });
   // If a chunk comes first, nobody awaits this promise, and its rejection would end the process.
   stalled.catch(() => {});
   try {
-    const next = await Promise.race([pieces.next(), stalled]);
-    if (next === 'stalled') throw silent(pauseMs);
+    const next = await Promise.race([chunks.next(), stalled]);
+    if (next === 'stalled') throw stalledBody(pauseMs);
     return next;
   } catch (error) {
     const { code = '' } = error as { code?: string };
     throw cutCodes.has(code) ? cutOff(error) : error;
   } finally {
-    settled.abort();
+    finished.abort();
   }
 }
 
 const cutCodes = new Set(['ECONNRESET', 'ERR_STREAM_PREMATURE_CLOSE']);
 
-function silent(pauseMs: number): Error {
+function stalledBody(pauseMs: number): Error {
   return invalid({
     path: 'body',
     message: `must arrive without pauses of ${pauseMs / 1000} seconds`,

@@ -15,22 +15,22 @@ export type RouteDependencies = {
   database: Database;
   /** For writes. They wait for each other, and the public API must not wait for a connection behind them. */
   writes: Database;
-  /** The base of addresses in events and responses. */
+  /** The base of URLs in events and responses. */
   publicUrl: string;
   syncs: Pick<Syncs, 'begin'>;
 };
 
 export const orgParams = Type.Object({
-  slug: slug({ description: 'Its name in addresses.', examples: ['acme-corporation'] }),
+  slug: slug({ description: 'The unique name in URLs.', examples: ['acme-corporation'] }),
 });
 export const allianceParams = Type.Object({
-  slug: slug({ description: 'Its name in addresses.', examples: ['northern-league'] }),
+  slug: slug({ description: 'The unique name in URLs.', examples: ['northern-league'] }),
 });
 export const blueprintParams = Type.Object({
   key: Type.String({
     minLength: 1,
     maxLength: 200,
-    description: 'The name that its source gives it.',
+    description: 'The unique key in the source.',
     examples: ['granite'],
   }),
 });
@@ -59,7 +59,7 @@ export function surfaceOf(dependencies: RouteDependencies): Surface<InternalCont
     conditional: true,
     errors: { read: internalErrors.keyed, write: internalErrors.keyedBody },
     responses: internalResponses,
-    parameters: { id: uuid({ description: 'Of the run.' }) },
+    parameters: { id: uuid({ description: 'The id of the run.' }) },
     contextOf: (request) => ({ ...dependencies, actor: actorOf(request) }),
   };
 }

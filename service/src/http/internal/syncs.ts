@@ -1,6 +1,6 @@
 /**
- * Operations that start syncs and read their runs. A run goes on in the process that got the request; any process can
- * report its result.
+ * Operations that start syncs and read their runs. A run continues in the process that got the request; every process
+ * can read its result.
  */
 import { Type } from 'typebox';
 import { envelope, pageEnvelope } from '../../contract/envelope.ts';
@@ -19,7 +19,10 @@ const RunQuery = Type.Object(
   {
     ...PageQuery.properties,
     kind: Type.Optional(
-      Type.Enum(['blueprints', 'chat'], { type: 'string', description: 'Only runs of this sync.' }),
+      Type.Enum(['blueprints', 'chat'], {
+        type: 'string',
+        description: 'Return only runs of this sync.',
+      }),
     ),
   },
   { additionalProperties: false },
@@ -29,22 +32,22 @@ const BlueprintSyncRequest = strictObject(
   {
     force: Type.Boolean({
       default: false,
-      description: 'Goes on where more than half of the active blueprints would be retired.',
+      description: 'Continue even if more than half of the active blueprints would be retired.',
     }),
     skipBad: Type.Boolean({
       default: false,
-      description: 'Goes on without bad rows; what they tell of stays as it is.',
+      description: 'Skip invalid rows. Their blueprints stay unchanged.',
     }),
   },
   {
     title: 'BlueprintSyncRequest',
-    description: 'How to run. Where from is a matter of the configuration alone.',
+    description: 'The options of the run. Its source is part of the configuration.',
     examples: [{ skipBad: true }],
   },
 );
 const ChatSyncRequest = strictObject(
   {},
-  { title: 'ChatSyncRequest', description: 'There is nothing to choose.', examples: [{}] },
+  { title: 'ChatSyncRequest', description: 'This request has no options.', examples: [{}] },
 );
 
 const response = oneOf(SyncRun, 'SyncRunResponse', examples.syncRun);
@@ -56,7 +59,7 @@ const variablesOf: Record<SyncKind, string> = {
 const begins = {
   method: 'POST',
   bodyOptional: true,
-  returns: { 202: 'The run, which goes on.' },
+  returns: { 202: 'The run was started.' },
   response,
   errors: ['conflict'],
 } as const;
@@ -66,11 +69,11 @@ export const syncOperations = [
     operationId: 'listSyncs',
     method: 'GET',
     path: '/syncs',
-    summary: 'List runs of the syncs',
+    summary: 'List sync runs',
     description:
-      'The newest first. Some hundreds of each kind are kept, and the last that succeeded.',
+      'Returns sync runs, newest first. The last few hundred of each kind are stored, and the last that succeeded.',
     query: RunQuery,
-    returns: { 200: 'What was asked for.' },
+    returns: { 200: 'The result.' },
     response: listOf(SyncRun, 'SyncRunList', examples.syncRun),
     async run({ database, query: { page, limit, kind = null } }) {
       const { total, runs } = await listRuns(database, { kind, page, limit });
@@ -81,9 +84,9 @@ export const syncOperations = [
     operationId: 'getSync',
     method: 'GET',
     path: '/syncs/:id',
-    summary: 'Get one run of a sync',
-    description: 'Whether it is under way, what it did, or why it failed.',
-    returns: { 200: 'What was asked for.' },
+    summary: 'Get a sync run',
+    description: 'Returns the progress and the result of a run.',
+    returns: { 200: 'The result.' },
     response,
     run: async ({ database, params }) => found(await readRun(database, params.id)),
   }),
@@ -91,9 +94,9 @@ export const syncOperations = [
     ...begins,
     operationId: 'syncBlueprints',
     path: '/syncs/blueprints',
-    summary: 'Bring the blueprints up to date',
+    summary: 'Sync the blueprints',
     description:
-      'Begins a run from the configured source (`SYNC_BLUEPRINTS_URL`) and answers at once; `GET /syncs/{id}` tells how it ended. `conflict` while one is under way, in whichever process, or where no source is configured.',
+      'Starts a run from the configured source (`SYNC_BLUEPRINTS_URL`) and returns at once. Get the result with `GET /syncs/{id}`. Returns `conflict` while another run is in progress in any process, or if no source is configured.',
     body: BlueprintSyncRequest,
     run: ({ syncs, body }) => begin(syncs, 'blueprints', body),
   }),
@@ -101,9 +104,9 @@ export const syncOperations = [
     ...begins,
     operationId: 'syncChat',
     path: '/syncs/chat',
-    summary: 'Refresh member counts',
+    summary: 'Sync the member counts',
     description:
-      'Begins a run that asks the configured provider (`CHAT_PROVIDER`) and answers at once; `GET /syncs/{id}` tells how it ended. `conflict` while one is under way, in whichever process, or where no provider is configured.',
+      'Starts a run from the configured provider (`CHAT_PROVIDER`) and returns at once. Get the result with `GET /syncs/{id}`. Returns `conflict` while another run is in progress in any process, or if no provider is configured.',
     body: ChatSyncRequest,
     run: ({ syncs }) => begin(syncs, 'chat', { force: false, skipBad: false }),
   }),

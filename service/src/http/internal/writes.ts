@@ -36,9 +36,9 @@ import {
   type InternalContext,
 } from './route.ts';
 
-const Deleted = deleted('Of what was.', {
+const Deleted = deleted('The id of the deleted entry.', {
   title: 'Deleted',
-  description: 'Says that something is gone.',
+  description: 'Confirms that the entry was deleted.',
 });
 
 export const orgWrites = writeOperations({
@@ -49,8 +49,8 @@ export const orgWrites = writeOperations({
   body: OrgBody,
   changes: OrgChanges,
   response: oneOf(ManagedOrganisation, 'OrganisationResponse', examples.managedOrganisation),
-  onCreate: 'A listed one is announced by `org.created`, once for all time.',
-  onDelete: 'Its managers and the bindings of apps to it end with it.',
+  onCreate: 'The event `org.created` is sent when the organisation is listed for the first time.',
+  onDelete: 'Its managers and the bindings of apps to it are removed.',
   put: (tx, slug, body, options) => putOrg(tx, slug, body as OrgInput, options),
   patch: (tx, slug, body, options) => patchOrg(tx, slug, body as Partial<OrgInput>, options),
   remove: deleteOrg,
@@ -64,8 +64,8 @@ export const allianceWrites = writeOperations({
   body: AllianceBody,
   changes: AllianceChanges,
   response: oneOf(ManagedAllianceDetail, 'AllianceResponse', examples.managedAllianceDetail),
-  onCreate: 'A new one is announced by `alliance.created`.',
-  onDelete: 'Its organisations stay, in no alliance.',
+  onCreate: 'The event `alliance.created` is sent for a new alliance.',
+  onDelete: 'Its organisations stay, without an alliance.',
   put: (tx, slug, body, options) => putAlliance(tx, slug, body as AllianceInput, options),
   patch: (tx, slug, body, options) =>
     patchAlliance(tx, slug, body as Partial<AllianceFields>, options),
@@ -80,8 +80,8 @@ export const blueprintWrites = writeOperations({
   body: BlueprintBody,
   changes: BlueprintChanges,
   response: oneOf(Blueprint, 'BlueprintResponse', examples.blueprint),
-  onCreate: 'Without a `slug` it gets one made from its name.',
-  onDelete: 'To retire it instead, set `active` to false.',
+  onCreate: 'Without a `slug`, one is created from the name.',
+  onDelete: 'To retire a blueprint instead, set `active` to false.',
   put: (tx, key, body, options) => putBlueprint(tx, { ...(body as BlueprintInput), key }, options),
   patch: (tx, key, body, options) =>
     patchBlueprint(tx, key, body as Partial<BlueprintInput>, options),
@@ -99,7 +99,7 @@ type Noun<Entry extends object> = {
   response: ReturnType<typeof oneOf>;
   onCreate: string;
   onDelete: string;
-  /** `name` is the slug or the key in the address; the body is valid. */
+  /** `name` is the slug or the key in the URL; the body is valid. */
   put: Write<Entry, Written<Entry>>;
   patch: Write<Entry, Entry>;
   /** Returns the id. */
@@ -122,10 +122,10 @@ function putOperation<Entry extends object>(noun: Noun<Entry>) {
     method: 'PUT',
     path: noun.path,
     params: noun.params,
-    summary: `Make ${noun.one}, or replace it`,
-    description: `A field left out goes back to its default. ${noun.onCreate} With \`If-None-Match: *\` it only makes, with \`If-Match\` it only replaces what you have read.`,
+    summary: `Create or replace ${noun.one}`,
+    description: `Omitted fields get their defaults. ${noun.onCreate} Send \`If-None-Match: *\` to only create, or \`If-Match\` to only replace the version that you have read.`,
     body: noun.body,
-    returns: { 200: 'It was replaced.', 201: 'It was made.' },
+    returns: { 200: 'The entry was replaced.', 201: 'The entry was created.' },
     response: noun.response,
     errors: ['conflict', 'precondition_failed'],
     tagged: true,
@@ -144,11 +144,11 @@ function patchOperation<Entry extends object>(noun: Noun<Entry>) {
     method: 'PATCH',
     path: noun.path,
     params: noun.params,
-    summary: `Change ${noun.one}`,
+    summary: `Update ${noun.one}`,
     description:
-      'Changes the fields given, of `links` too; the others stay. A new `slug` renames: the old one answers 404 from then on, and nobody else is given it for 30 days.',
+      'Changes only the given fields, also within `links`. A new `slug` renames: the old one then returns 404 and stays reserved for 30 days.',
     body: noun.changes,
-    returns: { 200: 'As it is now.' },
+    returns: { 200: 'The updated entry.' },
     response: noun.response,
     errors: ['conflict', 'precondition_failed'],
     tagged: true,
@@ -164,7 +164,7 @@ function deleteOperation<Entry extends object>(noun: Noun<Entry>) {
     params: noun.params,
     summary: `Delete ${noun.one}`,
     description: noun.onDelete,
-    returns: { 200: 'It is deleted.' },
+    returns: { 200: 'The entry was deleted.' },
     response: oneOf(Deleted, 'DeletedResponse', { id: examples.organisation.id, deleted: true }),
     errors: ['precondition_failed'],
     async run(context) {
@@ -184,12 +184,12 @@ function inTransaction<Entry extends object, Result>(
   return writes.transaction().execute((tx) => write(tx, nameOf(request), request.body, options));
 }
 
-/** Returns the slug or key in the address, its only parameter. */
+/** Returns the slug or key in the URL, its only parameter. */
 function nameOf({ params }: FastifyRequest): string {
   return Object.values(params as Record<string, string>)[0] ?? '';
 }
 
-/** The body may repeat the slug or key of the address, but not contradict it. */
+/** The body may repeat the slug or key of the URL, but not contradict it. */
 function requireSameName(request: FastifyRequest): void {
   const [[field, name] = ['', '']] = Object.entries(request.params as Record<string, string>);
   const given = (request.body as Record<string, unknown>)[field];

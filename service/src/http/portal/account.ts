@@ -86,10 +86,10 @@ const accountOperations = [
     operationId: 'updateAccount',
     method: 'PATCH',
     path: '/account',
-    summary: 'Change your account',
+    summary: 'Update your account',
     description: 'Changes the name.',
     body: AccountChanges,
-    returns: { 200: 'It is changed.' },
+    returns: { 200: 'The change was saved.' },
     response: doneResponse,
     async run({ accounts, account, caller, body }) {
       await accounts.rename(account, body.name.trim(), caller);
@@ -103,7 +103,7 @@ const accountOperations = [
     summary: 'Change your password',
     description: 'Ends all your other sessions.',
     body: PasswordChange,
-    returns: { 200: 'It is changed.' },
+    returns: { 200: 'The change was saved.' },
     response: doneResponse,
     errors: ['conflict'],
     async run({ accounts, account, limitPasswordChanges, caller, body }) {
@@ -117,11 +117,11 @@ const accountOperations = [
     operationId: 'listAccountActivity',
     method: 'GET',
     path: '/account/activity',
-    summary: 'See what happened to your account',
+    summary: 'List the activity of your account',
     description:
-      'Sign-ins, failed sign-ins (counted by the minute) and changes, newest first, from the audit log.',
+      'Returns sign-ins, failed sign-ins (counted per minute) and changes, newest first.',
     query: PageQuery,
-    returns: { 200: 'What happened.' },
+    returns: { 200: 'The activity.' },
     response: listOf(AccountActivityEntry, 'AccountActivityList', exampleActivity),
     async run({ accounts, account, query }) {
       const { entries, total } = await accounts.listActivity(account.id, query);
@@ -136,7 +136,7 @@ const methodOperations = [
     method: 'GET',
     path: '/account/methods',
     summary: 'List the ways to sign in',
-    description: 'Oldest first.',
+    description: 'Returns your password and providers, oldest first.',
     returns: { 200: 'The ways to sign in.' },
     response: listOf(AccountMethod, 'AccountMethodList', exampleMethod),
     run: async ({ accounts, account }) => onOnePage(await accounts.listMethods(account.id)),
@@ -146,8 +146,8 @@ const methodOperations = [
     method: 'DELETE',
     path: '/account/methods/:methodId',
     summary: 'Remove a way to sign in',
-    description: '`conflict` for the last one.',
-    returns: { 200: 'It is removed.' },
+    description: 'Returns `conflict` for the last way to sign in.',
+    returns: { 200: 'The way to sign in was removed.' },
     response: doneResponse,
     errors: ['conflict'],
     async run({ accounts, account, signedIn, caller, params }) {
@@ -163,10 +163,10 @@ const addAccountMethod = (publicUrl: string) =>
     operationId: 'addAccountMethod',
     method: 'POST',
     path: '/account/methods',
-    summary: 'Add a provider to sign in with',
-    description: 'Returns the address of the provider, which sends the browser back.',
+    summary: 'Add a provider',
+    description: 'Returns the URL of the provider, which redirects the browser back.',
     body: providerRequest(returnPattern(publicUrl)),
-    returns: { 200: 'Where to go.' },
+    returns: { 200: 'The URL to open.' },
     response: redirectResponse,
     errors: ['not_found'],
     async run({ linkProvider, signedIn, caller, body: { provider, ...back }, reply }) {
@@ -183,7 +183,7 @@ const sessionOperations = [
     method: 'GET',
     path: '/account/sessions',
     summary: 'List your sessions',
-    description: 'Newest first, the newest hundred.',
+    description: 'Returns the newest 100 sessions, newest first.',
     returns: { 200: 'The sessions.' },
     response: listOf(AccountSession, 'AccountSessionList', exampleSession),
     run: async ({ accounts, account }) => onOnePage(await accounts.listSessions(account)),
@@ -193,8 +193,8 @@ const sessionOperations = [
     method: 'DELETE',
     path: '/account/sessions',
     summary: 'End your other sessions',
-    description: 'Every session but that of this request ends at once.',
-    returns: { 200: 'They are ended.' },
+    description: 'Ends every session except that of this request.',
+    returns: { 200: 'The sessions were ended.' },
     response: oneOf(EndedSessions, 'EndedSessionsResponse', { ended: 2 }),
     run: async ({ accounts, account, caller }) =>
       envelope({ ended: await accounts.endOtherSessions(account, caller) }),
@@ -204,8 +204,8 @@ const sessionOperations = [
     method: 'DELETE',
     path: '/account/sessions/:sessionId',
     summary: 'End a session',
-    description: 'The browser that has it is signed out at once.',
-    returns: { 200: 'It is ended.' },
+    description: 'Signs out the browser at once.',
+    returns: { 200: 'The session was ended.' },
     response: doneResponse,
     async run({ accounts, account, caller, params }) {
       await accounts.endSession(account, params.sessionId, caller);

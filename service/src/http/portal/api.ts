@@ -5,7 +5,7 @@
  */
 import type { FastifyInstance } from 'fastify';
 import { ServiceError } from '../../errors.ts';
-import { watchMethods } from '../methods.ts';
+import { trackMethods } from '../methods.ts';
 import { mountOperations } from '../operations.ts';
 import { registerAccount } from './account.ts';
 import { appOperations } from './apps.ts';
@@ -38,7 +38,7 @@ export async function registerPortal(
     reply.headers({ 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' });
     done();
   });
-  const refuseOtherMethods = watchMethods(portal, { crossOrigin: false });
+  const rejectOtherMethods = trackMethods(portal, { crossOrigin: false });
   registerAuthentication(portal, dependencies);
   await registerPortalOpenApi(portal, dependencies);
   registerSignIn(portal, dependencies);
@@ -51,5 +51,5 @@ export async function registerPortal(
   mountOperations(portal, surface, 'Keys', keyOperations);
   registerWebhooks(portal, dependencies);
   mountOperations(portal, surface, 'Events', eventOperations);
-  refuseOtherMethods();
+  rejectOtherMethods();
 }

@@ -9,18 +9,18 @@ import { deleted, strictObject } from '../../contract/shapes.ts';
 import { listOf, oneOf } from '../responses.ts';
 import { onOnePage, operation } from './route.ts';
 
-const appName = name('What to call it.', 'Announcer');
+const appName = name('The name of the app.', 'Announcer');
 const NewApp = strictObject(
   { name: appName },
-  { title: 'NewApp', description: 'An app to make.', examples: [{ name: 'Announcer' }] },
+  { title: 'NewApp', description: 'A new app.', examples: [{ name: 'Announcer' }] },
 );
 const AppChanges = strictObject(
   { name: appName },
-  { title: 'AppChanges', description: 'What to change.', examples: [{ name: 'Announcer' }] },
+  { title: 'AppChanges', description: 'The fields to change.', examples: [{ name: 'Announcer' }] },
 );
-const DeletedApp = deleted('Of the app that was.', {
+const DeletedApp = deleted('The id of the deleted app.', {
   title: 'DeletedApp',
-  description: 'Says that an app is gone.',
+  description: 'Confirms that the app was deleted.',
 });
 const example: PortalApp = {
   id: exampleId,
@@ -43,7 +43,7 @@ export const appOperations = [
     method: 'GET',
     path: '/apps',
     summary: 'List your apps',
-    description: 'All of them, oldest first; there are ten at most.',
+    description: 'Returns your apps, oldest first. There are at most ten.',
     returns: { 200: 'Your apps.' },
     response: listOf(PortalApp, 'PortalAppList', example),
     run: async ({ database, owner }) =>
@@ -53,8 +53,8 @@ export const appOperations = [
     operationId: 'createApp',
     method: 'POST',
     path: '/apps',
-    summary: 'Make an app',
-    description: 'Needs a proven address. One has at most ten apps.',
+    summary: 'Create an app',
+    description: 'Needs a verified email address. You can have at most ten apps.',
     body: NewApp,
     returns: { 201: 'The new app.' },
     response: appResponse,
@@ -71,8 +71,8 @@ export const appOperations = [
     operationId: 'getApp',
     method: 'GET',
     path: '/apps/:appId',
-    summary: 'Get one app',
-    description: 'With what it is bound to, and how much belongs to it.',
+    summary: 'Get an app',
+    description: 'Returns the app with its binding and the number of its keys and webhooks.',
     returns: { 200: 'The app.' },
     response: appResponse,
     run: async ({ database, owner, params }) =>
@@ -82,10 +82,10 @@ export const appOperations = [
     operationId: 'updateApp',
     method: 'PATCH',
     path: '/apps/:appId',
-    summary: 'Change an app',
-    description: 'Gives it another name.',
+    summary: 'Update an app',
+    description: 'Changes the name.',
     body: AppChanges,
-    returns: { 200: 'As it is now.' },
+    returns: { 200: 'The updated app.' },
     response: appResponse,
     async run({ database, owner, actor, params: { appId }, body }) {
       const app = await database.transaction().execute(async (tx) => {
@@ -101,8 +101,9 @@ export const appOperations = [
     method: 'DELETE',
     path: '/apps/:appId',
     summary: 'Delete an app',
-    description: 'With its keys, its webhooks and its binding; what waits for delivery ends.',
-    returns: { 200: 'It is deleted.' },
+    description:
+      'Deletes the app with its keys, webhooks and binding, and cancels pending deliveries.',
+    returns: { 200: 'The app was deleted.' },
     response: oneOf(DeletedApp, 'DeletedAppResponse', { id: exampleId, deleted: true }),
     async run({ database, owner, actor, params: { appId } }) {
       await database.transaction().execute(async (tx) => {

@@ -12,7 +12,7 @@ import { operation } from './route.ts';
 const AuditQuery = Type.Object(
   {
     ...PageQuery.properties,
-    app: Type.Optional(uuid({ description: 'Only what was done to this app.' })),
+    app: Type.Optional(uuid({ description: 'Return only changes to this app.' })),
   },
   { additionalProperties: false },
 );
@@ -32,11 +32,11 @@ export const listAudit = operation({
   operationId: 'listAudit',
   method: 'GET',
   path: '/audit',
-  summary: 'See who changed what in your apps',
+  summary: 'List the changes to your apps',
   description:
-    'Newest first. You keep seeing the entries of an app that you owned when it was deleted. For an app that was never yours the list is empty.',
+    'Returns who changed what, newest first. Entries of an app that you owned when it was deleted stay visible. For an app that was never yours, the list is empty.',
   query: AuditQuery,
-  returns: { 200: 'What was done.' },
+  returns: { 200: 'The changes.' },
   response: listOf(PortalAuditEntry, 'PortalAuditList', example),
   async run({ database, owner, query: { app: appId, page, limit } }) {
     const { entries, total } = await listOwnAudit(database, owner, { appId, page, limit });

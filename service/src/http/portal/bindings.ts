@@ -21,7 +21,8 @@ const BindableQuery = Type.Object(
       Type.String({
         minLength: 1,
         maxLength: 100,
-        description: 'Text to find, regardless of case and accents, in what is not available too.',
+        description:
+          'The text to search for, regardless of case and accents. Also searches entries that are not available.',
       }),
     ),
   },
@@ -32,7 +33,7 @@ const NewBinding = strictObject(
   { kind, slug },
   {
     title: 'NewBinding',
-    description: 'What to bind an app to.',
+    description: 'The organisation or alliance to bind the app to.',
     examples: [{ kind: 'organization', slug: 'acme-corporation' }],
   },
 );
@@ -50,11 +51,11 @@ export const bindingOperations = [
     operationId: 'listBindable',
     method: 'GET',
     path: '/bindable',
-    summary: 'See what an app could be bound to',
+    summary: 'List what an app can be bound to',
     description:
-      'What you manage; with `search` also the other organisations and alliances of the directory, and why they are not available.',
+      'Returns the organisations and alliances that you manage. With `search`, also returns others, with the reason why they are not available.',
     query: BindableQuery,
-    returns: { 200: 'Organisations and alliances, what is available first.' },
+    returns: { 200: 'Organisations and alliances, available ones first.' },
     response: listOf(Bindable, 'BindableList', example),
     async run({ database, owner, query }) {
       const { total, entries } = await listBindable(database, owner, query);
@@ -67,9 +68,9 @@ export const bindingOperations = [
     path: '/apps/:appId/binding',
     summary: 'Bind an app',
     description:
-      'Only to what you manage. The binding ends with that role; an app has one at most.',
+      'Binds the app to an organisation or alliance that you manage. The binding ends when you stop managing it. An app has at most one binding.',
     body: NewBinding,
-    returns: { 200: 'The app, bound.' },
+    returns: { 200: 'The app with its binding.' },
     response: appResponse,
     errors: ['conflict'],
     async run({ database, owner, actor, params: { appId }, body }) {
@@ -87,9 +88,10 @@ export const bindingOperations = [
     operationId: 'unbindApp',
     method: 'DELETE',
     path: '/apps/:appId/binding',
-    summary: 'End the binding of an app',
-    description: 'What waits for delivery and may no longer be sent ends. Without one, nothing.',
-    returns: { 200: 'The app, bound to nothing.' },
+    summary: 'Unbind an app',
+    description:
+      'Cancels pending deliveries that the app can no longer receive. Does nothing if the app has no binding.',
+    returns: { 200: 'The app without a binding.' },
     response: appResponse,
     async run({ database, owner, actor, params: { appId } }) {
       const app = await database.transaction().execute(async (tx) => {

@@ -21,9 +21,9 @@ export const eventOperations = [
     operationId: 'listEvents',
     method: 'GET',
     path: '/events',
-    summary: 'See which events there are',
-    description: 'The whole catalogue, with schema and sample, the test of a webhook included.',
-    returns: { 200: 'The catalogue.' },
+    summary: 'List the events',
+    description: 'Returns every event with its schema and example data, including `webhook.test`.',
+    returns: { 200: 'The events.' },
     response: listOf(CatalogueEvent, 'CatalogueEventList', example),
     run: () => onOnePage(names.map(entryOf)),
   }),
@@ -31,9 +31,10 @@ export const eventOperations = [
     operationId: 'listAppEvents',
     method: 'GET',
     path: '/apps/:appId/events',
-    summary: 'See what a webhook of an app can ask for',
-    description: 'The whole catalogue, with schema and sample; and why the app may not have some.',
-    returns: { 200: 'The catalogue.' },
+    summary: 'List the events of an app',
+    description:
+      'Returns every event with its schema and example data, and the reason if the app cannot receive it.',
+    returns: { 200: 'The events.' },
     response: listOf(PortalEvent, 'PortalEventList', { ...example, allowed: true, reason: null }),
     async run({ database, owner, params }) {
       const { id } = await requireOwnApp(database, owner, params.appId);

@@ -20,19 +20,17 @@ import { operation } from './route.ts';
 
 const NewKey = strictObject(
   {
-    name: name('What to call it.', 'On the server'),
+    name: name('The name of the key.', 'On the server'),
     scopes: Type.Array(PortalKey.properties.scopes.items, {
       minItems: 1,
       uniqueItems: true,
-      description: 'What it may do.',
+      description: 'The permissions of the key.',
     }),
-    expiresAt: Type.Optional(
-      nullable(time({ description: 'When it is to end by itself; null: never.' })),
-    ),
+    expiresAt: Type.Optional(nullable(time({ description: 'When the key expires. Null: never.' }))),
   },
   {
     title: 'NewKey',
-    description: 'A key to make.',
+    description: 'A new key.',
     examples: [{ name: 'On the server', scopes: ['read:directory'], expiresAt: null }],
   },
 );
@@ -42,12 +40,12 @@ const RotateKeyRequest = strictObject(
       minimum: 0,
       maximum: keyOverlapSecondsMax,
       default: keyOverlapSecondsDefault,
-      description: 'How long the old key stays valid.',
+      description: 'How long the old key stays valid, in seconds.',
     }),
   },
   {
     title: 'RotateKeyRequest',
-    description: 'How to change over.',
+    description: 'The options of a key rotation.',
     examples: [{ overlapSeconds: 3600 }],
   },
 );
@@ -69,9 +67,9 @@ export const keyOperations = [
     method: 'GET',
     path: '/apps/:appId/keys',
     summary: 'List the keys of an app',
-    description: 'The newest first, those that have ended too.',
+    description: 'Returns the keys, newest first, including expired and revoked keys.',
     query: PageQuery,
-    returns: { 200: 'Its keys.' },
+    returns: { 200: 'The keys.' },
     response: listOf(PortalKey, 'PortalKeyList', example),
     async run({ database, owner, params, query }) {
       const { id } = await requireOwnApp(database, owner, params.appId);
@@ -83,8 +81,8 @@ export const keyOperations = [
     operationId: 'createKey',
     method: 'POST',
     path: '/apps/:appId/keys',
-    summary: 'Make a key',
-    description: 'Answers with the key, this once. An app has at most 20 that are valid.',
+    summary: 'Create a key',
+    description: 'Returns the key. It is shown only once. An app has at most 20 valid keys.',
     body: NewKey,
     returns: { 201: 'The new key.' },
     response: oneOf(CreatedKey, 'CreatedKeyResponse', created),
@@ -105,8 +103,9 @@ export const keyOperations = [
     method: 'DELETE',
     path: '/apps/:appId/keys/:keyId',
     summary: 'Revoke a key',
-    description: 'For good, within a second. One that is revoked already stays so.',
-    returns: { 200: 'The key as it is now.' },
+    description:
+      'Takes effect within a second and cannot be undone. Revoking a revoked key changes nothing.',
+    returns: { 200: 'The revoked key.' },
     response: oneOf(PortalKey, 'PortalKeyResponse', { ...example, revokedAt: exampleTime }),
     async run({ database, owner, actor, params: { appId, keyId } }) {
       const data = await database.transaction().execute(async (tx) => {
@@ -122,9 +121,9 @@ export const keyOperations = [
     operationId: 'rotateKey',
     method: 'POST',
     path: '/apps/:appId/keys/:keyId/rotate',
-    summary: 'Put a new key in the place of one',
+    summary: 'Rotate a key',
     description:
-      'Answers with the new key, this once. It has the same name, scopes and end; the old one ends when the two have overlapped.',
+      'Returns a new key with the same name, scopes and expiry. It is shown only once. The old key expires after the overlap.',
     body: RotateKeyRequest,
     bodyOptional: true,
     returns: { 201: 'The new key.' },

@@ -10,21 +10,20 @@ export type PortalOpenApiDependencies = OpenApiDependencies;
 
 const tags = [
   { name: 'Sign-in', description: 'Signing in and out, and links that set a password.' },
-  { name: 'Session', description: 'Who is signed in.' },
+  { name: 'Session', description: 'The signed-in user.' },
   { name: 'Account', description: 'Your own account.' },
-  { name: 'Overview', description: 'How your apps are doing, and what was done to them.' },
-  { name: 'Apps', description: 'What keys and webhooks belong to.' },
-  { name: 'Keys', description: 'What opens the public API.' },
-  { name: 'Webhooks', description: 'Receivers of events, and what was sent to them.' },
-  { name: 'Events', description: 'What can be delivered.' },
+  { name: 'Overview', description: 'The state of your apps, and the changes to them.' },
+  { name: 'Apps', description: 'Apps own keys and webhooks.' },
+  { name: 'Keys', description: 'API keys for the public API.' },
+  { name: 'Webhooks', description: 'Receivers of events, and their deliveries.' },
+  { name: 'Events', description: 'The events that can be delivered.' },
   { name: 'Description', description: 'This document.' },
 ];
 
-const description = `What the pages of the developer portal call. It is for them alone: it may change with every version, and no other origin may call it. Programs have the public API.
+const description = `The pages of the developer portal use this API. It can change with every version, and other origins cannot call it. Use the public API in your programs.
 
-Every answer is an envelope: \`success\`, \`data\` and \`meta\`, or \`success\` and \`error\`. Who is signed in is known by a cookie;
-signing in, up and out is below \`/portal/api/auth\`, in the form of the library that does it (better-auth). Changes need an \`Origin\` header
-that names this service. What belongs to somebody else answers as what is not there.`;
+Every response is an envelope: \`success\`, \`data\` and \`meta\`, or \`success\` and \`error\`. A cookie identifies the user.
+Changes require an \`Origin\` header with the origin of this service. Resources of other users return 404.`;
 
 /** Register it before the routes; the document includes only routes that come later. */
 export async function registerPortalOpenApi(
@@ -51,9 +50,9 @@ export async function registerPortalOpenApi(
     transformObject: withNamedComponents,
   });
   registerOpenApiRoute(portal, {
-    describes: "The portal's server side",
+    title: "The portal's server side",
     config: openSurface.config,
-    answers: (body) =>
+    responses: (body) =>
       portalResponses(200, 'The document.', body, portalErrors.open, { conditional: true }),
   });
 }

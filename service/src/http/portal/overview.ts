@@ -42,9 +42,10 @@ export const getOverview = operation({
   operationId: 'getOverview',
   method: 'GET',
   path: '/overview',
-  summary: 'See how your apps are doing',
-  description: 'What needs you, and what became of the deliveries of the last 24 hours.',
-  returns: { 200: 'How they are doing.' },
+  summary: 'Get the overview',
+  description:
+    'Returns webhooks and keys that need attention, and the deliveries of the last 24 hours.',
+  returns: { 200: 'The overview.' },
   response: oneOf(Overview, 'OverviewResponse', example),
   async run({ database, health, owner }) {
     const { maintenance } = health.snapshot();

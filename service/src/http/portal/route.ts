@@ -48,13 +48,13 @@ const portalSurface = {
   responses: portalResponses,
   parameters: {
     ...webhookParameters,
-    keyId: uuid({ description: 'Of the key.' }),
+    keyId: uuid({ description: 'The id of the key.' }),
     methodId: uuid({ description: 'The id of the method.' }),
     sessionId: uuid({ description: 'The id of the session.' }),
   },
 };
 
-/** For anybody: signing in. */
+/** For everybody: signing in. */
 export const openSurface = {
   ...portalSurface,
   config: { portal: 'open' as const },
@@ -62,7 +62,7 @@ export const openSurface = {
   errors: { read: portalErrors.open, write: portalErrors.openWrite },
 };
 
-/** For whoever is signed in. */
+/** For signed-in users. */
 export const signedInSurface = {
   ...portalSurface,
   config: { portal: 'signed-in' as const },
@@ -83,8 +83,8 @@ export function surfaceOf(dependencies: PortalRouteDependencies): Surface<Portal
 
 /** Descriptions that differ from those of an API with keys. */
 const words: Partial<Record<ErrorCode, string>> = {
-  unauthorized: 'Nobody is signed in.',
-  forbidden: 'It comes from another site, or you may not do this.',
+  unauthorized: 'You are not signed in.',
+  forbidden: 'The request comes from another site, or you are not allowed to do this.',
 };
 
 /** The `response` of a route schema. */

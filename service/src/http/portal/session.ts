@@ -18,8 +18,8 @@ export const getSession = operation({
   method: 'GET',
   path: '/session',
   summary: 'Get the session',
-  description: 'Prolongs the session if it is a day old.',
-  returns: { 200: 'Who is signed in.' },
+  description: 'Returns the signed-in user. Extends a session that is older than a day.',
+  returns: { 200: 'The session.' },
   response: oneOf(PortalSession, 'PortalSessionResponse', example),
   run: ({ request }) => envelope(toPortalSession(signedInOf(request))),
 });

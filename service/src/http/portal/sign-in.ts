@@ -76,7 +76,7 @@ const sessionOperations = [
     method: 'GET',
     path: '/sign-in-options',
     summary: 'List the ways to sign in',
-    description: 'With a password, and with which providers.',
+    description: 'Returns whether a password can be used, and the providers.',
     returns: { 200: 'The ways to sign in.' },
     response: oneOf(SignInOptions, 'SignInOptionsResponse', exampleOptions),
     run: ({ signIn }) => envelope(signInOptionsOf(signIn)),
@@ -86,7 +86,7 @@ const sessionOperations = [
     method: 'POST',
     path: '/sign-in',
     summary: 'Sign in with a password',
-    description: 'Sets the session cookie. After many attempts, a response takes a few seconds.',
+    description: 'Sets the session cookie. After many attempts, responses are delayed.',
     body: Credentials,
     returns: { 200: 'You are signed in.' },
     response: doneResponse,
@@ -108,7 +108,7 @@ const sessionOperations = [
     method: 'POST',
     path: '/sign-out',
     summary: 'Sign out',
-    description: 'Ends the session, if there is one.',
+    description: 'Ends the session, if any.',
     returns: { 200: 'You are signed out.' },
     response: doneResponse,
     async run({ signIn, caller, request, reply }) {
@@ -129,9 +129,9 @@ const signInWithProvider = (publicUrl: string) =>
     method: 'POST',
     path: '/sign-in/provider',
     summary: 'Sign in with a provider',
-    description: 'Returns the address of the provider, which sends the browser back.',
+    description: 'Returns the URL of the provider, which redirects the browser back.',
     body: providerRequest(returnPattern(publicUrl)),
-    returns: { 200: 'Where to go.' },
+    returns: { 200: 'The URL to open.' },
     response: redirectResponse,
     errors: ['not_found'],
     async run({ signIn, caller, body: { provider, ...back }, reply }) {
@@ -148,9 +148,9 @@ const passwordOperations = [
     path: '/password-links',
     summary: 'Request a link that sets a password',
     description:
-      'Sends a link to the address: to sign up, or to choose a new password. It works once, for an hour, and replaces an earlier one.',
+      'Mails a link to sign up or to choose a new password. The link works once, within an hour, and replaces earlier links.',
     body: PasswordLinkRequest,
-    returns: { 202: 'The link is on its way.' },
+    returns: { 202: 'The link is being sent.' },
     response: doneResponse,
     async run({ signIn, limits, caller, body }) {
       if (signIn.links === null)
@@ -169,7 +169,8 @@ const passwordOperations = [
     method: 'POST',
     path: '/password-links/check',
     summary: 'Check a link',
-    description: 'Changes nothing. `forbidden` if the link was used, replaced or has expired.',
+    description:
+      'Returns the account of the link. Returns `forbidden` if the link was used, replaced or has expired.',
     body: PasswordLinkToken,
     returns: { 200: 'The link can be used.' },
     response: oneOf(PasswordLink, 'PasswordLinkResponse', {
@@ -188,9 +189,9 @@ const passwordOperations = [
     path: '/password',
     summary: 'Set a password with a link',
     description:
-      'Creates the account if there is none, which needs a name. Else it ends all sessions of the account. Sign in with the password next.',
+      'Creates the account if there is none, which requires `name`. Otherwise changes the password and ends all sessions of the account. Does not sign in.',
     body: ChosenPassword,
-    returns: { 200: 'The password is set.' },
+    returns: { 200: 'The password was set.' },
     response: oneOf(PasswordSet, 'PasswordSetResponse', {
       email: 'ada@example.org',
       created: false,
@@ -210,9 +211,10 @@ const passwordOperations = [
     method: 'POST',
     path: '/first-account',
     summary: 'Create the first account',
-    description: 'With the link that a start without any account prints. It works once.',
+    description:
+      'Uses the link that the service prints when it starts without an account. The link works once.',
     body: NewFirstAccount,
-    returns: { 201: 'The account is created; sign in with it.' },
+    returns: { 201: 'The account was created.' },
     response: oneOf(FirstAccount, 'FirstAccountResponse', { userId: exampleId }),
     async run({ signIn, limits, caller, body }) {
       const account = { ...body, name: body.name.trim() };

@@ -1,7 +1,4 @@
-/**
- * Routes that read the directory: organisations, alliances, blueprints. All have the same form, and all are cached as
- * bytes.
- */
+/** Routes that read the directory: organisations, alliances, blueprints. Their responses are cached as bytes. */
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 import { Type, type Static, type TSchema } from 'typebox';
@@ -43,9 +40,9 @@ export function registerDirectory(
     tag: 'Organisations',
     query: OrgQuery,
     summary: 'List organisations',
-    description: 'The listed organisations, by name unless asked otherwise.',
-    answered: 'One page of organisations.',
-    answer: listOf(Organisation, 'OrganisationList', examples.organisation),
+    description: 'Returns the listed organisations, sorted by name by default.',
+    responseDescription: 'A page of organisations.',
+    response: listOf(Organisation, 'OrganisationList', examples.organisation),
     load: (query) => listOrgs(database, query, publicUrl),
   });
   detailRoute(reads, {
@@ -54,10 +51,10 @@ export function registerDirectory(
     operationId: 'getOrg',
     tag: 'Organisations',
     example: 'acme-corporation',
-    summary: 'Get one organisation',
-    description: 'An organisation by its slug.',
-    answered: 'The organisation.',
-    answer: oneOf(Organisation, 'OrganisationResponse', examples.organisation),
+    summary: 'Get an organisation',
+    description: 'Returns the organisation with this slug.',
+    responseDescription: 'The organisation.',
+    response: oneOf(Organisation, 'OrganisationResponse', examples.organisation),
     load: (name) => readOrg(database, name, publicUrl),
   });
   listRoute(reads, {
@@ -67,9 +64,9 @@ export function registerDirectory(
     tag: 'Alliances',
     query: AllianceQuery,
     summary: 'List alliances',
-    description: 'The alliances, by name unless asked otherwise.',
-    answered: 'One page of alliances.',
-    answer: listOf(Alliance, 'AllianceList', examples.alliance),
+    description: 'Returns the alliances, sorted by name by default.',
+    responseDescription: 'A page of alliances.',
+    response: listOf(Alliance, 'AllianceList', examples.alliance),
     load: (query) => listAlliances(database, query, publicUrl),
   });
   detailRoute(reads, {
@@ -78,10 +75,10 @@ export function registerDirectory(
     operationId: 'getAlliance',
     tag: 'Alliances',
     example: 'northern-league',
-    summary: 'Get one alliance',
-    description: 'An alliance by its slug, with its listed organisations.',
-    answered: 'The alliance, with its organisations.',
-    answer: oneOf(AllianceDetail, 'AllianceResponse', examples.allianceDetail),
+    summary: 'Get an alliance',
+    description: 'Returns the alliance with this slug, with its listed organisations.',
+    responseDescription: 'The alliance with its organisations.',
+    response: oneOf(AllianceDetail, 'AllianceResponse', examples.allianceDetail),
     load: (name) => readAlliance(database, name, publicUrl),
   });
   listRoute(reads, {
@@ -91,9 +88,9 @@ export function registerDirectory(
     tag: 'Blueprints',
     query: BlueprintQuery,
     summary: 'List blueprints',
-    description: 'The blueprints, active and retired, by name unless asked otherwise.',
-    answered: 'One page of blueprints.',
-    answer: listOf(Blueprint, 'BlueprintList', examples.blueprint),
+    description: 'Returns the blueprints, active and retired, sorted by name by default.',
+    responseDescription: 'A page of blueprints.',
+    response: listOf(Blueprint, 'BlueprintList', examples.blueprint),
     load: (query) => listBlueprints(database, query),
   });
   detailRoute(reads, {
@@ -102,10 +99,10 @@ export function registerDirectory(
     operationId: 'getBlueprint',
     tag: 'Blueprints',
     example: 'granite',
-    summary: 'Get one blueprint',
-    description: 'A blueprint by its slug.',
-    answered: 'The blueprint.',
-    answer: oneOf(Blueprint, 'BlueprintResponse', examples.blueprint),
+    summary: 'Get a blueprint',
+    description: 'Returns the blueprint with this slug.',
+    responseDescription: 'The blueprint.',
+    response: oneOf(Blueprint, 'BlueprintResponse', examples.blueprint),
     load: (name) => readBlueprint(database, name),
   });
 }
@@ -118,8 +115,8 @@ type Operation = {
   tag: string;
   summary: string;
   description: string;
-  answered: string;
-  answer: ReturnType<typeof oneOf>;
+  responseDescription: string;
+  response: ReturnType<typeof oneOf>;
 };
 
 function listRoute<Query extends TSchema>(
@@ -130,17 +127,17 @@ function listRoute<Query extends TSchema>(
     operation.url,
     {
       config: { scope: 'read:directory' },
-      onRequest: sendKnown(responseCache),
+      onRequest: sendCached(responseCache),
       schema: { ...documentation(operation, errorsOf.keyed), querystring: operation.query },
     },
     (request, reply) => {
       const query = request.query as Static<Query> & { page: number; limit: number };
-      const place = {
+      const location = {
         scope: operation.scope,
         key: cacheKey(operation.url, query),
         address: request.url,
       };
-      const entry = responseCache.get(place, async () => {
+      const entry = responseCache.get(location, async () => {
         const { revision, total, rows } = await operation.load(query);
         return {
           revision,
@@ -160,13 +157,13 @@ function detailRoute(
   },
 ): void {
   const params = Type.Object({
-    slug: slug({ description: 'Its name in addresses.', examples: [operation.example] }),
+    slug: slug({ description: 'The unique name in URLs.', examples: [operation.example] }),
   });
   app.withTypeProvider<TypeBoxTypeProvider>().get(
     operation.url,
     {
       config: { scope: 'read:directory' },
-      onRequest: sendKnown(responseCache),
+      onRequest: sendCached(responseCache),
       schema: {
         ...documentation(operation, errorsOf.keyedResource),
         params,
@@ -175,12 +172,12 @@ function detailRoute(
     },
     (request, reply) => {
       const name = request.params.slug;
-      const place = {
+      const location = {
         scope: operation.scope,
         key: `${operation.url} ${name}`,
         address: request.url,
       };
-      const entry = responseCache.get(place, async () => {
+      const entry = responseCache.get(location, async () => {
         const { revision, row } = await operation.load(name);
         if (row === null) throw new ServiceError('not_found');
         return { revision, content: envelope(row) };
@@ -194,9 +191,9 @@ function detailRoute(
  * If this address is in the cache, it is valid: the entry is sent as soon as the caller is admitted, without
  * validation.
  */
-function sendKnown(responseCache: ResponseCache): onRequestHookHandler {
+function sendCached(responseCache: ResponseCache): onRequestHookHandler {
   return (request, reply, done) => {
-    const entry = request.method === 'GET' ? responseCache.recall(request.url) : null;
+    const entry = request.method === 'GET' ? responseCache.peek(request.url) : null;
     if (entry) sendEntry(request, reply, entry);
     else done();
   };
@@ -207,15 +204,15 @@ function documentation(operation: Operation, errors: typeof errorsOf.keyed) {
     operationId: operation.operationId,
     tags: [operation.tag],
     summary: operation.summary,
-    description: `${operation.description} Needs the scope \`read:directory\`.`,
+    description: `${operation.description} Requires the scope \`read:directory\`.`,
     security: keySecurity,
-    response: responses(200, operation.answered, operation.answer, errors, {
+    response: responses(200, operation.responseDescription, operation.response, errors, {
       conditional: true,
     }),
   };
 }
 
-/** Equal queries get equal keys, in whatever order or form they were written. */
+/** Equal queries get equal keys, regardless of the order of their parameters. */
 function cacheKey(url: string, query: object): string {
   return `${url} ${JSON.stringify(Object.entries(query).sort(([a], [b]) => (a < b ? -1 : 1)))}`;
 }

@@ -20,12 +20,17 @@ const EventQuery = Type.Object(
         minLength: 1,
         maxLength: 64,
         description:
-          'The `nextCursor` of an earlier answer. Without it, from the oldest that is kept.',
+          'The `nextCursor` of an earlier response. Defaults to the oldest stored event.',
       }),
     ),
-    limit: Type.Integer({ minimum: 1, maximum: 100, default: 20, description: 'Entries a page.' }),
+    limit: Type.Integer({
+      minimum: 1,
+      maximum: 100,
+      default: 20,
+      description: 'The maximum number of entries on a page.',
+    }),
     event: Type.Optional(
-      Type.Enum(subscribableEvents, { type: 'string', description: 'Only this event.' }),
+      Type.Enum(subscribableEvents, { type: 'string', description: 'Return only this event.' }),
     ),
   },
   { additionalProperties: false },
@@ -33,15 +38,18 @@ const EventQuery = Type.Object(
 
 const EventRecord = strictObject(
   {
-    id: uuid({ description: 'Of the event; the `eventId` of its deliveries.' }),
-    event: Type.Enum(subscribableEvents, { type: 'string', description: 'Its name.' }),
-    createdAt: time({ description: 'When it happened.' }),
+    id: uuid({ description: 'The id of the event: the `eventId` of its deliveries.' }),
+    event: Type.Enum(subscribableEvents, { type: 'string', description: 'The name of the event.' }),
+    createdAt: time({ description: 'When the event happened.' }),
     data: Type.Object(
       {},
-      { additionalProperties: true, description: 'As in the delivery of this event.' },
+      {
+        additionalProperties: true,
+        description: 'The same `data` as in deliveries of this event.',
+      },
     ),
   },
-  { title: 'EventRecord', description: 'Something that happened.' },
+  { title: 'EventRecord', description: 'An event.' },
 );
 
 const example = {
@@ -59,9 +67,9 @@ export function registerEvents(app: FastifyInstance, { database }: { database: D
       schema: {
         operationId: 'listEvents',
         tags: ['Events'],
-        summary: 'List what happened',
+        summary: 'List events',
         description:
-          'The events that this app may have, in the order in which they were sent out: go on from `nextCursor` and none is missed. Of its organisation or alliance only what happened since the app was bound to it. Needs the scope `read:events`.',
+          'Returns the events that this app can receive, in the order in which they were sent. Continue from `nextCursor` to miss none. Events of its organisation or alliance are included from the time when the app was bound to it. Requires the scope `read:events`.',
         security: keySecurity,
         querystring: EventQuery,
         response: responses(

@@ -22,8 +22,8 @@ export function registerStatus(
       schema: {
         operationId: 'getStatus',
         tags: ['Status'],
-        summary: 'How the service is doing',
-        description: 'Needs no key. Always 200 while the process serves; `status` tells how well.',
+        summary: 'Get the status of the service',
+        description: 'Requires no key. The HTTP status is always 200; `status` reports problems.',
         security: [],
         querystring: noQuery,
         response: responses(

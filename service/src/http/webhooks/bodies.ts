@@ -11,7 +11,7 @@ import {
 const address = Type.String({
   minLength: 1,
   maxLength: 2048,
-  description: 'Where to send: https, no credentials, no fragment.',
+  description: 'The URL to send deliveries to: https, without credentials and fragment.',
   examples: ['https://example.org/hooks'],
 });
 const events = Type.Array(
@@ -21,10 +21,10 @@ const events = Type.Array(
     maxItems: 50,
     uniqueItems: true,
     description:
-      'Which events. Without it: every event that the app may have, later ones included.',
+      'The names of the events to send. Defaults to all events that the app can receive, including future ones.',
   },
 );
-const note = Type.String({ maxLength: 500, description: 'A note for yourself.' });
+const note = Type.String({ maxLength: 500, description: 'A description for your own use.' });
 
 export const NewWebhook = strictObject(
   {
@@ -34,7 +34,7 @@ export const NewWebhook = strictObject(
   },
   {
     title: 'NewWebhook',
-    description: 'A webhook to register.',
+    description: 'A new webhook.',
     examples: [
       {
         url: 'https://example.org/hooks',
@@ -53,21 +53,21 @@ export const WebhookChanges = strictObject(
     active: Type.Optional(
       Type.Boolean({
         description:
-          'True activates it again and clears the count of failures; false switches it off and ends what is pending.',
+          'True reactivates the webhook and resets its failure count. False deactivates it and cancels pending deliveries.',
       }),
     ),
   },
   {
     title: 'WebhookChanges',
-    description: 'What to change; what is left out stays.',
+    description: 'The fields to change. Omitted fields stay the same.',
     minProperties: 1,
     examples: [{ active: true }],
   },
 );
 
-export const DeletedWebhook = deleted('Of the webhook that was.', {
+export const DeletedWebhook = deleted('The id of the deleted webhook.', {
   title: 'DeletedWebhook',
-  description: 'Says that a webhook is gone.',
+  description: 'Confirms that the webhook was deleted.',
 });
 
 export const TestRequest = strictObject(
@@ -77,7 +77,7 @@ export const TestRequest = strictObject(
         Type.String({
           minLength: 1,
           maxLength: 100,
-          description: 'An event whose sample the test is to hold.',
+          description: 'The event whose example data the test includes.',
           examples: ['org.created'],
         }),
       ),
@@ -85,7 +85,7 @@ export const TestRequest = strictObject(
   },
   {
     title: 'WebhookTestRequest',
-    description: 'What a test is to hold.',
+    description: 'The options of a test.',
     examples: [{ event: 'org.created' }],
   },
 );
@@ -96,12 +96,12 @@ export const RotateRequest = strictObject(
       minimum: 0,
       maximum: overlapSecondsMax,
       default: overlapSecondsDefault,
-      description: 'How long the old secret stays valid.',
+      description: 'How long the old secret stays valid, in seconds.',
     }),
   },
   {
     title: 'RotateSecretRequest',
-    description: 'How to change over.',
+    description: 'The options of a secret rotation.',
     examples: [{ overlapSeconds: 3600 }],
   },
 );
@@ -115,17 +115,19 @@ export const DeliveryQuery = Type.Object(
     status: Type.Optional(
       Type.Enum(['pending', 'succeeded', 'failed', 'cancelled'], {
         type: 'string',
-        description: 'Only those in this state.',
+        description: 'Return only deliveries with this status.',
       }),
     ),
     event: Type.Optional(
       Type.Enum([...subscribableEvents, 'webhook.test'], {
         type: 'string',
-        description: 'Only those of this event.',
+        description: 'Return only deliveries of this event.',
       }),
     ),
-    since: Type.Optional(time({ description: 'Only those queued at this time or later.' })),
-    until: Type.Optional(time({ description: 'Only those queued before this time.' })),
+    since: Type.Optional(
+      time({ description: 'Return only deliveries queued at this time or later.' }),
+    ),
+    until: Type.Optional(time({ description: 'Return only deliveries queued before this time.' })),
   },
   { additionalProperties: false },
 );
@@ -133,17 +135,22 @@ export const DeliveryQuery = Type.Object(
 export const RecoverRequest = strictObject(
   {
     since: time({
-      description: `Deliveries that ended at this time or later; at most ${recoverDaysMax} days ago.`,
+      description: `Recover deliveries that ended at this time or later, at most ${recoverDaysMax} days ago.`,
     }),
   },
   {
     title: 'RecoverRequest',
-    description: 'From when on to recover.',
+    description: 'The time to recover deliveries from.',
     examples: [{ since: '2026-11-20T12:00:00.000Z' }],
   },
 );
 
 export const Recovered = strictObject(
-  { count: Type.Integer({ minimum: 0, description: 'Deliveries that are pending again.' }) },
-  { title: 'Recovered', description: 'What was brought back.' },
+  {
+    count: Type.Integer({
+      minimum: 0,
+      description: 'The number of deliveries that are pending again.',
+    }),
+  },
+  { title: 'Recovered', description: 'The result of a recovery.' },
 );

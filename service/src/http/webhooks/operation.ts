@@ -22,7 +22,7 @@ export type WebhookContext = WebhookDependencies & { appId: string; actor: Actor
 export const operation = operationFor<WebhookContext>();
 
 export const parameters = {
-  appId: uuid({ description: 'Of the app.' }),
-  id: uuid({ description: 'Of the webhook.' }),
-  deliveryId: uuid({ description: 'Of the delivery.' }),
+  appId: uuid({ description: 'The id of the app.' }),
+  id: uuid({ description: 'The id of the webhook.' }),
+  deliveryId: uuid({ description: 'The id of the delivery.' }),
 };

@@ -2,7 +2,7 @@
  * Counts what the queue holds, for metrics and probes. Bounded in rows, in time, and in how often it asks the database.
  */
 import { sql, type Database } from '../../database/database.ts';
-import { shareAnswer } from '../../database/shared-answer.ts';
+import { coalesce } from '../../database/coalesce.ts';
 import type { QueueState } from '../../metrics.ts';
 
 /**
@@ -11,14 +11,14 @@ import type { QueueState } from '../../metrics.ts';
  */
 const countMax = 10_000;
 /** A scrape does not wait for a database that is unavailable or stalled, and two scrapers cost no more than one. */
-const bounds = { withinMs: 2_000, standsForMs: 1_000 };
+const bounds = { timeoutMs: 2_000, reuseMs: 1_000 };
 
 /**
  * Returns a reader that asks the database at most once per second, however many call it. Rejects while the database is
  * unavailable.
  */
 export function createQueueReader(database: Database): () => Promise<QueueState> {
-  return shareAnswer(() => readQueueState(database), bounds);
+  return coalesce(() => readQueueState(database), bounds);
 }
 
 async function readQueueState(database: Database): Promise<QueueState> {

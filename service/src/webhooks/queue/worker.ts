@@ -35,7 +35,7 @@ export type WorkerDependencies = Omit<DispatcherDependencies, 'database'> & {
   connection: ConnectionSettings;
   retentionDays: number;
   /** Turns entries published by SQL into events, a batch at a time. */
-  takePublished(database: Database): Promise<{ accepted: number; rejected: Rejection[] }>;
+  ingestPublished(database: Database): Promise<{ accepted: number; rejected: Rejection[] }>;
 };
 export type Worker = { start(): void; stop(): Promise<void> };
 
@@ -133,7 +133,7 @@ async function takeIn(
   onAccepted: () => void,
 ): Promise<number> {
   const { metrics, log } = dependencies;
-  const { accepted, rejected } = await dependencies.takePublished(database);
+  const { accepted, rejected } = await dependencies.ingestPublished(database);
   if (rejected.length > 0) metrics.rejected(rejected.length);
   for (const { id, name } of rejected) log.warn({ event: name, eventId: id }, 'event.rejected');
   if (accepted > 0) onAccepted();

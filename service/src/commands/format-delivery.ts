@@ -3,7 +3,7 @@ import { escapeControls, escapeLines } from './escape-controls.ts';
 import type { ReceivedDelivery } from './receive-deliveries.ts';
 import type { Verdict, Verification } from './verify-delivery.ts';
 
-export type ShownDelivery = {
+export type DeliveryReport = {
   type: 'delivery';
   receivedAt: string;
   id: string | null;
@@ -12,18 +12,18 @@ export type ShownDelivery = {
   verified: boolean | null;
   signatures: Verification | null;
   answered: number;
-  /** The exact bytes, as text. */
+  /** The request body, as text. */
   body: string;
 };
 
 /** A longer body is cut: it would not help on a terminal. */
-const shownCharactersMax = 64 * 1024;
+const charactersMax = 64 * 1024;
 
 export function describeDelivery(
   { headers, body }: ReceivedDelivery,
   signatures: Verification | null,
   answered: number,
-): ShownDelivery {
+): DeliveryReport {
   return {
     type: 'delivery',
     receivedAt: new Date().toISOString(),
@@ -36,17 +36,16 @@ export function describeDelivery(
   };
 }
 
-export function inWords(delivery: ShownDelivery): string {
+export function formatDelivery(delivery: DeliveryReport): string {
   const { receivedAt, event, id, answered, body } = delivery;
   const head = `${receivedAt}  ${event ?? 'no event'}  ${id ?? 'no id'}  ${verdictOf(delivery)}`;
   const text = pretty(body);
-  const rest = text.length - shownCharactersMax;
-  const shown =
-    rest > 0 ? `${text.slice(0, shownCharactersMax)}\n… and ${rest} more characters` : text;
+  const rest = text.length - charactersMax;
+  const shown = rest > 0 ? `${text.slice(0, charactersMax)}\n… and ${rest} more characters` : text;
   return `${escapeControls(head)}, answered ${answered}\n${indent(escapeLines(shown))}\n`;
 }
 
-function verdictOf({ signatures, verified }: ShownDelivery): string {
+function verdictOf({ signatures, verified }: DeliveryReport): string {
   if (signatures === null) return 'not verified: no secret was given';
   if (verified) return 'verified';
   const faults = [
@@ -79,10 +78,10 @@ function pretty(body: string): string {
 }
 
 /** Large numbers would lose their last digits. `rawJSON` is in Node.js 24 but not yet in TypeScript's types. */
-const exact = JSON as unknown as { rawJSON: (this: void, text: string) => unknown };
+const jsonWithRaw = JSON as unknown as { rawJSON: (this: void, text: string) => unknown };
 
 function keepNumbers(_name: string, value: unknown, context?: { source?: string }): unknown {
   return typeof value === 'number' && context?.source !== undefined
-    ? exact.rawJSON(context.source)
+    ? jsonWithRaw.rawJSON(context.source)
     : value;
 }

@@ -5,7 +5,7 @@ import { isConnectionFault, unavailable } from '../database/database.ts';
 import { invalid, ServiceError } from '../errors.ts';
 import { hasSeveralHosts } from './request-target.ts';
 
-export function answerError(
+export function sendError(
   error: unknown,
   request: FastifyRequest,
   reply: FastifyReply,

@@ -1,25 +1,22 @@
-/**
- * Responds to bytes that are not an HTTP request. No route, hook or reply exists for them, so the response is written
- * by hand.
- */
+/** Responds to bytes that are not an HTTP request. Fastify has no reply for them, so this writes the response itself. */
 import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { errorBody } from '../contract/envelope.ts';
 import { invalid } from '../errors.ts';
 
-type Fault = Error & { code?: string };
+type ClientError = Error & { code?: string };
 
 type Options = {
   /** Whether a page on another origin may read the response. */
   crossOrigin: boolean;
 };
 
-export function answerClientFault(options: Options): (fault: Fault, socket: Socket) => void {
-  return (fault, socket) => {
+export function handleClientError(options: Options): (error: ClientError, socket: Socket) => void {
+  return (error, socket) => {
     // The client has hung up.
-    if (fault.code !== 'ECONNRESET' && socket.writable) socket.write(answer(fault, options));
-    socket.destroy(fault);
+    if (error.code !== 'ECONNRESET' && socket.writable) socket.write(render(error, options));
+    socket.destroy(error);
   };
 }
 
@@ -28,8 +25,8 @@ const crossOriginHeaders = [
   'Access-Control-Expose-Headers: X-Request-Id, Cache-Control, Content-Length, Content-Type, Connection',
 ];
 
-function answer(fault: Fault, { crossOrigin }: Options): string {
-  const error = invalid({ path: 'request', message: describe(fault) });
+function render(clientError: ClientError, { crossOrigin }: Options): string {
+  const error = invalid({ path: 'request', message: describe(clientError) });
   const body = JSON.stringify(errorBody(error.code, error.message, error.details));
   return [
     `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}`,
@@ -44,7 +41,7 @@ function answer(fault: Fault, { crossOrigin }: Options): string {
   ].join('\r\n');
 }
 
-function describe({ code }: Fault): string {
+function describe({ code }: ClientError): string {
   switch (code) {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return 'must arrive within 30 seconds';

@@ -19,7 +19,7 @@ import {
 import { publicAlliances } from './alliances.ts';
 import { publicOrgs } from './orgs.ts';
 
-export type Taken = { accepted: number; rejected: Rejection[] };
+export type Ingested = { accepted: number; rejected: Rejection[] };
 
 type Subject = { id: string; slug: string; name: string };
 type Found = {
@@ -29,44 +29,44 @@ type Found = {
   announced: Map<string, object>;
 };
 type Outcome = { accepted: AcceptedEvent } | { reason: string };
-type Judged = { event: PublishedEvent; outcome: Outcome };
+type Rendered = { event: PublishedEvent; outcome: Outcome };
 
 const notStorable = { reason: 'it cannot be stored: the database refuses something in it' };
 
 /** Takes the oldest waiting publications, at most a batch. */
-export async function takePublished(database: Database, publicUrl: string): Promise<Taken> {
+export async function ingestPublished(database: Database, publicUrl: string): Promise<Ingested> {
   if (!(await hasPublished(database))) return { accepted: 0, rejected: [] };
   return database.transaction().execute(async (tx) => {
     const published = await claimPublished(tx);
     const found = await readSubjects(tx, published, publicUrl);
     const outcomes = published.map((event) => ({ event, outcome: render(event, found) }));
-    return (await trySettle(tx, outcomes)) ?? settleOneByOne(tx, outcomes);
+    return (await tryStore(tx, outcomes)) ?? storeOneByOne(tx, outcomes);
   });
 }
 
 /** Stores each event separately and rejects those that cannot be stored, so that they do not block the rest. */
-async function settleOneByOne(tx: Transaction, outcomes: Judged[]): Promise<Taken> {
-  const taken: Taken = { accepted: 0, rejected: [] };
-  for (const judged of outcomes) {
-    const { event } = judged;
+async function storeOneByOne(tx: Transaction, outcomes: Rendered[]): Promise<Ingested> {
+  const ingested: Ingested = { accepted: 0, rejected: [] };
+  for (const rendered of outcomes) {
+    const { event } = rendered;
     const { accepted, rejected } =
-      (await trySettle(tx, [judged])) ?? (await settle(tx, [{ event, outcome: notStorable }]));
-    taken.accepted += accepted;
-    taken.rejected.push(...rejected);
+      (await tryStore(tx, [rendered])) ?? (await store(tx, [{ event, outcome: notStorable }]));
+    ingested.accepted += accepted;
+    ingested.rejected.push(...rejected);
   }
-  return taken;
+  return ingested;
 }
 
 /** Returns null if the database refuses one of them; then none is stored. */
-async function trySettle(tx: Transaction, outcomes: Judged[]): Promise<Taken | null> {
-  await sql`savepoint settling`.execute(tx);
+async function tryStore(tx: Transaction, outcomes: Rendered[]): Promise<Ingested | null> {
+  await sql`savepoint storing`.execute(tx);
   try {
-    const taken = await settle(tx, outcomes);
-    await sql`release savepoint settling`.execute(tx);
-    return taken;
+    const ingested = await store(tx, outcomes);
+    await sql`release savepoint storing`.execute(tx);
+    return ingested;
   } catch (error) {
-    if (!isFaultOfRow(error)) throw error;
-    await sql`rollback to savepoint settling`.execute(tx);
+    if (!isValueError(error)) throw error;
+    await sql`rollback to savepoint storing`.execute(tx);
     return null;
   }
 }
@@ -75,12 +75,12 @@ async function trySettle(tx: Transaction, outcomes: Judged[]): Promise<Taken | n
  * Whether PostgreSQL refuses a value: data exceptions, named constraints, and program limits. A missing partition does
  * not count: it violates no named constraint, and every row would meet it.
  */
-function isFaultOfRow(error: unknown): boolean {
+function isValueError(error: unknown): boolean {
   const { code = '' } = error as { code?: string };
   return code.startsWith('22') || code.startsWith('54') || Boolean(violatedConstraint(error));
 }
 
-async function settle(tx: Transaction, outcomes: Judged[]): Promise<Taken> {
+async function store(tx: Transaction, outcomes: Rendered[]): Promise<Ingested> {
   const accepted: AcceptedEvent[] = [];
   const rejected: Rejection[] = [];
   for (const { event, outcome } of outcomes) {
@@ -119,7 +119,7 @@ function byId<T extends { id: string }>(entries: T[]): Map<string, T> {
 /** An unexpected error in one publication must not block the rest. */
 function render(event: PublishedEvent, found: Found): Outcome {
   try {
-    return catalogue[event.name].inner === null ? announce(event, found) : enclose(event, found);
+    return catalogue[event.name].inner === null ? announce(event, found) : wrap(event, found);
   } catch {
     return { reason: 'it cannot be read' };
   }
@@ -132,7 +132,7 @@ function announce({ id, orgId, allianceId }: PublishedEvent, { announced }: Foun
 }
 
 /** Adds ids and names around the given data, which stays as it is, byte for byte. */
-function enclose(event: PublishedEvent, { subjects }: Found): Outcome {
+function wrap(event: PublishedEvent, { subjects }: Found): Outcome {
   const { id, name, orgId, allianceId, data } = event;
   const { audience, inner } = catalogue[name];
   const subject = subjects.get(orgId ?? allianceId ?? '');

@@ -11,13 +11,13 @@ import { unfinishedName } from '../database/unfinished.ts';
 export type Write = (text: string) => Promise<void>;
 
 /** A device or a pipe is written directly, because it cannot be renamed. */
-export async function writeWholeFile<T>(
+export async function writeFileAtomically<T>(
   file: string,
   act: (write: Write) => Promise<T>,
 ): Promise<T> {
-  const target = await explainPath(file, () => findTarget(file));
-  if (target.kind === 'stream') return explainPath(file, () => writeFile(target.path, act));
-  return makeAside(target.path, file, async (unfinished) => {
+  const target = await reportPathErrors(file, () => findTarget(file));
+  if (target.kind === 'stream') return reportPathErrors(file, () => writeFile(target.path, act));
+  return writeAside(target.path, file, async (unfinished) => {
     const result = await writeFile(unfinished, act);
     await rename(unfinished, target.path);
     return result;
@@ -25,15 +25,15 @@ export async function writeWholeFile<T>(
 }
 
 /** `act` writes each file of the folder. A folder that is not empty is refused. */
-export async function writeWholeFolder<T>(
+export async function writeFolderAtomically<T>(
   folder: string,
   act: (
     writeInto: <R>(name: string, act: (write: Write) => Promise<R>) => Promise<R>,
   ) => Promise<T>,
 ): Promise<T> {
   const path = resolve(folder);
-  await explainPath(folder, () => requireEmpty(path, folder));
-  return makeAside(path, folder, async (unfinished) => {
+  await reportPathErrors(folder, () => requireEmpty(path, folder));
+  return writeAside(path, folder, async (unfinished) => {
     await mkdir(unfinished, { mode: 0o700 });
     const result = await act((name, write) => writeFile(join(unfinished, name), write));
     // Renaming replaces an empty folder, but on some systems only if it was removed first.
@@ -44,21 +44,21 @@ export async function writeWholeFolder<T>(
 }
 
 /** The reader has closed standard output. */
-export class ReaderGoneError extends Error {
-  override readonly name = 'ReaderGoneError';
+export class PipeClosedError extends Error {
+  override readonly name = 'PipeClosedError';
 }
 
-/** Resolves once the reader has taken the text. Throws a `ReaderGoneError` if the reader is gone. */
+/** Resolves once the reader has taken the text. Throws a `PipeClosedError` if the reader is gone. */
 export const writeToStandardOutput: Write = (text) =>
   new Promise((done, fail) => {
     process.stdout.write(text, (error) => {
       if (!error) return done();
       const gone = (error as NodeJS.ErrnoException).code === 'EPIPE';
-      fail(gone ? new ReaderGoneError('nobody reads any more') : error);
+      fail(gone ? new PipeClosedError('nobody reads any more') : error);
     });
   });
 
-async function makeAside<T>(
+async function writeAside<T>(
   path: string,
   shown: string,
   act: (unfinished: string) => Promise<T>,
@@ -68,7 +68,7 @@ async function makeAside<T>(
   const remove = () => rmSync(unfinished, { recursive: true, force: true });
   process.once('exit', remove);
   try {
-    return await explainPath(shown, () => act(unfinished));
+    return await reportPathErrors(shown, () => act(unfinished));
   } finally {
     await rm(unfinished, { recursive: true, force: true });
     process.off('exit', remove);
@@ -114,7 +114,7 @@ async function writeFile<T>(path: string, act: (write: Write) => Promise<T>): Pr
 }
 
 /** Only the operator can fix a file system error, so it becomes one line without a stack. */
-async function explainPath<T>(path: string, act: () => Promise<T>): Promise<T> {
+async function reportPathErrors<T>(path: string, act: () => Promise<T>): Promise<T> {
   try {
     return await act();
   } catch (error) {
