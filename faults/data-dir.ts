@@ -2,7 +2,10 @@
 import { execFileSync } from 'node:child_process';
 import { chmodSync, copyFileSync, mkdirSync, readdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { preparePlace, type Place } from '../service/src/database/embedded-place.ts';
+import {
+  prepareInstallation,
+  type Installation,
+} from '../service/src/database/embedded-installation.ts';
 import { runFolder } from './run-folder.ts';
 
 export function templateIn(folder: string): string {
@@ -10,7 +13,10 @@ export function templateIn(folder: string): string {
 }
 
 /** `mount` is called with the folder of the database's files before they are copied into it. */
-export async function makeDataDir(name: string, mount?: (path: string) => void): Promise<Place> {
+export async function makeDataDir(
+  name: string,
+  mount?: (path: string) => void,
+): Promise<Installation> {
   const template = templateIn(runFolder());
   const dataDir = join(runFolder(), name);
   const clusterDir = join(dataDir, 'postgres');
@@ -22,5 +28,5 @@ export async function makeDataDir(name: string, mount?: (path: string) => void):
   copyFileSync(join(template, 'database-password'), join(dataDir, 'database-password'));
   for (const programs of readdirSync(template).filter((each) => each.startsWith('programs-')))
     symlinkSync(join(template, programs), join(dataDir, programs));
-  return preparePlace(dataDir, []);
+  return prepareInstallation(dataDir, []);
 }

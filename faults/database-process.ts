@@ -2,11 +2,11 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { ConnectionSettings } from '../service/src/database/database.ts';
-import type { Place } from '../service/src/database/embedded-place.ts';
+import type { Installation } from '../service/src/database/embedded-installation.ts';
 import {
   findServer,
   logFile,
-  startWhereStopped,
+  startIfStopped,
   stopServer,
 } from '../service/src/database/embedded-server.ts';
 import { childrenOf, isRunning, killAll } from './processes.ts';
@@ -37,49 +37,49 @@ const startDeadlineMs = 30_000;
 const endDeadlineMs = 15_000;
 const pollMs = 10;
 
-export function createDatabaseProcess(place: Place): DatabaseProcess {
+export function createDatabaseProcess(installation: Installation): DatabaseProcess {
   const connection = {
-    host: `${place.dataDir}/run`,
+    host: `${installation.dataDir}/run`,
     port: 5432,
     user: 'orgdir',
-    password: place.password,
+    password: installation.password,
     database: 'orgdir',
   };
   const { host, user, password } = connection;
   const query = new URLSearchParams({ host, user, password });
 
   return {
-    dataDir: place.dataDir,
-    clusterDir: place.clusterDir,
+    dataDir: installation.dataDir,
+    clusterDir: installation.clusterDir,
     connection,
     url: `postgres:///orgdir?${query.toString()}`,
-    start: () => start(place),
-    kill: () => kill(place),
+    start: () => start(installation),
+    kill: () => kill(installation),
     async stop() {
-      const server = await findServer(place);
-      if (server) await stopServer(place, server);
+      const server = await findServer(installation);
+      if (server) await stopServer(installation, server);
     },
-    abort: () => abort(place),
-    isRunning: async () => (await findServer(place)) !== null,
-    crashes: () => readFileSync(logFile(place), 'utf8').match(crash) ?? [],
+    abort: () => abort(installation),
+    isRunning: async () => (await findServer(installation)) !== null,
+    crashes: () => readFileSync(logFile(installation), 'utf8').match(crash) ?? [],
   };
 }
 
-async function start(place: Place): Promise<void> {
+async function start(installation: Installation): Promise<void> {
   const deadline = Date.now() + startDeadlineMs;
-  let failure = await startWhereStopped(place, deadline);
+  let failure = await startIfStopped(installation, deadline);
   // Right after a crash the memory of the killed server may still be held by a process that is ending.
   while (failure !== null && Date.now() < deadline) {
     await wait(pollMs);
-    failure = await startWhereStopped(place, deadline);
+    failure = await startIfStopped(installation, deadline);
   }
-  const server = await findServer(place);
+  const server = await findServer(installation);
   if (!server) throw new Error(`the database does not start: ${failure}`);
   noteProcess(server.pid);
 }
 
-async function kill(place: Place): Promise<void> {
-  const server = await findServer(place);
+async function kill(installation: Installation): Promise<void> {
+  const server = await findServer(installation);
   if (!server) return;
   // Stopped first, so that it starts no process while the list of them is read.
   process.kill(server.pid, 'SIGSTOP');
@@ -88,8 +88,8 @@ async function kill(place: Place): Promise<void> {
   await gone(pids);
 }
 
-async function abort(place: Place): Promise<void> {
-  const server = await findServer(place);
+async function abort(installation: Installation): Promise<void> {
+  const server = await findServer(installation);
   if (!server) return;
   process.kill(server.pid, 'SIGQUIT');
   await gone([server.pid]);

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { setTimeout as wait } from 'node:timers/promises';
 import { sql } from '../service/src/database/database.ts';
-import { takenForMs } from '../service/src/webhooks/queue/recover-leases.ts';
+import { recoveryLeaseMs } from '../service/src/webhooks/queue/recover-leases.ts';
 import { scenario } from './scenario.ts';
 import type { WorkerProcess } from './worker-process.ts';
 import { leaseMs, type World } from './world.ts';
@@ -64,7 +64,7 @@ async function freeze(world: World, worker: WorkerProcess): Promise<void> {
  * A lease has run out, and is found within a second, maybe by a worker that is frozen or killed before it has recorded
  * anything; the rest is for a busy machine.
  */
-const takeOverDeadlineMs = leaseMs + takenForMs + 10_000;
+const takeOverDeadlineMs = leaseMs + recoveryLeaseMs + 10_000;
 
 /** Resolves when no lease is left of those that were taken before. */
 async function takenOver({ database }: World, before: number): Promise<void> {

@@ -33,15 +33,15 @@ export type PartsOptions = {
   /** As in SECRET_KEY, newest first. */
   secretKeys: Buffer[];
   log: Logger;
-  /** Prints a line on the terminal, such as a sign-in link where no mail is sent. */
+  /** Prints a line on the terminal, such as a sign-in link if no mail is sent. */
   print: (line: string) => void;
-  /** Tests replace it by one that takes no time. */
+  /** Tests replace it with a fast one. */
   hashing?: PasswordHashing;
 };
 export type Parts = Awaited<ReturnType<typeof createParts>>;
 type Shared = ReturnType<typeof createShared>;
 
-/** `app` and `signIn` are null without the role `api`; `mailer` and `ownerMail` are null where no mail is sent. */
+/** `app` and `signIn` are null without the role `api`; `mailer` and `ownerMail` are null without mail settings. */
 export async function createParts(options: PartsOptions) {
   const { config } = options;
   const shared = createShared(options);
@@ -90,11 +90,11 @@ function createShared(options: PartsOptions) {
   };
 }
 
-/** Where the internal API writes. Writers wait for each other, and a bulk write waits in its transaction for its caller. */
+/** The pool for writes of the internal API: they wait for each other, and a bulk write waits for its caller. */
 const writesPool = {
   applicationName: `orgdir internal API, pid ${process.pid}`,
   poolSize: 4,
-  // 100,000 rows take less on two quiet cores.
+  // 100,000 rows take less on two idle cores.
   statementTimeoutMs: 60_000,
   settings: { idle_in_transaction_session_timeout: '30000' },
 };
@@ -116,7 +116,7 @@ function createInternalParts(shared: Shared) {
   };
 }
 
-/** Loaded only where mail is sent: a library of half a megabyte. */
+/** Loaded only if mail is configured, because the library takes half a megabyte. */
 async function createConfiguredMailer({ mail }: Config): Promise<Mailer | null> {
   if (!mail) return null;
   const { createMailer } = await import('./mail.ts');

@@ -13,7 +13,7 @@ import { readNdjson } from './directory/import-source.ts';
 
 const folder = new URL('../../demo/', import.meta.url);
 const kinds: ImportKind[] = ['alliances', 'orgs', 'blueprints'];
-const decision = 'demo';
+const installationName = 'demo';
 
 /** Commands may have imported a directory before the service's first start; the demo data must not mix with it. */
 const hasEntries = sql<boolean>`
@@ -21,19 +21,19 @@ const hasEntries = sql<boolean>`
 `;
 
 /** Loads the demo data, or records that it is not wanted. Does nothing if that was decided before. */
-export async function decideDemo(
+export async function loadDemoOnce(
   database: Database,
   options: { dataDir: string; wanted: boolean; publicUrl: string },
 ): Promise<void> {
   const loaded = await database.transaction().execute(async (tx) => {
     const { rows } = await sql<{ value: string }>`
       insert into installation (name, value)
-      select ${decision}, case when ${options.wanted} and not (${hasEntries}) then 'loaded' else 'left out' end
+      select ${installationName}, case when ${options.wanted} and not (${hasEntries}) then 'loaded' else 'left out' end
       on conflict do nothing returning value
     `.execute(tx);
     if (rows[0]?.value !== 'loaded') return false;
     await loadDirectory(tx, options.publicUrl);
-    await makeKey(tx, options.dataDir);
+    await createDemoKey(tx, options.dataDir);
     return true;
   });
   if (!loaded) return;
@@ -65,7 +65,7 @@ async function loadDirectory(tx: Transaction, publicUrl: string): Promise<void> 
   }
 }
 
-async function makeKey(tx: Transaction, dataDir: string): Promise<void> {
+async function createDemoKey(tx: Transaction, dataDir: string): Promise<void> {
   const actor = { kind: 'system', id: null, name: 'demo' } as const;
   const appId = await createApp(tx, actor, { name: 'Demo', owner: 'demo@localhost' });
   const { key } = await createKey(tx, actor, { appId, name: 'Demo key', scopes, expiresAt: null });

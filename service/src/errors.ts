@@ -9,7 +9,7 @@ export const errorCatalogue = {
   conflict: { status: 409, message: 'The request conflicts with the state of the resource.' },
   precondition_failed: {
     status: 412,
-    message: 'The resource is not in the state that the request asks for.',
+    message: 'The resource does not meet the precondition of the request.',
   },
   payload_too_large: { status: 413, message: 'The body is too large.' },
   unsupported_media_type: { status: 415, message: 'The body must be application/json.' },
@@ -21,7 +21,7 @@ export const errorCatalogue = {
 
 export type ErrorCode = keyof typeof errorCatalogue;
 
-/** A fault in one field: `path` is a JSON path without `$`, such as `query.page` or `body.url`. */
+/** An invalid field: `path` is a JSON path without `$`, such as `query.page` or `body.url`. */
 export type Issue = { path: string; message: string };
 
 /** An expected failure with a message for the caller. `headers` are sent with the HTTP response. */
@@ -51,7 +51,7 @@ export class ServiceError extends Error {
   }
 }
 
-/** A `validation_failed` that names each fault. */
+/** A `validation_failed` with its issues. */
 export function invalid(...issues: Issue[]): ServiceError {
   const [first] = issues;
   const message = first

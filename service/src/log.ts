@@ -4,10 +4,10 @@ import { pino, type Logger } from 'pino';
 export type { Logger };
 
 /** Lines are written in batches: a system call for each took as long as signing and sending a delivery. */
-const gatheredCharsMin = 64_000;
-const gatheredMsMax = 100;
+const batchCharsMin = 64_000;
+const batchMsMax = 100;
 // If nobody reads the lines, they are dropped before they fill the memory.
-const waitingBytesMax = 16 * 1024 * 1024;
+const bufferBytesMax = 16 * 1024 * 1024;
 
 const pretty = process.stdout.isTTY ? (await import('pino-pretty')).default : null;
 
@@ -35,7 +35,7 @@ export function createLogger(level: string): Logger {
   if (!pretty)
     return pino(
       options,
-      gatherLines(pino.destination({ dest: 1, sync: false, maxLength: waitingBytesMax })),
+      batchLines(pino.destination({ dest: 1, sync: false, maxLength: bufferBytesMax })),
     );
   return pino(
     options,
@@ -52,11 +52,11 @@ export function createLogger(level: string): Logger {
 type Destination = ReturnType<typeof pino.destination>;
 
 /** Joins the pieces of a line first: the destination recounts its buffer for each piece it gets. */
-function gatherLines(destination: Destination): { write(line: string): void } {
+function batchLines(destination: Destination): { write(line: string): void } {
   let text = '';
   let timer: NodeJS.Timeout | undefined;
 
-  function handOn(): void {
+  function flush(): void {
     clearTimeout(timer);
     timer = undefined;
     if (text !== '') destination.write(text);
@@ -64,13 +64,13 @@ function gatherLines(destination: Destination): { write(line: string): void } {
   }
 
   // Runs before the destination flushes at the end of the process.
-  process.prependListener('beforeExit', handOn);
-  process.prependListener('exit', handOn);
+  process.prependListener('beforeExit', flush);
+  process.prependListener('exit', flush);
   return {
     write(line) {
       text += line;
-      if (text.length >= gatheredCharsMin) handOn();
-      else timer ??= setTimeout(handOn, gatheredMsMax).unref();
+      if (text.length >= batchCharsMin) flush();
+      else timer ??= setTimeout(flush, batchMsMax).unref();
     },
   };
 }

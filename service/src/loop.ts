@@ -23,32 +23,32 @@ export function createLoop(options: {
 }): Loop {
   const { name, turn, log } = options;
   let running = false;
-  let asked = false;
+  let requested = false;
   let failures = 0;
   let timer: NodeJS.Timeout | undefined;
   let current: Promise<void> | null = null;
 
   function wake(): void {
     if (!running) return;
-    asked = true;
+    requested = true;
     // After a failure, only the timer starts the next run.
-    if (failures === 0) begin();
+    if (failures === 0) startRun();
   }
 
-  function begin(): void {
+  function startRun(): void {
     if (!running) return;
-    current ??= take().finally(() => {
+    current ??= runUntilIdle().finally(() => {
       current = null;
       // A wake-up that came while the last run was ending must not be lost.
-      if (asked && failures === 0) begin();
+      if (requested && failures === 0) startRun();
     });
   }
 
-  async function take(): Promise<void> {
+  async function runUntilIdle(): Promise<void> {
     clearTimeout(timer);
     let waitMs = 0;
-    while (asked && running) {
-      asked = false;
+    while (requested && running) {
+      requested = false;
       waitMs = await tryTurn();
       if (failures > 0) break;
     }
@@ -56,8 +56,8 @@ export function createLoop(options: {
   }
 
   function again(): void {
-    asked = true;
-    begin();
+    requested = true;
+    startRun();
   }
 
   async function tryTurn(): Promise<number> {
@@ -68,13 +68,13 @@ export function createLoop(options: {
       return waitMs;
     } catch (error) {
       failures += 1;
-      tell(error);
+      logFailure(error);
       return afterFailureMs;
     }
   }
 
   /** Logs failures 1, 2, 4, 8 …: an hour's outage takes a dozen lines. */
-  function tell(error: unknown): void {
+  function logFailure(error: unknown): void {
     if ((failures & (failures - 1)) !== 0) return;
     const what = isConnectionFault(error) ? { reason: (error as Error).message } : { err: error };
     log.error({ loop: name, failures, ...what }, 'worker.failed');

@@ -87,7 +87,7 @@ export function createMailer(
       } catch (error) {
         if (closing.signal.aborted) return failed('closed');
         if (late.aborted) return failed('timeout');
-        return explain(error as NodemailerError);
+        return toFailure(error as NodemailerError);
       }
     },
     close() {
@@ -114,7 +114,7 @@ export async function checkMailServer(
     const outcome = await Promise.race([transport.verify(), tooLate]);
     return outcome === 'timeout' ? { error: 'timeout', statusCode: null } : null;
   } catch (error) {
-    const { error: reason, statusCode } = explain(error as NodemailerError);
+    const { error: reason, statusCode } = toFailure(error as NodemailerError);
     return { error: reason, statusCode };
   } finally {
     transport.close();
@@ -148,7 +148,7 @@ function isMailable(address: string): boolean {
   );
 }
 
-function explain(error: NodemailerError): Failure {
+function toFailure(error: NodemailerError): Failure {
   const statusCode = error.responseCode ?? null;
   if (error.permanent && error.command === 'RCPT TO')
     return { kind: 'refused', error: 'recipient', statusCode };

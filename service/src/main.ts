@@ -1,8 +1,8 @@
-/** Runs the service: database, demo, parts, and a graceful end. `create-parts.ts` says what it consists of. */
+/** Starts and stops the service: database, demo data and the parts that `create-parts.ts` creates. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { httpAddress, type Config } from './config.ts';
 import { createParts, type Parts } from './create-parts.ts';
-import { decideDemo, readDemoKey } from './demo.ts';
+import { loadDemoOnce, readDemoKey } from './demo.ts';
 import { StartError } from './errors.ts';
 import { endRequests } from './http/end-requests.ts';
 import type { Logger } from './log.ts';
@@ -12,27 +12,27 @@ import type { SignIn } from './sign-in/sign-in.ts';
 import { version } from './version.ts';
 
 export type Service = {
-  /** Where it listens; null without the role `api`. */
+  /** The public address; null without the role `api`. */
   address: string | null;
-  /** Where it tells of itself, whatever its roles. */
+  /** The address of the internal listener. */
   internalAddress: string;
   demoKey: string | null;
-  /** Makes the first account; null where there is one, or without the role `api`. */
+  /** Creates the first account; null if there is one, or without the role `api`. */
   firstAccountLink: string | null;
-  /** Where links that set a password go; null: nowhere, or without the role `api`. */
+  /** Where password links are sent; null if nowhere, or without the role `api`. */
   passwordLinks: SignIn['links'];
   /** Ends requests and attempts in flight, then everything else. May be called twice. */
   stop(): Promise<void>;
 };
 
 export type ServeOptions = {
-  /** Whether a first start of the embedded database loads the demo. */
+  /** Whether the first start on an embedded database loads the demo data. */
   demo: boolean;
-  /** Called when the service cannot go on. */
+  /** Called when the service cannot continue. */
   onFatal: (reason: string) => void;
 };
 
-/** Starts the service. What was begun is undone where it cannot start. */
+/** If the start fails, everything that was started is stopped again. */
 export async function startService(
   config: Config,
   log: Logger,
@@ -59,7 +59,7 @@ async function startOn(
 ): Promise<Service> {
   const { database, connection, embedded } = opened;
   const { dataDir, publicUrl, roles } = config;
-  if (embedded) await decideDemo(database, { dataDir, publicUrl, wanted: options.demo });
+  if (embedded) await loadDemoOnce(database, { dataDir, publicUrl, wanted: options.demo });
   const secretKeys = await readSecretKeys(config, embedded);
   const print = (line: string) => console.log(line);
   const parts = await createParts({ config, database, connection, secretKeys, log, print });
@@ -82,11 +82,10 @@ async function startOn(
 
 type Addresses = Pick<Service, 'address' | 'internalAddress'>;
 
-/** Stops what was started where not everything can be. */
 async function startParts(parts: Parts): Promise<Addresses> {
   try {
-    const addresses = await listenAndAnswer(parts);
-    if (parts.config.roles.has('worker')) startWork(parts);
+    const addresses = await startListening(parts);
+    if (parts.config.roles.has('worker')) startTasks(parts);
     return addresses;
   } catch (error) {
     await stopParts(parts);
@@ -94,7 +93,7 @@ async function startParts(parts: Parts): Promise<Addresses> {
   }
 }
 
-async function listenAndAnswer(parts: Parts): Promise<Addresses> {
+async function startListening(parts: Parts): Promise<Addresses> {
   const { app, internalApp, health, revisions, keyCache, config } = parts;
   const internalAddress = await listen(internalApp, config.internal, 'INTERNAL_');
   if (app) await health.start();
@@ -104,7 +103,7 @@ async function listenAndAnswer(parts: Parts): Promise<Addresses> {
   return { address, internalAddress };
 }
 
-function startWork({ worker, ownerMail, syncs }: Parts): void {
+function startTasks({ worker, ownerMail, syncs }: Parts): void {
   worker.start();
   ownerMail?.start();
   syncs.start();
@@ -117,12 +116,11 @@ async function stop(parts: Parts, opened: OpenedDatabase, log: Logger): Promise<
   log.info('service.stopped');
 }
 
-/** A scrape is short; together with what ends before it, it stays within the time that a stop may take. */
-const scrapesEndWithinMs = 500;
-/** What is written by then stands, and what is not is undone. */
-const writesEndWithinMs = 500;
+const scrapeTimeoutMs = 500;
+/** Transactions that are still open after this roll back. */
+const writeTimeoutMs = 500;
 
-/** Takes no new requests and no new claims; what is in flight ends first, and `/metrics` answers until then. */
+/** Accepts no new requests and claims, waits for those in progress, and serves `/metrics` until they end. */
 export async function stopParts(parts: Parts): Promise<void> {
   const { app, internalApp, writes, readiness, worker, ownerMail, syncs } = parts;
   const { revisions, health, keyCache, sender, mailer, signIn } = parts;
@@ -131,17 +129,17 @@ export async function stopParts(parts: Parts): Promise<void> {
   mailer?.close();
   await signIn?.stop();
   await Promise.all([
-    endRequests(internalApp, scrapesEndWithinMs),
+    endRequests(internalApp, scrapeTimeoutMs),
     health.stop(),
     revisions.stop(),
     keyCache.stop(),
     sender.close(),
   ]);
-  await Promise.race([writes.destroy(), wait(writesEndWithinMs, undefined, { ref: false })]);
+  await Promise.race([writes.destroy(), wait(writeTimeoutMs, undefined, { ref: false })]);
 }
 
 type Listening = Pick<Config, 'host' | 'port'>;
-/** What comes before HOST and PORT in the names of the variables. */
+/** The prefix of HOST and PORT in the names of the variables. */
 type Prefix = '' | 'INTERNAL_';
 
 async function listen(
@@ -152,14 +150,14 @@ async function listen(
   try {
     await app.listen({ host, port });
   } catch (error) {
-    throw explainListening(error as NodeJS.ErrnoException, { host, port }, prefix);
+    throw listenError(error as NodeJS.ErrnoException, { host, port }, prefix);
   }
-  // With 0 the system chose one.
+  // With port 0, the system has chosen one.
   const bound = app.addresses().find((each) => typeof each !== 'string');
   return httpAddress(host, bound?.port ?? port);
 }
 
-function explainListening(
+function listenError(
   error: NodeJS.ErrnoException,
   { host, port }: Listening,
   prefix: Prefix,
@@ -169,16 +167,16 @@ function explainListening(
   const fallback = prefix === '' ? 3000 : 3001;
   if (error.code === 'EADDRINUSE')
     return new StartError(
-      `${prefix}PORT ${port} on ${host} is taken by another program; choose another, for example ${prefix}PORT=${port < 65_535 ? port + 1 : fallback}`,
+      `${prefix}PORT ${port} on ${host} is used by another program; choose another port, for example ${prefix}PORT=${port < 65_535 ? port + 1 : fallback}`,
       options,
     );
   if (error.code === 'EACCES')
     return new StartError(
-      `${prefix}PORT ${port} needs rights that this user lacks; choose one above 1023, for example ${prefix}PORT=${fallback}`,
+      `${prefix}PORT ${port} may not be used by this user; choose a port above 1023, for example ${prefix}PORT=${fallback}`,
       options,
     );
   return new StartError(
-    `${prefix}HOST ${host} is no address of this machine (${error.code}); for example ${prefix}HOST=127.0.0.1`,
+    `${prefix}HOST ${host} is not an address of this machine (${error.code}); choose another, for example ${prefix}HOST=127.0.0.1`,
     options,
   );
 }

@@ -1,6 +1,6 @@
 /**
  * The metrics of a process, for Prometheus. Each call of `createMetrics` has a separate registry, so that two services
- * in one process do not share their figures. `http/internal-app.ts` serves them.
+ * in one process do not share metrics. `http/internal-app.ts` serves them.
  */
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 
@@ -44,7 +44,7 @@ export type Metrics = {
   lastSyncs(read: () => Promise<{ kind: SyncKind; at: Date }[]>): void;
   /** The media type of what `render` returns. */
   contentType: string;
-  /** All figures in Prometheus' text format. */
+  /** All metrics in Prometheus' text format. */
   render(): Promise<string>;
 };
 
@@ -67,7 +67,7 @@ const batchBuckets = [1, 2, 5, 10, 20, 50, 100, 128, 200, 256, 512];
 export function createMetrics(): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
-  let showQueue: (() => Promise<void>) | undefined;
+  let collectQueue: (() => Promise<void>) | undefined;
   return {
     ...createAttemptMetrics(registry),
     ...createBatchMetrics(registry),
@@ -76,7 +76,7 @@ export function createMetrics(): Metrics {
     inFlight(read) {
       const gauge = new Gauge({
         name: 'orgdir_delivery_attempts_in_flight',
-        help: 'Attempts that this process has under way.',
+        help: 'Attempts in progress in this process.',
         registers: [],
         collect() {
           this.set(read());
@@ -85,17 +85,17 @@ export function createMetrics(): Metrics {
       registry.registerMetric(gauge);
     },
     queue(read) {
-      showQueue = createQueueMetrics(registry, read);
+      collectQueue = createQueueMetrics(registry, read);
     },
     lastSyncs(read) {
       const gauge = new Gauge({
         name: 'orgdir_sync_last_success_timestamp_seconds',
-        help: 'When a run of the sync last ended well, in whichever process, as seconds since 1970. 0 where a configured sync has never ended well.',
+        help: 'When the sync last succeeded in any process, in seconds since 1970. 0 if it never has.',
         labelNames: ['kind'],
         registers: [],
         async collect() {
           this.reset();
-          // The metric is absent while the database is away.
+          // The metric is absent while the database is unavailable.
           for (const { kind, at } of await read().catch(() => []))
             this.set({ kind }, at.getTime() / 1000);
         },
@@ -104,7 +104,7 @@ export function createMetrics(): Metrics {
     },
     contentType: registry.contentType,
     async render() {
-      await showQueue?.();
+      await collectQueue?.();
       return registry.metrics();
     },
   };
@@ -114,13 +114,13 @@ function createAttemptMetrics(registry: Registry) {
   const registers = [registry];
   const attempts = new Counter({
     name: 'orgdir_delivery_attempts_total',
-    help: 'Attempts that this process made, or recorded for a worker that could not, by how they ended and what asked for them.',
+    help: 'Attempts that this process made, or recorded for a worker that died, by outcome and trigger.',
     labelNames: ['outcome', 'trigger'],
     registers,
   });
   const durations = new Histogram({
     name: 'orgdir_delivery_attempt_duration_seconds',
-    help: 'How long attempts took, from the look-up of the name to the end of the answer.',
+    help: 'Duration of attempts, from name resolution to the end of the response.',
     labelNames: ['outcome'],
     buckets: durationBucketsSeconds,
     registers,
@@ -136,11 +136,8 @@ function createAttemptMetrics(registry: Registry) {
 function createBatchMetrics(registry: Registry) {
   const batches = (name: string, help: string) =>
     new Histogram({ name: `orgdir_${name}`, help, buckets: batchBuckets, registers: [registry] });
-  const claims = batches('claim_batch_deliveries', 'Deliveries in each claim that found any.');
-  const records = batches(
-    'record_batch_attempts',
-    'Attempts in each transaction that recorded some.',
-  );
+  const claims = batches('claim_batch_deliveries', 'Deliveries per claim, without empty claims.');
+  const records = batches('record_batch_attempts', 'Attempts recorded per transaction.');
   return {
     claimed: (count) => claims.observe(count),
     recorded: (count) => records.observe(count),
@@ -158,7 +155,7 @@ function createOutcomeMetrics(registry: Registry) {
   });
   const syncRuns = new Counter({
     name: 'orgdir_sync_runs_total',
-    help: 'Runs of the syncs that this process made, by how they ended.',
+    help: 'Sync runs of this process, by outcome.',
     labelNames: ['kind', 'outcome'],
     registers,
   });
@@ -177,13 +174,13 @@ function createTotals(registry: Registry) {
   const events = total('events_fanned_out', 'Events that this process fanned out.');
   const rejections = total(
     'events_rejected',
-    'Events published by SQL that do not fit the catalogue: orgdir events list --rejected.',
+    'Events published by SQL that were rejected. See orgdir events list --rejected.',
   );
-  const deliveries = total('deliveries_created', 'Deliveries that fan-out made.');
-  const cancellations = total('deliveries_cancelled', 'Deliveries that were cancelled unsent.');
+  const deliveries = total('deliveries_created', 'Deliveries that this process created.');
+  const cancellations = total('deliveries_cancelled', 'Deliveries that this process cancelled.');
   const leases = total(
     'delivery_leases_recovered',
-    'Deliveries taken back from leases that ran out: attempts whose worker died or froze.',
+    'Deliveries recovered from expired leases, whose worker died or froze.',
   );
   return {
     fannedOut(done) {
@@ -196,25 +193,25 @@ function createTotals(registry: Registry) {
   } satisfies Partial<Metrics>;
 }
 
-/** Read from the database at each scrape. While it is away, these metrics are absent: old values would hide that. */
+/** Read from the database at each scrape, and absent while it is unavailable: old values would hide that. */
 function createQueueMetrics(registry: Registry, read: () => Promise<QueueState>) {
   const gauge = (name: string, help: string) =>
     new Gauge({ name: `orgdir_${name}`, help, registers: [registry] });
-  const up = gauge('database_up', 'Whether the database told of the queue: 1, or 0.');
+  const up = gauge('database_up', 'Whether the queue could be read from the database: 1 or 0.');
   const gauges: Record<keyof QueueState, Gauge> = {
-    due: gauge('deliveries_due', 'Deliveries that could be sent now.'),
+    due: gauge('deliveries_due', 'Deliveries that are due.'),
     oldestDueSeconds: gauge(
       'deliveries_oldest_due_age_seconds',
-      'For how long the first of those has been due; 0 where there is none.',
+      'Age of the oldest due delivery. 0 if none is due.',
     ),
-    pending: gauge('deliveries_pending', 'Deliveries that wait, due or not.'),
+    pending: gauge('deliveries_pending', 'Deliveries that wait for an attempt, due or not.'),
     leased: gauge(
       'deliveries_leased',
-      'Deliveries of claims with an attempt under way, in any process, those that have ended included.',
+      'Deliveries of claims with an attempt in progress in any process, including those that have ended.',
     ),
     eventsWaiting: gauge(
       'events_waiting',
-      'Events that wait for their fan-out, those published by SQL included.',
+      'Events that wait for fan-out, including those published by SQL.',
     ),
   };
   const names = Object.keys(gauges) as (keyof QueueState)[];

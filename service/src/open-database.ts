@@ -23,7 +23,7 @@ export type OpenedDatabase = {
 export type OpenOptions = Pick<EmbeddedOptions, 'purpose' | 'onLost'> & { applicationName: string };
 
 /** Statements that still run after this belong to requests that were cut. */
-const poolEndsWithinMs = 500;
+const poolEndTimeoutMs = 500;
 
 /** Connects and migrates. Throws a `StartError` with the reason if that fails. */
 export async function openConfiguredDatabase(
@@ -41,7 +41,7 @@ export async function openConfiguredDatabase(
     await migrateOnce(connection, applicationName);
   } catch (error) {
     await server?.close();
-    throw server ? error : explain(error);
+    throw server ? error : toStartError(error);
   }
   // A command may wait in its transaction for input that somebody types.
   const settings = options.purpose === 'service' ? shortTransactions : {};
@@ -56,7 +56,7 @@ export async function openConfiguredDatabase(
 }
 
 async function close(database: Database, server: EmbeddedDatabase | null): Promise<void> {
-  await Promise.race([database.destroy(), wait(poolEndsWithinMs, undefined, { ref: false })]);
+  await Promise.race([database.destroy(), wait(poolEndTimeoutMs, undefined, { ref: false })]);
   await server?.close();
 }
 
@@ -89,7 +89,7 @@ async function migrateOnce(connection: ConnectionSettings, applicationName: stri
 }
 
 /** PostgreSQL's refusals, such as a user without the right to create a schema, are not bugs either. */
-function explain(error: unknown): unknown {
+function toStartError(error: unknown): unknown {
   if (error instanceof StartError || (error as { code?: string }).code === undefined) return error;
   return unusable(error);
 }
@@ -99,7 +99,7 @@ function unusable(error: unknown): StartError {
   const first = error instanceof AggregateError ? (error.errors[0] as unknown) : error;
   const { code, message } = first as { code?: string; message: string };
   return new StartError(
-    `DATABASE_URL leads to a database that cannot be used${code ? ` (${code})` : ''}: ${message.split('\n')[0]}`,
+    `DATABASE_URL points to a database that cannot be used${code ? ` (${code})` : ''}: ${message.split('\n')[0]}`,
     { cause: error },
   );
 }

@@ -199,16 +199,16 @@ test('maintenance is answered by the API within a second, and each change is tol
   );
 });
 
-test('what cannot be published is refused with the reason', async () => {
+test('an event that cannot be published is rejected with the reason', async () => {
   const application = '{"id":"a","applicantHandle":"h","submittedAt":"2026-11-20T12:00:00Z"}';
   const cases: [string[], RegExp][] = [
-    [['no.such'], /there is no event no\.such/],
-    [['webhook.test'], /there is no event/],
+    [['no.such'], /must be one of .+, not no\.such/],
+    [['webhook.test'], /not webhook\.test/],
     [['org.created'], /org is required/],
     [['org.created', '--org', 'nobody'], /no organisation nobody/],
     [['org.created', '--org', 'hidden'], /not listed/],
-    [['org.created', '--org', 'acme', '--data', '{}'], /made by the service/],
-    [['system.maintenance.enabled'], /cannot be published/],
+    [['org.created', '--org', 'acme', '--data', '{}'], /created by the service/],
+    [['system.maintenance.enabled'], /published by the service itself/],
     [['application.created', '--org', 'acme'], /data must be object/],
     [
       ['application.created', '--org', 'acme', '--data', '{"id":"a"}'],
@@ -220,7 +220,7 @@ test('what cannot be published is refused with the reason', async () => {
     ],
     [
       ['application.created', '--alliance', 'x', '--data', application],
-      /alliance does not go with/,
+      /alliance cannot be used with/,
     ],
     [['application.created', '--org', 'acme', '--data', '{'], /must be JSON/],
   ];

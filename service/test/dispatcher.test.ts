@@ -53,8 +53,8 @@ test('what tests took while a claim was under way is put back, uncounted, and se
   await publish(8);
   const { dispatcher, inFlight, close } = startDispatcher();
   const claiming = dispatcher.claimAll();
-  const places = Array.from({ length: 8 }, () => inFlight.take(webhook));
-  assert.equal(inFlight.take(webhook), null);
+  const slots = Array.from({ length: 8 }, () => inFlight.tryAdd(webhook));
+  assert.equal(inFlight.tryAdd(webhook), null);
   await claiming;
   const waiting = () =>
     eventually(async () => {
@@ -66,7 +66,7 @@ test('what tests took while a claim was under way is put back, uncounted, and se
     });
   assert.deepEqual(await waiting(), { count: 8, attempts: 0 });
   assert.equal(receiver.received.length, 0);
-  for (const place of places) place?.release();
+  for (const slot of slots) slot?.release();
   await sql`update pending_deliveries set due_at = now()`.execute(database);
   await dispatcher.claimAll();
   await receiver.waitFor(8);

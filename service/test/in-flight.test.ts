@@ -1,25 +1,25 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createInFlight, type Place } from '../src/webhooks/queue/in-flight.ts';
+import { createInFlight, type Slot } from '../src/webhooks/queue/in-flight.ts';
 
 test('an attempt that has its answer takes nothing of its webhook’s share, recorded or not', () => {
   const inFlight = createInFlight();
-  const places = Array.from({ length: 8 }, () => inFlight.take('a') as Place);
-  assert.equal(inFlight.take('a'), null);
+  const slots = Array.from({ length: 8 }, () => inFlight.tryAdd('a') as Slot);
+  assert.equal(inFlight.tryAdd('a'), null);
   assert.equal(inFlight.counts().get('a'), 8);
-  places[0]?.responded();
+  slots[0]?.responded();
   assert.equal(inFlight.counts().get('a'), 7);
   assert.equal(inFlight.total(), 8, 'it is held until it is recorded');
-  const next = inFlight.take('a') as Place;
-  assert.equal(inFlight.take('a'), null);
-  for (const place of [...places, next]) place.release();
+  const next = inFlight.tryAdd('a') as Slot;
+  assert.equal(inFlight.tryAdd('a'), null);
+  for (const slot of [...slots, next]) slot.release();
   assert.deepEqual([inFlight.total(), inFlight.counts().size], [0, 0]);
 });
 
 test('an answer that is told twice frees one place', () => {
   const inFlight = createInFlight();
-  const first = inFlight.take('a') as Place;
-  const second = inFlight.take('a') as Place;
+  const first = inFlight.tryAdd('a') as Slot;
+  const second = inFlight.tryAdd('a') as Slot;
   first.responded();
   first.responded();
   first.release();
@@ -29,33 +29,33 @@ test('an answer that is told twice frees one place', () => {
 
 test('while new attempts fill a process there is no room, until there is some for a whole claim', () => {
   const inFlight = createInFlight();
-  const places: Place[] = [];
-  while (inFlight.room().total > 0) places.push(inFlight.add(`webhook ${places.length}`, false));
-  const filled = places.length;
+  const slots: Slot[] = [];
+  while (inFlight.room().total > 0) slots.push(inFlight.add(`webhook ${slots.length}`, false));
+  const filled = slots.length;
   let calls = 0;
   inFlight.onRoom(() => (calls += 1));
-  while (inFlight.room().total === 0) places.pop()?.responded();
+  while (inFlight.room().total === 0) slots.pop()?.responded();
   assert.ok(inFlight.room().total > 1, 'not for one at a time');
-  assert.ok(places.length < filled && calls > 0, 'and who waits for it is called');
-  for (const place of places) place.release();
+  assert.ok(slots.length < filled && calls > 0, 'and who waits for it is called');
+  for (const slot of slots) slot.release();
 });
 
 test('what waits to be recorded is bounded too', async () => {
   const inFlight = createInFlight();
-  const places: Place[] = [];
+  const slots: Slot[] = [];
   for (;;) {
     const { total } = inFlight.room();
     if (total === 0) break;
     for (let index = 0; index < total; index += 1) {
-      const place = inFlight.add('a', false);
-      place.responded();
-      places.push(place);
+      const slot = inFlight.add('a', false);
+      slot.responded();
+      slots.push(slot);
     }
   }
   assert.equal(inFlight.counts().size, 0, 'no receiver has anything to do');
   const called = new Promise<void>((resolve) => inFlight.onRoom(resolve));
-  places.pop()?.release();
+  slots.pop()?.release();
   await called;
   assert.ok(inFlight.room().total > 0);
-  for (const place of places) place.release();
+  for (const slot of slots) slot.release();
 });

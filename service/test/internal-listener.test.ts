@@ -99,7 +99,7 @@ test('a host name that is not listed is refused everywhere, so that DNS rebindin
         assert.deepEqual(JSON.parse(text).error, {
           code: 'forbidden',
           message:
-            'This listener does not answer to the host name in the Host header; add it to INTERNAL_ALLOWED_HOSTS, or use the IP address.',
+            'The host name in the Host header is not allowed; add it to INTERNAL_ALLOWED_HOSTS, or use the IP address.',
           details: {},
         });
       }
@@ -230,7 +230,7 @@ test('a scraper that keeps its connection does not hold up the end', options, as
   assert.deepEqual(await service.ended, { code: 0, signal: null });
 });
 
-test('an internal address that cannot be had is told in one line', options, async () => {
+test('an unusable internal address is reported in one line', options, async () => {
   const holder = createServer();
   holder.listen(0, '127.0.0.1');
   await once(holder, 'listening');
@@ -240,7 +240,7 @@ test('an internal address that cannot be had is told in one line', options, asyn
   assert.equal(taken.code, 1);
   assert.match(
     taken.stderr,
-    new RegExp(`^INTERNAL_PORT ${port} on 127\\.0\\.0\\.1 is taken .+ INTERNAL_PORT=\\d+\\n$`),
+    new RegExp(`^INTERNAL_PORT ${port} on 127\\.0\\.0\\.1 is used by another .+ INTERNAL_PORT=\\d+\\n$`),
   );
   const foreign = await runCommand(['serve'], { env: { ...env, INTERNAL_HOST: '192.0.2.1' } });
   assert.equal(foreign.code, 1);

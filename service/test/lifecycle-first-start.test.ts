@@ -311,7 +311,7 @@ test('a DATA_DIR that cannot be used is told in one line', options, async () => 
   await mkdir(join(folder, 'postgres/own'), { recursive: true });
   const foreign = await runCommand(['migrate'], { env: { DATA_DIR: folder } });
   assert.equal(foreign.code, 1);
-  assert.match(foreign.stderr, /^\S+\/postgres is there and holds no database; .+\n$/);
+  assert.match(foreign.stderr, /^\S+\/postgres exists but has no database; .+\n$/);
 });
 
 test(

@@ -303,7 +303,7 @@ suite('on one DATA_DIR', { timeout: 170_000, skip: embeddedOnly }, () => {
     assert.equal(await serverPid(dataDir), null);
   });
 
-  test('a port that is taken is told in one line, and the database is stopped', async () => {
+  test('a port in use is reported in one line, and the database is stopped', async () => {
     const holder = createServer();
     holder.listen(0, '127.0.0.1');
     await once(holder, 'listening');
@@ -311,7 +311,10 @@ suite('on one DATA_DIR', { timeout: 170_000, skip: embeddedOnly }, () => {
     const service = await runCommand(['serve'], { env: { ...env, PORT: String(port) } });
     holder.close();
     assert.equal(service.code, 1);
-    assert.match(service.stderr, new RegExp(`^PORT ${port} on 127\\.0\\.0\\.1 is taken .+\\n$`));
+    assert.match(
+      service.stderr,
+      new RegExp(`^PORT ${port} on 127\\.0\\.0\\.1 is used by another .+\\n$`),
+    );
     assert.equal(await serverPid(dataDir), null);
   });
 

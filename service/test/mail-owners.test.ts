@@ -160,9 +160,9 @@ test('the owner is told what happened, since when, the last answer and how to ge
   const base = `https://directory.example/api/v1/webhooks/${webhook.webhookId}`;
   for (const part of [
     'app "Herald" at hooks.example',
-    '5 deliveries in a row failed at every attempt',
-    '12 deliveries that waited were cancelled',
-    'Last answer:   HTTP status 503',
+    '5 deliveries in a row failed after all attempts',
+    '12 pending deliveries were cancelled',
+    'Last response: HTTP status 503',
     `Last success:  ${lastSuccessAt.toISOString()}`,
     `curl -X PATCH "${base}" -H "Authorization: Bearer $KEY"`,
     `-d '{"active":true}'`,
@@ -174,17 +174,14 @@ test('the owner is told what happened, since when, the last answer and how to ge
   assert.doesNotMatch(mail.text, /hunter2|token|\/in\b/);
 });
 
-test('where more waited than are cancelled at once, the mail claims no number', async () => {
+test('a mail names no count when more deliveries are pending than are cancelled at once', async () => {
   const server = await startSmtpServer();
   startOwnerMail(server);
   const told = { kind: 'webhook.deactivated', reason: 'gone', statusCode: 410 } as const;
   await happen(await makeWebhook(), { ...told, cancelled: null });
   const [mail] = await server.received(1);
-  assert.match(
-    mail?.text ?? '',
-    /The deliveries that waited are cancelled, and it gets no new ones/,
-  );
-  assert.match(mail?.text ?? '', /the last answer of its receiver to a delivery was 410 Gone/);
+  assert.match(mail?.text ?? '', /Its pending deliveries are cancelled\. It receives no events/);
+  assert.match(mail?.text ?? '', /its receiver responded to a delivery with 410 Gone/);
 });
 
 test('what is recorded wakes the worker that mails, and what waits is mailed at a start', async () => {
@@ -345,7 +342,7 @@ test('a webhook that falls down again and again is told of once an hour, with ho
   assert.equal(waiting[0]?.repeats, 3);
   await pass('61 minutes');
   const mails = await server.received(4);
-  assert.match(mails[3]?.text ?? '', /began to fail 3 more times before/);
+  assert.match(mails[3]?.text ?? '', /started to fail 3 more times before/);
   assert.equal((await rowsOf(webhook)).length, 6);
 });
 

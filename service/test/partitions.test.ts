@@ -72,7 +72,7 @@ async function insertEnded(offset: number, eventBefore = 0): Promise<{ id: strin
 }
 
 /** As a redelivery does. */
-const queueAgain = (id: string) => async (executor: Transaction | Database) => {
+const requeue = (id: string) => async (executor: Transaction | Database) => {
   await sql`
     with ended as (delete from deliveries where id = ${id} returning *)
     insert into pending_deliveries (id, event_id, event, webhook_id, trigger, attempt_count, due_at, created_at)
@@ -149,7 +149,7 @@ test('a start that cannot make the partitions of today says so, and succeeds onc
   const name = `attempts_${await dayOf(0)}`;
   await sql`drop table ${sql.table(name)}`.execute(database);
   await during(lock('attempts', 'share'), () =>
-    assert.rejects(migrate(database), new RegExp(`the partitions ${name} cannot be made`)),
+    assert.rejects(migrate(database), new RegExp(`the partitions ${name} cannot be created`)),
   );
   await migrate(database);
   assert.ok(await exists(name));
@@ -192,7 +192,7 @@ test('a delivery that is sent again while its day is about to go keeps the day',
   const { id } = await insertEnded(-31);
   const partition = `attempts_${await dayOf(-31)}`;
   // Not committed: the look at the queue does not see it, and the lock is not to be had.
-  await during(queueAgain(id), async () => {
+  await during(requeue(id), async () => {
     assert.ok(!(await rotatePartitions(database, retentionDays)).includes(partition));
   });
   assert.ok(!(await rotatePartitions(database, retentionDays)).includes(partition));
@@ -205,7 +205,7 @@ test('a delivery that is sent again just before the lock is had keeps the day to
   const { id } = await insertEnded(-31);
   const partition = `attempts_${await dayOf(-31)}`;
   // It is committed as soon as the turn waits for the lock, or has given it up.
-  const { turning } = await during(queueAgain(id), async () => {
+  const { turning } = await during(requeue(id), async () => {
     let over = false;
     const begun = rotatePartitions(database, retentionDays).finally(() => (over = true));
     await eventually(async () => over || (await waitsForLock()));

@@ -468,9 +468,9 @@ test('what is hidden or gone before it is sent is not sent', async () => {
   assert.deepEqual(
     rejected.map(({ reason }) => reason),
     [
-      'what it announces is gone, or no longer listed',
-      'what it announces is gone, or no longer listed',
-      'the organization that it is about is gone',
+      'the subject was deleted, or is no longer listed',
+      'the subject was deleted, or is no longer listed',
+      'the organization was deleted',
     ],
   );
 });

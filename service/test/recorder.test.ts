@@ -39,7 +39,7 @@ test('a database that is away is waited for once, however many batches wait', as
   const recorder = createRecorder({
     database: opened.database,
     deactivateAfter: 5,
-    patienceMs: 600,
+    giveUpAfterMs: 600,
     log: pino({}, output),
     metrics: createMetrics(),
   });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { foldText, likePattern } from '../src/directory/fold-text.ts';
-import { slugBase, SlugAllotment } from '../src/directory/slug.ts';
+import { slugBase, SlugAllocator } from '../src/directory/slug.ts';
 import { put } from './support/directory.ts';
 import { openTestDatabase } from './support/database.ts';
 import { sql } from '../src/database/database.ts';
@@ -40,13 +40,13 @@ test('slugs stay unique over batches, over what is stored, and over names that l
     'taken-7',
   ]);
   await database.transaction().execute(async (tx) => {
-    const slugs = await SlugAllotment.start(tx, 'orgs');
-    assert.deepEqual(await slugs.allot(['Nokia', 'Nokia', 'Taken']), [
+    const slugs = await SlugAllocator.start(tx, 'orgs');
+    assert.deepEqual(await slugs.allocate(['Nokia', 'Nokia', 'Taken']), [
       'nokia-3',
       'nokia-4',
       'taken-8',
     ]);
-    assert.deepEqual(await slugs.allot(['Nokia', 'Taken 8']), ['nokia-5', 'taken-8-2']);
+    assert.deepEqual(await slugs.allocate(['Nokia', 'Taken 8']), ['nokia-5', 'taken-8-2']);
   });
 });
 
@@ -59,10 +59,10 @@ test('any names make distinct, well-formed slugs', async () => {
       }),
       async (names) => {
         await database.transaction().execute(async (tx) => {
-          const slugs = await SlugAllotment.start(tx, 'alliances');
+          const slugs = await SlugAllocator.start(tx, 'alliances');
           const made = [
-            ...(await slugs.allot(names.slice(0, 10))),
-            ...(await slugs.allot(names.slice(10))),
+            ...(await slugs.allocate(names.slice(0, 10))),
+            ...(await slugs.allocate(names.slice(10))),
           ];
           assert.equal(new Set(made).size, names.length);
           for (const slug of made) assert.match(slug, form);

@@ -1,5 +1,3 @@
-/** The author of a change, as the audit log names it. */
-
 export type Actor = {
   /** `key`: over the API. `user`: in the portal. `cli`: on the machine's command line. `system`: the service itself. */
   kind: 'key' | 'user' | 'cli' | 'system';
@@ -9,7 +7,6 @@ export type Actor = {
   name: string;
 };
 
-/** The actor of a request with a key. */
 export function keyActor({ keyId, keyName }: { keyId: string; keyName: string }): Actor {
   return { kind: 'key', id: keyId, name: keyName };
 }

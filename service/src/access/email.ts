@@ -2,7 +2,7 @@ import { invalid } from '../errors.ts';
 
 /** Trims and lower-cases an address for comparison. Throws `validation_failed` if the text is not an address. */
 export function normaliseEmail(text: string, path = 'email'): string {
-  refuseFolding(text, path);
+  rejectFolding(text, path);
   const email = text.trim().toLowerCase();
   if (email.length <= 254 && /^[^\s@\0]+@[^\s@\0]+$/.test(email) && email.isWellFormed())
     return email;
@@ -13,7 +13,7 @@ export function normaliseEmail(text: string, path = 'email'): string {
  * KELVIN SIGN (U+212A) lower-cases to k, and U+0130 to i and a dot, which would turn one person's address into
  * another's.
  */
-function refuseFolding(text: string, path: string): void {
+function rejectFolding(text: string, path: string): void {
   for (const character of text.match(/[^\0-\x7f]/gu) ?? []) {
     const [letter] = /[\0-\x7f]/.exec(character.toLowerCase()) ?? [];
     if (letter === undefined) continue;

@@ -6,7 +6,7 @@ import { LRUCache } from 'lru-cache';
 import type { Database } from '../database/database.ts';
 import type { Revisions } from '../database/revisions.ts';
 import { hashApiKey, isWellFormedApiKey } from './api-key.ts';
-import { findCaller, noteUses, type Caller } from './keys.ts';
+import { findCaller, recordKeyUses, type Caller } from './keys.ts';
 
 export type KeyCache = {
   /** The caller, or null for a key that is malformed, unknown, expired or revoked. */
@@ -27,7 +27,7 @@ export function createKeyCache(database: Database, revisions: Revisions): KeyCac
   let uses = new Map<string, number>();
   let timer: NodeJS.Timeout | undefined;
 
-  async function look(key: string): Promise<Caller | null> {
+  async function lookUp(key: string): Promise<Caller | null> {
     const { revision, caller } = await findCaller(database, hashApiKey(key));
     if (!caller) return null;
     callers.set(key, { revision, caller });
@@ -42,14 +42,14 @@ export function createKeyCache(database: Database, revisions: Revisions): KeyCac
   }
 
   async function flush(): Promise<void> {
-    const noted = uses;
+    const batch = uses;
     uses = new Map();
     callers.clear();
     try {
-      await noteUses(database, noted);
+      await recordKeyUses(database, batch);
     } catch {
       // Keeps the times for the next flush; a later use wins.
-      for (const [id, at] of noted) if (!uses.has(id)) uses.set(id, at);
+      for (const [id, at] of batch) if (!uses.has(id)) uses.set(id, at);
     }
   }
 
@@ -57,7 +57,7 @@ export function createKeyCache(database: Database, revisions: Revisions): KeyCac
     authenticate(key) {
       const cached = callers.get(key);
       if (cached && cached.revision === revisions.current('access')) return admit(cached.caller);
-      return isWellFormedApiKey(key) ? look(key) : null;
+      return isWellFormedApiKey(key) ? lookUp(key) : null;
     },
     start() {
       timer ??= setInterval(() => void flush(), flushMs);

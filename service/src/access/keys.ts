@@ -37,7 +37,7 @@ export type Caller = {
 
 /** Revoked and expired keys do not count: docs/reference/errors-and-limits.md#keys-apps-and-the-portal */
 const keysPerAppMax = 20;
-/** The most usable keys that an app may have. The platform needs two while it replaces one with the other. */
+/** The platform needs two keys while it replaces one with the other. */
 const platformKeysMax = 20;
 
 type KeyFields = { name: string; expiresAt: Date | null };
@@ -58,7 +58,7 @@ export async function createKey(
   }>`select id from apps where id::text = ${input.appId} for update`.execute(tx);
   const [app] = rows;
   if (!app) throw new ServiceError('not_found', `There is no app with the id ${input.appId}.`);
-  await requireRoom(tx, app.id);
+  await enforceKeyLimit(tx, app.id);
   return storeKey(tx, actor, app.id, fields, chosen);
 }
 
@@ -69,7 +69,7 @@ export async function createPlatformKey(
   input: KeyFields,
 ): Promise<{ id: string; key: string }> {
   const fields = requireFields(input);
-  await requireRoom(tx, null);
+  await enforceKeyLimit(tx, null);
   return storeKey(tx, actor, null, fields, [platformScope]);
 }
 
@@ -116,16 +116,16 @@ function requireScopes(names: readonly string[]): KeyScope[] {
 /**
  * Throws `conflict` if the app, or the platform, has the most usable keys already. The caller has locked the app's row.
  */
-export async function requireRoom(tx: Transaction, appId: string | null): Promise<void> {
+export async function enforceKeyLimit(tx: Transaction, appId: string | null): Promise<void> {
   // Prevents two simultaneous commands from both creating the twentieth key; the platform has no row to lock.
   if (appId === null) await sql`select pg_advisory_xact_lock(70420020)`.execute(tx);
-  const most = appId === null ? platformKeysMax : keysPerAppMax;
-  if ((await countUsableKeys(tx, appId)) < most) return;
-  const words =
+  const limit = appId === null ? platformKeysMax : keysPerAppMax;
+  if ((await countUsableKeys(tx, appId)) < limit) return;
+  const message =
     appId === null
-      ? `There are ${most} platform keys, the most that there may be; revoke one first.`
-      : `The app has ${most} keys, the most that an app may have; revoke one first.`;
-  throw new ServiceError('conflict', words);
+      ? `There are ${limit} platform keys, the most that there may be; revoke one first.`
+      : `The app has ${limit} keys, the most that an app may have; revoke one first.`;
+  throw new ServiceError('conflict', message);
 }
 
 async function countUsableKeys(tx: Transaction, appId: string | null): Promise<number> {
@@ -203,7 +203,7 @@ export async function findCaller(
 }
 
 /** Records when keys were last used; the later time wins. */
-export async function noteUses(
+export async function recordKeyUses(
   database: Database,
   uses: ReadonlyMap<string, number>,
 ): Promise<void> {

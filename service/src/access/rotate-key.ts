@@ -3,7 +3,7 @@ import { sql, type Transaction } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
 import type { Actor } from './actor.ts';
 import { recordAudit } from './audit-log.ts';
-import { requireRoom, storeKey, type KeyScope } from './keys.ts';
+import { enforceKeyLimit, storeKey, type KeyScope } from './keys.ts';
 
 /** The overlap is the same as for webhook secrets: a day by default, at most a week. */
 export const keyOverlapSecondsDefault = 86_400;
@@ -20,8 +20,8 @@ type Row = {
 };
 
 /**
- * Returns the new key, which no other call returns, and when the old one ends. Throws `not_found`, and `conflict` for a
- * key that has ended.
+ * Returns the new key, which no other call returns, and when the old one expires. Throws `not_found`, and `conflict` for
+ * a key that is not valid.
  */
 export async function rotateKey(
   tx: Transaction,
@@ -31,9 +31,12 @@ export async function rotateKey(
 ): Promise<{ id: string; key: string; oldEndsAt: Date }> {
   const old = await lockKey(tx, id);
   if (!old.usable)
-    throw new ServiceError('conflict', `The key ${id} has ended; make a new one instead.`);
+    throw new ServiceError(
+      'conflict',
+      `The key ${id} has expired or was revoked; create a new one instead.`,
+    );
   const oldEndsAt = await shorten(tx, old.id, overlapSeconds);
-  await requireRoom(tx, old.appId);
+  await enforceKeyLimit(tx, old.appId);
   const created = await storeKey(tx, actor, old.appId, old, old.scopes);
   await recordAudit(tx, actor, {
     action: 'key.rotated',

@@ -13,71 +13,76 @@ import {
 } from 'node:fs/promises';
 import { join } from 'node:path';
 import { StartError } from '../errors.ts';
-import { explainErrors, type Place } from './embedded-place.ts';
+import { withDataDirErrors, type Installation } from './embedded-installation.ts';
 import { asUser, type Programs } from './embedded-programs.ts';
 import { exists, unfinishedName } from './unfinished.ts';
 
-/** A single step of it takes about a second. */
+/** One step takes about a second. */
 const stepDeadlineMs = 120_000;
 
-export async function ensureCluster(place: Place): Promise<void> {
-  if (await isMade(place)) return requireSameVersion(place);
-  if (await exists(place.clusterDir))
+export async function ensureCluster(installation: Installation): Promise<void> {
+  if (await isInitialised(installation)) return requireSameVersion(installation);
+  if (await exists(installation.clusterDir))
     throw new StartError(
-      `${place.clusterDir} is there and holds no database; move it away, or choose another DATA_DIR`,
+      `${installation.clusterDir} exists but has no database; move it away, or choose another DATA_DIR`,
     );
-  await explainErrors(place.dataDir, () => makeCluster(place));
+  await withDataDirErrors(installation.dataDir, () => createCluster(installation));
 }
 
 /**
  * Created under a temporary name and renamed when complete: a start that is killed half-way leaves nothing that looks
  * like a database.
  */
-async function makeCluster(place: Place): Promise<void> {
-  const unfinished = unfinishedName(place.clusterDir);
+async function createCluster(installation: Installation): Promise<void> {
+  const unfinished = unfinishedName(installation.clusterDir);
   try {
     await mkdir(unfinished, { mode: 0o700 });
-    if (place.user) await lchown(unfinished, place.user.uid, place.user.gid);
-    await withPlainPath(place, (programs) => initialise({ ...place, programs }, unfinished));
+    if (installation.user) await lchown(unfinished, installation.user.uid, installation.user.gid);
+    await withPlainPath(installation, (programs) =>
+      initialise({ ...installation, programs }, unfinished),
+    );
     await writeFile(join(unfinished, 'pg_hba.conf'), 'local all orgdir scram-sha-256\n');
-    await rename(unfinished, place.clusterDir);
+    await rename(unfinished, installation.clusterDir);
   } catch (error) {
     await rm(unfinished, { recursive: true, force: true, maxRetries: 5 });
     // Another first start was faster, and its database is just as good.
-    if (!(await isMade(place))) throw error;
+    if (!(await isInitialised(installation))) throw error;
   }
 }
 
 /** initdb passes its own path to a shell, in double quotes. */
 const specialInShell = /["$`\\]/;
 
-async function withPlainPath(place: Place, act: (programs: Programs) => void): Promise<void> {
-  if (!specialInShell.test(place.programs.folder)) return act(place.programs);
+async function withPlainPath(
+  installation: Installation,
+  act: (programs: Programs) => void,
+): Promise<void> {
+  if (!specialInShell.test(installation.programs.folder)) return act(installation.programs);
   const plain = await mkdtemp('/tmp/orgdir-initdb-');
   try {
     await chmod(plain, 0o755);
-    await cp(place.programs.folder, plain, { recursive: true, verbatimSymlinks: true });
-    act({ ...place.programs, folder: plain });
+    await cp(installation.programs.folder, plain, { recursive: true, verbatimSymlinks: true });
+    act({ ...installation.programs, folder: plain });
   } finally {
     await rm(plain, { recursive: true, force: true });
   }
 }
 
-function isMade(place: Place): Promise<boolean> {
-  return exists(join(place.clusterDir, 'PG_VERSION'));
+function isInitialised(installation: Installation): Promise<boolean> {
+  return exists(join(installation.clusterDir, 'PG_VERSION'));
 }
 
-async function requireSameVersion(place: Place): Promise<void> {
-  const major = (await readFile(join(place.clusterDir, 'PG_VERSION'), 'utf8')).trim();
-  const ours = place.programs.version.split('.')[0];
+async function requireSameVersion(installation: Installation): Promise<void> {
+  const major = (await readFile(join(installation.clusterDir, 'PG_VERSION'), 'utf8')).trim();
+  const ours = installation.programs.version.split('.')[0];
   if (ours === major) return;
   throw new StartError(
-    `DATA_DIR ${place.dataDir} holds a database of PostgreSQL ${major}, and this version of the service brings ${ours}; start the version that made it, and move its data as docs/operations.md says`,
+    `DATA_DIR ${installation.dataDir} holds a database of PostgreSQL ${major}, and this version of the service includes ${ours}; start the version that created it, and move its data as described in docs/operations.md`,
   );
 }
 
-function initialise(place: Place, folder: string): void {
-  run(place, 'initdb', [
+function initialise(installation: Installation, folder: string): void {
+  run(installation, 'initdb', [
     '--pgdata',
     folder,
     '--username',
@@ -96,22 +101,22 @@ function initialise(place: Place, folder: string): void {
   ]);
   // In single-user mode nobody else can connect yet. The superuser can never log in; only the service's role can.
   run(
-    place,
+    installation,
     'postgres',
     ['--single', '-D', folder, 'postgres'],
     [
-      `create role orgdir login createdb createrole password '${place.password}'`,
+      `create role orgdir login createdb createrole password '${installation.password}'`,
       'create database orgdir owner orgdir',
     ].join('\n'),
   );
 }
 
-function run(place: Place, program: string, args: string[], input = ''): void {
+function run(installation: Installation, program: string, args: string[], input = ''): void {
   const { status, signal, stderr, error } = spawnSync(
-    join(place.programs.folder, 'bin', program),
+    join(installation.programs.folder, 'bin', program),
     args,
     {
-      ...asUser(place.user),
+      ...asUser(installation.user),
       cwd: '/',
       input: `${input}\n`,
       encoding: 'utf8',
@@ -122,5 +127,5 @@ function run(place: Place, program: string, args: string[], input = ''): void {
   if (status === 0 && !/^(FATAL|ERROR|PANIC)|\b(ERROR|FATAL|PANIC): /m.test(stderr)) return;
   const reason =
     error?.message ?? (stderr.trim().split('\n').at(-1) || `it ended with ${status ?? signal}`);
-  throw new StartError(`the embedded database cannot be made: ${program}: ${reason}`);
+  throw new StartError(`the embedded database cannot be created: ${program}: ${reason}`);
 }

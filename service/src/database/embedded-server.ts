@@ -7,7 +7,7 @@ import { closeSync, openSync } from 'node:fs';
 import { lchown, link, mkdir, mkdtemp, readFile, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import type { Place } from './embedded-place.ts';
+import type { Installation } from './embedded-installation.ts';
 import { asUser } from './embedded-programs.ts';
 import { isAlive, unfinishedName } from './unfinished.ts';
 
@@ -20,28 +20,34 @@ const socketPathBytesMax = 103;
 const shortSocketDir = /^\/tmp\/orgdir-[A-Za-z0-9]{6}$/;
 
 /** The server that runs on these files, or null. */
-export async function findServer(place: Place): Promise<Server | null> {
-  const file = await readPidFile(place);
-  return file && (await isServer(place, file.pid)) ? file : null;
+export async function findServer(installation: Installation): Promise<Server | null> {
+  const file = await readPidFile(installation);
+  return file && (await isServer(installation, file.pid)) ? file : null;
 }
 
 /** Where the server listens, or listened before it was killed; null if none ever ran or the last one was stopped. */
-export async function lastSocketDir(place: Place): Promise<string | null> {
-  return (await readPidFile(place))?.socketDir ?? null;
+export async function lastSocketDir(installation: Installation): Promise<string | null> {
+  return (await readPidFile(installation))?.socketDir ?? null;
 }
 
 /** Starts a server if none runs. Returns the reason why it did not start, or null. */
-export async function startWhereStopped(place: Place, deadline: number): Promise<string | null> {
-  if (await findServer(place)) return null;
-  await clearPidFile(place);
-  const socketDir = await makeSocketDir(place);
-  const failure = await start(place, socketDir, deadline);
+export async function startIfStopped(
+  installation: Installation,
+  deadline: number,
+): Promise<string | null> {
+  if (await findServer(installation)) return null;
+  await clearPidFile(installation);
+  const socketDir = await makeSocketDir(installation);
+  const failure = await start(installation, socketDir, deadline);
   if (failure !== null) await removeShortSocketDir(socketDir);
   return failure;
 }
 
 /** Everything committed is on disk when it resolves. */
-export async function stopServer(place: Place, { pid, socketDir }: Server): Promise<void> {
+export async function stopServer(
+  installation: Installation,
+  { pid, socketDir }: Server,
+): Promise<void> {
   try {
     // PostgreSQL's fast shutdown: open transactions roll back, connections end.
     process.kill(pid, 'SIGINT');
@@ -49,22 +55,22 @@ export async function stopServer(place: Place, { pid, socketDir }: Server): Prom
     // It has ended already.
   }
   const deadline = Date.now() + stopDeadlineMs;
-  while ((await isServer(place, pid)) && Date.now() < deadline) await wait(pollMs);
+  while ((await isServer(installation, pid)) && Date.now() < deadline) await wait(pollMs);
   await removeShortSocketDir(socketDir);
 }
 
-export function logFile(place: Place): string {
-  return join(place.dataDir, 'postgres.log');
+export function logFile(installation: Installation): string {
+  return join(installation.dataDir, 'postgres.log');
 }
 
 type PidFile = Server & { text: string; status: string };
 
-function pidFile(place: Place): string {
-  return join(place.clusterDir, 'postmaster.pid');
+function pidFile(installation: Installation): string {
+  return join(installation.clusterDir, 'postmaster.pid');
 }
 
-async function readPidFile(place: Place): Promise<PidFile | null> {
-  const text = await readFile(pidFile(place), 'utf8').catch(() => '');
+async function readPidFile(installation: Installation): Promise<PidFile | null> {
+  const text = await readFile(pidFile(installation), 'utf8').catch(() => '');
   const lines = text.split('\n');
   const pid = Number(lines[0]);
   if (!(pid > 0)) return null;
@@ -72,13 +78,13 @@ async function readPidFile(place: Place): Promise<PidFile | null> {
 }
 
 /** Whether a process is the server of these files. After a reboot another program may have its number. */
-async function isServer(place: Place, pid: number): Promise<boolean> {
+async function isServer(installation: Installation, pid: number): Promise<boolean> {
   if (!isAlive(pid)) return false;
   if (process.platform !== 'linux') return true;
   const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
   const args = command.split('\0');
   const folder = args.includes('-D') ? args[args.indexOf('-D') + 1] : undefined;
-  return folder !== undefined && isSameFolder(folder, place.clusterDir);
+  return folder !== undefined && isSameFolder(folder, installation.clusterDir);
 }
 
 /** Compares device and inode, because one folder can have several names through links and mounts. */
@@ -93,29 +99,29 @@ async function isSameFolder(one: string, other: string): Promise<boolean> {
  * PostgreSQL refuses to start if the number in `postmaster.pid` belongs to any living process of its user. A
  * dead server's file stays otherwise: PostgreSQL uses it to detect old processes that still write.
  */
-async function clearPidFile(place: Place): Promise<void> {
-  const found = await readPidFile(place);
+async function clearPidFile(installation: Installation): Promise<void> {
+  const found = await readPidFile(installation);
   if (!found) return;
-  if (isAlive(found.pid)) await removePidFile(place, found.text);
+  if (isAlive(found.pid)) await removePidFile(installation, found.text);
   await removeShortSocketDir(found.socketDir);
 }
 
 /** If another start has put its own file there in the meantime, it is put back. */
-async function removePidFile(place: Place, expected: string): Promise<void> {
-  const aside = unfinishedName(pidFile(place));
-  await rename(pidFile(place), aside).catch(() => {});
+async function removePidFile(installation: Installation, expected: string): Promise<void> {
+  const aside = unfinishedName(pidFile(installation));
+  await rename(pidFile(installation), aside).catch(() => {});
   const text = await readFile(aside, 'utf8').catch(() => expected);
-  if (text !== expected) await link(aside, pidFile(place)).catch(() => {});
+  if (text !== expected) await link(aside, pidFile(installation)).catch(() => {});
   await rm(aside, { force: true });
 }
 
 /** Next to the data, or, if that path is too long, in a folder in /tmp with an unpredictable name. */
-async function makeSocketDir(place: Place): Promise<string> {
-  const inside = join(place.dataDir, 'run');
+async function makeSocketDir(installation: Installation): Promise<string> {
+  const inside = join(installation.dataDir, 'run');
   const fits = Buffer.byteLength(join(inside, '.s.PGSQL.5432.lock')) <= socketPathBytesMax;
   const folder = fits ? inside : await mkdtemp('/tmp/orgdir-');
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  if (place.user) await lchown(folder, place.user.uid, place.user.gid);
+  if (installation.user) await lchown(folder, installation.user.uid, installation.user.gid);
   return folder;
 }
 
@@ -123,13 +129,17 @@ async function removeShortSocketDir(socketDir: string): Promise<void> {
   if (shortSocketDir.test(socketDir)) await rm(socketDir, { recursive: true, force: true });
 }
 
-async function start(place: Place, socketDir: string, deadline: number): Promise<string | null> {
-  const log = openSync(logFile(place), 'a', 0o600);
+async function start(
+  installation: Installation,
+  socketDir: string,
+  deadline: number,
+): Promise<string | null> {
+  const log = openSync(logFile(installation), 'a', 0o600);
   const server = spawn(
-    join(place.programs.folder, 'bin/postgres'),
-    serverArguments(place, socketDir),
+    join(installation.programs.folder, 'bin/postgres'),
+    serverArguments(installation, socketDir),
     {
-      ...asUser(place.user),
+      ...asUser(installation.user),
       cwd: '/',
       env: { LC_ALL: 'C', TZ: 'UTC' },
       stdio: ['ignore', log, log],
@@ -143,7 +153,7 @@ async function start(place: Place, socketDir: string, deadline: number): Promise
   server.once('error', (error) => (ended = error.message));
   server.once('exit', (code, signal) => (ended = `it ended with ${code ?? signal}`));
   server.unref();
-  while (ended === null && !(await isReady(place, server.pid))) {
+  while (ended === null && !(await isReady(installation, server.pid))) {
     if (Date.now() > deadline)
       return 'it is not ready yet, perhaps because it recovers from a crash';
     await wait(pollMs);
@@ -151,12 +161,12 @@ async function start(place: Place, socketDir: string, deadline: number): Promise
   return ended;
 }
 
-async function isReady(place: Place, pid: number | undefined): Promise<boolean> {
-  const file = await readPidFile(place);
+async function isReady(installation: Installation, pid: number | undefined): Promise<boolean> {
+  const file = await readPidFile(installation);
   return file?.pid === pid && file?.status === 'ready';
 }
 
-function serverArguments(place: Place, socketDir: string): string[] {
+function serverArguments(installation: Installation, socketDir: string): string[] {
   const settings = [
     'listen_addresses=',
     `unix_socket_directories=${quoteListItem(socketDir)}`,
@@ -168,9 +178,9 @@ function serverArguments(place: Place, socketDir: string): string[] {
     'random_page_cost=1.1',
     'log_min_messages=warning',
     'log_line_prefix=%m [%p] ',
-    ...place.settings,
+    ...installation.settings,
   ];
-  return ['-D', place.clusterDir, ...settings.flatMap((setting) => ['-c', setting])];
+  return ['-D', installation.clusterDir, ...settings.flatMap((setting) => ['-c', setting])];
 }
 
 function quoteListItem(path: string): string {

@@ -8,12 +8,16 @@ import type pg from 'pg';
 import { StartError } from '../errors.ts';
 import { isConnectionFault, openClient, type ConnectionSettings } from './database.ts';
 import { ensureCluster } from './embedded-cluster.ts';
-import { explainErrors, preparePlace, type Place } from './embedded-place.ts';
+import {
+  withDataDirErrors,
+  prepareInstallation,
+  type Installation,
+} from './embedded-installation.ts';
 import {
   findServer,
   lastSocketDir,
   logFile,
-  startWhereStopped,
+  startIfStopped,
   stopServer,
 } from './embedded-server.ts';
 
@@ -45,41 +49,39 @@ const serviceLock = 70420011;
 
 /** Creates the database if there is none, starts it if it does not run, and joins it. */
 export async function openEmbedded(options: EmbeddedOptions): Promise<EmbeddedDatabase> {
-  const place = await preparePlace(options.dataDir, options.settings ?? []);
-  await ensureCluster(place);
-  const client = await explainErrors(place.dataDir, () => join(place, options));
+  const installation = await prepareInstallation(options.dataDir, options.settings ?? []);
+  await ensureCluster(installation);
+  const client = await withDataDirErrors(installation.dataDir, () => join(installation, options));
   const membership: Membership = { client, leaving: false };
-  watch(place, options, membership);
+  watch(installation, options, membership);
   let closing: Promise<void> | undefined;
   return {
-    connection: connectionTo(place, client.host),
-    close: () => (closing ??= leave(place, options, membership)),
+    connection: connectionTo(installation, client.host),
+    close: () => (closing ??= leave(installation, options, membership)),
   };
 }
 
-function connectionTo(place: Place, socketDir: string): ConnectionSettings {
+function connectionTo(installation: Installation, socketDir: string): ConnectionSettings {
   return {
     host: socketDir,
     port: 5432,
     user: 'orgdir',
-    password: place.password,
+    password: installation.password,
     database: 'orgdir',
   };
 }
 
-// --- joining ------------------------------------------------------------------------------------
-
 /** A connection that holds this process's locks. */
-async function join(place: Place, options: EmbeddedOptions): Promise<pg.Client> {
+async function join(installation: Installation, options: EmbeddedOptions): Promise<pg.Client> {
   const deadline = Date.now() + startDeadlineMs;
   for (;;) {
     // A server that responds is running, whatever number its process has in here.
-    const client = await connect(place, options);
-    if (client && (await enter(place, options, client))) return client;
-    const failure = client ? null : await startWhereStopped(place, deadline);
+    const client = await connect(installation, options);
+    if (client && (await enter(installation, options, client))) return client;
+    const failure = client ? null : await startIfStopped(installation, deadline);
     if (Date.now() > deadline) {
       throw new StartError(
-        `the embedded database in ${place.dataDir} does not start: ${failure ?? 'it takes no connections'}; its log is ${logFile(place)}`,
+        `the embedded database in ${installation.dataDir} does not start: ${failure ?? 'it accepts no connections'}; its log is ${logFile(installation)}`,
       );
     }
     await wait(pollMs);
@@ -88,12 +90,12 @@ async function join(place: Place, options: EmbeddedOptions): Promise<pg.Client> 
 
 /** Returns a connection, or null if no server runs, or it is starting or stopping. */
 async function connect(
-  place: Place,
+  installation: Installation,
   { purpose }: Pick<EmbeddedOptions, 'purpose'>,
 ): Promise<pg.Client | null> {
-  const socketDir = await lastSocketDir(place);
+  const socketDir = await lastSocketDir(installation);
   if (!socketDir) return null;
-  const client = openClient(connectionTo(place, socketDir), {
+  const client = openClient(connectionTo(installation, socketDir), {
     applicationName: `orgdir ${purpose}, pid ${process.pid}`,
     statementTimeoutMs: 0,
   });
@@ -104,16 +106,20 @@ async function connect(
   } catch (error) {
     if (isConnectionFault(error)) return null;
     throw new StartError(
-      `the embedded database in ${place.dataDir} refuses the service: ${(error as Error).message}`,
+      `the embedded database in ${installation.dataDir} refuses the service: ${(error as Error).message}`,
       { cause: error },
     );
   }
 }
 
 /** Takes the locks. Returns false if the server is being stopped. */
-async function enter(place: Place, options: EmbeddedOptions, client: pg.Client): Promise<boolean> {
+async function enter(
+  installation: Installation,
+  options: EmbeddedOptions,
+  client: pg.Client,
+): Promise<boolean> {
   try {
-    if (options.purpose === 'service') await requireAlone(place, client);
+    if (options.purpose === 'service') await requireAlone(installation, client);
     await client.query('select pg_advisory_lock_shared($1)', [presenceLock]);
     return true;
   } catch (error) {
@@ -123,7 +129,7 @@ async function enter(place: Place, options: EmbeddedOptions, client: pg.Client):
   }
 }
 
-async function requireAlone(place: Place, client: pg.Client): Promise<void> {
+async function requireAlone(installation: Installation, client: pg.Client): Promise<void> {
   if (await tryLock(client, serviceLock)) return;
   const { rows } = await client.query<{ name: string }>(
     `select application_name as name from pg_locks join pg_stat_activity using (pid)
@@ -132,7 +138,7 @@ async function requireAlone(place: Place, client: pg.Client): Promise<void> {
   );
   const holder = rows[0] ? ` (${rows[0].name.replace(/^orgdir /, '')})` : '';
   throw new StartError(
-    `DATA_DIR ${place.dataDir} is in use by another orgdir${holder}; stop it first, or choose another folder, for example DATA_DIR=./data-2`,
+    `DATA_DIR ${installation.dataDir} is in use by another orgdir${holder}; stop it first, or choose another folder, for example DATA_DIR=./data-2`,
   );
 }
 
@@ -144,55 +150,53 @@ async function tryLock(client: pg.Client, lock: number): Promise<boolean> {
   return rows[0]?.locked === true;
 }
 
-// --- watching and leaving -----------------------------------------------------------------------
-
 /**
  * The connection that holds the locks breaks when the server dies. If the server only restarted its backends, joins it
  * again.
  */
-function watch(place: Place, options: EmbeddedOptions, membership: Membership): void {
+function watch(installation: Installation, options: EmbeddedOptions, membership: Membership): void {
   membership.client.once('end', () => {
     if (membership.leaving) return;
-    void rejoin(place, options, membership).then((reason) => {
+    void rejoin(installation, options, membership).then((reason) => {
       if (reason !== null && !membership.leaving) options.onLost?.(reason);
     });
   });
 }
 
 async function rejoin(
-  place: Place,
+  installation: Installation,
   options: EmbeddedOptions,
   membership: Membership,
 ): Promise<string | null> {
   const deadline = Date.now() + rejoinDeadlineMs;
   try {
     while (Date.now() < deadline && !membership.leaving) {
-      if ((await findServer(place)) === null)
-        return `the embedded database has stopped; its log is ${logFile(place)}`;
-      const client = await connect(place, options);
-      if (client && (await enter(place, options, client))) {
+      if ((await findServer(installation)) === null)
+        return `the embedded database has stopped; its log is ${logFile(installation)}`;
+      const client = await connect(installation, options);
+      if (client && (await enter(installation, options, client))) {
         membership.client = client;
-        watch(place, options, membership);
+        watch(installation, options, membership);
         return null;
       }
       await wait(pollMs);
     }
-    return 'the embedded database takes no connections';
+    return 'the embedded database accepts no connections';
   } catch (error) {
     return (error as Error).message;
   }
 }
 
 async function leave(
-  place: Place,
+  installation: Installation,
   { purpose }: EmbeddedOptions,
   membership: Membership,
 ): Promise<void> {
   membership.leaving = true;
   // A service stops the database with it, so that the stop ends in time; running commands fail and keep nothing.
   const last = purpose === 'service' || (await isLast(membership.client).catch(() => false));
-  const server = last ? await findServer(place) : null;
-  if (server) await stopServer(place, server);
+  const server = last ? await findServer(installation) : null;
+  if (server) await stopServer(installation, server);
   await membership.client.end().catch(() => {});
 }
 

@@ -9,8 +9,8 @@ import { openClient, type ConnectionSettings } from './database.ts';
 export type Listener = { start(): void; stop(): Promise<void> };
 
 const reconnectMs = 500;
-/** The limit for closing: a server that has stopped responding does not close its side either. */
-const endsWithinMs = 500;
+/** A server that has stopped responding does not close its side. */
+const endTimeoutMs = 500;
 
 /** Calls `onNotice(channel, payload)` for each notification, and `onNotice(null, '')` after every (re)connection, when some may have been missed. */
 export function createListener(
@@ -56,7 +56,7 @@ export function createListener(
       clearTimeout(timer);
       if (!client) return;
       const ended = client.end().catch(() => {});
-      await Promise.race([ended, wait(endsWithinMs, undefined, { ref: false })]);
+      await Promise.race([ended, wait(endTimeoutMs, undefined, { ref: false })]);
       // `unref` is public although its types lack it. It lets the process exit before the connection is closed.
       (client as unknown as { unref(): void }).unref();
     },

@@ -60,7 +60,7 @@ async function requirePartitions(connection: Database): Promise<void> {
     if (missing.length === 0) return;
     if (tries >= partitionTriesMax) {
       throw new StartError(
-        `the partitions ${missing.join(', ')} cannot be made while another session has their tables locked; end it, or wait for it, and start again`,
+        `the partitions ${missing.join(', ')} cannot be created while another session locks their tables; end that session or wait for it, and start again`,
       );
     }
     await wait(partitionRetryMs);
@@ -135,12 +135,12 @@ async function requireSupportedServer(database: Database): Promise<void> {
   const [server] = rows;
   if (!server || Number(server.number) < oldestServer) {
     throw new StartError(
-      `DATABASE_URL leads to PostgreSQL ${server?.version}; version 15 or later is needed`,
+      `DATABASE_URL points to PostgreSQL ${server?.version}; version 15 or later is required`,
     );
   }
   if (server.encoding !== 'UTF8') {
     throw new StartError(
-      `DATABASE_URL leads to a database in ${server.encoding}; create one with encoding UTF8`,
+      `DATABASE_URL points to a database with the encoding ${server.encoding}; create one with the encoding UTF8`,
     );
   }
 }
@@ -172,13 +172,13 @@ async function applyMissing(connection: Database, files: Migration[]): Promise<s
     select name, checksum from migrations
   `.execute(connection);
   const known = new Map(rows.map((row) => [row.name, row.checksum]));
-  refuseForeign(known, files);
+  requireKnown(known, files);
   const missing = files.filter((file) => !known.has(file.name));
   for (const file of missing) await apply(connection, file);
   return missing.map((file) => file.name);
 }
 
-function refuseForeign(known: Map<string, string>, files: Migration[]): void {
+function requireKnown(known: Map<string, string>, files: Migration[]): void {
   const byName = new Map(files.map((file) => [file.name, file.checksum]));
   for (const [name, checksum] of known) {
     if (!byName.has(name)) {

@@ -14,16 +14,16 @@ const names = new Map<string, string>();
 export function createPool(pool: pg.Pool): PostgresPool {
   return {
     options: pool.options,
-    connect: async () => lend(await pool.connect()),
+    connect: async () => wrap(await pool.connect()),
     end: () => pool.end(),
   };
 }
 
-type Lent = Awaited<ReturnType<PostgresPool['connect']>>;
+type PooledClient = Awaited<ReturnType<PostgresPool['connect']>>;
 
-function lend(client: pg.PoolClient): Lent {
+function wrap(client: pg.PoolClient): PooledClient {
   let unusable = false;
-  const lent = {
+  const pooled = {
     query: async (text: string, values: readonly unknown[]) => {
       const name = preparedName(text);
       try {
@@ -44,7 +44,7 @@ function lend(client: pg.PoolClient): Lent {
     },
     release: (destroy?: boolean) => client.release(destroy === true || unusable),
   };
-  return lent as unknown as Lent;
+  return pooled as unknown as PooledClient;
 }
 
 function preparedName(text: string): string | null {

@@ -34,20 +34,20 @@ export function createRevisions(database: Database, connection: ConnectionSettin
 
   async function read(): Promise<void> {
     // The time before the query: its result includes every change committed by then.
-    const askedAt = performance.now();
+    const startedAt = performance.now();
     try {
       const { rows } = await sql<{
         scope: Scope;
         revision: number;
       }>`select scope, revision from revisions`.execute(database);
-      confirmedAt = askedAt;
-      for (const { scope, revision } of rows) note(scope, revision);
+      confirmedAt = startedAt;
+      for (const { scope, revision } of rows) update(scope, revision);
     } catch {
       // Unconfirmed after a second; readers then query the database themselves and report if it is away.
     }
   }
 
-  function note(scope: Scope, revision: number): void {
+  function update(scope: Scope, revision: number): void {
     if (revisions.get(scope) === revision) return;
     revisions.set(scope, revision);
     for (const call of listeners) call(scope);
@@ -56,10 +56,10 @@ export function createRevisions(database: Database, connection: ConnectionSettin
   function refreshSoon(): void {
     if (!running) return;
     again = true;
-    reading ??= readWhileAsked().finally(() => (reading = null));
+    reading ??= readUntilIdle().finally(() => (reading = null));
   }
 
-  async function readWhileAsked(): Promise<void> {
+  async function readUntilIdle(): Promise<void> {
     while (again && running) {
       again = false;
       await read();

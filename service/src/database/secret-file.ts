@@ -26,7 +26,7 @@ async function readSecret(file: string): Promise<string | null> {
   if (text === null) return null;
   if (/^[A-Za-z0-9+/]{43}=$/.test(text.trim())) return text.trim();
   throw new StartError(
-    `${file} does not hold 32 bytes in base64; bring back the file that was there, because what it locked opens with nothing else`,
+    `${file} does not hold 32 bytes in base64; restore it from a backup, because no other key decrypts the stored secrets`,
   );
 }
 

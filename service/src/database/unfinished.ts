@@ -4,14 +4,14 @@ import { join } from 'node:path';
 
 /** Longer than a first start can take on any machine. */
 const unfinishedMaxAgeMs = 600_000;
-const made = new Set<string>();
-let madeCount = 0;
+const created = new Set<string>();
+let createdCount = 0;
 
 /** A temporary name next to `finished`, for a file or folder that is renamed when it is complete. */
 export function unfinishedName(finished: string): string {
-  madeCount += 1;
-  const name = `${finished}.${process.pid}.${madeCount}.unfinished`;
-  made.add(name);
+  createdCount += 1;
+  const name = `${finished}.${process.pid}.${createdCount}.unfinished`;
+  created.add(name);
   return name;
 }
 
@@ -20,7 +20,7 @@ export async function removeUnfinished(dataDir: string): Promise<void> {
   for (const name of await readdir(dataDir)) {
     const pid = /\.(\d+)\.[0-9a-f]+\.unfinished$/.exec(name)?.[1];
     const path = join(dataDir, name);
-    if (pid === undefined || made.has(path) || !(await isLeftBehind(path, Number(pid)))) continue;
+    if (pid === undefined || created.has(path) || !(await isAbandoned(path, Number(pid)))) continue;
     await rm(path, { recursive: true, force: true, maxRetries: 5 }).catch(() => {});
   }
 }
@@ -28,7 +28,7 @@ export async function removeUnfinished(dataDir: string): Promise<void> {
 /**
  * In a container a process may get the number of an earlier one, so this process remembers the names it has created.
  */
-async function isLeftBehind(path: string, pid: number): Promise<boolean> {
+async function isAbandoned(path: string, pid: number): Promise<boolean> {
   if (pid === process.pid || !isAlive(pid)) return true;
   const found = await lstat(path).catch(() => null);
   return found !== null && Date.now() - found.mtimeMs > unfinishedMaxAgeMs;

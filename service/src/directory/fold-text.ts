@@ -5,7 +5,7 @@
  */
 
 // Letters that Unicode does not decompose into a base letter and a mark.
-const wholeLetters: Record<string, string> = {
+const undecomposed: Record<string, string> = {
   ß: 'ss',
   æ: 'ae',
   œ: 'oe',
@@ -20,7 +20,7 @@ const wholeLetters: Record<string, string> = {
   ŧ: 't',
   ĸ: 'k',
 };
-const wholeLetter = new RegExp(`[${Object.keys(wholeLetters).join('')}]`, 'g');
+const undecomposedPattern = new RegExp(`[${Object.keys(undecomposed).join('')}]`, 'g');
 
 export function foldText(text: string): string {
   return text
@@ -29,7 +29,7 @@ export function foldText(text: string): string {
     .replace(/\p{Mn}/gu, '')
     .normalize('NFC')
     .toLowerCase()
-    .replace(wholeLetter, (letter) => wholeLetters[letter] ?? letter);
+    .replace(undecomposedPattern, (letter) => undecomposed[letter] ?? letter);
 }
 
 /**

@@ -9,13 +9,13 @@ import { ServiceError } from '../errors.ts';
 import { allianceIds, upsertAlliances } from './alliances.ts';
 import { announceAlliances, announceOrgs } from './announce.ts';
 import { blueprintKeys, blueprintSlugs, findBlueprint, upsertBlueprints } from './blueprints.ts';
-import { describeHold, heldSlugs } from './former-slugs.ts';
+import { describeReservation, reservedSlugs } from './former-slugs.ts';
 import type { SourceLine } from './import-source.ts';
 import { toAddresses, writeManagers } from './import-managers.ts';
 import { AllianceInput, BlueprintInput, OrgInput } from './inputs.ts';
 import { lockDirectory } from './lock-directory.ts';
 import { upsertOrgs } from './orgs.ts';
-import { isAllowedSlug, SlugAllotment } from './slug.ts';
+import { isAllowedSlug, SlugAllocator } from './slug.ts';
 
 export type ImportKind = 'orgs' | 'alliances' | 'blueprints';
 type BadLine = { line: number; reason: string };
@@ -103,7 +103,7 @@ type Counted = { created: boolean }[];
 
 function createRun(tx: Transaction, options: ImportOptions) {
   const { kind } = options;
-  let slugs: SlugAllotment | null = null;
+  let slugs: SlugAllocator | null = null;
   const validate = createValidator(importSchemas[kind]) as Validator<Input>;
   const lineOfKey = new Map<string, number>();
   /** The slugs given in the file, and those made for its lines. */
@@ -144,12 +144,12 @@ function createRun(tx: Transaction, options: ImportOptions) {
   }
 
   /** Starts only when there is something to write: lines may arrive slowly, and other writers would wait meanwhile. */
-  async function takeTurn(): Promise<SlugAllotment> {
+  async function takeTurn(): Promise<SlugAllocator> {
     // The server lets this import wait however long another one takes. Over HTTP the pool's limit is shorter: it drops
     // the connection after 65 s.
     await sql`set local statement_timeout = 0`.execute(tx);
     await lockDirectory(tx, kind);
-    return SlugAllotment.start(tx, kind);
+    return SlugAllocator.start(tx, kind);
   }
 
   async function write(batch: Accepted[]): Promise<void> {
@@ -239,7 +239,7 @@ async function withoutHeldSlugs(
   inputs: Known[],
   refuse: Refuse,
 ): Promise<Known[]> {
-  const held = await heldSlugs(
+  const held = await reservedSlugs(
     tx,
     kind,
     inputs.flatMap(({ slug }) => slug ?? []),
@@ -250,7 +250,7 @@ async function withoutHeldSlugs(
     const hold = input.slug === null ? undefined : held.get(input.slug);
     const own = hold && kind === 'blueprints' ? await findBlueprint(tx, input.key) : null;
     if (!hold || own?.id === hold.entryId) free.push(input);
-    else refuse(input.line, describeHold(input.slug ?? '', hold));
+    else refuse(input.line, describeReservation(input.slug ?? '', hold));
   }
   return free;
 }
@@ -259,7 +259,7 @@ async function withoutHeldSlugs(
 async function nameAll(
   tx: Transaction,
   kind: ImportKind,
-  slugs: SlugAllotment,
+  slugs: SlugAllocator,
   inputs: Known[],
 ): Promise<Named[]> {
   const existing =
@@ -271,7 +271,7 @@ async function nameAll(
       : new Map<string, string>();
   const chosen = inputs.map((input) => input.slug ?? existing.get(input.key) ?? null);
   slugs.reserve(chosen.filter((slug) => slug !== null));
-  const made = await slugs.allot(
+  const made = await slugs.allocate(
     inputs.filter((_, index) => chosen[index] === null).map(({ name }) => name),
   );
   return inputs.map((input, index) => ({

@@ -31,7 +31,7 @@ type Found = {
 type Outcome = { accepted: AcceptedEvent } | { reason: string };
 type Rendered = { event: PublishedEvent; outcome: Outcome };
 
-const notStorable = { reason: 'it cannot be stored: the database refuses something in it' };
+const notStorable = { reason: 'it cannot be stored: the database rejects a value' };
 
 /** Takes the oldest waiting publications, at most a batch. */
 export async function ingestPublished(database: Database, publicUrl: string): Promise<Ingested> {
@@ -127,7 +127,7 @@ function render(event: PublishedEvent, found: Found): Outcome {
 
 function announce({ id, orgId, allianceId }: PublishedEvent, { announced }: Found): Outcome {
   const subject = announced.get(orgId ?? allianceId ?? '');
-  if (!subject) return { reason: 'what it announces is gone, or no longer listed' };
+  if (!subject) return { reason: 'the subject was deleted, or is no longer listed' };
   return { accepted: { id, audience: 'global', data: JSON.stringify(subject) } };
 }
 
@@ -136,7 +136,7 @@ function wrap(event: PublishedEvent, { subjects }: Found): Outcome {
   const { id, name, orgId, allianceId, data } = event;
   const { audience, inner } = catalogue[name];
   const subject = subjects.get(orgId ?? allianceId ?? '');
-  if (!subject) return { reason: `the ${audience} that it is about is gone` };
+  if (!subject) return { reason: `the ${audience} was deleted` };
   const issues = checkText(event);
   if (issues.length > 0) {
     return { reason: issues.map(({ path, message }) => `${path} ${message}`).join('; ') };

@@ -41,17 +41,17 @@ async function render(tx: Transaction, publication: Publication): Promise<NewEve
   if (inner === null) {
     throw invalid({
       path: 'name',
-      message: `${name} comes only from what it tells of, and cannot be published`,
+      message: `${name} is published by the service itself`,
     });
   }
-  return bound(tx, name, inner, publication);
+  return renderBound(tx, name, inner, publication);
 }
 
 function requireName(name: string): EventName {
   if (catalogueEntry(name) && name !== 'webhook.test') return name as EventName;
   throw invalid({
     path: 'name',
-    message: `must be one of ${subscribableEvents.join(', ')}; there is no event ${name}`,
+    message: `must be one of ${subscribableEvents.join(', ')}, not ${name}`,
   });
 }
 
@@ -59,12 +59,12 @@ async function announceOrg(
   tx: Transaction,
   { name, org, alliance, data, publicUrl }: Publication,
 ): Promise<NewEvent> {
-  refuse(data !== null, 'data', `of ${name} is made by the service`);
-  refuse(alliance !== null, 'alliance', `does not go with ${name}`);
+  rejectIf(data !== null, 'data', `of ${name} is created by the service`);
+  rejectIf(alliance !== null, 'alliance', `cannot be used with ${name}`);
   const found = await requireOrg(tx, org);
   const [organisation] = await publicOrgs(tx, [found.id], publicUrl);
   if (!organisation)
-    throw new ServiceError('conflict', `${found.slug} is not listed, so it is not announced.`);
+    throw new ServiceError('conflict', `${found.slug} is not listed, so it cannot be announced.`);
   return { name: 'org.created', data: organisation, orgId: organisation.id };
 }
 
@@ -72,15 +72,15 @@ async function announceAlliance(
   tx: Transaction,
   { name, org, alliance, data, publicUrl }: Publication,
 ): Promise<NewEvent> {
-  refuse(data !== null, 'data', `of ${name} is made by the service`);
-  refuse(org !== null, 'org', `does not go with ${name}`);
+  rejectIf(data !== null, 'data', `of ${name} is created by the service`);
+  rejectIf(org !== null, 'org', `cannot be used with ${name}`);
   const { id } = await requireAlliance(tx, alliance);
   const [found] = await publicAlliances(tx, [id], publicUrl);
   if (!found) throw new ServiceError('not_found', `There is no alliance ${alliance}.`);
   return { name: 'alliance.created', data: found, allianceId: id };
 }
 
-async function bound(
+async function renderBound(
   tx: Transaction,
   name: EventName,
   inner: string,
@@ -88,10 +88,10 @@ async function bound(
 ): Promise<NewEvent> {
   const { audience } = catalogue[name];
   const isOrg = audience === 'organization';
-  refuse(
+  rejectIf(
     (isOrg ? publication.alliance : publication.org) !== null,
     isOrg ? 'alliance' : 'org',
-    `does not go with ${name}`,
+    `cannot be used with ${name}`,
   );
   const {
     id,
@@ -136,6 +136,6 @@ async function requireAlliance(tx: Transaction, slug: string | null) {
   return alliance;
 }
 
-function refuse(wrong: boolean, path: string, message: string): void {
+function rejectIf(wrong: boolean, path: string, message: string): void {
   if (wrong) throw invalid({ path, message });
 }

@@ -14,7 +14,7 @@ export type PublishedOnce =
   | { kind: 'taken' };
 
 /** Longer than a publication takes unless something blocks it. */
-const lockWaitMs = 15_000;
+const lockTimeoutMs = 15_000;
 
 /**
  * A refused publication leaves the key free. Throws what `publishEvent` throws, and `unavailable` if another request
@@ -24,7 +24,7 @@ export async function publishOnce(
   tx: Transaction,
   key: string,
   publication: Publication,
-  waitMs = lockWaitMs,
+  waitMs = lockTimeoutMs,
 ): Promise<PublishedOnce> {
   await sql`set local lock_timeout = ${sql.lit(waitMs)}`.execute(tx);
   return publish(tx, key, publication).catch((error: Error & { code?: string }) => {

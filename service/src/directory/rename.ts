@@ -1,7 +1,7 @@
 /** Checks whether a given slug is free, and renames entries. Call it under the lock of the table. */
 import { sql, type Transaction } from '../database/database.ts';
 import { invalid, ServiceError } from '../errors.ts';
-import { describeHold, heldSlugs, stillHeld } from './former-slugs.ts';
+import { describeReservation, reservedSlugs, isReserved } from './former-slugs.ts';
 import type { SlugTable } from './lock-directory.ts';
 import { isAllowedSlug } from './slug.ts';
 
@@ -13,7 +13,7 @@ export async function rename(
   slug: string,
 ): Promise<void> {
   await requireFreeSlug(tx, table, slug, id);
-  await sql`delete from former_slugs where not ${stillHeld}`.execute(tx);
+  await sql`delete from former_slugs where not ${isReserved}`.execute(tx);
   await sql`update ${sql.table(table)} set slug = ${slug} where id = ${id}`.execute(tx);
 }
 
@@ -33,9 +33,9 @@ export async function requireFreeSlug(
     select id from ${sql.table(table)} where slug = ${slug} and id is distinct from ${ownId}::uuid
   `.execute(tx);
   if (rows.length > 0) throw new ServiceError('conflict', `The slug ${slug} is taken.`);
-  const held = (await heldSlugs(tx, table, [slug])).get(slug);
-  if (!held || held.entryId === ownId) return;
-  throw new ServiceError('conflict', `The ${describeHold(slug, held)}.`, {
-    details: { freeAt: held.freeAt },
+  const reservation = (await reservedSlugs(tx, table, [slug])).get(slug);
+  if (!reservation || reservation.entryId === ownId) return;
+  throw new ServiceError('conflict', `The ${describeReservation(slug, reservation)}.`, {
+    details: { freeAt: reservation.freeAt },
   });
 }

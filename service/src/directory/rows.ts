@@ -29,12 +29,12 @@ export function toRow(columns: FieldColumn[], input: Row): Row {
 
 /** The values of `computedColumns`; `search` lists the fields that a search looks in. */
 export function computedValues(input: Row & { name: string }, search: string[]): Row {
-  const words = search.flatMap((name) => wordsOf(input[name]));
-  return { id: uuidv7(), name_sort: foldText(input.name), search_text: searchText(...words) };
+  const texts = search.flatMap((name) => textsOf(input[name]));
+  return { id: uuidv7(), name_sort: foldText(input.name), search_text: searchText(...texts) };
 }
 
-function wordsOf(value: unknown): (string | null)[] {
-  if (Array.isArray(value)) return value.flatMap(wordsOf);
+function textsOf(value: unknown): (string | null)[] {
+  if (Array.isArray(value)) return value.flatMap(textsOf);
   if (typeof value !== 'object' || value === null) return [value as string | null];
   const { item, name } = value as { item: string; name: string };
   return [item, name];
@@ -60,8 +60,8 @@ function jsonReader(schema: TSchema): Reader {
   if (!properties) return (value) => value ?? null;
   const parts = Object.entries(properties).map(([name, part]) => [name, jsonReader(part)] as const);
   return (value) => {
-    const whole: Row = {};
-    for (const [name, read] of parts) whole[name] = read((value as Row)[name]);
-    return whole;
+    const object: Row = {};
+    for (const [name, read] of parts) object[name] = read((value as Row)[name]);
+    return object;
   };
 }

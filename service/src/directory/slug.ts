@@ -1,7 +1,7 @@
 /** Makes slugs from names: transliterated, unique, and never a word that a route uses. */
 import anyAscii from 'any-ascii';
 import { sql, type Transaction } from '../database/database.ts';
-import { stillHeld } from './former-slugs.ts';
+import { isReserved } from './former-slugs.ts';
 import { lockTable, type SlugTable } from './lock-directory.ts';
 
 const lengthMax = 80;
@@ -38,7 +38,7 @@ export function isAllowedSlug(slug: string): boolean {
 }
 
 /** Assigns slugs within one transaction: call `start` once, then `allot` for each batch. */
-export class SlugAllotment {
+export class SlugAllocator {
   readonly #tx: Transaction;
   readonly #table: SlugTable;
   readonly #nextNumber = new Map<string, number>();
@@ -50,14 +50,14 @@ export class SlugAllotment {
     this.#table = table;
   }
 
-  static async start(tx: Transaction, table: SlugTable): Promise<SlugAllotment> {
+  static async start(tx: Transaction, table: SlugTable): Promise<SlugAllocator> {
     // Two transactions that assign slugs at once would choose the same one, so the second waits for the first.
     await lockTable(tx, table);
-    return new SlugAllotment(tx, table);
+    return new SlugAllocator(tx, table);
   }
 
   /** One slug for each name, in order: `acme`, `acme-2`, `acme-3` … */
-  async allot(names: string[]): Promise<string[]> {
+  async allocate(names: string[]): Promise<string[]> {
     const bases = names.map(slugBase);
     await this.#learn([...new Set(bases)].filter((base) => !this.#nextNumber.has(base)));
     return bases.map((base) => this.#next(base));
@@ -89,7 +89,7 @@ export class SlugAllotment {
       union all
       select base, f.slug
       from unnest(${bases}::text[]) as base
-      join former_slugs f on f.kind = ${this.#table} and ${stillHeld}
+      join former_slugs f on f.kind = ${this.#table} and ${isReserved}
         and (f.slug = base or (f.slug >= base || '-' and f.slug < base || '.'))
     `.execute(this.#tx);
     for (const { base, slug } of rows) {

@@ -10,7 +10,7 @@ import { BlueprintInput } from './inputs.ts';
 import { lockDirectory } from './lock-directory.ts';
 import { pickFields } from './pick-fields.ts';
 import { requireFreeSlug } from './rename.ts';
-import { SlugAllotment } from './slug.ts';
+import { SlugAllocator } from './slug.ts';
 import type { WriteOptions, Written } from './write-options.ts';
 
 type Options = Pick<WriteOptions<Blueprint>, 'check'>;
@@ -86,7 +86,7 @@ async function chooseSlug(
     await requireFreeSlug(tx, 'blueprints', slug, before?.id ?? null);
   const chosen = slug ?? before?.slug;
   if (chosen !== undefined) return chosen;
-  const [made] = await (await SlugAllotment.start(tx, 'blueprints')).allot([name]);
+  const [made] = await (await SlugAllocator.start(tx, 'blueprints')).allocate([name]);
   if (made === undefined) throw new Error('no slug was made');
   return made;
 }

@@ -6,7 +6,7 @@ import { sql, type Database, type Transaction } from '../database/database.ts';
 import { deleteInBatches } from '../database/delete-in-batches.ts';
 
 /** Long enough for a platform that was down over a long weekend to repeat its last publications. */
-export const keptDays = 7;
+export const retentionDays = 7;
 
 export type Claim =
   /** The key is free; the caller publishes under `eventId`. */
@@ -24,7 +24,7 @@ export async function claimIdempotencyKey(
 ): Promise<Claim> {
   const { rows } = await sql<{ eventId: string }>`
     insert into idempotency_keys as k (key, content, event_id, expires_at)
-    values (${key}, ${content}, ${eventId}, now() + ${keptDays} * interval '1 day')
+    values (${key}, ${content}, ${eventId}, now() + ${retentionDays} * interval '1 day')
     -- An expired key counts as unused even before it is deleted.
     on conflict (key) do update
       set content = excluded.content, event_id = excluded.event_id, created_at = now(), expires_at = excluded.expires_at

@@ -26,9 +26,9 @@ export type AcceptedEvent = { id: string; audience: string; data: string };
 export type Rejection = { id: string; name: string; reason: string };
 
 /** The most entries per batch; at 64 KiB each, some megabytes. */
-const takenPerBatch = 100;
+const batchSize = 100;
 /** One worker at a time, so that entries become events in the order of publishing. */
-const takeLock = 70420012;
+const ingestLock = 70420012;
 /** Partitions exist from yesterday on. An entry that waited longer may need an older one. */
 const oldAfter = sql`interval '1 day'`;
 const reasonLengthMax = 1_000;
@@ -50,14 +50,14 @@ export async function claimPublished(tx: Transaction): Promise<PublishedEvent[]>
   const { rows } = await sql<PublishedEvent>`
     select id, name, org_id as "orgId", alliance_id as "allianceId", data from published_events
     where rejected_at is null and name = any(${subscribableEvents}::text[])
-    order by id limit ${takenPerBatch}
+    order by id limit ${batchSize}
   `.execute(tx);
   return rows;
 }
 
 async function lockTurn(tx: Transaction): Promise<boolean> {
   const { rows } = await sql<{ locked: boolean }>`
-    select pg_try_advisory_xact_lock(${sql.lit(takeLock)}) as locked
+    select pg_try_advisory_xact_lock(${sql.lit(ingestLock)}) as locked
   `.execute(tx);
   return rows[0]?.locked === true;
 }

@@ -7,7 +7,8 @@ type PulledEvent = {
   id: string;
   event: EventName;
   createdAt: string;
-  /** As recorded: JSON text. */ data: string;
+  /** The recorded JSON text. */
+  data: string;
 };
 export type EventPage = {
   events: PulledEvent[];
@@ -66,14 +67,14 @@ function toPage(rows: Row[], limit: number, after: string | null): EventPage {
   const { newest = null, start = 0 } = rows[0] ?? {};
   if (newest === null) return { events: [], nextCursor: after, hasMore: false };
   const shown = found.slice(0, limit);
-  const seenUpTo =
+  const lastPosition =
     found.length > limit
       ? (shown.at(-1)?.position ?? start)
       : Math.max(start, Math.min(start + positionsPerPage, newest));
   return {
     events: shown.map(toEvent),
-    nextCursor: encodeCursor(seenUpTo),
-    hasMore: seenUpTo < newest,
+    nextCursor: encodeCursor(lastPosition),
+    hasMore: lastPosition < newest,
   };
 }
 
@@ -95,6 +96,6 @@ function decodeCursor(cursor: string): number {
   if (position !== undefined && encodeCursor(Number(position)) === cursor) return Number(position);
   throw invalid({
     path: 'query.after',
-    message: 'must be a cursor that an earlier answer gave as nextCursor',
+    message: 'must be the nextCursor of an earlier response',
   });
 }

@@ -37,7 +37,7 @@ export function registerAdmission(
     // Runs before the body is read: an unknown address gets a 404 whatever its body is.
     if (request.is404) throw new ServiceError('not_found');
     if (scope === undefined) return done();
-    if (!duringMaintenance) refuseDuringMaintenance(health);
+    if (!duringMaintenance) rejectDuringMaintenance(health);
     const key = presentedKey(request);
     const found = key === null ? null : keyCache.authenticate(key);
     if (!(found instanceof Promise)) return admit(request, reply, scope, found, done);
@@ -76,7 +76,7 @@ export function requireScope(caller: Caller | null, scope: KeyScope): void {
   });
 }
 
-export function refuseDuringMaintenance(health: Health): void {
+export function rejectDuringMaintenance(health: Health): void {
   const { maintenance } = health.snapshot();
   if (!maintenance) return;
   const leftMs =

@@ -24,7 +24,7 @@ const contentSecurityPolicy = {
 export function registerDocs(app: FastifyInstance, { serviceName }: { serviceName: string }): void {
   let reference: Promise<FastifyInstance> | null = null;
 
-  async function show(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  async function serve(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     reference ??= createReference(serviceName);
     const docs = await reference;
     reply.hijack();
@@ -34,7 +34,7 @@ export function registerDocs(app: FastifyInstance, { serviceName }: { serviceNam
   }
 
   for (const url of ['/docs', '/docs/', '/docs/js/scalar.js'])
-    app.route({ method: 'GET', url, schema: { hide: true }, handler: show });
+    app.route({ method: 'GET', url, schema: { hide: true }, handler: serve });
 }
 
 /** A separate application, because Fastify accepts no routes after its start. It listens nowhere. */

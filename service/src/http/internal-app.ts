@@ -106,6 +106,6 @@ function registerProbes(app: FastifyInstance, { readiness }: InternalAppDependen
 
 const unready: Record<Exclude<Readiness['kind'], 'ready'>, string> = {
   outdated: 'The database lacks migrations that this version needs.',
-  unreachable: 'The database does not answer.',
+  unreachable: 'The database does not respond.',
   stopping: 'The process is stopping.',
 };

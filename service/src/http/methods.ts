@@ -42,11 +42,11 @@ export function rejectOtherMethods(
     url: fullUrl.slice(app.prefix.length),
     schema: { hide: true },
     // Runs before the body is read.
-    onRequest: refuse,
-    handler: refuse,
+    onRequest: reject,
+    handler: reject,
   });
 
-  function refuse(): never {
+  function reject(): never {
     throw new ServiceError('method_not_allowed', undefined, {
       details: { allow: allow.split(', ') },
       headers: { allow },
@@ -55,11 +55,11 @@ export function rejectOtherMethods(
 }
 
 function handleOptions(app: FastifyInstance, url: string, allow: string): void {
-  const answer: RouteHandlerMethod = (_request, reply) => {
+  const respond: RouteHandlerMethod = (_request, reply) => {
     void reply.code(204).header('allow', allow).send();
   };
   // Runs before the body is read.
-  app.options(url, { schema: { hide: true }, onRequest: answer as never }, answer);
+  app.options(url, { schema: { hide: true }, onRequest: respond as never }, respond);
 }
 
 /** Node knows more methods than the router does by default; an unusual one gets a 405 like any other. */

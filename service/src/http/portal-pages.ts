@@ -37,7 +37,7 @@ export async function registerPortalPages(
   folder = built,
 ): Promise<void> {
   const html = await readFile(`${folder}index.html`, 'utf8').catch(() => null);
-  const show = html === null ? showMissing : createShow(html, dependencies);
+  const handler = html === null ? sendNotBuilt : createPageHandler(html, dependencies);
   for (const url of [portalPagesPrefix, `${portalPagesPrefix}/*`]) {
     rejectOtherMethods(app, url, new Set(methods), false);
     app.route({
@@ -45,7 +45,7 @@ export async function registerPortalPages(
       url,
       exposeHeadRoute: false,
       schema: { hide: true },
-      handler: show,
+      handler: handler,
     });
   }
   if (html === null) return;
@@ -70,9 +70,9 @@ async function serveAssets(assets: FastifyInstance, root: string): Promise<void>
   });
 }
 
-type Show = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
+type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
 
-function createShow(html: string, dependencies: PortalPagesDependencies): Show {
+function createPageHandler(html: string, dependencies: PortalPagesDependencies): Handler {
   const { signIn, publicUrl, serviceName, version } = dependencies;
   const readSession = createReadSession(dependencies);
   const basePath = new URL(publicUrl).pathname.replace(/\/$/, '');
@@ -132,11 +132,11 @@ function createReadSession({
 /** Returns undefined if the promise fails or takes longer. */
 async function within<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<undefined>((resolve) => {
+  const timeout = new Promise<undefined>((resolve) => {
     timer = setTimeout(resolve, ms, undefined);
   });
   try {
-    return await Promise.race([work, late]);
+    return await Promise.race([work, timeout]);
   } catch {
     return undefined;
   } finally {
@@ -176,7 +176,7 @@ function headersOf(nonce: string): Record<string, string> {
   };
 }
 
-const showMissing: Show = async (_request, reply) =>
+const sendNotBuilt: Handler = async (_request, reply) =>
   reply
     .code(503)
     .headers({ 'cache-control': 'no-store', 'retry-after': '60' })

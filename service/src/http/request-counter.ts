@@ -24,7 +24,7 @@ type Options = {
 
 export const minuteMs = 60_000;
 /** Per window. Together with the shared buckets and the previous window, about 7 MB. */
-const ownBucketsMax = 20_000;
+const bucketsMaxDefault = 20_000;
 /** An attacker would need this many times the limit to use up all shared buckets. */
 const sharedBucketsMax = 8_192;
 
@@ -34,29 +34,29 @@ const sharedBucketsMax = 8_192;
  * into a fixed number of shared buckets, which bounds the memory.
  */
 export function createRequestCounter(
-  most: number,
+  limit: number,
   windowMs = minuteMs,
-  { bucketsMax = ownBucketsMax, now = Date.now }: Options = {},
+  { bucketsMax = bucketsMaxDefault, now = Date.now }: Options = {},
 ): (bucket: string) => Usage {
   // Shared buckets have numbers as keys. A window that began before the last rotation ends before the next one.
   let current = new Map<string | number, Window>();
   let previous = new Map<string | number, Window>();
-  let turnsAt = 0;
+  let rotatesAt = 0;
   const seed = randomInt(2 ** 32);
 
   return (bucket) => {
     const at = now();
-    if (at >= turnsAt) turn(at);
+    if (at >= rotatesAt) rotate(at);
     const window = find(bucket, at) ?? open(bucket, at);
     window.count += 1;
     const { count, resetAt } = window;
-    return { remaining: Math.max(0, most - count), exceeded: count > most, resetAt };
+    return { remaining: Math.max(0, limit - count), exceeded: count > limit, resetAt };
   };
 
-  function turn(at: number): void {
-    previous = at < turnsAt + windowMs ? current : new Map();
+  function rotate(at: number): void {
+    previous = at < rotatesAt + windowMs ? current : new Map();
     current = new Map();
-    turnsAt = at + windowMs;
+    rotatesAt = at + windowMs;
   }
 
   function find(key: string | number, at: number): Window | null {

@@ -6,7 +6,7 @@ import type { IncomingMessage } from 'node:http';
 
 const slash = 47;
 const absoluteForm = /^https?:\/\/([^/?#@]+)([/?#].*)?$/is;
-/** An absolute form without a host: the router takes it for a bad URL, which `error-answer.ts` turns into an answer. */
+/** An absolute form without a host: the router reports a bad URL, and `send-error.ts` responds. */
 const unroutable = 'http://';
 
 /**

@@ -18,6 +18,6 @@ export function requireAllowedHost(
   if (isAddress || allowedHosts.has(name)) return;
   throw new ServiceError(
     'forbidden',
-    'This listener does not answer to the host name in the Host header; add it to INTERNAL_ALLOWED_HOSTS, or use the IP address.',
+    'The host name in the Host header is not allowed; add it to INTERNAL_ALLOWED_HOSTS, or use the IP address.',
   );
 }

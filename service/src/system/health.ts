@@ -44,10 +44,10 @@ export function createHealth(database: Database, revisions: Revisions): Health {
   let refreshing: Promise<void> | null = null;
 
   async function read(): Promise<void> {
-    const askedAt = performance.now();
+    const startedAt = performance.now();
     try {
       last = (await readRow(database)) ?? last;
-      confirmedAt = askedAt;
+      confirmedAt = startedAt;
     } catch {
       // The snapshot shows it once it is stale.
     }

@@ -38,7 +38,7 @@ export async function enableMaintenance(
 ): Promise<MaintenanceState> {
   requireAnnouncement(announcement);
   return database.transaction().execute(async (tx) => {
-    if (check) await checkAlone(tx, check);
+    if (check) await checkLocked(tx, check);
     const { message, expectedEnd } = announcement;
     // If two requests come at once, the second waits here and finds it on.
     const { rows } = await sql<Row & { fresh: boolean }>`
@@ -68,7 +68,7 @@ export async function disableMaintenance(
   check?: Check,
 ): Promise<boolean> {
   return database.transaction().execute(async (tx) => {
-    if (check) await checkAlone(tx, check);
+    if (check) await checkLocked(tx, check);
     const { rows } = await sql<{ since: Date; ended_at: Date }>`
       delete from maintenance returning since, now()::timestamptz(3) as ended_at
     `.execute(tx);
@@ -87,7 +87,7 @@ export async function disableMaintenance(
 }
 
 /** Locks the whole table, because there is no row to lock while maintenance is off. Readers are not blocked. */
-async function checkAlone(tx: Transaction, check: Check): Promise<void> {
+async function checkLocked(tx: Transaction, check: Check): Promise<void> {
   await sql`lock table maintenance in share row exclusive mode`.execute(tx);
   check(await readMaintenance(tx));
 }

@@ -24,7 +24,7 @@ export function createReadinessCheck(database: Database): ReadinessCheck {
   const needed = listMigrations();
   needed.catch(() => {});
   let stopping = false;
-  const ask = coalesce(async () => {
+  const findMissing = coalesce(async () => {
     const applied = new Set(await listApplied(database));
     return (await needed).filter((name) => !applied.has(name));
   }, bounds);
@@ -32,7 +32,7 @@ export function createReadinessCheck(database: Database): ReadinessCheck {
     async check() {
       if (stopping) return { kind: 'stopping' };
       try {
-        const migrations = await ask();
+        const migrations = await findMissing();
         return migrations.length === 0 ? { kind: 'ready' } : { kind: 'outdated', migrations };
       } catch {
         return { kind: 'unreachable' };

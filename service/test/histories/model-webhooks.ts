@@ -54,7 +54,7 @@ export const webhookRules: Rules<
     const delivery = state.deliveries.get(observation.chosen ?? '');
     requireThat(state.webhooks.get(webhook)?.active && delivery && delivery.status !== 'pending');
     requireThat(mayHave(state, eventOf(state, delivery), delivery.app));
-    queueAgain(state, delivery);
+    requeue(state, delivery);
   },
   recover(state, { webhook }, { observation }) {
     const found = state.webhooks.get(webhook);
@@ -67,7 +67,7 @@ export const webhookRules: Rules<
     );
     if (back.length !== observation.count && !observation.refused)
       throw new Disagreement(`${observation.count} recovered, not ${back.length}`);
-    for (const delivery of back) queueAgain(state, delivery);
+    for (const delivery of back) requeue(state, delivery);
   },
 };
 
@@ -90,7 +90,7 @@ export function eventOf(state: State, delivery: Delivery) {
   return event;
 }
 
-function queueAgain(state: State, delivery: Delivery): void {
+function requeue(state: State, delivery: Delivery): void {
   delivery.status = 'pending';
   delivery.cancelledBy = null;
   delivery.cycle = 0;

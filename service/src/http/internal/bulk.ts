@@ -143,7 +143,7 @@ function bulkRoute(
 function refusePreconditions({ headers }: FastifyRequest): void {
   for (const name of ['if-match', 'if-none-match']) {
     if (headers[name] !== undefined)
-      throw invalid({ path: `headers.${name}`, message: 'goes only with a write of one entry' });
+      throw invalid({ path: `headers.${name}`, message: 'is only allowed when writing one entry' });
   }
 }
 
@@ -171,7 +171,7 @@ function badLinesError({ bad, badLines }: ImportResult): ServiceError {
   const issues = badLines.map(({ line, reason }) => ({ path: `line ${line}`, message: reason }));
   return new ServiceError(
     'validation_failed',
-    `${bad} bad ${bad === 1 ? 'line' : 'lines'}; nothing was kept.`,
+    `${bad} bad ${bad === 1 ? 'line' : 'lines'}; nothing was stored.`,
     { details: { bad, issues } },
   );
 }

@@ -8,7 +8,7 @@ import { publishEvent, type Publication } from '../../directory/publish-event.ts
 import { publishOnce, type PublishedOnce } from '../../directory/publish-once.ts';
 import { invalid, ServiceError, type Issue } from '../../errors.ts';
 import { publishableEvents } from '../../events/catalogue.ts';
-import { keptDays } from '../../events/idempotency-keys.ts';
+import { retentionDays } from '../../events/idempotency-keys.ts';
 import { oneOf } from '../responses.ts';
 import { operation } from './route.ts';
 
@@ -30,7 +30,7 @@ const Publish = strictObject(
   {
     id: Type.Optional(
       idempotencyKey(
-        `An idempotency key of at most 255 characters. Requests with the same key and content within ${keptDays} days publish one event.`,
+        `An idempotency key of at most 255 characters. Requests with the same key and content within ${retentionDays} days publish one event.`,
       ),
     ),
     event: Type.Enum(publishableEvents, { type: 'string', description: 'The name of the event.' }),
@@ -143,6 +143,6 @@ function throwWithBodyPaths(error: unknown): never {
 function keyConflict(): ServiceError {
   return new ServiceError(
     'conflict',
-    'The id was used before, for something else; give every publication its own.',
+    'The id was used before with different content; use a new one for each publication.',
   );
 }

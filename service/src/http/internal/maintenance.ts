@@ -100,7 +100,7 @@ function requireConsistent({
   if (!enabled && (text !== null || end !== null))
     throw invalid({
       path: text === null ? 'body.expectedEnd' : 'body.message',
-      message: 'does not go with enabled: false',
+      message: 'cannot be used with enabled: false',
     });
   return { enabled, message: text, expectedEnd: end === null ? null : new Date(end) };
 }

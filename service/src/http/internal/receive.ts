@@ -61,7 +61,7 @@ function stalledBody(pauseMs: number): Error {
 }
 
 function cutOff(cause: unknown): Error {
-  const error = invalid({ path: 'body', message: 'ended in the middle' });
+  const error = invalid({ path: 'body', message: 'ended early' });
   error.cause = cause;
   return error;
 }

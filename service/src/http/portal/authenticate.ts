@@ -9,7 +9,7 @@ import { ServiceError } from '../../errors.ts';
 import type { Caller } from '../../sign-in/caller.ts';
 import type { SignedIn, SignIn } from '../../sign-in/sign-in.ts';
 import type { Health } from '../../system/health.ts';
-import { createLimit, refuseDuringMaintenance } from '../admit.ts';
+import { createLimit, rejectDuringMaintenance } from '../admit.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -44,7 +44,7 @@ export function registerAuthentication(
     if (who === undefined) return;
     const writes = !readMethods.has(request.method);
     if (who === 'signed-in') {
-      if (writes && !duringMaintenance) refuseDuringMaintenance(health);
+      if (writes && !duringMaintenance) rejectDuringMaintenance(health);
       request.signedIn = await readSession(signIn, request, reply);
     }
     const exceeded = limit?.(request, reply, request.signedIn?.userId ?? null) ?? null;

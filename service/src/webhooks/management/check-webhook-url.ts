@@ -5,7 +5,7 @@
 import { isIPv4 } from 'node:net';
 import type { Network } from '../../config.ts';
 import type { Issue } from '../../errors.ts';
-import { bareHost, shownAddresses } from '../sending/host-name.ts';
+import { normaliseHost, literalAddresses } from '../sending/host-name.ts';
 import { isAllowedAddress } from '../sending/is-allowed-address.ts';
 
 export type GuardOptions = { allowedNetworks: Network[]; allowHttp: boolean };
@@ -27,18 +27,18 @@ const badPorts = new Set([
 
 /** The message for the webhook's owner, or null if the URL is fine. */
 export function checkWebhookUrl(text: string, path: string, options: GuardOptions): Issue | null {
-  const message = textFault(text) ?? urlFault(text, options);
+  const message = checkText(text) ?? checkUrl(text, options);
   return message === null ? null : { path, message };
 }
 
 /** Rejects text that `new URL` would silently correct, because the stored URL must be the one that is called. */
-function textFault(text: string): string | null {
+function checkText(text: string): string | null {
   if (text.length > urlLengthMax) return `must have at most ${urlLengthMax} characters`;
   // Spaces and control characters, including C1 and the Unicode line ends.
   if (/[\p{Cc}\p{Z}\\]/u.test(text))
     return 'must not contain spaces, line ends, control characters or backslashes; percent-encode them in the path or query';
   if (text.includes('#')) return 'must not contain a fragment';
-  const authority = shownAuthority(text);
+  const authority = authorityOf(text);
   if (authority === null) return 'must be a full address, such as https://example.org/hooks';
   if (authority.includes('@'))
     return 'must not contain credentials; the signature proves who sends';
@@ -48,22 +48,22 @@ function textFault(text: string): string | null {
 }
 
 /** The part between `//` and the path. */
-function shownAuthority(text: string): string | null {
+function authorityOf(text: string): string | null {
   return /^https?:\/\/([^/?#]+)/i.exec(text)?.[1] ?? null;
 }
 
-function urlFault(text: string, { allowedNetworks, allowHttp }: GuardOptions): string | null {
+function checkUrl(text: string, { allowedNetworks, allowHttp }: GuardOptions): string | null {
   const url = URL.parse(text);
   if (!url) return 'must be a full address with a valid host, such as https://example.org/hooks';
   if (url.protocol !== 'https:' && !allowHttp) return 'must begin with https://';
   if (badPorts.has(Number(url.port || defaultPort(url))))
     return `must not use port ${url.port}, which is reserved for another protocol`;
-  const host = bareHost(url.hostname);
-  const addresses = shownAddresses(host);
-  if (addresses === null) return nameFault(host);
+  const host = normaliseHost(url.hostname);
+  const addresses = literalAddresses(host);
+  if (addresses === null) return checkName(host);
   if (!addresses.some((address) => isAllowedAddress(address, allowedNetworks)))
     return 'must not lead into a private or reserved network';
-  if (isIPv4(host) && shownHost(text) !== host)
+  if (isIPv4(host) && writtenHost(text) !== host)
     return `must write an IPv4 address as four decimal numbers, here ${host}`;
   return null;
 }
@@ -72,12 +72,12 @@ function defaultPort(url: URL): number {
   return url.protocol === 'https:' ? 443 : 80;
 }
 
-function shownHost(text: string): string {
-  return (shownAuthority(text) ?? '').replace(/:\d*$/, '');
+function writtenHost(text: string): string {
+  return (authorityOf(text) ?? '').replace(/:\d*$/, '');
 }
 
 /** Whether no name server could have this name. `URL` has already turned international names into ASCII. */
-function nameFault(host: string): string | null {
+function checkName(host: string): string | null {
   if (host.length > hostLengthMax) return `must have a host of at most ${hostLengthMax} characters`;
   const labels = host.split('.');
   if (labels.some((label) => label.length > labelLengthMax))

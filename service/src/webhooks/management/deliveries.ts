@@ -58,8 +58,8 @@ export async function listDeliveries(
   query: DeliveryFilter & { page: number; limit: number },
 ): Promise<{ total: number; deliveries: Delivery[] }> {
   const total = await countDeliveries(executor, webhookId, query);
-  const place = placeOf(query, total);
-  const deliveries = place ? await readPage(executor, webhookId, query, place) : [];
+  const position = positionOf(query, total);
+  const deliveries = position ? await readPage(executor, webhookId, query, position) : [];
   return { total, deliveries };
 }
 
@@ -75,10 +75,13 @@ async function countDeliveries(
   return rows[0]?.total ?? 0;
 }
 
-type Place = { from: 'newest' | 'oldest'; skip: number; count: number };
+type Position = { from: 'newest' | 'oldest'; skip: number; count: number };
 
 /** Returns a page's position from the nearer end; null if it is past the last one. */
-function placeOf({ page, limit }: { page: number; limit: number }, total: number): Place | null {
+function positionOf(
+  { page, limit }: { page: number; limit: number },
+  total: number,
+): Position | null {
   const before = (page - 1) * limit;
   if (before >= total) return null;
   const after = Math.max(0, total - before - limit);
@@ -92,7 +95,7 @@ async function readPage(
   executor: Executor,
   webhookId: string,
   filter: DeliveryFilter,
-  { from, skip, count }: Place,
+  { from, skip, count }: Position,
 ): Promise<Delivery[]> {
   const { rows } = await sql<DeliveryRow>`
     select found.*

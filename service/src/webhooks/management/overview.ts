@@ -15,14 +15,14 @@ export async function readOverview(
   owner: string,
 ): Promise<Omit<Overview, 'maintenance'>> {
   const [webhooks, keys, deliveries] = await Promise.all([
-    troubledWebhooks(executor, owner),
+    failingWebhooks(executor, owner),
     expiringKeys(executor, owner),
     lastDeliveries(executor, owner),
   ]);
   return { webhooks, keys, deliveries };
 }
 
-async function troubledWebhooks(executor: Executor, owner: string): Promise<Overview['webhooks']> {
+async function failingWebhooks(executor: Executor, owner: string): Promise<Overview['webhooks']> {
   type Row = Omit<Overview['webhooks'][number], 'host' | 'since'> & {
     url: string;
     since: Date | null;

@@ -5,7 +5,7 @@
 import type { Actor } from '../../access/actor.ts';
 import { recordAudit } from '../../access/audit-log.ts';
 import { sql, type Transaction } from '../../database/database.ts';
-import { queueAgain, recoverable, requireActive } from '../queue/queue-again.ts';
+import { requeue, recoverable, requireActive } from '../queue/requeue.ts';
 import { urlHost } from '../sending/url-host.ts';
 
 /** docs/reference/deliveries.md#redeliver-and-recover */
@@ -24,7 +24,7 @@ export async function recover(
 ): Promise<number> {
   const { url } = await requireActive(tx, appId, webhookId);
   const chosen = await choose(tx, appId, webhookId, since);
-  const count = await queueAgain(tx, appId, webhookId, chosen, recoverable);
+  const count = await requeue(tx, appId, webhookId, chosen, recoverable);
   await recordAudit(tx, actor, {
     action: 'webhook.recovered',
     subject: { kind: 'webhook', id: webhookId },

@@ -1,7 +1,7 @@
 /** Sends one ended delivery again, whatever its outcome. To send many, see `recover.ts`. */
 import { sql, type Transaction } from '../../database/database.ts';
 import { ServiceError } from '../../errors.ts';
-import { queueAgain, requireActive } from '../queue/queue-again.ts';
+import { requeue, requireActive } from '../queue/requeue.ts';
 
 /** Throws `not_found`, and `conflict` if the delivery is pending, is a test, or may not be sent. */
 export async function redeliver(
@@ -22,11 +22,11 @@ export async function redeliver(
   if (!delivery)
     throw (await isPending(tx, webhookId, deliveryId)) ? pending() : new ServiceError('not_found');
   if (delivery.event === 'webhook.test')
-    throw new ServiceError('conflict', 'A test is not sent again; send a new one.');
+    throw new ServiceError('conflict', 'Tests cannot be redelivered; send a new test.');
   if (!delivery.allowed)
-    throw new ServiceError('conflict', 'The app may no longer have this event.');
+    throw new ServiceError('conflict', 'The app may no longer receive this event.');
   // If two requests come at once, the second finds the row gone.
-  const moved = await queueAgain(tx, appId, webhookId, [deliveryId]);
+  const moved = await requeue(tx, appId, webhookId, [deliveryId]);
   if (moved === 0) throw pending();
 }
 
@@ -38,5 +38,5 @@ async function isPending(tx: Transaction, webhookId: string, deliveryId: string)
 }
 
 function pending(): ServiceError {
-  return new ServiceError('conflict', 'The delivery is pending; it is tried by itself.');
+  return new ServiceError('conflict', 'The delivery is pending, so it is retried automatically.');
 }

@@ -35,11 +35,11 @@ export async function testWebhook(
   const sample =
     target.event === null ? null : await requireSampleEvent(database, target.appId, target.event);
   requireReadable(dependencies, webhook);
-  const place = inFlight.take(webhook.id);
-  if (!place) {
+  const slot = inFlight.tryAdd(webhook.id);
+  if (!slot) {
     throw new ServiceError(
       'conflict',
-      'As many deliveries to this webhook are under way as may be at once; try again in a moment.',
+      'Too many deliveries to this webhook are in progress; try again in a moment.',
     );
   }
   try {
@@ -68,7 +68,7 @@ export async function testWebhook(
     });
     return await readDelivery(database, target.appId, webhook.id, leased.id);
   } finally {
-    place.release();
+    slot.release();
   }
 }
 
@@ -84,7 +84,7 @@ function requireReadable(
   if (openSecrets(dependencies, { webhookId, secret, previousSecret })) return;
   throw new ServiceError(
     'unavailable',
-    'The secret of the webhook cannot be read at the moment, so nothing can be signed with it.',
+    'The secret of the webhook cannot be decrypted at the moment, so the test cannot be signed.',
   );
 }
 

@@ -63,7 +63,7 @@ export async function createWebhook(
   const eventIssues = input.events ? await checkEvents(tx, appId, input.events) : [];
   const issues = [...(urlIssue ? [urlIssue] : []), ...eventIssues];
   if (issues.length > 0) throw invalid(...issues);
-  await requireRoom(tx, appId);
+  await enforceWebhookLimit(tx, appId);
   const id = uuidv7();
   const secret = generateSecret();
   const { rows } = await sql<WebhookRow>`
@@ -82,7 +82,7 @@ export async function createWebhook(
   return { ...toWebhook(row), secret };
 }
 
-async function requireRoom(tx: Transaction, appId: string): Promise<void> {
+async function enforceWebhookLimit(tx: Transaction, appId: string): Promise<void> {
   // Prevents two simultaneous requests from both adding the twentieth webhook.
   await sql`select 1 from apps where id = ${appId} for update`.execute(tx);
   const { rows } = await sql<{
@@ -118,7 +118,7 @@ export async function checkEvents(
       return [
         {
           path,
-          message: `there is no event ${JSON.stringify(name.slice(0, 80))} to ask for; there are ${subscribableEvents.join(', ')}`,
+          message: `${JSON.stringify(name.slice(0, 80))} is not an event; use ${subscribableEvents.join(', ')}`,
         },
       ];
     }
@@ -126,7 +126,7 @@ export async function checkEvents(
     return [
       {
         path,
-        message: `${name} goes only to apps that are bound to an ${entry.audience}, and this app is not`,
+        message: `${name} is sent only to apps that are bound to an ${entry.audience}, and this app is not`,
       },
     ];
   });

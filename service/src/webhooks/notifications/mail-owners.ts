@@ -40,7 +40,7 @@ export function createOwnerMail(dependencies: OwnerMailDependencies): OwnerMail 
     log,
     async turn() {
       await giveUpLate(dependencies);
-      return (await sendSome(dependencies)) ? 0 : pollMs;
+      return (await sendBatch(dependencies)) ? 0 : pollMs;
     },
   });
   const listener = createListener(dependencies.connection, [mailChannel], () => loop.wake());
@@ -65,7 +65,7 @@ async function giveUpLate({ database, log }: OwnerMailDependencies): Promise<voi
   if (count > 0) log.warn({ count }, 'mail.given_up_late');
 }
 
-async function sendSome(dependencies: OwnerMailDependencies): Promise<boolean> {
+async function sendBatch(dependencies: OwnerMailDependencies): Promise<boolean> {
   const claimed = await claimMails(dependencies.database, mailsAtOnce);
   await Promise.all(claimed.map((mail) => send(dependencies, mail)));
   return claimed.length > 0;
@@ -73,7 +73,7 @@ async function sendSome(dependencies: OwnerMailDependencies): Promise<boolean> {
 
 async function send(dependencies: OwnerMailDependencies, mail: ClaimedMail): Promise<void> {
   const { database, mailer, log } = dependencies;
-  const told = { operationalEventId: mail.id, webhookId: mail.webhookId, attempt: mail.attempt };
+  const fields = { operationalEventId: mail.id, webhookId: mail.webhookId, attempt: mail.attempt };
   const result = await mailer.send({
     id: mail.id,
     to: mail.ownerEmail,
@@ -82,16 +82,16 @@ async function send(dependencies: OwnerMailDependencies, mail: ClaimedMail): Pro
   switch (result.kind) {
     case 'sent':
       await recordMailed(database, mail);
-      log.info(told, 'mail.sent');
+      log.info(fields, 'mail.sent');
       return;
     case 'refused':
       await recordMailGivenUp(database, mail, result.error);
-      log.warn({ ...told, ...result }, 'mail.given_up');
+      log.warn({ ...fields, ...result }, 'mail.given_up');
       return;
     case 'failed': {
       if (result.error === 'closed') return releaseMail(database, mail);
       const follows = await recordMailFailed(database, mail, result.error);
-      log.warn({ ...told, ...result }, follows === 'again' ? 'mail.deferred' : 'mail.given_up');
+      log.warn({ ...fields, ...result }, follows === 'again' ? 'mail.deferred' : 'mail.given_up');
     }
   }
 }

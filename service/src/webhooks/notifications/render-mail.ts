@@ -15,8 +15,8 @@ export function renderMail(mail: ClaimedMail, context: MailContext): MailText {
     facts(mail),
     repeated(mail),
     isDeactivation && mail.active ? 'It has been activated again since.' : '',
-    wayBack(mail, context),
-    `${context.serviceName} at ${context.publicUrl} sends this to the owner of the app. Nobody reads an answer to it.`,
+    recoverySteps(mail, context),
+    `${context.serviceName} at ${context.publicUrl} sends this mail to the owner of the app. Replies are not read.`,
   ];
   return {
     subject: `${context.serviceName}: webhook to ${mail.host} ${isDeactivation ? 'was deactivated' : 'is failing'}`,
@@ -25,17 +25,17 @@ export function renderMail(mail: ClaimedMail, context: MailContext): MailText {
 }
 
 function failing({ appName, host }: ClaimedMail, { deactivateAfter }: MailContext): string {
-  return `A delivery to the webhook of your app ${quote(appName)} at ${host} failed at every attempt, and is given up.
-Deliveries go on. ${deactivateAfter} given up in a row, without a success between, deactivate the webhook.`;
+  return `A delivery to the webhook of your app ${quote(appName)} at ${host} has failed after all attempts.
+Other deliveries continue. ${deactivateAfter} failed deliveries in a row deactivate the webhook.`;
 }
 
 function deactivated({ appName, host, reason, exhaustedInARow, cancelled }: ClaimedMail): string {
   const cause =
     reason === 'gone'
-      ? 'the last answer of its receiver to a delivery was 410 Gone'
-      : `${count(exhaustedInARow, 'delivery', 'deliveries')} in a row failed at every attempt`;
+      ? 'its receiver responded to a delivery with 410 Gone'
+      : `${count(exhaustedInARow, 'delivery', 'deliveries')} in a row failed after all attempts`;
   return `The webhook of your app ${quote(appName)} at ${host} was deactivated, because ${cause}.
-${cancelled === null ? 'The deliveries that waited are' : count(cancelled, 'delivery that waited was', 'deliveries that waited were')} cancelled, and it gets no new ones while it is deactivated.`;
+${cancelled === null ? 'Its pending deliveries are' : count(cancelled, 'pending delivery was', 'pending deliveries were')} cancelled. It receives no events while it is deactivated.`;
 }
 
 function facts(mail: ClaimedMail): string {
@@ -43,32 +43,32 @@ function facts(mail: ClaimedMail): string {
     `Webhook:       ${mail.webhookId}`,
     `When:          ${mail.createdAt.toISOString()}`,
     `Last success:  ${mail.lastSuccessAt?.toISOString() ?? 'never'}`,
-    `Last answer:   ${lastAnswer(mail)}`,
-    `Given up:      ${mail.exhaustedInARow} in a row`,
+    `Last response: ${lastResponse(mail)}`,
+    `Failed:        ${mail.exhaustedInARow} in a row`,
   ].join('\n');
 }
 
-function lastAnswer({ statusCode, error }: ClaimedMail): string {
+function lastResponse({ statusCode, error }: ClaimedMail): string {
   const status = statusCode === null ? 'none' : `HTTP status ${statusCode}`;
   return error === null ? status : `${status} (${errors[error] ?? error})`;
 }
 
 const errors: Record<string, string> = {
-  dns: 'the name of the host was not found',
-  connect: 'no connection could be made',
-  tls: 'no TLS connection could be made, or its certificate is not valid',
-  timeout: 'no complete answer within the deadline',
-  blocked: 'the host leads to an address that may not be called',
-  reset: 'the connection broke',
+  dns: 'the host name was not found',
+  connect: 'the connection failed',
+  tls: 'the TLS handshake failed, or the certificate is not valid',
+  timeout: 'no complete response before the deadline',
+  blocked: 'the address of the host is not allowed',
+  reset: 'the connection was closed',
 };
 
 function repeated({ kind, repeats }: ClaimedMail): string {
   if (repeats === 0) return '';
-  const what = kind === 'webhook.deactivated' ? 'was deactivated' : 'began to fail';
-  return `It ${what} ${count(repeats, 'more time', 'more times')} before, of which no mail told: there is at most one an hour.`;
+  const change = kind === 'webhook.deactivated' ? 'was deactivated' : 'started to fail';
+  return `It ${change} ${count(repeats, 'more time', 'more times')} before without a mail, because at most one is sent per hour.`;
 }
 
-function wayBack(mail: ClaimedMail, { publicUrl }: MailContext): string {
+function recoverySteps(mail: ClaimedMail, { publicUrl }: MailContext): string {
   const webhook = `${publicUrl}/api/v1/webhooks/${mail.webhookId}`;
   const activate =
     mail.kind === 'webhook.deactivated'
@@ -78,11 +78,11 @@ ${curl('PATCH', webhook, { active: true })}
 
 Then`
       : 'Once the receiver works,';
-  return `${activate} have what was given up or cancelled sent again; this reaches back 14 days:
+  return `${activate} redeliver the failed and cancelled deliveries of the last 14 days:
 
 ${curl('POST', `${webhook}/recover`, { since: recoverSince(mail).toISOString() })}
 
-KEY is an API key of the app with the scope write:webhooks. What was answered to each attempt:
+KEY is an API key of the app with the scope write:webhooks. To see the response to each attempt:
 
 ${curl('GET', `${webhook}/deliveries?status=failed`)}`;
 }

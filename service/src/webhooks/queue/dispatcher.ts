@@ -9,12 +9,12 @@ import { sizeHeapForLoad } from './heap-under-load.ts';
 import { claim, claimMax, failingEvery, roundStart, type Claim } from './claim.ts';
 import {
   deliver,
-  putBack,
+  postpone,
   type DeliverDependencies,
   type RecordedAttempt,
 } from '../sending/deliver.ts';
 import type { Deliverable } from '../sending/deliverable.ts';
-import { inFlightPerWebhookMax, type InFlight, type Place } from './in-flight.ts';
+import { inFlightPerWebhookMax, type InFlight, type Slot } from './in-flight.ts';
 import { createRecorder } from './recorder.ts';
 
 export type DispatcherDependencies = DeliverDependencies & {
@@ -44,7 +44,7 @@ const walkPauseWhileFullMs = 250;
  * Attempts started in one turn of the event loop. If all started at once, responses, including the database's, would
  * wait.
  */
-const begunPerTurn = 32;
+const startsPerTurn = 32;
 /** A claim of this size means real load: from then on, speed matters more than memory. */
 const busyFrom = 64;
 /** How long a delivery waits if its webhook had its share under way when its turn came. */
@@ -55,24 +55,24 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
   const recorder = createRecorder({
     ...dependencies,
     deactivateAfter: webhooks.deactivateAfter,
-    patienceMs: webhooks.leaseMarginMs,
+    giveUpAfterMs: webhooks.leaseMarginMs,
   });
   let underWay = 0;
-  let noneUnderWay = () => {};
+  let onIdle = () => {};
   let claiming = true;
   /** The cursor of the next claim by webhook, so that every webhook gets its turn. */
   let nextWebhook = roundStart;
   let nextWalkAt = 0;
   let phase = 0;
-  let toBegin: (() => void)[] = [];
-  let beginning: Promise<void> | null = null;
+  let waiting: (() => void)[] = [];
+  let starting: Promise<void> | null = null;
 
   async function claimAll(): Promise<number> {
     while (claiming && inFlight.room().total > 0) {
       const room = Math.min(inFlight.room().total, claimMax);
-      const claimed = await claimSome(null);
+      const claimed = await claimBatch(null);
       const found = claimed.deliveries.length + claimed.cancelled;
-      if (claimed.complete && found < claimMax) return untilMs(claimed.nextDueMs);
+      if (claimed.complete && found < claimMax) return waitMsOf(claimed.nextDueMs);
       // Deliveries of webhooks that have used up their share may fill the view, so look for others webhook by webhook.
       const pauseMs = found < room / 2 ? walkPauseMs : walkPauseWhileFullMs;
       const walked = claimed.complete ? 0 : await walk(found, pauseMs);
@@ -84,14 +84,14 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
   /** Returns how many deliveries it found. If claims by time find some too, it pauses between walks. */
   async function walk(foundByTime: number, pauseMs: number): Promise<number> {
     if (!claiming || performance.now() < nextWalkAt || inFlight.room().total === 0) return 0;
-    const { deliveries, cancelled, nextCursor } = await claimSome(nextWebhook);
+    const { deliveries, cancelled, nextCursor } = await claimBatch(nextWebhook);
     nextWebhook = nextCursor ?? roundStart;
     const found = deliveries.length + cancelled;
     if (found === 0 || foundByTime > 0) nextWalkAt = performance.now() + pauseMs;
     return found;
   }
 
-  async function claimSome(cursor: string | null): Promise<Claim> {
+  async function claimBatch(cursor: string | null): Promise<Claim> {
     const claimed = await claim(database, {
       room: inFlight.room(),
       inFlight: inFlight.counts(),
@@ -106,8 +106,8 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
       recorder.expect(first.leaseToken, deliveries.length);
       if (deliveries.length >= busyFrom) sizeHeapForLoad();
       metrics.claimed(deliveries.length);
-      for (const delivery of deliveries) hold(delivery);
-      beginning ??= beginAll();
+      for (const delivery of deliveries) enqueue(delivery);
+      starting ??= startAll();
     }
     if (cancelled > 0) {
       metrics.cancelled(cancelled);
@@ -117,51 +117,51 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
   }
 
   /** Counts the delivery as under way at once, so that the next claim sees it; it is sent when its turn comes. */
-  function hold(delivery: Deliverable): void {
+  function enqueue(delivery: Deliverable): void {
     // A test may have started while the claim was under way. The limit per webhook covers both together.
     const isFull = (inFlight.counts().get(delivery.webhookId) ?? 0) >= inFlightPerWebhookMax;
-    const place = inFlight.add(delivery.webhookId, delivery.failing);
-    toBegin.push(() => {
+    const slot = inFlight.add(delivery.webhookId, delivery.failing);
+    waiting.push(() => {
       const attempt = isFull
-        ? Promise.resolve(putBack(delivery, fullWaitMs, dependencies.clock))
+        ? Promise.resolve(postpone(delivery, fullWaitMs, dependencies.clock))
         : deliver(dependencies, delivery);
       underWay += 1;
-      void end(delivery, place, attempt);
+      void end(delivery, slot, attempt);
     });
   }
 
-  async function beginAll(): Promise<void> {
-    while (toBegin.length > 0) {
-      const turn = toBegin.slice(0, begunPerTurn);
-      toBegin = toBegin.slice(begunPerTurn);
-      for (const begin of turn) begin();
+  async function startAll(): Promise<void> {
+    while (waiting.length > 0) {
+      const turn = waiting.slice(0, startsPerTurn);
+      waiting = waiting.slice(startsPerTurn);
+      for (const start of turn) start();
       await setImmediate();
     }
-    beginning = null;
+    starting = null;
   }
 
   async function end(
     { id, leaseToken }: Deliverable,
-    place: Place,
+    slot: Slot,
     attempt: Promise<RecordedAttempt>,
   ): Promise<void> {
     try {
       const ended = await attempt;
-      place.responded();
+      slot.responded();
       await recorder.record(ended);
     } catch (error) {
       log.error({ err: error, deliveryId: id }, 'delivery.failed');
       recorder.giveUp(leaseToken);
     } finally {
-      place.release();
+      slot.release();
       underWay -= 1;
-      if (underWay === 0) noneUnderWay();
+      if (underWay === 0) onIdle();
     }
   }
 
   async function allEnded(): Promise<void> {
-    await beginning;
-    if (underWay > 0) await new Promise<void>((resolve) => (noneUnderWay = resolve));
+    await starting;
+    if (underWay > 0) await new Promise<void>((resolve) => (onIdle = resolve));
   }
 
   return {
@@ -182,6 +182,6 @@ export function leaseMs({
   return timeoutMs + leaseMarginMs;
 }
 
-function untilMs(nextDueMs: number | null): number {
+function waitMsOf(nextDueMs: number | null): number {
   return Math.min(Math.max(Math.ceil(nextDueMs ?? pollMs), 0), pollMs);
 }

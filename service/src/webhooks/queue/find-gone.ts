@@ -11,7 +11,7 @@ export async function findGone(
 ): Promise<Set<string>> {
   if (ended.length === 0) return new Set();
   const { rows } = await sql<{ id: string }>`
-    -- prepared: last_answers
+    -- prepared: last_responses
     select e.id from unnest(${ended.map((one) => one.deliveryId)}::uuid[], ${ended.map((one) => one.number)}::int[],
       ${ended.map((one) => one.number - one.cycleAttempt)}::int[]) as e(id, number, before)
     cross join lateral (
@@ -19,8 +19,8 @@ export async function findGone(
       where delivery_id = e.id and number > e.before and number < e.number
         and status_code is not null
       order by number desc limit 1
-    ) answer
-    where answer.status_code = 410
+    ) response
+    where response.status_code = 410
   `.execute(tx);
   return new Set(rows.map(({ id }) => id));
 }

@@ -34,7 +34,7 @@ const freshMs = 100;
 
 type Fresh = { agesAt: number; isFresh: boolean };
 
-export type Place = {
+export type Slot = {
   /** The response has arrived, so the receiver can take another attempt. The attempt still has to be recorded. */
   responded(): void;
   /** Call once, after recording. */
@@ -46,9 +46,9 @@ export type InFlight = {
   /** How many more attempts may start: in total, for webhooks whose last attempt failed, and for one webhook. */
   room(): { total: number; failing: number; perWebhook: number };
   /** Adds an attempt that was claimed with room for it. */
-  add(webhookId: string, failing: boolean): Place;
+  add(webhookId: string, failing: boolean): Slot;
   /** Adds an attempt, or returns null if the webhook already has its share under way. */
-  take(webhookId: string): Place | null;
+  tryAdd(webhookId: string): Slot | null;
   counts(): ReadonlyMap<string, number>;
   /** Sets the listener that is called when room becomes free. */
   onRoom(listener: () => void): void;
@@ -64,7 +64,7 @@ export function createInFlight(): InFlight {
   let ageing: NodeJS.Timeout | undefined;
   let moreRoom = () => {};
 
-  function add(webhookId: string, failing: boolean): Place {
+  function add(webhookId: string, failing: boolean): Slot {
     counts.set(webhookId, (counts.get(webhookId) ?? 0) + 1);
     held += 1;
     awaitingResponse += 1;
@@ -119,7 +119,7 @@ export function createInFlight(): InFlight {
     if (past.filter(endFresh).length > 0) moreRoom();
   }
 
-  function roomInAll(): number {
+  function totalRoom(): number {
     if (freshMax - fresh < freshRoomMin) return 0;
     return Math.max(Math.min(inFlightMax - awaitingResponse, heldMax - held, freshMax - fresh), 0);
   }
@@ -127,14 +127,14 @@ export function createInFlight(): InFlight {
   return {
     total: () => held,
     room: () => ({
-      total: roomInAll(),
+      total: totalRoom(),
       failing: Math.max(inFlightFailingMax - totalFailing, 0),
       perWebhook: awaitingResponse < inFlightCrowded ? inFlightPerWebhookMax : 1,
     }),
     counts: () => counts,
     add,
     onRoom: (listener) => void (moreRoom = listener),
-    take: (webhookId) =>
+    tryAdd: (webhookId) =>
       (counts.get(webhookId) ?? 0) < inFlightPerWebhookMax ? add(webhookId, false) : null,
   };
 }

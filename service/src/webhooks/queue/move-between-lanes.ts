@@ -20,7 +20,7 @@ export async function moveBetweenLanes(
   const ids = webhooks.map(({ webhookId }) => webhookId);
   const lanes = webhooks.map(({ failing }) => failing);
   await sql`
-    -- prepared: move_between_lines
+    -- prepared: move_between_lanes
     with chosen as materialized (
       select p.id from unnest(${ids}::uuid[], ${lanes}::boolean[]) as w(id, failing) cross join lateral (
         select id, failing, lease_token from pending_deliveries

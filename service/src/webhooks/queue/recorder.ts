@@ -25,7 +25,7 @@ export type RecorderDependencies = {
   database: Database;
   deactivateAfter: number;
   /** How long to wait for a database that is unavailable. By then the leases run out. */
-  patienceMs: number;
+  giveUpAfterMs: number;
   log: Logger;
   metrics: Metrics;
 };
@@ -33,12 +33,12 @@ export type RecorderDependencies = {
 const batchMax = 512;
 const retryMs = 250;
 /** A process that is stopping does not wait longer than this for its database. */
-const patienceWhileStoppingMs = 2_000;
+const giveUpAfterMsWhileStopping = 2_000;
 
 type Waiting = { attempt: RecordedAttempt; resolve: () => void };
 
 export function createRecorder(dependencies: RecorderDependencies): Recorder {
-  const { database, deactivateAfter, log, metrics, patienceMs } = dependencies;
+  const { database, deactivateAfter, log, metrics, giveUpAfterMs } = dependencies;
   const openLeases = new Map<string, number>();
   let waiting: Waiting[] = [];
   let writing: Promise<void> | null = null;
@@ -46,13 +46,13 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
   /**
    * When writes began to fail; null while they succeed. All batches share this, so that they don't each wait in turn.
    */
-  let awaySince: number | null = null;
+  let failingSince: number | null = null;
 
-  function begin(): void {
+  function startWriting(): void {
     writing ??= writeAll().finally(() => {
       writing = null;
       // Attempts may have arrived while the last batch was ending; without this they would wait for the next one.
-      if (waiting.length > 0) begin();
+      if (waiting.length > 0) startWriting();
     });
   }
 
@@ -82,15 +82,18 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
       try {
         const options = { deactivateAfter, endedLeases };
         const { deactivated } = await recordAttempts(database, attempts, options);
-        awaySince = null;
+        failingSince = null;
         metrics.recorded(attempts.length);
         logDeactivations(dependencies, deactivated);
         return;
       } catch (error) {
         if (isRefusal(error)) return writeSingly(attempts, endedLeases, error);
         const logFields = { attempts: attempts.length, reason: (error as Error).message };
-        awaySince ??= performance.now();
-        if (performance.now() - awaySince > (stopping ? patienceWhileStoppingMs : patienceMs)) {
+        failingSince ??= performance.now();
+        if (
+          performance.now() - failingSince >
+          (stopping ? giveUpAfterMsWhileStopping : giveUpAfterMs)
+        ) {
           log.error(logFields, 'attempts.lost');
           return;
         }
@@ -124,7 +127,7 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
     record(attempt) {
       return new Promise((resolve) => {
         waiting.push({ attempt, resolve });
-        begin();
+        startWriting();
       });
     },
     giveUp: (leaseToken) => void countDown(leaseToken),

@@ -24,7 +24,7 @@ type RecoveryFailure = { leaseToken: string; code: string | null; reason: string
  * lease that cannot be recorded does not block the others. Its token alone decides what is recorded, however long that
  * takes.
  */
-export const takenForMs = 30_000;
+export const recoveryLeaseMs = 30_000;
 /** The most leases per call; the next call takes the rest. */
 const leasesMax = 1_000;
 
@@ -39,7 +39,7 @@ export async function recoverLeases(
   const failures: RecoveryFailure[] = [];
   // One lease per transaction: each holds as many deliveries as one claim.
   for (let leases = 0; leases < leasesMax; leases += 1) {
-    const lease = await takeExpired(database);
+    const lease = await claimExpired(database);
     if (lease === null) break;
     const attempts = lease.deliveries.map((delivery) => interrupted(delivery, backoff, clock));
     try {
@@ -57,7 +57,7 @@ export async function recoverLeases(
 
 type Interrupted = Omit<RecordedAttempt, 'verdict' | 'statusCode' | 'error'>;
 
-async function takeExpired(
+async function claimExpired(
   database: Database,
 ): Promise<{ token: string; deliveries: Interrupted[] } | null> {
   const { rows } = await sql<Interrupted & { token: string; deliveryId: string | null }>`
@@ -67,7 +67,7 @@ async function takeExpired(
       order by leased_until limit 1 for update skip locked
     ),
     taken as (
-      update leases set leased_until = (select now from clock) + ${takenForMs} * interval '1 millisecond'
+      update leases set leased_until = (select now from clock) + ${recoveryLeaseMs} * interval '1 millisecond'
       where token = (select token from expired)
     )
     select l.token, p.id as "deliveryId", p.lease_token as "leaseToken", p.webhook_id as "webhookId",

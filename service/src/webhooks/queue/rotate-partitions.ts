@@ -27,7 +27,7 @@ export async function rotatePartitions(
 ): Promise<string[]> {
   await ensurePartitions(database);
   const dropped: string[] = [];
-  for (const day of await listPast(database, retentionDays)) {
+  for (const day of await listExpired(database, retentionDays)) {
     // Drops days in order and stops at the first that stays, so that every delivery that is still listed has its event.
     const outcome = await dropDay(database, day);
     if (outcome === 'needed') onKept(day.day);
@@ -41,7 +41,7 @@ export async function rotatePartitions(
  * Oldest first. Events are kept a day longer than deliveries, because a delivery created after midnight belongs to a
  * later day than its event.
  */
-async function listPast(database: Database, retentionDays: number): Promise<Day[]> {
+async function listExpired(database: Database, retentionDays: number): Promise<Day[]> {
   const { rows } = await sql<Day>`
     select to_char(day, 'YYYYMMDD') as day, array_agg(name order by name) as partitions
     from (
@@ -67,7 +67,7 @@ async function dropDay(
     .execute(async (tx) => {
       if (!(await lockTurn(tx))) return 'later';
       // Another worker may have dropped the day since it was listed.
-      if (await isGone(tx, partitions)) return 'later';
+      if (await isDropped(tx, partitions)) return 'later';
       if (await isNeeded(tx, day)) return 'needed';
       await sql`set local lock_timeout = ${sql.lit(lockTimeoutMs)}`.execute(tx);
       // Locks the parents, which dropping a partition locks anyway, always in this order. From here on no delivery
@@ -93,7 +93,7 @@ async function lockTurn(tx: Transaction): Promise<boolean> {
   return rows[0]?.locked === true;
 }
 
-async function isGone(tx: Transaction, partitions: string[]): Promise<boolean> {
+async function isDropped(tx: Transaction, partitions: string[]): Promise<boolean> {
   const { rows } = await sql<{ gone: boolean }>`
     select bool_or(to_regclass(name) is null) as gone from unnest(${partitions}::text[]) as p(name)
   `.execute(tx);

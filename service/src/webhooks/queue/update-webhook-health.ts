@@ -71,7 +71,7 @@ export async function updateWebhookHealth(
     arrayLiteral(ids.map((id) => pick(tallies.get(id) as Tally)));
   const idList = arrayLiteral(ids);
   const { rows } = await sql<UpdatedWebhook>`
-    -- prepared: settle
+    -- prepared: update_webhook_health
     with clock as materialized (select queue_now() as now),
     given as (
       select * from unnest(${idList}::uuid[],
@@ -98,7 +98,7 @@ export async function updateWebhookHealth(
         limit 1 for update
       ) w
     ),
-    settled as (
+    updated as (
       select l.id, l.exhausted, l.was_failing,
         -- If one batch has both, a millisecond tells which ended last.
         case when g.succeeded then l.at + (g.failed and not g.failed_last)::int * interval '1 millisecond' end as success_at,
@@ -121,8 +121,8 @@ export async function updateWebhookHealth(
       deactivated_reason = coalesce(s.reason, w.deactivated_reason),
       -- updated_at is for the owner: deactivation changes the webhook, a delivery does not
       updated_at = case when s.reason is null then w.updated_at else now() end
-    from settled s
-    where w.id = s.id and w.id = any(array(select id from settled))
+    from updated s
+    where w.id = s.id and w.id = any(array(select id from updated))
     returning w.id as "webhookId", w.app_id as "appId", w.url, w.exhausted_in_a_row as exhausted,
       w.last_success_at as "lastSuccessAt", s.reason, s.begins, s.was_failing as "wasFailing",
       is_failing(w.last_success_at, w.last_failure_at) as failing

@@ -39,7 +39,7 @@ export type WorkerDependencies = Omit<DispatcherDependencies, 'database'> & {
 };
 export type Worker = { start(): void; stop(): Promise<void> };
 
-const poolEndsWithinMs = 500;
+const poolEndTimeoutMs = 500;
 const leaseCheckMs = 1_000;
 const partitionCheckMs = 3_600_000;
 /** One connection per task and one for the recorder, so that none waits for another. */
@@ -69,10 +69,10 @@ export function createWorker(dependencies: WorkerDependencies): Worker {
     return database;
   }
 
-  const intakeLoop = createLoop({
+  const ingestLoop = createLoop({
     name: 'intake',
     log,
-    turn: () => takeIn(opened(), dependencies, () => fanOutLoop.wake()),
+    turn: () => ingestBatch(opened(), dependencies, () => fanOutLoop.wake()),
   });
   const fanOutLoop = createLoop({
     name: 'fan-out',
@@ -87,16 +87,16 @@ export function createWorker(dependencies: WorkerDependencies): Worker {
   const leaseLoop = createLoop({
     name: 'leases',
     log,
-    turn: () => takeBackLeases(opened(), dependencies, () => claimLoop.wake()),
+    turn: () => recoverExpiredLeases(opened(), dependencies, () => claimLoop.wake()),
   });
   const partitionLoop = createLoop({
     name: 'partitions',
     log,
-    turn: () => keepHistoryBounded(opened(), dependencies),
+    turn: () => pruneHistory(opened(), dependencies),
   });
-  const loops = [intakeLoop, fanOutLoop, claimLoop, leaseLoop, partitionLoop];
+  const loops = [ingestLoop, fanOutLoop, claimLoop, leaseLoop, partitionLoop];
   const listener = createListener(connection, [eventsChannel, publishedChannel], (channel) => {
-    if (channel !== eventsChannel) intakeLoop.wake();
+    if (channel !== eventsChannel) ingestLoop.wake();
     if (channel === publishedChannel) return;
     fanOutLoop.wake();
     claimLoop.wake();
@@ -120,14 +120,14 @@ export function createWorker(dependencies: WorkerDependencies): Worker {
       await Promise.all([listener.stop(), ...loops.map((loop) => loop.stop())]);
       await dispatcher?.stop();
       // A statement without a response must not keep the process alive.
-      await Promise.race([database?.destroy(), wait(poolEndsWithinMs, undefined, { ref: false })]);
+      await Promise.race([database?.destroy(), wait(poolEndTimeoutMs, undefined, { ref: false })]);
       database = null;
       dispatcher = null;
     },
   };
 }
 
-async function takeIn(
+async function ingestBatch(
   database: Database,
   dependencies: WorkerDependencies,
   onAccepted: () => void,
@@ -154,7 +154,7 @@ async function fanOutBatch(
   return 0;
 }
 
-async function takeBackLeases(
+async function recoverExpiredLeases(
   database: Database,
   dependencies: WorkerDependencies,
   onRecovered: () => void,
@@ -174,7 +174,7 @@ async function takeBackLeases(
   return leaseCheckMs;
 }
 
-async function keepHistoryBounded(
+async function pruneHistory(
   database: Database,
   { retentionDays, log }: WorkerDependencies,
 ): Promise<number> {

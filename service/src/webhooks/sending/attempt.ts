@@ -74,12 +74,12 @@ export function createSender(
   // A connection must not reach its end during an attempt, and the last attempt on it may take the whole deadline.
   const connections = createConnections(open, Math.max(1, lifeMs - timeoutMs));
   const targetOf = createTargets();
-  const endSoon = createEndings();
+  const queueTimeout = createTimeoutQueue();
   let closed = false;
   return {
     attempt: (request) =>
       new Promise((resolve) => {
-        const exchange = new Exchange(connections, { timeoutMs, endSoon }, resolve);
+        const exchange = new Exchange(connections, { timeoutMs, queueTimeout }, resolve);
         if (closed) return exchange.end('reset');
         try {
           exchange.send(targetOf(request.url), request);
@@ -97,7 +97,7 @@ export function createSender(
 }
 
 /** Ends overdue attempts, a few per turn of the event loop. */
-function createEndings(): (exchange: Exchange) => void {
+function createTimeoutQueue(): (exchange: Exchange) => void {
   const overdue: Exchange[] = [];
 
   function endSome(): void {
@@ -166,7 +166,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   readonly #start = performance.now();
   readonly #connections: Connections<Client>;
   readonly #resolve: (outcome: AttemptOutcome) => void;
-  readonly #endSoon: (exchange: Exchange) => void;
+  readonly #queueTimeout: (exchange: Exchange) => void;
   readonly #timer: NodeJS.Timeout;
   #overdue = false;
   #origin = '';
@@ -179,12 +179,12 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   constructor(
     connections: Connections<Client>,
-    { timeoutMs, endSoon }: { timeoutMs: number; endSoon: (exchange: Exchange) => void },
+    { timeoutMs, queueTimeout }: { timeoutMs: number; queueTimeout: (exchange: Exchange) => void },
     resolve: (outcome: AttemptOutcome) => void,
   ) {
     this.#connections = connections;
     this.#resolve = resolve;
-    this.#endSoon = endSoon;
+    this.#queueTimeout = queueTimeout;
     this.#timer = setTimeout(reachDeadline, timeoutMs, this);
   }
 
@@ -194,7 +194,7 @@ class Exchange implements Dispatcher.DispatchHandler {
    */
   send({ origin, path }: Target, { headers, body }: AttemptRequest): void {
     this.#origin = origin;
-    this.#client = this.#connections.take(origin);
+    this.#client = this.#connections.acquire(origin);
     this.#client.dispatch({ path, method: 'POST', headers, body }, this);
   }
 
@@ -217,7 +217,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
-    if (this.#client && !this.#ended) this.#connections.giveBack(this.#origin, this.#client);
+    if (this.#client && !this.#ended) this.#connections.release(this.#origin, this.#client);
     this.end('reset');
   }
 
@@ -228,7 +228,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   /** From now on a response no longer counts. */
   reachDeadline(): void {
     this.#overdue = true;
-    this.#endSoon(this);
+    this.#queueTimeout(this);
   }
 
   /** Ends without the rest of the response, so its connection cannot be reused. */

@@ -10,9 +10,9 @@ export type Connection = {
 
 export type Connections<C extends Connection> = {
   /** Returns the idle connection that was used last, or a new one. */
-  take(origin: string): C;
+  acquire(origin: string): C;
   /** Call after a request that ended well. After any other, call `drop`. */
-  giveBack(origin: string, connection: C): void;
+  release(origin: string, connection: C): void;
   drop(connection: C): void;
   close(): Promise<void>;
 };
@@ -23,24 +23,24 @@ export function createConnections<C extends Connection>(
   usableMs: number,
 ): Connections<C> {
   const openedAt = new Map<C, number>();
-  const waiting = new Map<string, C[]>();
+  const idle = new Map<string, C[]>();
 
   function openNew(origin: string): C {
     const connection = open(origin);
     openedAt.set(connection, performance.now());
     connection.on('disconnect', () => {
-      if (leave(origin, connection)) drop(connection);
+      if (removeIdle(origin, connection)) drop(connection);
     });
     return connection;
   }
 
   /** Returns whether the connection was idle. */
-  function leave(origin: string, connection: C): boolean {
-    const list = waiting.get(origin) ?? [];
+  function removeIdle(origin: string, connection: C): boolean {
+    const list = idle.get(origin) ?? [];
     const index = list.indexOf(connection);
     if (index < 0) return false;
     list.splice(index, 1);
-    if (list.length === 0) waiting.delete(origin);
+    if (list.length === 0) idle.delete(origin);
     return true;
   }
 
@@ -54,25 +54,25 @@ export function createConnections<C extends Connection>(
   }
 
   return {
-    take(origin) {
-      const list = waiting.get(origin);
+    acquire(origin) {
+      const list = idle.get(origin);
       for (let last = list?.pop(); last !== undefined; last = list?.pop()) {
-        if (list?.length === 0) waiting.delete(origin);
+        if (list?.length === 0) idle.delete(origin);
         if (isUsable(last)) return last;
         drop(last);
       }
       return openNew(origin);
     },
-    giveBack(origin, connection) {
-      const list = waiting.get(origin);
+    release(origin, connection) {
+      const list = idle.get(origin);
       if (list) list.push(connection);
-      else waiting.set(origin, [connection]);
+      else idle.set(origin, [connection]);
     },
     drop,
     async close() {
       const all = [...openedAt.keys()];
       openedAt.clear();
-      waiting.clear();
+      idle.clear();
       await Promise.all(all.map((connection) => connection.destroy()));
     },
   };

@@ -54,7 +54,7 @@ export async function deliver(
   const secrets = openSecrets(dependencies, delivery);
   if (secrets === null) {
     if (delivery.trigger === 'test') throw new Error('a test is sent with a secret that was read');
-    return putBack(delivery, unreadableWaitMs, dependencies.clock);
+    return postpone(delivery, unreadableWaitMs, dependencies.clock);
   }
   const { sender, serviceName, version, clock, metrics, log } = dependencies;
   const { id, event, trigger } = delivery;
@@ -88,7 +88,7 @@ function verdictOf(
 }
 
 /** Puts a claimed delivery back unsent, to be claimed again. It does not count as an attempt. */
-export function putBack(delivery: Deliverable, waitMs: number, clock: Clock): RecordedAttempt {
+export function postpone(delivery: Deliverable, waitMs: number, clock: Clock): RecordedAttempt {
   const unsent = {
     startedAt: clock.now(),
     durationMs: 0,

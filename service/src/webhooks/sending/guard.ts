@@ -7,19 +7,19 @@ import { connect as connectTls, createSecureContext } from 'node:tls';
 import ipaddr from 'ipaddr.js';
 import type { buildConnector } from 'undici';
 import type { Network } from '../../config.ts';
-import { bareHost, isLoopbackName, shownAddresses } from './host-name.ts';
+import { normaliseHost, isLoopbackName, literalAddresses } from './host-name.ts';
 import { isAllowedAddress } from './is-allowed-address.ts';
 import type { Resolve } from './resolve.ts';
 
 /** Why there is no connection: the attempt errors that can occur before the request. */
-export type ConnectFault = 'dns' | 'connect' | 'tls' | 'timeout' | 'blocked';
+export type ConnectErrorKind = 'dns' | 'connect' | 'tls' | 'timeout' | 'blocked';
 
 export class ConnectError extends Error {
   override readonly name = 'ConnectError';
   readonly code = 'ORGDIR_CONNECT';
-  readonly fault: ConnectFault;
+  readonly fault: ConnectErrorKind;
 
-  constructor(fault: ConnectFault, cause?: unknown) {
+  constructor(fault: ConnectErrorKind, cause?: unknown) {
     super(`no connection: ${fault}`, { cause });
     this.fault = fault;
   }
@@ -52,7 +52,7 @@ export function createGuardedConnector(options: GuardedConnectorOptions): Guarde
   const secureContext = createSecureContext(options.ca === undefined ? {} : { ca: options.ca });
 
   async function open(target: buildConnector.Options, signal: AbortSignal): Promise<Socket> {
-    const host = bareHost(target.hostname);
+    const host = normaliseHost(target.hostname);
     const addresses = await checkedAddresses(host, options, signal);
     const socket = await openTcp(target, addresses, options.addressWaitMs, signal);
     if (!isPeerChecked(socket, addresses, options.allowedNetworks)) {
@@ -95,16 +95,16 @@ async function checkedAddresses(
   signal: AbortSignal,
 ): Promise<string[]> {
   const isAllowed = (address: string) => isAllowedAddress(address, allowedNetworks);
-  const shown = shownAddresses(host);
+  const literal = literalAddresses(host);
   // For this machine's own names, one allowed address is enough.
   const addresses = isLoopbackName(host)
-    ? (shown ?? []).filter(isAllowed)
-    : (shown ?? (await resolved(host, resolve, signal)));
+    ? (literal ?? []).filter(isAllowed)
+    : (literal ?? (await resolveHost(host, resolve, signal)));
   if (addresses.length === 0 || !addresses.every(isAllowed)) throw new ConnectError('blocked');
   return addresses;
 }
 
-async function resolved(host: string, resolve: Resolve, signal: AbortSignal): Promise<string[]> {
+async function resolveHost(host: string, resolve: Resolve, signal: AbortSignal): Promise<string[]> {
   const resolution = await untilAborted(resolve(host, signal), signal);
   if (resolution.kind !== 'addresses') throw new ConnectError(resolution.kind);
   if (resolution.addresses.length === 0) throw new ConnectError('dns');
@@ -132,7 +132,7 @@ function openTcp(
   addressWaitMs: number,
   signal: AbortSignal,
 ): Promise<Socket> {
-  const tried = interleaved(addresses).slice(0, addressesTriedMax);
+  const tried = interleave(addresses).slice(0, addressesTriedMax);
   const lookup: LookupFunction = (_, __, callback) =>
     callback(
       null,
@@ -148,7 +148,7 @@ function openTcp(
     autoSelectFamilyAttemptTimeout: addressWaitMs,
     noDelay: true,
   });
-  return opened(socket, 'connect', 'connect', signal);
+  return untilOpen(socket, 'connect', 'connect', signal);
 }
 
 function familyOf(address: string): 4 | 6 {
@@ -156,7 +156,7 @@ function familyOf(address: string): 4 | 6 {
 }
 
 /** IPv4 first, so that a machine without IPv6 does not wait. */
-function interleaved(addresses: string[]): string[] {
+function interleave(addresses: string[]): string[] {
   const ipv4 = addresses.filter((address) => familyOf(address) === 4);
   const ipv6 = addresses.filter((address) => familyOf(address) === 6);
   const turns = Array.from({ length: Math.max(ipv4.length, ipv6.length) }, (_, turn) => [
@@ -197,13 +197,13 @@ function openTls(
     // Over HTTP/2 all webhooks of an origin would share one connection and wait for its handshake.
     ALPNProtocols: ['http/1.1'],
   });
-  return opened(secured, 'secureConnect', 'tls', signal);
+  return untilOpen(secured, 'secureConnect', 'tls', signal);
 }
 
-function opened(
+function untilOpen(
   socket: Socket,
   event: 'connect' | 'secureConnect',
-  fault: ConnectFault,
+  fault: ConnectErrorKind,
   signal: AbortSignal,
 ): Promise<Socket> {
   return new Promise((resolve, reject) => {

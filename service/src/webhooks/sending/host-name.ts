@@ -5,7 +5,7 @@ import { isIP } from 'node:net';
 const loopbackAddresses = ['127.0.0.1', '::1'];
 
 /** Normalises a host from `URL`: removes an IPv6 address's brackets and a name's final dot. */
-export function bareHost(hostname: string): string {
+export function normaliseHost(hostname: string): string {
   return hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
 }
 
@@ -14,7 +14,7 @@ export function isLoopbackName(host: string): boolean {
 }
 
 /** The addresses that the host itself contains; null for a name that has to be resolved. */
-export function shownAddresses(host: string): string[] | null {
+export function literalAddresses(host: string): string[] | null {
   if (isLoopbackName(host)) return loopbackAddresses;
   return isIP(host) ? [host] : null;
 }

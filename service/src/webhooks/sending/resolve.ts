@@ -35,11 +35,11 @@ export function createResolve({ servers, hostsPath, familyWaitMs }: ResolveOptio
     const name = host.toLowerCase();
     const known = hosts.addressesOf(name);
     if (known.length > 0) return { kind: 'addresses', addresses: known };
-    return askServers(name, servers, familyWaitMs, signal);
+    return queryServers(name, servers, familyWaitMs, signal);
   };
 }
 
-async function askServers(
+async function queryServers(
   name: string,
   servers: string[] | undefined,
   familyWaitMs: number,
@@ -54,7 +54,7 @@ async function askServers(
   const cancel = () => resolver.cancel();
   signal.addEventListener('abort', cancel);
   try {
-    return await askBothFamilies(resolver, name, familyWaitMs);
+    return await queryBothFamilies(resolver, name, familyWaitMs);
   } finally {
     signal.removeEventListener('abort', cancel);
     cancel();
@@ -62,7 +62,7 @@ async function askServers(
 }
 
 /** `resolve4` and `resolve6` query the name as given and append no search domain. */
-async function askBothFamilies(
+async function queryBothFamilies(
   resolver: Resolver,
   name: string,
   familyWaitMs: number,

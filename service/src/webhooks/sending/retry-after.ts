@@ -3,8 +3,10 @@
 /** How long the header asks to wait, at most `maxMs`; 0 if it is invalid or in the past. */
 export function retryAfterMs(header: string, now: Date, maxMs: number): number {
   const text = header.trim();
-  const askedMs = /^\d+$/.test(text) ? Number(text) * 1000 : httpDateMs(text, now) - now.getTime();
-  return Number.isNaN(askedMs) ? 0 : Math.min(Math.max(askedMs, 0), maxMs);
+  const requestedMs = /^\d+$/.test(text)
+    ? Number(text) * 1000
+    : httpDateMs(text, now) - now.getTime();
+  return Number.isNaN(requestedMs) ? 0 : Math.min(Math.max(requestedMs, 0), maxMs);
 }
 
 const months = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');

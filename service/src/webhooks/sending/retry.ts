@@ -30,7 +30,7 @@ export function decideVerdict(
   if (isSuccess(result)) return { kind: 'succeeded' };
   if (cycle.attempt >= cycle.attemptsMax) return { kind: 'failed' };
   const waitMs = backoffMs(cycle.attempt, backoff, random);
-  return { kind: 'retry', waitMs: Math.max(waitMs, askedWaitMs(result, now)) };
+  return { kind: 'retry', waitMs: Math.max(waitMs, requestedWaitMs(result, now)) };
 }
 
 /** The attempt's position in its cycle. A test has one attempt. */
@@ -45,7 +45,7 @@ export function backoffMs(attempt: number, { baseMs, factor }: Backoff, random: 
 }
 
 /** How long the receiver asks to wait, on 429 and 503: at most six hours. */
-function askedWaitMs({ statusCode, retryAfter }: AttemptResult, now: Date): number {
+function requestedWaitMs({ statusCode, retryAfter }: AttemptResult, now: Date): number {
   if ((statusCode !== 429 && statusCode !== 503) || retryAfter === null) return 0;
   return retryAfterMs(retryAfter, now, retryAfterMaxMs);
 }

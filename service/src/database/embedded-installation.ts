@@ -12,7 +12,7 @@ import {
 import { readOrCreateSecret } from './secret-file.ts';
 import { removeUnfinished } from './unfinished.ts';
 
-export type Place = {
+export type Installation = {
   dataDir: string;
   clusterDir: string;
   programs: Programs;
@@ -22,9 +22,12 @@ export type Place = {
 };
 
 /** Creates the folders and programs that the database needs. */
-export async function preparePlace(dataDir: string, settings: string[]): Promise<Place> {
+export async function prepareInstallation(
+  dataDir: string,
+  settings: string[],
+): Promise<Installation> {
   const clusterDir = join(dataDir, 'postgres');
-  return explainErrors(dataDir, async () => {
+  return withDataDirErrors(dataDir, async () => {
     const user = await prepareFolder(dataDir, clusterDir);
     await removeUnfinished(dataDir);
     return {
@@ -39,7 +42,7 @@ export async function preparePlace(dataDir: string, settings: string[]): Promise
 }
 
 /** Only the operator can fix a folder without write access, so the error is one line without a stack. */
-export async function explainErrors<T>(dataDir: string, act: () => Promise<T>): Promise<T> {
+export async function withDataDirErrors<T>(dataDir: string, act: () => Promise<T>): Promise<T> {
   try {
     return await act();
   } catch (error) {
@@ -58,13 +61,13 @@ async function prepareFolder(dataDir: string, clusterDir: string): Promise<Syste
     if (error.code !== 'EEXIST') throw error;
   });
   const user = await chooseSystemUser(clusterDir);
-  if (user) await letPass(dataDir);
+  if (user) await allowTraversal(dataDir);
   requireReachable(dataDir, user);
   return user;
 }
 
 /** The database's user can pass through the folder but not list it. An existing folder keeps its mode. */
-async function letPass(dataDir: string): Promise<void> {
+async function allowTraversal(dataDir: string): Promise<void> {
   const { mode } = await lstat(dataDir);
   if ((mode & 0o001) === 0) await chmod(dataDir, (mode & 0o7777) | 0o011);
 }

@@ -14,7 +14,7 @@ export const recoverable = sql`(status = 'failed' or cancelled_by = 'deactivatio
  * transaction, against its deactivation, which would find none of these deliveries to cancel, and against recording.
  * Choose the deliveries before calling. Throws `not_found`, `conflict`.
  */
-export async function queueAgain(
+export async function requeue(
   tx: Transaction,
   appId: string,
   webhookId: string,
