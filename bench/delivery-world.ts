@@ -25,12 +25,12 @@ export type World = {
   service: Started;
 };
 
-export type NewWebhook = { url: string; events: string[] | null };
+export type WebhookInput = { url: string; events: string[] | null };
 
 /** Takes the place of what was there: apps bound to one organisation, each with up to twenty of these webhooks. */
 export async function layOut(
   { database, secretBox }: Pick<World, 'database' | 'secretBox'>,
-  webhooks: NewWebhook[],
+  webhooks: WebhookInput[],
 ): Promise<void> {
   const apps = Array.from({ length: Math.ceil(webhooks.length / webhooksPerApp) }, () =>
     randomUUID(),

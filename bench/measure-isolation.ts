@@ -2,7 +2,7 @@
  * Measures how 100 receivers that accept and never respond affect 100 others: the healthy ones' p99 from publishing to
  * receipt, with and without the dead ones.
  */
-import { hookUrls, layOut, type NewWebhook, type World } from './delivery-world.ts';
+import { hookUrls, layOut, type WebhookInput, type World } from './delivery-world.ts';
 import { quantile, type Figure } from './figure.ts';
 import { publishSteadily } from './publish-steadily.ts';
 import type { Tally } from './receiver.ts';
@@ -28,7 +28,7 @@ export async function measureIsolation(world: World): Promise<Figure> {
   };
 }
 
-async function p99(world: World, webhooks: NewWebhook[]): Promise<number> {
+async function p99(world: World, webhooks: WebhookInput[]): Promise<number> {
   await layOut(world, webhooks);
   await run(world, warmUpSeconds);
   return quantile(await run(world, seconds), 0.99);

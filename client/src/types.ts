@@ -392,7 +392,7 @@ export interface DeletedWebhook {
   /** The id of the deleted webhook. */
   id: string;
   /** Always true. */
-  deleted: true;
+  deleted: boolean;
 }
 
 /** A delivery of an event to a webhook. */
@@ -500,21 +500,6 @@ export interface MaintenanceEnabled {
   since: string;
   /** When the maintenance is expected to end. Null if unknown. */
   expectedEnd: string | null;
-}
-
-/** A new webhook. */
-export interface NewWebhook {
-  /** The URL to send deliveries to: https, without credentials and fragment. */
-  url: string;
-  /**
-   * The names of the events to send. Defaults to all events that the app can receive, including future ones.
-   *
-   * @minItems 1
-   * @maxItems 50
-   */
-  events?: string[] | null;
-  /** A description for your own use. */
-  description?: string | null;
 }
 
 /** The OpenAPI document, without the envelope. */
@@ -791,7 +776,7 @@ export interface WebhookChanges {
   /** The URL to send deliveries to: https, without credentials and fragment. */
   url?: string;
   /**
-   * The names of the events to send. Defaults to all events that the app can receive, including future ones.
+   * The names of the events to send. Defaults to all events that the app can receive, including future ones. Events today: `org.created`, `alliance.created`, `blueprint.sync.completed`, `chat.sync.completed`, `system.maintenance.enabled`, `system.maintenance.disabled`, `application.created`, `event.created`, `resource.request.created`, `resource.offer.created`. More may be added.
    *
    * @minItems 1
    * @maxItems 50
@@ -801,6 +786,21 @@ export interface WebhookChanges {
   description?: string | null;
   /** True reactivates the webhook and resets its failure count. False deactivates it and cancels pending deliveries. */
   active?: boolean;
+}
+
+/** A new webhook. */
+export interface WebhookInput {
+  /** The URL to send deliveries to: https, without credentials and fragment. */
+  url: string;
+  /**
+   * The names of the events to send. Defaults to all events that the app can receive, including future ones. Events today: `org.created`, `alliance.created`, `blueprint.sync.completed`, `chat.sync.completed`, `system.maintenance.enabled`, `system.maintenance.disabled`, `application.created`, `event.created`, `resource.request.created`, `resource.offer.created`. More may be added.
+   *
+   * @minItems 1
+   * @maxItems 50
+   */
+  events?: string[] | null;
+  /** A description for your own use. */
+  description?: string | null;
 }
 
 /** The data of a test. */

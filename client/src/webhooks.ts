@@ -9,7 +9,7 @@ import type {
   DeliveryDetail,
   ListDeliveriesQuery,
   ListWebhooksQuery,
-  NewWebhook,
+  WebhookInput,
   Recovered,
   RotateSecretRequest,
   Webhook,
@@ -26,7 +26,7 @@ export type Webhooks = {
   ): AsyncGenerator<Webhook, void, undefined>;
   get(id: string, options?: RequestOptions): Promise<Webhook>;
   /** The answer holds `secret`, this once. */
-  create(webhook: NewWebhook, options?: RequestOptions): Promise<CreatedWebhook>;
+  create(webhook: WebhookInput, options?: RequestOptions): Promise<CreatedWebhook>;
   update(id: string, changes: WebhookChanges, options?: RequestOptions): Promise<Webhook>;
   /** Ends what is pending. `not_found` after a retry says that the first attempt had done it. */
   delete(id: string, options?: RequestOptions): Promise<DeletedWebhook>;

@@ -116,6 +116,15 @@ test('the checks run in order: address, maintenance, key, rate, scope, size and 
   assert.equal(unknown.status, 401, 'before the rate');
 });
 
+test('a query that is not percent-encoded UTF-8 is refused', async () => {
+  for (const path of ['/orgs?search=%ff', '/orgs?search=a%', '/orgs?search=%c3%28', '/orgs?%ff=1'])
+    assert.deepEqual(await issuesOf(path), [
+      { path: 'query', message: 'must be percent-encoded UTF-8' },
+    ]);
+  assert.equal((await service.call('/nothing?search=%ff')).status, 404);
+  assert.equal((await service.call('/orgs?search=%C3%A9+%25')).status, 200);
+});
+
 test('query values are taken as they stand or refused: never clamped, never ignored', async () => {
   const refused = [
     ...['0', '-1', '1.0', '1e1', '01', '+1', ' 1', '1 ', '', 'x', '0x1', '2147483649', '１'].map(

@@ -43,3 +43,28 @@ test('parameters that have a default, and bodies without a required field, may b
 test('the webhooks are the events of the catalogue', () => {
   assert.deepEqual(Object.keys(openApi.webhooks), Object.keys(catalogue));
 });
+
+test('generators can read it: no enum of booleans, and tags that do not mix requests and webhooks', () => {
+  assert.doesNotMatch(JSON.stringify(openApi), /"enum":\[(true|false)/);
+  const tagsOf = (items: Record<string, Record<string, { tags?: string[] }>>) =>
+    new Set(
+      Object.values(items).flatMap((item) => Object.values(item).flatMap(({ tags = [] }) => tags)),
+    );
+  const { paths, webhooks } = openApi as never as Record<'paths' | 'webhooks', never>;
+  assert.deepEqual([...tagsOf(webhooks)], ['Webhook events']);
+  assert.ok(!tagsOf(paths).has('Webhook events'));
+});
+
+test('it names the events without closing the list, and refuses U+0000 in text parameters', () => {
+  const { paths, components } = openApi as any;
+  const { event } = components.schemas.EventRecord.properties;
+  assert.equal(event.enum, undefined);
+  assert.match(event.description, /`org\.created`/);
+  const { events } = components.schemas.WebhookInput.properties;
+  assert.match(events.description, /`application\.created`/);
+  for (const path of Object.values<any>(paths))
+    for (const { parameters = [] } of Object.values<any>(path))
+      for (const { in: place, name, schema } of parameters)
+        if (place === 'query' && schema.type === 'string' && !schema.enum && !schema.format)
+          assert.ok(!new RegExp(schema.pattern ?? '', 'u').test('a\0'), `${name} takes U+0000`);
+});

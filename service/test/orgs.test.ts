@@ -276,9 +276,10 @@ test('updatedAt moves when a public field does', async () => {
 test('a time that cannot be is a fault of its line, and not of the database', async () => {
   const refused = [
     '2026-02-30T00:00:00Z',
-    '2026-12-31T23:59:60Z',
+    '2026-12-31T23:58:60Z',
+    '2026-12-31T24:00:00Z',
     '0000-01-01T00:00:00Z',
-    '2026-01-01T00:00:00+23:00',
+    '2026-01-01T00:00:00+24:00',
     '9999-12-31T23:59:59-10:00',
     '2026-01-01 00:00:00Z',
     '2026-01-01T00:00:00',
@@ -291,9 +292,16 @@ test('a time that cannot be is a fault of its line, and not of the database', as
     assert.ok(error instanceof BadLinesError, foundedAt);
     assert.match(error.result.badLines[0]?.reason ?? '', /foundedAt/);
   }
-  await put(database, 'orgs', [{ name: 'Timely', foundedAt: '2024-02-29T23:59:59.9999+14:00' }]);
-  const { body } = await service.call('/orgs/timely');
-  assert.equal(body.data.foundedAt, '2024-02-29T10:00:00.000Z');
+  for (const [foundedAt, utc] of [
+    ['2024-02-29T23:59:59.9999+14:00', '2024-02-29T10:00:00.000Z'],
+    ['2024-02-29T12:00:00+23:59', '2024-02-28T12:01:00.000Z'],
+    ['2016-12-31T23:59:60Z', '2017-01-01T00:00:00.000Z'],
+  ]) {
+    await put(database, 'orgs', [{ slug: 'timely', name: 'Timely', foundedAt }]);
+    await service.settled();
+    const { body } = await service.call('/orgs/timely');
+    assert.equal(body.data.foundedAt, utc);
+  }
   await sql`delete from orgs where slug = 'timely'`.execute(database);
   await service.settled();
 });

@@ -142,6 +142,44 @@ test('after a rotation both secrets verify for as long as they overlap', async (
   await service.call(`/webhooks/${id}`, { method: 'DELETE' });
 });
 
+test('a body of zero bytes is no body, and null is refused', async () => {
+  const receiver = await startReceiver();
+  const { key } = await makeKey(service);
+  const { id } = await register(receiver.url, key);
+  const send = (method: string, path: string, body: string) =>
+    service.call(path, { method, key, body, headers: { 'content-type': 'application/json' } });
+  const requests = [
+    ['POST', `/webhooks/${id}/test`],
+    ['POST', `/webhooks/${id}/rotate-secret`],
+    ['DELETE', `/webhooks/${id}`],
+  ] as const;
+  for (const [method, path] of requests) {
+    const refused = await send(method, path, ' null ');
+    assert.equal(refused.status, 400, path);
+    assert.deepEqual(refused.body.error.details.issues, [
+      { path: 'body', message: 'must not be null' },
+    ]);
+  }
+  const required = await send('POST', '/webhooks', '');
+  assert.equal(required.status, 400);
+  for (const [method, path] of requests)
+    assert.equal((await send(method, path, '')).status, 200, path);
+});
+
+test('filters take every time of RFC 3339', async () => {
+  const receiver = await startReceiver();
+  const { key } = await makeKey(service);
+  const { id } = await register(receiver.url, key);
+  await post(`/webhooks/${id}/test`, undefined, key);
+  const count = async (query: Record<string, string>) => {
+    const path = `/webhooks/${id}/deliveries?${new URLSearchParams(query)}`;
+    return (await service.call(path, { key })).body.pagination.total;
+  };
+  assert.equal(await count({ since: '2016-12-31T23:59:60Z' }), 1);
+  assert.equal(await count({ since: '2026-01-01T00:00:00.000000000001+23:59' }), 1);
+  assert.equal(await count({ until: '2026-01-01t00:00:00z' }), 0);
+});
+
 test('deliveries are listed newest first, filtered, and shown with body and attempts', async () => {
   const receiver = await startReceiver((response, _, count) =>
     response.writeHead(count === 1 ? 500 : 200).end(),

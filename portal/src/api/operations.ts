@@ -23,7 +23,7 @@ import type {
   NewBinding,
   NewFirstAccount,
   NewKey,
-  NewWebhook,
+  WebhookInput,
   Overview,
   PasswordChange,
   PasswordLink,
@@ -85,7 +85,7 @@ export const rotateKey = (appId: string, keyId: string, overlapSeconds: number) 
 export const webhooks = (appId: string, query: PageQuery = {}) =>
   readPage<Webhook>(webhooksPath(appId), query);
 export const webhook = (id: WebhookId) => read<Webhook>(webhookPath(id));
-export const createWebhook = (appId: string, body: NewWebhook) =>
+export const createWebhook = (appId: string, body: WebhookInput) =>
   write<CreatedWebhook>({ method: 'POST', path: webhooksPath(appId), body });
 export const updateWebhook = (id: WebhookId, body: WebhookChanges) =>
   write<Webhook>({ method: 'PATCH', path: webhookPath(id), body });

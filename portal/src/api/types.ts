@@ -189,7 +189,7 @@ export interface DeletedApp {
   /** The id of the deleted app. */
   id: string;
   /** Always true. */
-  deleted: true;
+  deleted: boolean;
 }
 
 /** Confirms that the webhook was deleted. */
@@ -197,7 +197,7 @@ export interface DeletedWebhook {
   /** The id of the deleted webhook. */
   id: string;
   /** Always true. */
-  deleted: true;
+  deleted: boolean;
 }
 
 /** A delivery of an event to a webhook. */
@@ -271,7 +271,7 @@ export interface DeliveryHour {
 /** Confirms that the operation succeeded. */
 export interface Done {
   /** Always true. */
-  done: true;
+  done: boolean;
 }
 
 /** The number of sessions that were ended. */
@@ -340,21 +340,6 @@ export interface NewKey {
   scopes: ('read:directory' | 'read:events' | 'write:webhooks')[];
   /** When the key expires. Null: never. */
   expiresAt?: string | null;
-}
-
-/** A new webhook. */
-export interface NewWebhook {
-  /** The URL to send deliveries to: https, without credentials and fragment. */
-  url: string;
-  /**
-   * The names of the events to send. Defaults to all events that the app can receive, including future ones.
-   *
-   * @minItems 1
-   * @maxItems 50
-   */
-  events?: string[] | null;
-  /** A description for your own use. */
-  description?: string | null;
 }
 
 /** The OpenAPI document, without the envelope. */
@@ -715,7 +700,7 @@ export interface WebhookChanges {
   /** The URL to send deliveries to: https, without credentials and fragment. */
   url?: string;
   /**
-   * The names of the events to send. Defaults to all events that the app can receive, including future ones.
+   * The names of the events to send. Defaults to all events that the app can receive, including future ones. Events today: `org.created`, `alliance.created`, `blueprint.sync.completed`, `chat.sync.completed`, `system.maintenance.enabled`, `system.maintenance.disabled`, `application.created`, `event.created`, `resource.request.created`, `resource.offer.created`. More may be added.
    *
    * @minItems 1
    * @maxItems 50
@@ -725,6 +710,21 @@ export interface WebhookChanges {
   description?: string | null;
   /** True reactivates the webhook and resets its failure count. False deactivates it and cancels pending deliveries. */
   active?: boolean;
+}
+
+/** A new webhook. */
+export interface WebhookInput {
+  /** The URL to send deliveries to: https, without credentials and fragment. */
+  url: string;
+  /**
+   * The names of the events to send. Defaults to all events that the app can receive, including future ones. Events today: `org.created`, `alliance.created`, `blueprint.sync.completed`, `chat.sync.completed`, `system.maintenance.enabled`, `system.maintenance.disabled`, `application.created`, `event.created`, `resource.request.created`, `resource.offer.created`. More may be added.
+   *
+   * @minItems 1
+   * @maxItems 50
+   */
+  events?: string[] | null;
+  /** A description for your own use. */
+  description?: string | null;
 }
 
 /** The options of a test. */

@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link, useNavigate, useParams } from 'react-router';
 import { app as appOperation, createWebhook } from '../api/operations.ts';
-import type { CreatedWebhook, NewWebhook } from '../api/types.ts';
+import type { CreatedWebhook, WebhookInput } from '../api/types.ts';
 import { useWrite } from '../api/use-write.ts';
 import { crumbsOf } from '../apps/app-frame.tsx';
 import { Page } from '../layout/page.tsx';
@@ -20,7 +20,7 @@ export function NewWebhookPage() {
   const [created, setCreated] = useState<CreatedWebhook | null>(null);
   const create = useWrite(
     // Shows the secret without waiting for the lists to reload.
-    async (body: NewWebhook) => setCreated(await createWebhook(appId, body)),
+    async (body: WebhookInput) => setCreated(await createWebhook(appId, body)),
     webhookChanges,
   );
   return (

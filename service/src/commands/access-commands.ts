@@ -21,7 +21,7 @@ import {
   type SubjectFlags,
 } from './find-subject.ts';
 import { addKeyRotation } from './key-rotation.ts';
-import { parseId, parseTime } from './parse-option.ts';
+import { parseId, parseTimeOption } from './parse-option.ts';
 import { print, table, withDatabase } from './with-database.ts';
 
 export function addAccessCommands(program: Command): void {
@@ -110,7 +110,7 @@ function addKeyCreate(keys: Command): void {
     .option(
       '--expires <time>',
       'when the key expires, such as 2027-01-31 or 2027-01-31T12:00:00Z',
-      parseTime,
+      parseTimeOption,
     )
     .option('--json', 'print JSON')
     .addHelpText(

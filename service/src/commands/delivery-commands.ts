@@ -7,7 +7,7 @@ import {
   type ListedDelivery,
 } from '../webhooks/management/list-deliveries.ts';
 import { listedMax, sinceDefault, sinceHours } from './event-commands.ts';
-import { parseId, parseTime, parseInteger } from './parse-option.ts';
+import { parseId, parseTimeOption, parseInteger } from './parse-option.ts';
 import { print, table, withDatabase } from './with-database.ts';
 
 type Flags = {
@@ -39,7 +39,7 @@ export function addDeliveryCommands(program: Command): void {
     .option(
       '--since <time>',
       `only deliveries queued since this time, such as 2027-01-31T12:00:00Z (default: ${sinceHours} hours ago)`,
-      parseTime,
+      parseTimeOption,
     )
     .option(
       '--limit <count>',

@@ -7,7 +7,7 @@ import { listRejected, type RejectedEvent } from '../events/published-events.ts'
 import { disableMaintenance, enableMaintenance } from '../system/maintenance.ts';
 import { cliActor } from './cli-actor.ts';
 import { escapeControls } from './escape-controls.ts';
-import { parseTime, parseInteger } from './parse-option.ts';
+import { parseTimeOption, parseInteger } from './parse-option.ts';
 import { print, table, withDatabase } from './with-database.ts';
 
 /** The default of `--since`: hours before now. */
@@ -74,7 +74,7 @@ function addList(events: Command): void {
     .option(
       '--since <time>',
       `only events since this time, such as 2027-01-31T12:00:00Z (default: ${sinceHours} hours ago)`,
-      parseTime,
+      parseTimeOption,
     )
     .option(
       '--limit <count>',
@@ -108,7 +108,11 @@ function addMaintenance(program: Command): void {
     .command('on')
     .description('Turn maintenance on, or change its message and expected end.')
     .option('--message <text>', 'message for callers')
-    .option('--until <time>', 'when it is expected to end, such as 2027-01-31T12:00:00Z', parseTime)
+    .option(
+      '--until <time>',
+      'when it is expected to end, such as 2027-01-31T12:00:00Z',
+      parseTimeOption,
+    )
     .option('--json', 'print JSON')
     .addHelpText(
       'after',

@@ -1,5 +1,6 @@
 /** Parses the values of options. For an invalid value commander names the option, and the command exits with 2. */
 import { InvalidArgumentError } from 'commander';
+import { parseTime } from '../contract/parse-time.ts';
 
 export function parseInteger(least: number, most: number) {
   return (text: string): number => {
@@ -20,12 +21,11 @@ export function parseHttpUrl(text: string): string {
 }
 
 /** A date, which begins in UTC, or a time with its zone. */
-export function parseTime(text: string): Date {
-  const form = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/;
-  const time = new Date(form.test(text) ? text : Number.NaN);
-  // `Date` reads 31 February as a day in March.
-  const exists = new Date(text.slice(0, 10)).getUTCDate() === Number(text.slice(8, 10));
-  if (!Number.isNaN(time.getTime()) && exists) return time;
+export function parseTimeOption(text: string): Date {
+  const isDate = /^\d{4}-\d\d-\d\d$/.test(text);
+  const withSeconds = text.replace(/(T\d\d:\d\d)(?=Z|[+-])/, '$1:00');
+  const time = parseTime(isDate ? `${text}T00:00:00Z` : withSeconds);
+  if (time) return time;
   throw new InvalidArgumentError('It must be a time, such as 2027-01-31 or 2027-01-31T12:00:00Z.');
 }
 

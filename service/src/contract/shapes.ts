@@ -11,6 +11,9 @@ export function nullable<T extends TSchema>(schema: T): TUnsafe<Static<T> | null
   return Type.Unsafe<Static<T> | null>({ ...rest, ...choices, type: [type, 'null'] });
 }
 
+/** PostgreSQL cannot store U+0000, so no text may contain it. */
+export const noNul = { pattern: '^[^\\u0000]*$' };
+
 /** An object with these fields and no others. `title` names it in openapi.json. */
 export function strictObject<T extends Record<string, TSchema>>(
   properties: T,

@@ -4,6 +4,7 @@ import ajvFormats from 'ajv-formats';
 import type { Static, TSchema } from 'typebox';
 import type { Issue } from '../errors.ts';
 import { cutText } from './cut-text.ts';
+import { parseTime } from './parse-time.ts';
 
 type Validation<T> = { ok: true; value: T } | { ok: false; issues: Issue[] };
 export type Validator<T> = (value: unknown, path: string) => Validation<T>;
@@ -24,26 +25,7 @@ const ajv = new Ajv2020({
 ajvFormats.default(ajv);
 // The format of `ajv-formats` also accepts `urn:uuid:`, which PostgreSQL rejects.
 ajv.addFormat('uuid', /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i);
-ajv.addFormat('date-time', isTime);
-
-const rfc3339Time =
-  /^\d{4}-(\d\d)-(\d\d)[Tt]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-](0\d|1[0-4]):[0-5]\d)$/;
-const firstMs = Date.parse('0001-01-01T00:00:00.000Z');
-const lastMs = Date.parse('9999-12-31T23:59:59.999Z');
-
-/** An RFC 3339 time that both PostgreSQL and JavaScript can represent: no year 0, no leap second, no offset beyond 14 hours. */
-function isTime(text: string): boolean {
-  const [, month, day] = rfc3339Time.exec(text) ?? [];
-  if (month === undefined || day === undefined) return false;
-  const ms = Date.parse(text.toUpperCase());
-  return (
-    ms >= firstMs && ms <= lastMs && Number(day) <= daysIn(Number(text.slice(0, 4)), Number(month))
-  );
-}
-
-function daysIn(year: number, month: number): number {
-  return new Date(Date.UTC(year, month, 0)).getUTCDate();
-}
+ajv.addFormat('date-time', (text) => parseTime(text) !== null);
 
 /** The validator fills in defaults and changes nothing else. */
 export function createValidator<T extends TSchema>(schema: T): Validator<Static<T>> {

@@ -3,7 +3,7 @@ import { Type, type Static } from 'typebox';
 import { allianceSearch } from '../contract/alliance.ts';
 import { blueprintSearch } from '../contract/blueprint.ts';
 import { orgSearch } from '../contract/organisation.ts';
-import { slug } from '../contract/shapes.ts';
+import { noNul, slug } from '../contract/shapes.ts';
 
 /** Keeps page × limit below 2^38, far from PostgreSQL's limit. */
 const pageMax = 2 ** 31;
@@ -27,6 +27,7 @@ const listFormat = new Intl.ListFormat('en-GB', { type: 'conjunction' });
 const search = (fields: string[]) =>
   Type.Optional(
     Type.String({
+      ...noNul,
       minLength: 1,
       maxLength: 100,
       description: `Text to find in ${listFormat.format(fields)}, regardless of case and accents. Without \`sort\`, names that start with it come first.`,
@@ -63,6 +64,7 @@ export const OrgQuery = Type.Object(
     ),
     activity: Type.Optional(
       Type.String({
+        ...noNul,
         minLength: 1,
         maxLength: 100,
         description: 'Return only organisations with this primary or secondary activity.',
@@ -70,6 +72,7 @@ export const OrgQuery = Type.Object(
     ),
     language: Type.Optional(
       Type.String({
+        ...noNul,
         minLength: 1,
         maxLength: 35,
         description: 'Return only organisations with this BCP 47 language tag.',
@@ -122,6 +125,7 @@ export const BlueprintQuery = Type.Object(
     ),
     ingredient: Type.Optional(
       Type.String({
+        ...noNul,
         minLength: 1,
         maxLength: 200,
         description: 'Return only blueprints that need the item with this key or name.',

@@ -2,6 +2,7 @@
 import type { TSchema } from 'typebox';
 import { v7 as uuidv7 } from 'uuid';
 import type { Fields } from '../contract/field.ts';
+import { toUtc } from '../contract/parse-time.ts';
 import type { FieldColumn } from './columns.ts';
 import { foldText, searchText } from './fold-text.ts';
 
@@ -24,7 +25,13 @@ export function rowReader<Entry>(fields: Fields): (row: Row, others: Row) => Ent
 
 /** The values of the columns that store a field as it is. */
 export function toRow(columns: FieldColumn[], input: Row): Row {
-  return Object.fromEntries(columns.map(({ name, column }) => [column, input[name]]));
+  return Object.fromEntries(
+    columns.map(({ name, column, type }) => [column, toColumn(type, input[name])]),
+  );
+}
+
+function toColumn(type: string, value: unknown): unknown {
+  return type === 'timestamptz(3)' && typeof value === 'string' ? toUtc(value) : value;
 }
 
 /** The values of `computedColumns`; `search` lists the fields that a search looks in. */

@@ -310,6 +310,9 @@ export const subscribableEvents = (Object.keys(catalogue) as EventName[]).filter
   (name) => name !== 'webhook.test',
 );
 
+/** For descriptions: v1 may get more events, so no schema of a response closes the list. */
+export const eventNames = `Events today: ${subscribableEvents.map((name) => `\`${name}\``).join(', ')}. More may be added.`;
+
 /** The events that a platform may publish. The service makes the others when what they report happens. */
 export const publishableEvents = subscribableEvents.filter(
   (name) => catalogue[name].inner !== null || name === 'org.created' || name === 'alliance.created',

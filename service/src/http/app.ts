@@ -10,7 +10,8 @@ import { registerDocs } from './docs.ts';
 import { handleClientError } from './client-error.ts';
 import { sendError } from './send-error.ts';
 import { readJsonBodies } from './json-bodies.ts';
-import { supportAllMethods, trackMethods } from './methods.ts';
+import { applyDefaults } from './apply-defaults.ts';
+import { trackMethods } from './methods.ts';
 import { registerOpenApi } from './openapi.ts';
 import { registerOpenApiRoute } from './openapi-route.ts';
 import { requestIdOf } from './request-id.ts';
@@ -23,7 +24,6 @@ import { registerEvents } from './v1/events.ts';
 import { registerWebhooks } from './v1/webhooks.ts';
 import { createAppLimits } from './webhooks/app-limits.ts';
 import type { WebhookDependencies } from './webhooks/operation.ts';
-import { validatorCompiler } from './validate.ts';
 
 export type AppDependencies = Pick<Config, 'publicUrl' | 'serviceName' | 'trustProxy'> &
   AdmitDependencies &
@@ -86,14 +86,8 @@ async function createPortalPages(dependencies: AppDependencies) {
 
 /** The settings that all routes of the public port share. */
 function prepare(app: FastifyInstance): FastifyInstance {
-  supportAllMethods(app);
+  applyDefaults(app);
   readJsonBodies(app);
-  app.setValidatorCompiler(validatorCompiler as never);
-  app.setSerializerCompiler(() => JSON.stringify);
-  app.setErrorHandler(sendError);
-  app.setNotFoundHandler(() => {
-    throw new ServiceError('not_found');
-  });
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id);
     reply.header('x-content-type-options', 'nosniff');

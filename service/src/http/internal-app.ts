@@ -6,18 +6,17 @@
 import fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify';
 import { errorBody, envelope } from '../contract/envelope.ts';
 import { lineBytesMax } from '../directory/import-source.ts';
-import { ServiceError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Readiness, ReadinessCheck } from '../system/readiness.ts';
 import { handleClientError } from './client-error.ts';
 import { sendError } from './send-error.ts';
 import { registerInternalApi, type InternalApiDependencies } from './internal/api.ts';
-import { supportAllMethods, trackMethods } from './methods.ts';
+import { applyDefaults } from './apply-defaults.ts';
+import { trackMethods } from './methods.ts';
 import { requestIdOf } from './request-id.ts';
 import { toOriginForm } from './request-target.ts';
 import { requireAllowedHost } from './require-allowed-host.ts';
-import { validatorCompiler } from './validate.ts';
 
 export type InternalAppDependencies = {
   metrics: Metrics;
@@ -36,13 +35,7 @@ const parameterLengthMax = 200 * 4 * 3;
 
 export function createInternalApp(dependencies: InternalAppDependencies): FastifyInstance {
   const app = createServer(dependencies.log);
-  supportAllMethods(app);
-  app.setValidatorCompiler(validatorCompiler as never);
-  app.setSerializerCompiler(() => JSON.stringify);
-  app.setErrorHandler(sendError);
-  app.setNotFoundHandler(() => {
-    throw new ServiceError('not_found');
-  });
+  applyDefaults(app);
   app.addHook('onRequest', (request, reply, done) => {
     reply.headers({
       'x-request-id': request.id,

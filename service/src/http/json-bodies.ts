@@ -1,4 +1,4 @@
-/** Accepts only JSON bodies in valid UTF-8. */
+/** Accepts only JSON bodies in valid UTF-8. A body of zero bytes is no body: generated clients send `DELETE` like that. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { invalid } from '../errors.ts';
 
@@ -12,9 +12,10 @@ export function readJsonBodies(app: FastifyInstance): void {
     try {
       text = utf8.decode(body as Buffer);
     } catch {
-      done(invalid({ path: 'body', message: 'must be UTF-8' }));
-      return;
+      return done(invalid({ path: 'body', message: 'must be UTF-8' }));
     }
+    if (text === '') return done(null, undefined);
+    if (text.trim() === 'null') return done(invalid({ path: 'body', message: 'must not be null' }));
     void parseJson(request, text, done);
   });
 }

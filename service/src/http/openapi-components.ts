@@ -144,6 +144,7 @@ const valueKeys = new Set(['example', 'examples', 'default', 'enum', 'const']);
 function hoist(node: Json, schemas: JsonObject): Json {
   if (Array.isArray(node)) return node.map((item) => hoist(item, schemas));
   if (node === null || typeof node !== 'object') return node;
+  if (node['type'] === 'boolean' && node['enum']) return withoutEnum(node);
   const inner = Object.fromEntries(
     Object.entries(node).map(([key, value]) => [
       key,
@@ -155,6 +156,11 @@ function hoist(node: Json, schemas: JsonObject): Json {
   const { title: _, ...schema } = inner;
   define(schemas, title, schema);
   return { $ref: `#/components/schemas/${title}` };
+}
+
+/** Some generators cannot read an `enum` of booleans. */
+function withoutEnum({ enum: _, ...schema }: JsonObject): JsonObject {
+  return schema;
 }
 
 function define(components: JsonObject, name: string, value: Json): void {

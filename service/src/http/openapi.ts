@@ -22,7 +22,8 @@ const tags = [
     name: 'Webhooks',
     description: "Webhooks of the key's app.",
   },
-  { name: 'Events', description: 'Events that are delivered to webhooks.' },
+  { name: 'Events', description: 'Events to poll.' },
+  { name: 'Webhook events', description: 'The requests that webhooks receive.' },
   { name: 'Description', description: 'This document.' },
 ];
 
@@ -30,7 +31,8 @@ const apiDescription = `A public directory of organisations, alliances and bluep
 
 Every response is an envelope: \`success\`, \`data\` and \`meta\`, or \`success\` and \`error\`. Send your key as \`Authorization: Bearer <API_KEY>\`.
 Reads have an \`ETag\`. Send it as \`If-None-Match\` to get a 304 if nothing has changed. Requests are limited per key;
-\`X-RateLimit-Remaining\` is the number of requests left. New fields and operations may be added to version 1; none is removed.`;
+\`X-RateLimit-Remaining\` is the number of requests left. New fields, events and operations may be added to version 1; none is removed.
+Text must not contain the character U+0000.`;
 
 export async function registerOpenApi(
   app: FastifyInstance,
@@ -92,7 +94,7 @@ function webhookOperation(name: EventName, serviceName: string) {
   );
   return {
     operationId: `on${pascalCase(name)}`,
-    tags: ['Events'],
+    tags: ['Webhook events'],
     summary,
     description: `${recipients[audience]} Respond with any 2xx status within ten seconds. Otherwise the delivery is retried, up to ${attemptsMaxInWords} attempts in all.`,
     // The receiver identifies the sender by the signatures.

@@ -3,6 +3,7 @@
  * redirects see only the origin form: a path and a query.
  */
 import type { IncomingMessage } from 'node:http';
+import { invalid } from '../errors.ts';
 
 const slash = 47;
 const absoluteForm = /^https?:\/\/([^/?#@]+)([/?#].*)?$/is;
@@ -33,4 +34,15 @@ export function hasSeveralHosts({ rawHeaders }: IncomingMessage): boolean {
     if (name?.length === 4 && name.toLowerCase() === 'host') hosts += 1;
   }
   return hosts > 1;
+}
+
+/** Throws `validation_failed` for a query that is not percent-encoded UTF-8: a decoder would replace what it cannot read. */
+export function requireDecodableQuery({ url }: { url: string }): void {
+  const start = url.indexOf('?');
+  if (start === -1 || !url.includes('%', start)) return;
+  try {
+    decodeURIComponent(url.slice(start));
+  } catch {
+    throw invalid({ path: 'query', message: 'must be percent-encoded UTF-8' });
+  }
 }

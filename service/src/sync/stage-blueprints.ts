@@ -3,6 +3,7 @@
  * source blocks nothing. Changes nothing in the directory; next: `merge-blueprints.ts`.
  */
 import type { SyncProblem } from '../contract/sync-run.ts';
+import { toUtc } from '../contract/parse-time.ts';
 import { createValidator, type Validator } from '../contract/validate.ts';
 import { sql, type Database } from '../database/database.ts';
 import type { BlueprintInput } from '../directory/inputs.ts';
@@ -95,7 +96,8 @@ class Stage {
     const key = readKey(row.value);
     const checked = this.#validate(row.value, '$');
     if (!checked.ok) return this.#refuse(number, formatIssues(checked.issues), key);
-    const { value: input } = checked;
+    const { retiredAt } = checked.value;
+    const input = { ...checked.value, retiredAt: retiredAt && toUtc(retiredAt) };
     if (input.slug !== null && !isAllowedSlug(input.slug))
       return this.#refuse(number, `slug ${input.slug} is reserved`, key);
     this.#candidates.push({ number, key: input.key, slug: input.slug, input });

@@ -2,7 +2,8 @@
 import { Type, type Static } from 'typebox';
 import { envelope } from '../../contract/envelope.ts';
 import { exampleLaterTime, exampleTime } from '../../contract/examples.ts';
-import { nullable, strictObject, time } from '../../contract/shapes.ts';
+import { requireTime } from '../../contract/parse-time.ts';
+import { noNul, nullable, strictObject, time } from '../../contract/shapes.ts';
 import { invalid } from '../../errors.ts';
 import {
   disableMaintenance,
@@ -16,6 +17,7 @@ import { preconditionOf } from './precondition.ts';
 import { operation } from './route.ts';
 
 const message = Type.String({
+  ...noNul,
   minLength: 1,
   maxLength: maintenanceMessageLengthMax,
   description: 'The message to callers.',
@@ -102,7 +104,7 @@ function requireConsistent({
       path: text === null ? 'body.expectedEnd' : 'body.message',
       message: 'cannot be used with enabled: false',
     });
-  return { enabled, message: text, expectedEnd: end === null ? null : new Date(end) };
+  return { enabled, message: text, expectedEnd: end === null ? null : requireTime(end) };
 }
 
 function toSwitch(state: MaintenanceState | null): Static<typeof MaintenanceSwitch> {

@@ -1,7 +1,7 @@
 /** The schemas and dependencies that all routes of the internal API share. */
 import { Type } from 'typebox';
 import type { Actor } from '../../access/actor.ts';
-import { slug, uuid } from '../../contract/shapes.ts';
+import { noNul, slug, uuid } from '../../contract/shapes.ts';
 import type { Database } from '../../database/database.ts';
 import type { ErrorCode } from '../../errors.ts';
 import type { Syncs } from '../../sync/syncs.ts';
@@ -28,6 +28,7 @@ export const allianceParams = Type.Object({
 });
 export const blueprintParams = Type.Object({
   key: Type.String({
+    ...noNul,
     minLength: 1,
     maxLength: 200,
     description: 'The unique key in the source.',

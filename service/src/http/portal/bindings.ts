@@ -6,7 +6,7 @@ import { requireOwnApp } from '../../access/owned.ts';
 import { exampleId } from '../../contract/examples.ts';
 import { envelope, pageEnvelope } from '../../contract/envelope.ts';
 import { Bindable, PortalBinding } from '../../contract/portal.ts';
-import { strictObject } from '../../contract/shapes.ts';
+import { noNul, strictObject } from '../../contract/shapes.ts';
 import { findBindable, listBindable } from '../../directory/bindable.ts';
 import { PageQuery } from '../../directory/list-query.ts';
 import { ServiceError } from '../../errors.ts';
@@ -19,6 +19,7 @@ const BindableQuery = Type.Object(
     ...PageQuery.properties,
     search: Type.Optional(
       Type.String({
+        ...noNul,
         minLength: 1,
         maxLength: 100,
         description:

@@ -10,6 +10,7 @@ import {
 } from '../../access/rotate-key.ts';
 import { exampleId, exampleLaterTime, exampleTime } from '../../contract/examples.ts';
 import { envelope, pageEnvelope } from '../../contract/envelope.ts';
+import { requireTime } from '../../contract/parse-time.ts';
 import { CreatedKey, name, PortalKey, RotatedKey } from '../../contract/portal.ts';
 import { nullable, strictObject, time } from '../../contract/shapes.ts';
 import { PageQuery } from '../../directory/list-query.ts';
@@ -151,7 +152,7 @@ async function readKey(executor: Executor, appId: string, id: string): Promise<P
 
 function requireFuture(text: string | null): Date | null {
   if (text === null) return null;
-  const ends = new Date(text);
+  const ends = requireTime(text);
   if (ends.getTime() > Date.now()) return ends;
   throw invalid({ path: 'body.expiresAt', message: 'must be a time in the future' });
 }

@@ -4,9 +4,9 @@ import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
 import { cursorList, envelope, meta } from '../../contract/envelope.ts';
 import { examples, exampleId, exampleTime } from '../../contract/examples.ts';
-import { strictObject, time, uuid } from '../../contract/shapes.ts';
+import { noNul, strictObject, time, uuid } from '../../contract/shapes.ts';
 import type { Database } from '../../database/database.ts';
-import { subscribableEvents } from '../../events/catalogue.ts';
+import { eventNames, subscribableEvents } from '../../events/catalogue.ts';
 import { pullEvents, type EventPage } from '../../events/pull-events.ts';
 import { callerOf, keySecurity } from '../admit.ts';
 import { errorsOf, responses } from '../responses.ts';
@@ -17,6 +17,7 @@ const EventQuery = Type.Object(
   {
     after: Type.Optional(
       Type.String({
+        ...noNul,
         minLength: 1,
         maxLength: 64,
         description:
@@ -39,7 +40,10 @@ const EventQuery = Type.Object(
 const EventRecord = strictObject(
   {
     id: uuid({ description: 'The id of the event: the `eventId` of its deliveries.' }),
-    event: Type.Enum(subscribableEvents, { type: 'string', description: 'The name of the event.' }),
+    event: Type.String({
+      description: `The name of the event. ${eventNames}`,
+      examples: [...subscribableEvents],
+    }),
     createdAt: time({ description: 'When the event happened.' }),
     data: Type.Object(
       {},

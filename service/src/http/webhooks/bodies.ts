@@ -1,39 +1,43 @@
 /** The bodies, queries and specific responses of the webhook operations. */
 import { Type } from 'typebox';
-import { deleted, nullable, strictObject, time } from '../../contract/shapes.ts';
+import { deleted, noNul, nullable, strictObject, time } from '../../contract/shapes.ts';
 import { PageQuery } from '../../directory/list-query.ts';
-import { subscribableEvents } from '../../events/catalogue.ts';
+import { eventNames, subscribableEvents } from '../../events/catalogue.ts';
 import {
   overlapSecondsDefault,
   overlapSecondsMax,
 } from '../../webhooks/management/rotate-secret.ts';
 
 const address = Type.String({
+  ...noNul,
   minLength: 1,
   maxLength: 2048,
   description: 'The URL to send deliveries to: https, without credentials and fragment.',
   examples: ['https://example.org/hooks'],
 });
 const events = Type.Array(
-  Type.String({ minLength: 1, maxLength: 100, examples: ['org.created'] }),
+  Type.String({ ...noNul, minLength: 1, maxLength: 100, examples: [...subscribableEvents] }),
   {
     minItems: 1,
     maxItems: 50,
     uniqueItems: true,
-    description:
-      'The names of the events to send. Defaults to all events that the app can receive, including future ones.',
+    description: `The names of the events to send. Defaults to all events that the app can receive, including future ones. ${eventNames}`,
   },
 );
-const note = Type.String({ maxLength: 500, description: 'A description for your own use.' });
+const note = Type.String({
+  ...noNul,
+  maxLength: 500,
+  description: 'A description for your own use.',
+});
 
-export const NewWebhook = strictObject(
+export const WebhookInput = strictObject(
   {
     url: address,
     events: Type.Optional(nullable(events)),
     description: Type.Optional(nullable(note)),
   },
   {
-    title: 'NewWebhook',
+    title: 'WebhookInput',
     description: 'A new webhook.',
     examples: [
       {

@@ -2,6 +2,7 @@
 import { attemptsMaxInWords } from '../../contract/delivery-rules.ts';
 import { envelope, pageEnvelope } from '../../contract/envelope.ts';
 import { examples } from '../../contract/examples.ts';
+import { requireTime } from '../../contract/parse-time.ts';
 import { Delivery, DeliveryDetail } from '../../contract/webhook.ts';
 import { invalid } from '../../errors.ts';
 import { listDeliveries, readDelivery } from '../../webhooks/management/deliveries.ts';
@@ -86,7 +87,7 @@ export const deliveryOperations = [
 ];
 
 function requireRecent(text: string): Date {
-  const since = new Date(text);
+  const since = requireTime(text);
   if (since.getTime() >= Date.now() - recoverDaysMax * dayMs) return since;
   throw invalid({ path: 'body.since', message: `must be at most ${recoverDaysMax} days ago` });
 }

@@ -16,7 +16,7 @@ import { listOf, oneOf } from '../responses.ts';
 import { testsPerMinute } from './app-limits.ts';
 import {
   DeletedWebhook,
-  NewWebhook,
+  WebhookInput,
   RotateRequest,
   TestRequest,
   WebhookChanges,
@@ -47,7 +47,7 @@ export const webhookOperations = [
     path: '',
     summary: 'Create a webhook',
     description: 'Only this response has the secret. An app can have at most 20 webhooks.',
-    body: NewWebhook,
+    body: WebhookInput,
     returns: { 201: 'The new webhook with its secret.' },
     response: responseWithSecret,
     errors: ['conflict'],

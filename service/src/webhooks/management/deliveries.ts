@@ -1,4 +1,5 @@
 /** Reads deliveries and their attempts, pending or ended, for their owner. */
+import { toUtc } from '../../contract/parse-time.ts';
 import {
   attemptsShownMax,
   type Attempt,
@@ -131,15 +132,17 @@ export function conditions(
   // The id contains the time, so only the partitions of those days are read. A day's slack allows for clock
   // differences.
   if (since !== undefined) {
+    const from = toUtc(since);
     all.push(
-      sql`created_at >= ${since}::timestamptz`,
-      sql`id >= uuid_v7_floor(${since}::timestamptz - interval '1 day')`,
+      sql`created_at >= ${from}::timestamptz`,
+      sql`id >= uuid_v7_floor(${from}::timestamptz - interval '1 day')`,
     );
   }
   if (until !== undefined) {
+    const to = toUtc(until);
     all.push(
-      sql`created_at < ${until}::timestamptz`,
-      sql`id < uuid_v7_floor(${until}::timestamptz + interval '1 day')`,
+      sql`created_at < ${to}::timestamptz`,
+      sql`id < uuid_v7_floor(${to}::timestamptz + interval '1 day')`,
     );
   }
   return sql.join(all, sql` and `);

@@ -1,0 +1,21 @@
+/** The settings that the applications of all listeners share. */
+import type { FastifyInstance } from 'fastify';
+import { ServiceError } from '../errors.ts';
+import { supportAllMethods } from './methods.ts';
+import { requireDecodableQuery } from './request-target.ts';
+import { sendError } from './send-error.ts';
+import { validatorCompiler } from './validate.ts';
+
+export function applyDefaults(app: FastifyInstance): void {
+  supportAllMethods(app);
+  app.setValidatorCompiler(validatorCompiler as never);
+  app.setSerializerCompiler(() => JSON.stringify);
+  app.setErrorHandler(sendError);
+  app.setNotFoundHandler(() => {
+    throw new ServiceError('not_found');
+  });
+  app.addHook('preValidation', (request, _reply, done) => {
+    requireDecodableQuery(request);
+    done();
+  });
+}
