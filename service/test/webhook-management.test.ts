@@ -172,7 +172,7 @@ test('filters take every time of RFC 3339', async () => {
   const { id } = await register(receiver.url, key);
   await post(`/webhooks/${id}/test`, undefined, key);
   const count = async (query: Record<string, string>) => {
-    const path = `/webhooks/${id}/deliveries?${new URLSearchParams(query)}`;
+    const path = `/webhooks/${id}/deliveries?${new URLSearchParams(query).toString()}`;
     return (await service.call(path, { key })).body.pagination.total;
   };
   assert.equal(await count({ since: '2016-12-31T23:59:60Z' }), 1);

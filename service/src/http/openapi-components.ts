@@ -159,8 +159,9 @@ function hoist(node: Json, schemas: JsonObject): Json {
 }
 
 /** Some generators cannot read an `enum` of booleans. */
-function withoutEnum({ enum: _, ...schema }: JsonObject): JsonObject {
-  return schema;
+function withoutEnum(schema: JsonObject): JsonObject {
+  const { enum: _, ...rest } = schema;
+  return rest;
 }
 
 function define(components: JsonObject, name: string, value: Json): void {
