@@ -11,7 +11,7 @@ import {
   NetworkError,
   OrgdirError,
   TimeoutError,
-  UnexpectedAnswerError,
+  UnexpectedResponseError,
   type ClientOptions,
 } from '@orgdir/client';
 import { errorAnswer, okAnswer, startScriptedServer } from './support/scripted-server.ts';
@@ -81,7 +81,7 @@ test('where nobody listens it is a NetworkError that says why', async () => {
   const nobody = createClient({ baseUrl: `http://127.0.0.1:${port}`, apiKey: key, retries: 0 });
   const error = await thrownBy(nobody.orgs.list());
   assert.ok(error instanceof NetworkError && error instanceof OrgdirError);
-  assert.equal(error.message, 'GET /api/v1/orgs: no answer (ECONNREFUSED)');
+  assert.equal(error.message, 'GET /api/v1/orgs: no response (ECONNREFUSED)');
 });
 
 test('an answer that breaks off is a NetworkError, one that never ends a TimeoutError', async () => {
@@ -97,7 +97,7 @@ test('an answer that breaks off is a NetworkError, one that never ends a Timeout
   assert.ok(late instanceof TimeoutError && late instanceof OrgdirError);
   assert.equal(late.timeoutMs, 100);
   const own = await thrownBy(hurried.orgs.list({}, { timeoutMs: 120 }));
-  assert.equal(own.message, 'GET /api/v1/orgs: no answer within 120 ms');
+  assert.equal(own.message, 'GET /api/v1/orgs: no response within 120 ms');
 });
 
 test('whoever calls may stop it, and gets the reason back', async () => {
@@ -118,16 +118,16 @@ test('whoever calls may stop it, and gets the reason back', async () => {
   assert.equal(slow.asked.length, before);
 });
 
-test('what does not speak as the service does is an UnexpectedAnswerError', async () => {
+test('what does not speak as the service does is an UnexpectedResponseError', async () => {
   const html = { 'content-type': 'text/html', 'x-request-id': 'proxy-7', 'retry-after': '9' };
   const proxy = await startScriptedServer({ status: 418, headers: html, body: '<h1>Teapot</h1>' });
   const error = await thrownBy(createClient({ baseUrl: proxy.url, apiKey: key }).status());
-  assert.ok(error instanceof UnexpectedAnswerError && error instanceof OrgdirError);
+  assert.ok(error instanceof UnexpectedResponseError && error instanceof OrgdirError);
   assert.deepEqual([error.status, error.requestId, error.retryAfter], [418, 'proxy-7', 9]);
   for (const body of ['<p>Hello</p>', '', 'null', '[]', '{"error":"no"}', '{"success":false}']) {
     const other = await startScriptedServer({ status: 200, body });
     const odd = await thrownBy(createClient({ baseUrl: other.url, apiKey: key }).status());
-    assert.ok(odd instanceof UnexpectedAnswerError, body);
+    assert.ok(odd instanceof UnexpectedResponseError, body);
   }
 });
 
@@ -135,7 +135,7 @@ test('the key is not taken along to where a redirect leads', async () => {
   const elsewhere = await startScriptedServer(okAnswer);
   const moved = await startScriptedServer({ status: 308, headers: { location: elsewhere.url } });
   const error = await thrownBy(createClient({ baseUrl: moved.url, apiKey: key }).orgs.list());
-  assert.ok(error instanceof UnexpectedAnswerError);
+  assert.ok(error instanceof UnexpectedResponseError);
   assert.match(error.message, /redirect; baseUrl must be the address that it leads to/);
   assert.equal(elsewhere.asked.length, 0);
 });

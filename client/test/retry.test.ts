@@ -11,7 +11,7 @@ import { createClient, ApiError, NetworkError, type Client } from '@orgdir/clien
 import { parseRetryAfter } from '../src/retry-after.ts';
 import { retryWaitMs, type Failure, type Method } from '../src/retry.ts';
 import { TimeoutError } from '../src/timeout-error.ts';
-import { UnexpectedAnswerError } from '../src/unexpected-answer-error.ts';
+import { UnexpectedResponseError } from '../src/unexpected-response-error.ts';
 import { errorAnswer, okAnswer, startScriptedServer } from './support/scripted-server.ts';
 
 const service = await startTestService();
@@ -111,7 +111,7 @@ test('whoever waits for the next attempt can be stopped', async () => {
 const api = (status: number, code: string, retryAfter: number | null = null) =>
   new ApiError({ code, status, message: '', details: {}, requestId: null, retryAfter });
 const odd = (status: number, retryAfter: number | null = null) =>
-  new UnexpectedAnswerError({ status, message: '', requestId: null, retryAfter });
+  new UnexpectedResponseError({ status, message: '', requestId: null, retryAfter });
 const isRetried = (method: Method, failure: Failure) =>
   retryWaitMs({ method, failure, attempts: 1, retries: 1, random: 0 }) !== null;
 

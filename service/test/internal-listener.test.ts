@@ -240,7 +240,9 @@ test('an unusable internal address is reported in one line', options, async () =
   assert.equal(taken.code, 1);
   assert.match(
     taken.stderr,
-    new RegExp(`^INTERNAL_PORT ${port} on 127\\.0\\.0\\.1 is used by another .+ INTERNAL_PORT=\\d+\\n$`),
+    new RegExp(
+      `^INTERNAL_PORT ${port} on 127\\.0\\.0\\.1 is used by another .+ INTERNAL_PORT=\\d+\\n$`,
+    ),
   );
   const foreign = await runCommand(['serve'], { env: { ...env, INTERNAL_HOST: '192.0.2.1' } });
   assert.equal(foreign.code, 1);

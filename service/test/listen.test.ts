@@ -166,7 +166,7 @@ test('one of several secrets is enough; what was signed otherwise, or long ago, 
   );
   assert.match(found[2].signatures.service.reason, /No signature was made with this secret/);
   assert.equal(found[3].signatures.service.verified, true);
-  assert.match(found[3].signatures.standard.reason, /It was signed 60\d s ago/);
+  assert.match(found[3].signatures.standard.reason, /The delivery was signed 60\d s ago/);
   assert.match(
     found[4].signatures.standard.reason,
     /webhook-timestamp is missing|webhook-id is missing/,
