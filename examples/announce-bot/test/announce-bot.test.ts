@@ -86,7 +86,7 @@ test('what is new is announced, in words that can neither format nor mention', a
 test('a delivery that is not genuine wakes nobody', async () => {
   const { status } = await fetch(url, { method: 'POST', body: '{}' });
   assert.equal(status, 401);
-  await bot.prints(/refused: missing_header/);
+  await bot.prints(/rejected: missing_header/);
   assert.equal((await fetch(url)).status, 405);
 });
 
@@ -115,7 +115,7 @@ test('a chat that asks for patience gets the same message later', async () => {
   await chat.waitFor(5);
   await caughtUp();
   assert.deepEqual(names(), ['Patience', 'Patience']);
-  await bot.prints(/the chat answered 429/);
+  await bot.prints(/the chat responded with 429/);
   assert.ok(!bot.output().includes(chat.url), 'the address of the chat is a secret');
 });
 
