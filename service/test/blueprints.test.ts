@@ -68,7 +68,7 @@ test('search looks in name, key, output and ingredients, and not in the descript
   assert.deepEqual(await names('search=%25_'), []);
 });
 
-test('names that start with the text come first, unless an order was asked for', async () => {
+test('names that start with the text come first, unless sort is given', async () => {
   assert.deepEqual(await names('search=diorite'), ['diorite', 'granite']);
   assert.deepEqual(await names('search=diorite&sort=-name'), ['granite', 'diorite']);
 });

@@ -16,7 +16,7 @@ const developer: GuardOptions = {
 const fault = (text: string, options: GuardOptions = strict) =>
   checkWebhookUrl(text, 'body.url', options)?.message ?? null;
 
-test('what can be delivered to is accepted', () => {
+test('valid webhook URLs are accepted', () => {
   for (const text of [
     'https://example.org',
     'https://example.org/hooks?token=a%20b&c=@d',
@@ -148,7 +148,7 @@ const refused: [RegExp, string[]][] = [
   ],
 ];
 
-test('what must not or cannot be delivered to is refused, saying what and what to do', () => {
+test('forbidden and impossible webhook URLs are rejected with advice', () => {
   for (const [message, texts] of refused)
     for (const text of texts) assert.match(fault(text) ?? 'accepted', message, text);
 });
@@ -232,7 +232,7 @@ const dressedUrl = fc
   )
   .map((parts) => parts.join(''));
 
-test('no accepted address shows a host outside the public networks, and what is accepted is called as it stands', () => {
+test('no accepted URL has a private host, and the accepted text is what is called', () => {
   let accepted = 0;
   fc.assert(
     fc.property(dressedUrl, (text) => {

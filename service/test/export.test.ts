@@ -178,7 +178,7 @@ const directory = fc
     };
   });
 
-test('any directory that is exported and imported elsewhere is the same but for ids and times of the import', async () => {
+test('any exported directory imports elsewhere unchanged, except ids and times', async () => {
   await fc.assert(
     fc.asyncProperty(directory, async (generated) => {
       await clear(origin);
@@ -215,7 +215,7 @@ test('any organisations and alliances round-trip as CSV too', async () => {
   );
 });
 
-test('an unchanged export that is imported again creates nothing and moves nothing', async () => {
+test('importing an unchanged export changes nothing', async () => {
   await fc.assert(
     fc.asyncProperty(directory, async (generated) => {
       await clear(origin);
@@ -231,7 +231,7 @@ test('an unchanged export that is imported again creates nothing and moves nothi
   );
 });
 
-test('managers become those of the line by difference, and a line without any leaves them', async () => {
+test('an import changes managers by difference, and a line without managers keeps them', async () => {
   await clear(origin);
   const line = { slug: 'acme', name: 'Acme' };
   const emails = async () =>
@@ -258,7 +258,7 @@ test('managers become those of the line by difference, and a line without any le
   assert.deepEqual([await emails(), await bindings()], [[], 0]);
 });
 
-test('what is no address, and a time of retirement for what is active, are bad lines', async () => {
+test('an invalid manager, and retiredAt of an active blueprint, are bad lines', async () => {
   await clear(origin);
   await assert.rejects(put(origin, 'orgs', [{ name: 'A', managers: ['nobody'] }]), (error: any) => {
     assert.match(error.result.badLines[0].reason, /managers\.0 must be an email address/);
@@ -270,7 +270,7 @@ test('what is no address, and a time of retirement for what is active, are bad l
   );
 });
 
-test('the largest entry that can be imported can be exported and imported again', async () => {
+test('the largest valid entry can be exported and imported again', async () => {
   await clear(origin);
   await clear(copy);
   // Control characters take six bytes each in JSON.
@@ -304,7 +304,7 @@ test('the largest entry that can be imported can be exported and imported again'
   }
 });
 
-test('an export sees one moment, whatever is committed meanwhile', async () => {
+test('an export is a snapshot', async () => {
   await clear(origin);
   await put(
     origin,

@@ -117,7 +117,7 @@ test('every answer has a request id, and none lets a page on another origin read
   }
 });
 
-test('HEAD answers as GET does, without the body', async () => {
+test('HEAD responds like GET, without the body', async () => {
   for (const path of ['/orgs', '/orgs/acme', '/orgs/nowhere']) {
     const get = await internal.call(path);
     const head = await internal.call(path, { method: 'HEAD' });
@@ -164,7 +164,7 @@ test('a process without the role api has none of it, and tells of itself all the
   }
 });
 
-test('nothing of it is on the public port', async () => {
+test('the internal routes are not on the public port', async () => {
   const headers = { authorization: `Bearer ${internal.key}` };
   for (const path of ['/internal/v1/orgs', '/internal/v1/openapi.json'])
     assert.equal((await rawRequest(service.url, { path, headers })).status, 404);

@@ -152,7 +152,7 @@ test(
   },
 );
 
-test('--no-demo leaves the demo out for good', options, async () => {
+test('--no-demo skips the demo data permanently', options, async () => {
   const dataDir = await freshDataDir();
   const first = serve(dataDir, '--no-demo');
   await first.waitFor(/^Serving at (\S+)/m);
@@ -166,7 +166,7 @@ test('--no-demo leaves the demo out for good', options, async () => {
   assert.doesNotMatch(later.stdout, /Demo key/);
 });
 
-test('a start without any account prints a link that makes the first one', options, async () => {
+test('a start without an account prints a link to create the first one', options, async () => {
   const dataDir = await freshDataDir();
   const first = serve(dataDir, '--no-demo');
   const [, url = ''] = await first.waitFor(/^Serving at (\S+)/m);
@@ -196,7 +196,7 @@ test('a start without any account prints a link that makes the first one', optio
   assert.doesNotMatch(later.stdout, /First account/);
 });
 
-test('the demo does not mix with a directory that was imported first', options, async () => {
+test('the demo data is not mixed with an imported directory', options, async () => {
   const dataDir = await freshDataDir();
   const input = `${JSON.stringify({ name: 'Ours' })}\n`;
   const imported = await runCommand(['import', 'orgs', '-'], { env: { DATA_DIR: dataDir }, input });
@@ -247,7 +247,7 @@ for (const [what, name] of [
   );
 }
 
-test('a DATA_DIR under another name is the same DATA_DIR', options, async () => {
+test('a DATA_DIR under another path is the same DATA_DIR', options, async () => {
   const dataDir = await freshDataDir();
   const service = serve(dataDir, '--no-demo');
   await service.waitFor(/^Serving at/m);
@@ -260,7 +260,7 @@ test('a DATA_DIR under another name is the same DATA_DIR', options, async () => 
   await stop(service, dataDir);
 });
 
-test('a pid file that names another living program is no running database', options, async () => {
+test('a pid file of another program is not a running database', options, async () => {
   const dataDir = await freshDataDir();
   const env = { DATA_DIR: dataDir };
   assert.equal((await runCommand(['migrate'], { env })).code, 0);
@@ -298,7 +298,7 @@ test(
   },
 );
 
-test('a DATA_DIR that cannot be used is told in one line', options, async () => {
+test('an unusable DATA_DIR is reported in one line', options, async () => {
   const dataDir = await freshDataDir();
   await writeFile(dataDir, 'a file');
   const inFile = await runCommand(['migrate'], { env: { DATA_DIR: dataDir } });
@@ -329,7 +329,7 @@ test(
   },
 );
 
-test('a secret that is not one any more stops the start, and is kept', options, async () => {
+test('a damaged secret file stops the start and is kept', options, async () => {
   const dataDir = await freshDataDir();
   await mkdir(dataDir);
   await writeFile(join(dataDir, 'database-password'), '\n');
