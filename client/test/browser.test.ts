@@ -14,7 +14,7 @@ import { makeConsumer } from './support/consumer.ts';
 
 const options = { skip: noBrowser };
 
-test('in a browser it reads, learns of errors, writes, and verifies', options, async () => {
+test('the client works in a browser', options, async () => {
   const service = await startTestService({ env: loopbackAllowed });
   const receiver = await startReceiver();
   await put(service.database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);

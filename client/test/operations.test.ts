@@ -32,7 +32,7 @@ const client = createClient({
   },
 });
 
-test('the status and the description are open to all', async () => {
+test('status and openApi need no key', async () => {
   const open = createClient({ baseUrl: service.url });
   assert.equal((await open.status()).status, 'ok');
   assert.deepEqual((await open.openApi())['info'], (await client.openApi())['info']);
@@ -50,7 +50,7 @@ test('organisations, alliances and blueprints are listed and read', async () => 
   assert.deepEqual((await client.blueprints.list({ active: true })).data, [gear]);
 });
 
-test('a webhook is registered, read, changed, tested, given a new secret, and deleted', async () => {
+test('a webhook is created, read, updated, tested, rotated and deleted', async () => {
   const created = await client.webhooks.create({ url: receiver.url, events: ['org.created'] });
   const { secret, ...webhook } = created;
   assert.deepEqual(await client.webhooks.get(webhook.id), webhook);

@@ -43,7 +43,7 @@ const noDump = process.env['DATABASE_URL']
   : 'pg_dump 15 refuses the embedded PostgreSQL 18; the run on PostgreSQL 15 has this';
 
 test(
-  'a dump holds the whole installation, what waits to be delivered too',
+  'a dump has the whole installation, including pending deliveries',
   { ...options, skip: noDump },
   async () => {
     const service = await startTestService({ env: loopbackAllowed });
@@ -98,7 +98,7 @@ test(
 );
 
 test(
-  'a copy of DATA_DIR, made while nothing runs, is an installation of its own',
+  'a copy of a stopped DATA_DIR is an independent installation',
   { ...options, skip: embeddedOnly },
   async () => {
     const original = await newDataDir();

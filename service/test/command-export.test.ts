@@ -248,7 +248,7 @@ test('standard output has only NDJSON, and a closed pipe ends it quietly', async
 });
 
 test(
-  'what is exported from one embedded database is imported into another, without a service',
+  'an export from one embedded database imports into another, without a service',
   { skip: embeddedOnly },
   async () => {
     const [first, second] = [await newDataDir('first'), await newDataDir('second')];

@@ -375,7 +375,7 @@ test('the command exits with 1 if a check failed, and with 0 otherwise', async (
 });
 
 test(
-  'on the embedded database it looks without making one, and leaves none running',
+  'doctor does not create an embedded database, and leaves none running',
   { skip: embeddedOnly },
   async () => {
     const dataDir = await newDataDir();

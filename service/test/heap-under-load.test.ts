@@ -21,7 +21,7 @@ const fill = `
   }`;
 const fillUrl = JSON.stringify(`data:text/javascript,${encodeURIComponent(fill)}`);
 
-test('a command keeps the young generation that it began with, whatever it does', async () => {
+test('a command keeps the size of the young generation', async () => {
   const [firstLine = ''] = (await readFile(orgdir, 'utf8')).split('\n');
   const most = Number(/--max-semi-space-size=(\d+)/.exec(firstLine)?.[1]);
   const atExit = `import { fill } from ${fillUrl}; process.on('exit', () => console.log('filled', fill()));`;

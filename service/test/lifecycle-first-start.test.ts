@@ -95,38 +95,34 @@ const moments: [string, (dataDir: string) => Promise<unknown>][] = [
   ['just before the demo is committed', (dataDir) => appears(dataDir, /^demo-key$/)],
 ];
 
-test(
-  'a first start that is killed again and again is completed by the next one',
-  options,
-  async () => {
-    const dataDir = await freshDataDir();
-    await mkdir(dataDir);
-    for (const [moment, comes] of moments) {
-      const reached = comes(dataDir);
-      const service = serve(dataDir);
-      await Promise.race([
-        reached,
-        service.ended.then(() => assert.fail(`ended ${moment}: ${service.stderr}`)),
-      ]);
-      service.signal('SIGKILL');
-      assert.equal((await service.ended).signal, 'SIGKILL', moment);
-      assert.doesNotMatch(
-        service.stdout,
-        /Serving at/,
-        `${moment}: it was no longer the first start`,
-      );
-    }
-    const last = serve(dataDir);
-    const found = await ready(last);
-    assert.deepEqual(await totals(found), [320, 33, 803]);
-    await stop(last, dataDir);
-    const left = (await readdir(dataDir)).filter((name) => name.includes('unfinished'));
-    assert.deepEqual(left, [], 'nothing half-made is left');
-  },
-);
+test('a repeatedly killed first start is completed by the next one', options, async () => {
+  const dataDir = await freshDataDir();
+  await mkdir(dataDir);
+  for (const [moment, comes] of moments) {
+    const reached = comes(dataDir);
+    const service = serve(dataDir);
+    await Promise.race([
+      reached,
+      service.ended.then(() => assert.fail(`ended ${moment}: ${service.stderr}`)),
+    ]);
+    service.signal('SIGKILL');
+    assert.equal((await service.ended).signal, 'SIGKILL', moment);
+    assert.doesNotMatch(
+      service.stdout,
+      /Serving at/,
+      `${moment}: it was no longer the first start`,
+    );
+  }
+  const last = serve(dataDir);
+  const found = await ready(last);
+  assert.deepEqual(await totals(found), [320, 33, 803]);
+  await stop(last, dataDir);
+  const left = (await readdir(dataDir)).filter((name) => name.includes('unfinished'));
+  assert.deepEqual(left, [], 'nothing half-made is left');
+});
 
 test(
-  'of two first starts at the same moment one serves and the other says why not',
+  'of two concurrent first starts, one serves and the other reports why not',
   options,
   async () => {
     const dataDir = await freshDataDir();
@@ -276,7 +272,7 @@ test('a pid file of another program is not a running database', options, async (
 });
 
 test(
-  'folders above DATA_DIR that have to be made let the database pass',
+  'new parent folders of DATA_DIR are accessible for the database',
   { ...options, skip: rootOnly },
   async () => {
     const dataDir = await freshDataDir('not/there/yet');
@@ -285,18 +281,14 @@ test(
   },
 );
 
-test(
-  'a DATA_DIR that was there keeps what its mode allows',
-  { ...options, skip: rootOnly },
-  async () => {
-    const dataDir = await freshDataDir();
-    await mkdir(dataDir);
-    await chmod(dataDir, 0o1777);
-    const made = await runCommand(['migrate'], { env: { DATA_DIR: dataDir } });
-    assert.equal(made.code, 0, made.stderr);
-    assert.equal((await stat(dataDir)).mode & 0o7777, 0o1777);
-  },
-);
+test('an existing DATA_DIR keeps its mode', { ...options, skip: rootOnly }, async () => {
+  const dataDir = await freshDataDir();
+  await mkdir(dataDir);
+  await chmod(dataDir, 0o1777);
+  const made = await runCommand(['migrate'], { env: { DATA_DIR: dataDir } });
+  assert.equal(made.code, 0, made.stderr);
+  assert.equal((await stat(dataDir)).mode & 0o7777, 0o1777);
+});
 
 test('an unusable DATA_DIR is reported in one line', options, async () => {
   const dataDir = await freshDataDir();
@@ -315,7 +307,7 @@ test('an unusable DATA_DIR is reported in one line', options, async () => {
 });
 
 test(
-  'a DATA_DIR out of reach for the database is told in one line',
+  "a DATA_DIR out of the database's reach is reported in one line",
   { ...options, skip: rootOnly },
   async () => {
     const dataDir = await freshDataDir('closed/data');

@@ -86,7 +86,7 @@ async function events(...ids: string[]) {
 }
 
 test(
-  'from a plain psql: what commits is sent, what rolls back is not',
+  'publish_event works in psql: committed events are sent, rolled-back ones are not',
   { skip: withoutPsql },
   async () => {
     const { code, stdout, stderr } = await psql(
@@ -126,7 +126,7 @@ test(
 );
 
 test(
-  'from a plain psql: a refusal says what is wrong and what to do',
+  'publish_event in psql reports what is wrong and what to do',
   { skip: withoutPsql },
   async () => {
     const { code, stderr } = await psql(

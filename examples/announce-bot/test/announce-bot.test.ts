@@ -63,7 +63,7 @@ await eventually(currentCursor);
 let bot = await startBot();
 await caughtUp();
 
-test('what is new is announced, in words that can neither format nor mention', async () => {
+test('new organisations are announced, without markup or mentions', async () => {
   await announce({
     name: '@everyone *Novelty*',
     tag: 'NEW',
@@ -83,14 +83,14 @@ test('what is new is announced, in words that can neither format nor mention', a
   await caughtUp();
 });
 
-test('a delivery that is not genuine wakes nobody', async () => {
+test('a forged delivery does not wake the bot', async () => {
   const { status } = await fetch(url, { method: 'POST', body: '{}' });
   assert.equal(status, 401);
   await bot.prints(/rejected: missing_header/);
   assert.equal((await fetch(url)).status, 405);
 });
 
-test('what happened while it was away is announced once, though it is delivered later as well', async () => {
+test('events during a downtime are announced once', async () => {
   await bot.stop();
   await announce({ name: 'Missed One' });
   await announce({ name: 'Missed Two' });
@@ -108,7 +108,7 @@ test('what happened while it was away is announced once, though it is delivered 
   assert.deepEqual(names(), ['Missed One', 'Missed Two']);
 });
 
-test('a chat that asks for patience gets the same message later', async () => {
+test('a rate-limited message is posted later', async () => {
   chat.respond = (response, _, count) =>
     response.writeHead(count === 4 ? 429 : 204, { 'retry-after': '0.1' }).end();
   await announce({ name: 'Patience' });
@@ -119,7 +119,7 @@ test('a chat that asks for patience gets the same message later', async () => {
   assert.ok(!bot.output().includes(chat.url), 'the address of the chat is a secret');
 });
 
-test('killed while it posts, it does not say it again', async () => {
+test('a bot killed while posting does not post again', async () => {
   chat.respond = () => {};
   await announce({ name: 'Interrupted' });
   await chat.waitFor(6);
