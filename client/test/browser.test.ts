@@ -64,7 +64,7 @@ async function verifyInBrowser(given: {
   );
 }
 
-/** An empty page, and the files of the package beside it. */
+/** An empty page and the files of the package. */
 async function servePackage(): Promise<string> {
   const { packageFolder } = await makeConsumer();
   const server = createServer((request, response) => {

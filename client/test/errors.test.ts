@@ -22,7 +22,7 @@ await service.settled();
 const { key } = service;
 const client = createClient({ baseUrl: service.url, apiKey: key });
 
-/** What was thrown, which holds the key nowhere: neither in its text nor in any field, however deep. */
+/** Returns the thrown error after checking that no text or field of it contains the key. */
 async function thrownBy(work: Promise<unknown>): Promise<any> {
   const error = await work.then(
     () => assert.fail('it went well'),

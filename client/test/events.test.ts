@@ -83,7 +83,7 @@ test('follow waits out temporary failures only', async () => {
     fetch: (input, init) =>
       fetch(input, init).catch((error: unknown) => {
         failures += 1;
-        // By the second it is known to go on asking.
+        // The second request shows that it keeps polling.
         if (failures === 2) proxy.mend();
         throw error;
       }),

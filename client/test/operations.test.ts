@@ -17,7 +17,7 @@ await put(service.database, 'orgs', [{ slug: 'acme', name: 'Acme', alliance: 'le
 await put(service.database, 'blueprints', [blueprint({ key: 'gear', name: 'Gear' })]);
 await service.settled();
 
-/** Every operation that was called, by its name in openapi.json; every answer is held against it. */
+/** Every operation that was called, by its operationId. Every response is checked against its schema. */
 const called = new Set<string>();
 const client = createClient({
   baseUrl: service.url,

@@ -1,4 +1,4 @@
-/** What is published, as those who install it have it. */
+/** Tests the published package as its users install it. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -117,7 +117,7 @@ function findMachineNode(): string | null {
 type Example = { type: string; example: unknown };
 type Described = { $ref?: string; items?: { $ref: string } };
 
-/** What each operation answers, out of its envelope. */
+/** The content of each operation's response, without the envelope. */
 function* answers(): Generator<Example> {
   for (const methods of Object.values(openApi.paths))
     for (const { responses } of Object.values(methods))

@@ -172,7 +172,7 @@ test('Retry-After may be seconds or a date in all three forms; garbage is none',
     assert.equal(read(garbage), null, String(garbage));
 });
 
-/** Resolves when the next request has come to the service. What the service answers to it does not come back. */
+/** Resolves when the next request has reached the service, whose response is lost. */
 function loseNextAnswer(proxy: Proxy): Promise<void> {
   return new Promise((resolve) => {
     service.app.server.prependOnceListener('request', () => {

@@ -24,7 +24,7 @@ const event = {
 };
 const body = JSON.stringify(event);
 
-/** As the published library of the other side signs it. */
+/** Signs like the published library. */
 function sign(content: string = body, { key = secret, at = now, id = event.id } = {}) {
   return {
     'webhook-id': id,

@@ -187,7 +187,6 @@ test('failed sign-ins are counted in one audit entry with their origin', async (
   const guessed = await person('guessed@example.org');
   for (let index = 0; index < 3; index += 1)
     await postPortal(service, '/sign-in', { email: guessed.email, password: 'not this one' });
-  // Nothing is kept of an address without an account.
   await postPortal(service, '/sign-in', { email: 'nobody@example.org', password });
   await eventually(async () => {
     await service.signIn.stop();

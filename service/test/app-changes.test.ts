@@ -70,7 +70,7 @@ test('an app can be deleted while a worker records an event for its owner', asyn
   });
   const webhookId: string = created.body.data.id;
   const { deleting } = await database.transaction().execute(async (worker) => {
-    // As a worker does that records attempts.
+    // Like a worker that records attempts.
     await sql`select from webhooks where id = ${webhookId} for update`.execute(worker);
     const asked = database.transaction().execute((tx) => deleteApp(tx, testActor, appId));
     asked.catch(() => {});

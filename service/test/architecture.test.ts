@@ -86,7 +86,7 @@ test('within webhooks, management uses the queue, and the queue uses sending and
   assert.deepEqual(wrong, []);
 });
 
-/** Who may use what reaches outside. */
+/** The files that may use libraries with outside access. */
 const owners: [RegExp, RegExp][] = [
   [/^(fastify|@fastify\/.*|@scalar\/.*)$/, /^http\//],
   [/^pg$/, /^database\//],
@@ -110,7 +110,7 @@ test('libraries with outside access are used in one place', () => {
   }
 });
 
-/** Types are gone when it runs; the rest of what stands at the top of a file is loaded with it. */
+/** Type imports disappear at run time; all other imports of a file are loaded with it. */
 const loadedWith = (file: string) =>
   [
     ...readFileSync(join(root, file), 'utf8').matchAll(

@@ -14,9 +14,9 @@ import type { Speak } from './support/byte-receiver.ts';
 const loopback = [ipaddr.parseCIDR('127.0.0.0/8')];
 /** Never reached by what ends by itself. */
 const longMs = 60_000;
-/** For what only the deadline ends before an answer. */
+/** For attempts that only the deadline ends, before a response. */
 const shortMs = 300;
-/** For what only the deadline ends after a status, which must have come by then on a busy machine too. */
+/** For attempts that only the deadline ends, after a status that must arrive before it on a busy machine too. */
 const middleMs = 3_000;
 const post = { headers: { 'x-a': 'b' }, body: Buffer.from('{}') };
 
@@ -171,7 +171,7 @@ test('the status decides the outcome, whatever follows in the body', async (t) =
   for (const [name, [speak, expected, timeoutMs]] of Object.entries(cases))
     await t.test(name, async () => {
       const [status, body] = await attemptBriefly(speak, timeoutMs);
-      // What a reset overtakes is lost on some systems and not on others.
+      // Some systems lose data that a reset overtakes.
       const told = name.startsWith('one byte') ? String(body).slice(0, 1) : body;
       assert.equal(`${status} ${name.startsWith('reset') ? '' : told}`, expected);
     });

@@ -43,7 +43,7 @@ const everything = {
 const inTransaction = <T>(act: (tx: Transaction) => Promise<T>) =>
   database.transaction().execute(act);
 
-/** What was written while `act` ran, oldest first. */
+/** The entries that were written while `act` ran, oldest first. */
 async function entriesOf(act: () => Promise<unknown>): Promise<AuditEntry[]> {
   const before = await listAudit(database, everything);
   await act();
@@ -153,7 +153,7 @@ test('every end of a role audits the end of its binding, with reason and actor',
     assert.equal(ended?.appId, appId);
     assert.deepEqual(ended?.subject, subject);
     assert.ok(entries.some(({ action }) => action === 'manager.removed'));
-    // Hand-made SQL has no actor of ours: the connected role is named.
+    // Manual SQL has no actor, so the connected role is named.
     const by = cause === 'role lost' ? 'root' : /^database role ./;
     assert.match(ended?.actor.name ?? '', new RegExp(by));
     await inTransaction((tx) => deleteApp(tx, ada, appId));

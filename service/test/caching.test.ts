@@ -22,7 +22,6 @@ const reads = [
   '/openapi.json',
 ];
 
-/** Any change, by whichever process, is visible in reads within a second. */
 async function seenWithinASecond(change: () => Promise<unknown>, seen: () => Promise<boolean>) {
   await change();
   const changedAt = performance.now();

@@ -155,7 +155,7 @@ test('forbidden and impossible webhook URLs are rejected with advice', () => {
 
 /** From IANA's registries of special addresses, by other means than those of the service. */
 const special4 = new BlockList();
-// One list of both would take each IPv4 address for the IPv6 address that it is mapped to.
+// Separate lists, because one list would match IPv4 addresses as mapped IPv6 addresses.
 const special6 = new BlockList();
 for (const [network, bits] of [
   ['0.0.0.0', 8],

@@ -11,7 +11,7 @@ import { rotatePartitions } from '../src/webhooks/queue/rotate-partitions.ts';
 import { announce, put } from './support/directory.ts';
 import { makeKey, startTestService } from './support/service.ts';
 
-// No worker runs here: each step of the flow is taken by hand.
+// No worker runs: the tests call each step themselves.
 const service = await startTestService();
 const { database } = service;
 await put(database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
@@ -291,7 +291,7 @@ test('an expired lease is an interrupted attempt, and a worker that wakes too la
   assert.equal(rows[0]?.count, 1, 'the delivery goes on');
 });
 
-/** One delivery, claimed by a worker that froze, and again once its lease had run out. */
+/** A delivery that a frozen worker claimed, and that was claimed again after its lease expired. */
 async function claimTwice(): Promise<{ late: Deliverable; fresh: Deliverable }> {
   await clear();
   await register();

@@ -72,7 +72,7 @@ await put(origin.database, 'blueprints', [
   },
 ]);
 
-/** Every public answer, but for ids and the times of the import. */
+/** All public responses, without ids and import times. */
 async function publicAnswers(service: typeof origin): Promise<unknown[]> {
   const answers: unknown[] = [];
   for (const kind of kinds) {

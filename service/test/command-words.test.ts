@@ -1,4 +1,4 @@
-/** What holds for every command: its help, its wrong words, its JSON and its errors. */
+/** Checks every command: help, invalid arguments, JSON output and errors. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -31,7 +31,7 @@ function allCommands(command: Command = createProgram(), words: string[] = []): 
   return command.commands.flatMap((each) => allCommands(each, [...words, each.name()]));
 }
 
-/** What commander alone says to these words, in this process: nothing is run. */
+/** Returns commander's output for these arguments without running a command. */
 async function say(words: string[]): Promise<{ code: number; text: string }> {
   let text = '';
   const write = (more: string) => (text += more);

@@ -1,4 +1,4 @@
-/** Each variable of the environment: what it may be, and the one line that tells what it may not. */
+/** Checks each environment variable: valid values, and the error line for invalid ones. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { loadConfig } from '../src/config.ts';
@@ -91,7 +91,7 @@ const bad: Record<string, string[]> = {
   LOG_LEVEL: ['INFO', 'verbose', '30'],
 };
 
-/** What must stand beside a variable for it to count. */
+/** Other variables that must be set for a variable to count. */
 const beside: Record<string, Record<string, string>> = {
   SMTP_URL: { MAIL_FROM: 'a@b.example' },
   SYNC_BLUEPRINTS_URL: { SYNC_BLUEPRINTS_CRON: 'never' },
@@ -312,7 +312,7 @@ test('a sync needs all its settings, or is off', () => {
   });
   assert.equal(config.syncs.blueprints?.source, source);
   const { schedule } = config.syncs.blueprints ?? assert.fail();
-  // In UTC, wherever the machine is.
+  // In UTC, whatever the machine's time zone.
   assert.equal(
     schedule?.next(new Date('2026-03-29T04:00:00.000Z')).toISOString(),
     '2026-03-30T04:00:00.000Z',

@@ -1,4 +1,4 @@
-/** What becomes of a connection between attempts: whose answer is whose, and what is left at the end. */
+/** Checks connections between attempts: which response belongs to which attempt, and what remains at the end. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
@@ -9,7 +9,7 @@ import { head, okAnswer, startByteReceiver, type Speak } from './support/byte-re
 
 const allowedNetworks = [ipaddr.parseCIDR('127.0.0.0/8')];
 const post = { headers: {}, body: Buffer.from('{}') };
-/** An answer that nobody asked for. */
+/** A response without a request. */
 const stray = `${head('299 Stray', 'Content-Length: 5')}stray`;
 
 function openSender(): Sender {
@@ -18,7 +18,7 @@ function openSender(): Sender {
   return sender;
 }
 
-/** What so many attempts, one after the other, have as status or error; and the receiver. */
+/** Returns the statuses or errors of consecutive attempts, and the receiver. */
 async function attempts(count: number, speak: Speak) {
   const receiver = await startByteReceiver(speak);
   const sender = openSender();

@@ -27,7 +27,7 @@ const names = (list: string | string[] | undefined) =>
     .split(',')
     .map((name) => name.trim().toLowerCase());
 
-/** Every page may read the answer, and every header of it. */
+/** Every origin may read the response and all its headers. */
 function assertReadable(answer: RawAnswer, what: string): void {
   assert.equal(answer.headers['access-control-allow-origin'], '*', what);
   assert.equal(answer.headers['access-control-allow-credentials'], undefined, what);

@@ -1,4 +1,4 @@
-/** One delivery from claim to verdict: what its line in the log holds, and what no address and no key make of it. */
+/** Tests one delivery from claim to verdict: its log line, invalid addresses and unreadable keys. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { Writable } from 'node:stream';

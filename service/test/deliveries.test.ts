@@ -161,7 +161,7 @@ test('a failed attempt is retried with the same bytes, six attempts at most, all
     assert.equal(JSON.parse(row.headers)['x-reason'], 'broken');
     assert.ok(row.response_body.includes(0), 'a NUL in an answer is kept');
   }
-  // As if it had been sent again many times.
+  // Simulates many redeliveries.
   await sql`
     insert into attempts (delivery_id, number, trigger, started_at, duration_ms, status_code)
     select ${ended.id}, n, 'redelivery', now(), 1, 200 from generate_series(7, 150) as n

@@ -6,7 +6,7 @@ import { startTestService } from './support/service.ts';
 const service = await startTestService({ env: { SERVICE_NAME: 'Directory' } });
 const get = (path: string) => rawRequest(service.url, { path });
 
-/** What the page starts Scalar with. */
+/** The configuration that the page passes to Scalar. */
 async function configuration() {
   const { text } = await get('/docs/');
   const [, json = '{}'] = /createApiReference\('#app', (\{.*\})\)/s.exec(text) ?? [];

@@ -1,4 +1,4 @@
-/** Every fault that the doctor knows is made here, and found. */
+/** Causes every problem that the doctor checks, and finds it. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -60,7 +60,7 @@ async function look(
   return (check) => findings.filter((each) => each.check === check);
 }
 
-/** Of the first, which is the only one of most checks. */
+/** The first finding, which is the only one of most checks. */
 async function outcome(
   check: string,
   env: Record<string, string> = {},

@@ -349,7 +349,7 @@ test('an internal error reveals nothing and is logged', async () => {
   assert.equal(line?.route, '/api/v1/orgs');
 });
 
-/** A service whose table has gone. */
+/** A service with a missing table. */
 async function startBroken() {
   const rows: { msg: string; route: string }[] = [];
   const log = pino({ level: 'error' }, { write: (line: string) => rows.push(JSON.parse(line)) });

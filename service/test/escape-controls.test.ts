@@ -62,7 +62,7 @@ test('no command prints unsafe characters, as text or JSON', async () => {
       const label = [...words.slice(0, 2), ...flags].join(' ');
       // The lines of a table, and no more.
       assert.doesNotMatch(text.replaceAll('\n', ''), unsafe, label);
-      // In words, a list of events shows no data.
+      // The text output of events list shows no data.
       if (label !== 'events list') assert.match(text, /\\u001b/, label);
       if (flags.length === 0) continue;
       assert.match(text, /^.*\n$/, `one line: ${label}`);

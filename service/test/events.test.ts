@@ -11,7 +11,7 @@ import { testActor } from './support/actor.ts';
 import { put } from './support/directory.ts';
 import { makeKey, startTestService, testPublicUrl } from './support/service.ts';
 
-// No worker: fan-out happens when a test says so.
+// No worker runs: the tests call fan-out themselves.
 const service = await startTestService();
 const { database } = service;
 await put(database, 'orgs', [

@@ -1,4 +1,4 @@
-/** What is exported and imported again is the same directory. */
+/** An exported directory that is imported again is the same. */
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
@@ -55,7 +55,7 @@ function importText(
 
 const madeAnew = new Set(['id', 'alliance_id', 'created_at', 'updated_at', 'first_listed_at']);
 
-/** All that is stored, in the order in which it was added; without what an import makes anew. */
+/** All stored data in the order of creation, without what an import generates. */
 async function contentOf(database: Database): Promise<Record<string, unknown[]>> {
   const content: Record<string, unknown[]> = {};
   for (const [table, query] of Object.entries({

@@ -22,7 +22,7 @@ server.listen(0, '127.0.0.1');
 await once(server, 'listening');
 after(() => server.close());
 const { port } = server.address() as AddressInfo;
-/** How a full backlog behaves is the system's own. */
+/** The behaviour of a full backlog depends on the system. */
 const notLinux = process.platform !== 'linux';
 const post = { headers: {}, body: Buffer.from('{}') };
 

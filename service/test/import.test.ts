@@ -314,7 +314,7 @@ test('concurrent imports of organisations and alliances wait for each other', as
     { slug: 'first', name: 'First' },
     { slug: 'second', name: 'Second' },
   ]);
-  // The one that waits is told to give up statements after a tenth of a second.
+  // The statements of the waiting import time out after a tenth of a second.
   const hasty = openDatabase(connection, { applicationName: 'hasty', statementTimeoutMs: 100 });
   let alliances: Promise<unknown> = Promise.resolve();
   async function* orgs(): AsyncGenerator<SourceLine> {

@@ -179,7 +179,7 @@ async function sendHalf(headers: Record<string, string>, rows: string): Promise<
   await new Promise<void>((resolve) => {
     sent.write(rows, () => resolve());
   });
-  // The first batch is written by then; nobody else sees it.
+  // The first batch is written by then, but not visible to others.
   await waitsInTransaction();
   sent.destroy();
 }

@@ -1,4 +1,4 @@
-/** The internal API's writes of alliances, their members, managers, and blueprints. Organisations have a file of their own. */
+/** Writes of alliances, members, managers and blueprints by the internal API. See internal-orgs.test.ts for organisations. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from '../src/database/database.ts';

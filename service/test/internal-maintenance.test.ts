@@ -41,7 +41,7 @@ test('maintenance is turned on, changed and off, with one event each way, in eve
   const { since } = on.body.data;
   assert.deepEqual(on.body.data, { enabled: true, message: 'Moving house.', since, expectedEnd });
   await seenByAll(503);
-  // The internal API goes on: nobody could end it otherwise.
+  // The internal API works, because maintenance could not be ended otherwise.
   assert.equal(
     (await change({ enabled: true, message: 'Moving house.', expectedEnd })).text,
     on.text,

@@ -1,4 +1,4 @@
-/** Syncs by the internal API: asked for, refused, and looked at from their beginning to their end. */
+/** Syncs by the internal API: started, rejected, and read until they end. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { blueprint, put } from './support/directory.ts';
@@ -26,7 +26,7 @@ const textOf = (some: object[]) => some.map((row) => `${JSON.stringify(row)}\n`)
 const start = (kind: string, json?: unknown, on: TestInternalApi = internal) =>
   on.call(`/syncs/${kind}`, { method: 'POST', ...(json === undefined ? {} : { json }) });
 
-/** The run once it has ended, as any process tells it. */
+/** The run after it has ended, as any process returns it. */
 const ended = (id: string) =>
   eventually(async () => {
     const { body } = await beside.call(`/syncs/${id}`);

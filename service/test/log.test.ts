@@ -1,4 +1,4 @@
-/** Lines of a process of its own: all come out, in order, soon, and at its end however it ends. */
+/** The log of a separate process: all lines are written, in order, soon, however the process ends. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -6,7 +6,7 @@ import { createLoop } from '../src/loop.ts';
 const log = pino({ level: 'silent' });
 const breath = () => new Promise((resolve) => setImmediate(resolve));
 
-/** A turn that ends when the test says so. */
+/** A run that the test ends. */
 function heldTurn() {
   let begun = 0;
   let end: (result: number | Error) => void = () => {};

@@ -42,7 +42,7 @@ afterEach(async () => {
   await Promise.all(running.splice(0).map((ownerMail) => ownerMail.stop()));
 });
 
-/** Moves the queue's clock, and wakes whoever looks at it. */
+/** Moves the queue's clock, and wakes the tasks. */
 async function pass(time: string): Promise<void> {
   await sql`update test_time set ahead = ahead + ${time}::interval`.execute(database);
   await sql`select pg_notify(${mailChannel}, '')`.execute(database);
@@ -68,7 +68,7 @@ async function happen(
   more: Partial<OperationalEvent> = {},
 ): Promise<void> {
   await database.transaction().execute(async (tx) => {
-    // As whoever records attempts does.
+    // Like a worker that records attempts.
     await sql`select from webhooks where id = ${webhookId} for update`.execute(tx);
     await recordOperationalEvents(tx, [
       {

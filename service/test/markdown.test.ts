@@ -73,7 +73,7 @@ function leadsSomewhere(link: string): boolean {
   return anchor === undefined || anchorsOf(file).includes(anchor);
 }
 
-/** As GitHub makes them of headings. */
+/** The anchors that GitHub creates for headings. */
 function anchorsOf(page: string): string[] {
   return [...prose(page).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
     heading

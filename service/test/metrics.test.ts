@@ -176,7 +176,7 @@ test('concurrent scrapes share one query, and a later one queries again', async 
 test('a stalled database does not block a scrape', async () => {
   const { opened, cut, stall } = await openCuttableDatabase();
   const scrape = async () => {
-    // A reader of its own, as in a new process: nothing is remembered from the last scrape.
+    // A new reader, as in a new process, without a cached result.
     const metrics = createMetrics();
     metrics.queue(createQueueReader(opened.database));
     return samples(await metrics.render()).get('orgdir_database_up');

@@ -14,7 +14,7 @@ import { endedDelivery } from './support/eventually.ts';
 import { loopbackAllowed, startReceiver } from './support/receiver.ts';
 import { makeKey, startTestService, testPublicUrl } from './support/service.ts';
 
-// A worker runs beside the first; in the second each step is taken by hand.
+// The first test runs a worker; the second one calls each step itself.
 const service = await startTestService({
   worker: true,
   env: { ...loopbackAllowed, WEBHOOK_RETRY_BASE_MS: '1', WEBHOOK_RETRY_FACTOR: '1' },

@@ -213,7 +213,7 @@ test('the portal works below a path', async () => {
   assert.equal(assets.length, 2);
   for (const path of assets) {
     assert.match(path, /^\/developers\/profile\/developer\/assets\//);
-    // As what stands before it asks for it.
+    // Like a proxy in front of it.
     assert.equal((await fetch(`${below.url}${path.replace('/developers', '')}`)).status, 200);
   }
 });

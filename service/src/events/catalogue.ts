@@ -310,7 +310,7 @@ export const subscribableEvents = (Object.keys(catalogue) as EventName[]).filter
   (name) => name !== 'webhook.test',
 );
 
-/** The events that a platform may publish. The service makes the others when what they report happens. */
+/** The events that a platform may publish. The service publishes the others itself. */
 export const publishableEvents = subscribableEvents.filter(
   (name) => catalogue[name].inner !== null || name === 'org.created' || name === 'alliance.created',
 );

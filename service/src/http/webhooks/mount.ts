@@ -11,7 +11,7 @@ import { deliveryOperations } from './delivery-operations.ts';
 import type { Caller, Operation, WebhookDependencies } from './operation.ts';
 import { webhookOperations } from './webhook-operations.ts';
 
-/** Where the operations are, who may call them, and how responses are described and cached. */
+/** The path and the callers of the operations, and how responses are described and cached. */
 export type Surface = {
   root: string;
   config: FastifyContextConfig;
