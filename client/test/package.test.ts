@@ -84,7 +84,7 @@ test('the types reject invalid requests', async () => {
   ];
   const head = `import { createClient, verifyWebhook } from '@orgdir/client';
 const client = createClient({ baseUrl: '' });\n`;
-  // Each is marked as wrong, so that tsc complains of those that are not.
+  // Each is marked as an error, so tsc reports those that are not.
   const marked = wrong.map((line) => `// @ts-expect-error\nvoid ${line};`).join('\n');
   await consumer.write('wrong.ts', head + marked);
   assert.equal(await consumer.check({ types: [], files: ['wrong.ts'] }), '');

@@ -18,7 +18,7 @@ export type Consumer = {
   write(file: string, text: string): Promise<void>;
   /** Starts a file of it. It is ended with the test file. */
   start(file: string, options?: ProgramOptions): Program;
-  /** All that tsc has to say; empty where everything fits. */
+  /** The output of tsc; empty without errors. */
   check(options: { types: string[]; files: string[] }): Promise<string>;
 };
 export async function makeConsumer(): Promise<Consumer> {

@@ -51,7 +51,7 @@ const keptCursor = async () =>
   (JSON.parse(await readFile(stateFile, 'utf8').catch(() => '{}')) as { cursor?: string }).cursor;
 const currentCursor = async () =>
   (await client.events.list({ limit: 100 })).pagination.nextCursor ?? undefined;
-/** Nothing that has happened is still to be announced. */
+/** Every event so far has been announced. */
 const caughtUp = () =>
   eventually(async () => {
     const [kept, current] = [await keptCursor(), await currentCursor()];
@@ -94,7 +94,7 @@ test('events during a downtime are announced once', async () => {
   await bot.stop();
   await announce({ name: 'Missed One' });
   await announce({ name: 'Missed Two' });
-  // Until the service has tried, and found nobody.
+  // Until the service has tried without success.
   await eventually(async () => {
     const { data } = await client.webhooks.deliveries.list(webhook.id, { status: 'pending' });
     return data.length === 2 && data.every(({ attemptCount }) => attemptCount > 0);
@@ -136,7 +136,7 @@ test('a bot killed while posting does not post again', async () => {
 
 let seen = 1;
 
-/** Of whom the chat has heard since the last call. */
+/** The organisations that were announced since the last call. */
 function names(): string[] {
   const latest = messages().slice(seen);
   seen += latest.length;
