@@ -79,7 +79,7 @@ function copy(into: Stage, rest: string): void {
     const isFolder = statSync(source).isDirectory();
     cpSync(source, intoFolder && !isFolder ? join(destination, basename(path)) : destination, {
       recursive: true,
-      // Links between the workspaces lead to what is copied beside them.
+      // Links between workspaces point to folders that are copied too.
       verbatimSymlinks: true,
     });
   }

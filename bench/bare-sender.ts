@@ -13,7 +13,7 @@ export type SendOrder = {
   secret: string;
 };
 
-/** In flight for each origin, as the engine's cap has it. */
+/** The same limit per origin as the worker's. */
 const connections = 8;
 const inFlightMax = 256;
 const pools = new Map<string, Pool>();

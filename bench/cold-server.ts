@@ -1,4 +1,4 @@
-/** The service's HTTP application with its response cache off: every request reads the database. Only for measuring. */
+/** The service's HTTP application without its response cache, so that every request reads the database. */
 import { httpAddress, loadConfig } from '../service/src/config.ts';
 import { createParts } from '../service/src/create-parts.ts';
 import { createApp } from '../service/src/http/app.ts';

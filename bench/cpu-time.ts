@@ -1,7 +1,7 @@
 /** Reads the CPU time that processes have used. Linux only. */
 import { readFile } from 'node:fs/promises';
 
-/** User and system time of a process, or null where the system does not say. */
+/** Returns user and system time of a process, or null if unknown. */
 export async function cpuMs(pid: number): Promise<number | null> {
   const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => null);
   if (text === null) return null;

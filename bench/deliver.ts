@@ -1,8 +1,7 @@
 /**
- * npm run bench:deliver: how fast events become deliveries, on the service as its users start it: guard, bounds,
- * isolation, capture, logs and the database's durability are all on, and the receivers share its two cores. It makes
- * its database in a temporary folder and takes it away again. Ends with 1 where a figure is missed. With `--growth` it
- * measures beside millions of finished deliveries instead.
+ * npm run bench:deliver: measures deliveries of the service with its default settings: guard, limits, isolation, capture,
+ * logs and durability are on, and the receivers share its two cores. Creates its database in a temporary folder and
+ * deletes it. Exits with 1 if a target is missed. `--growth` measures with millions of finished deliveries instead.
  */
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
@@ -22,7 +21,7 @@ import { makeWorkFolder, openWorkDatabase, runIn } from './work-folder.ts';
 const root = join(import.meta.dirname, '..');
 const origins = 100;
 
-/** In this order: the later ones leave more behind. */
+/** In this order, because later steps leave more rows. */
 const steps: Record<string, (world: World) => Promise<Figure | Figure[]>> = {
   latency: measureLatency,
   throughput: measureThroughput,
@@ -30,7 +29,7 @@ const steps: Record<string, (world: World) => Promise<Figure | Figure[]>> = {
   isolation: measureIsolation,
   memory: measureMemory,
 };
-/** `npm run bench:deliver -- latency`: that step alone. */
+/** `npm run bench:deliver -- latency` runs only that step. */
 const only = process.argv.slice(2).filter((argument) => !argument.startsWith('--'));
 
 const folder = await makeWorkFolder();

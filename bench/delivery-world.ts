@@ -1,4 +1,4 @@
-/** Apps and webhooks in any number, written by SQL, and events published as the platform would. */
+/** Creates any number of apps and webhooks by SQL, and publishes events like the platform. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { sql, type Database } from '../service/src/database/database.ts';
 import { publishEvent } from '../service/src/directory/publish-event.ts';
@@ -8,7 +8,7 @@ import { randomUUID } from 'node:crypto';
 import type { Started } from './start-process.ts';
 import { now } from './wall-clock.ts';
 
-/** Of the demo's organisations, which the bench imports. */
+/** One of the demo's organisations, which the benchmark imports. */
 const org = 'zte-corporation';
 const owner = 'bench@example.org';
 const webhooksPerApp = 20;
@@ -19,7 +19,7 @@ export type World = {
   database: Database;
   secretBox: SecretBox;
   receiver: Started;
-  /** Where the receiver listens: an origin each. */
+  /** The origins that the receiver listens on. */
   ports: number[];
   bare: Started;
   service: Started;
@@ -27,8 +27,8 @@ export type World = {
 
 export type WebhookInput = { url: string; events: string[] | null };
 
-/** Takes the place of what was there: apps bound to one organisation, each with up to twenty of these webhooks. */
-export async function layOut(
+/** Replaces all apps: they are bound to one organisation, each with up to twenty of these webhooks. */
+export async function createWebhooks(
   { database, secretBox }: Pick<World, 'database' | 'secretBox'>,
   webhooks: WebhookInput[],
 ): Promise<void> {
@@ -65,7 +65,7 @@ export async function layOut(
   await sql`analyze webhooks`.execute(database);
 }
 
-/** Addresses of as many webhooks, spread over the receiver's origins. */
+/** The URLs of webhooks, spread over the receiver's origins. */
 export function hookUrls({ ports }: Pick<World, 'ports'>, count: number, path = '/hook'): string[] {
   return Array.from(
     { length: count },
@@ -73,7 +73,7 @@ export function hookUrls({ ports }: Pick<World, 'ports'>, count: number, path = 
   );
 }
 
-/** Announces the organisation so many times, in one transaction: one delivery each to every webhook that asked for it. */
+/** Publishes the event several times in one transaction: each gives one delivery to every subscribed webhook. */
 export async function announce(database: Database, count: number): Promise<void> {
   await database.transaction().execute(async (tx) => {
     const publication = { name: 'org.created', org, alliance: null, data: null, publicUrl };
@@ -81,7 +81,7 @@ export async function announce(database: Database, count: number): Promise<void>
   });
 }
 
-/** Publishes one event that says when it was published; resolves with what that took once it is committed. */
+/** Publishes an event that contains its time of publishing. Returns the duration after the commit. */
 export async function publishStamped(database: Database): Promise<void> {
   const application = {
     id: `at-${now()}-`,
@@ -99,7 +99,7 @@ export async function publishStamped(database: Database): Promise<void> {
   );
 }
 
-/** What an announcement holds, for who must send the same bytes. */
+/** The data of an announcement, for senders of the same bytes. */
 export async function announcedData(database: Database): Promise<string> {
   const { rows } = await sql<{ data: string }>`
     select data from events where name = 'org.created' order by id desc limit 1
@@ -107,7 +107,7 @@ export async function announcedData(database: Database): Promise<string> {
   return rows[0]?.data ?? '';
 }
 
-/** Resolves when no delivery waits or is under way. */
+/** Resolves when no delivery is pending. */
 export async function drained(database: Database): Promise<void> {
   for (;;) {
     const { rows } = await sql<{ open: boolean }>`

@@ -1,6 +1,6 @@
 /**
- * Makes a large directory out of real names: organisations of the public IEEE registry and Minecraft's
- * recipes, combined two by two. Writes it in the import format; `read.ts` imports it.
+ * Generates a large directory from real names, companies of the public IEEE registry and Minecraft's recipes, combined in
+ * pairs. Writes the import format; `read.ts` imports it.
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -8,11 +8,11 @@ import { createRandom, type Random } from './random.ts';
 
 export type DirectoryFiles = {
   alliances: string;
-  /** The first part alone, for the timing of an import, and the rest. */
+  /** Two parts: the import of the first one is timed. */
   firstOrgs: string;
   otherOrgs: string;
   blueprints: string;
-  /** Of what is public, to draw searches from. */
+  /** Public names, for search texts. */
   orgNames: string[];
   blueprintNames: string[];
 };

@@ -1,9 +1,9 @@
-/** One figure of the bench: what was reached, and what is asked for. */
+/** A figure of a benchmark, with its target. */
 export type Figure = {
   name: string;
   reached: number;
   unit: string;
-  /** The bound, and the side of it that is good. */
+  /** The target, and which side of it is good. */
   asked: { atLeast: number } | { atMost: number };
   note?: string;
 };

@@ -1,4 +1,4 @@
-/** One connection that is kept, one request at a time. */
+/** A keep-alive connection with one request at a time. */
 import { Agent, request, type IncomingMessage } from 'node:http';
 import type { Answer } from './bare-server.ts';
 
@@ -20,7 +20,7 @@ export function createClient(port: number, key: string): Client {
             agent,
             headers: { authorization: `Bearer ${key}`, ...headers },
           },
-          (response) => void readAnswer(response).then(resolve, reject),
+          (response) => void readResponse(response).then(resolve, reject),
         );
         sent.on('error', reject);
         sent.end();
@@ -30,7 +30,7 @@ export function createClient(port: number, key: string): Client {
   };
 }
 
-async function readAnswer(response: IncomingMessage): Promise<Answer> {
+async function readResponse(response: IncomingMessage): Promise<Answer> {
   const chunks: Buffer[] = [];
   for await (const chunk of response) chunks.push(chunk as Buffer);
   return {

@@ -1,7 +1,6 @@
 /**
- * Asks a server for one thing over and over, on connections that each wait for their answer, and counts the
- * answers. It reads no more of HTTP than where an answer ends: a client that did more would be slower than the
- * bare server, and the comparison would be of the client with itself. Checks that every status is as expected.
+ * Sends the same request repeatedly over several connections, counts the responses and checks their status. It parses
+ * HTTP only as far as needed to find the end of a response: a slower client would be the bottleneck.
  */
 import { connect } from 'node:net';
 
@@ -27,8 +26,8 @@ async function run(order: LoadOrder): Promise<LoadResult> {
 }
 
 /**
- * Keeps the event loop turning. A client that sleeps must be woken for the answer, by an interrupt that the server
- * pays for, and the slower of two servers finds it asleep more often.
+ * Keeps the event loop busy. Waking a sleeping client costs the server an interrupt, and a slower server would pay for it
+ * more often.
  */
 function stayAwake(): { stop(): void } {
   let turn = setImmediate(again);
@@ -62,7 +61,7 @@ function ask({ port, request, status }: LoadOrder, round: Round): Promise<void> 
       return true;
     }
 
-    /** How much of the answer that begins here is still to come. */
+    /** The bytes of the response that are still to come. */
     function bodyBytesAfter(chunk: Buffer): number {
       const end = chunk.indexOf(headEnd);
       const head = chunk.toString('latin1', 0, Math.max(end, 0));

@@ -1,4 +1,4 @@
-/** How long a read takes that finds nothing cached: one request at a time, over HTTP, key check included. */
+/** Measures uncached reads: one request at a time, over HTTP, including the key check. */
 import { quantile, type Figure } from './figure.ts';
 import type { Client } from './http-client.ts';
 import type { Random } from './random.ts';
@@ -12,7 +12,7 @@ export type Names = { orgNames: string[]; blueprintNames: string[] };
 export async function measureCold(client: Client, names: Names, random: Random): Promise<Figure[]> {
   const lists = ['/api/v1/orgs', '/api/v1/blueprints'];
   const asked = drawSearches(names, random);
-  // The second of the two runs is measured: by then the code is compiled and the database has its pages in memory.
+  // Measures the second of two runs, when the code is compiled and the database has its pages in memory.
   await time(client, alternate(lists, pageReads, 'limit=20'));
   const first = await time(client, alternate(lists, pageReads, 'limit=20'));
   await time(client, drawSearches(names, random));
@@ -37,7 +37,7 @@ function alternate(lists: string[], count: number, query: string): string[] {
   return Array.from({ length: count }, (_, index) => `${lists[index % lists.length]}?${query}`);
 }
 
-/** Pieces of three to twelve characters out of the names, half of the one list and half of the other. */
+/** Parts of names, three to twelve characters long, half from each list. */
 function drawSearches({ orgNames, blueprintNames }: Names, random: Random): string[] {
   const paths = new Set<string>();
   while (paths.size < searches) {
@@ -59,7 +59,7 @@ function drawPiece(name: string, random: Random): string | null {
   return piece.trim().length < 3 ? null : piece;
 }
 
-/** How long each request took, in milliseconds, from its start to the last byte of its answer. */
+/** The duration of each request in milliseconds, up to the last byte of the response. */
 async function time(client: Client, paths: string[]): Promise<number[]> {
   const times: number[] = [];
   for (const path of paths) {

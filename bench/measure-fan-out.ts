@@ -1,7 +1,7 @@
-/** How long one event to 10,000 webhooks takes from its commit until all its deliveries exist. */
+/** Measures the time from the commit of an event for 10,000 webhooks until all its deliveries exist. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { sql, type Database } from '../service/src/database/database.ts';
-import { announce, drained, hookUrls, layOut, type World } from './delivery-world.ts';
+import { announce, drained, hookUrls, createWebhooks, type World } from './delivery-world.ts';
 import { quantile, type Figure } from './figure.ts';
 
 const webhooks = 10_000;
@@ -10,12 +10,12 @@ const pollMs = 2;
 
 export async function measureFanOut(world: World): Promise<Figure> {
   const { database } = world;
-  await layOut(
+  await createWebhooks(
     world,
     hookUrls(world, webhooks).map((url) => ({ url, events: ['org.created'] })),
   );
   const times: number[] = [];
-  // The first is for the plans and the pages.
+  // The first event warms up query plans and caches.
   for (let count = 0; count <= rounds; count += 1) {
     await drained(database);
     await announce(database, 1);
@@ -34,7 +34,7 @@ export async function measureFanOut(world: World): Promise<Figure> {
   };
 }
 
-/** Its position and its deliveries become visible together. */
+/** The position and the deliveries become visible together. */
 async function fannedOut(database: Database): Promise<string> {
   for (;;) {
     const { rows } = await sql<{ id: string; done: boolean }>`

@@ -1,6 +1,6 @@
 /**
- * Whether history slows the queue: throughput with no, one million and five million finished deliveries in the tables,
- * each with its attempt and its event. Takes some ten minutes and some gigabytes; run by hand.
+ * Measures whether history slows the queue: throughput with no, one million and five million finished deliveries. Takes
+ * about ten minutes and several gigabytes, so it is not part of the other benchmarks.
  */
 import { sql } from '../service/src/database/database.ts';
 import type { World } from './delivery-world.ts';
@@ -8,7 +8,7 @@ import type { Figure } from './figure.ts';
 import { compareThroughput } from './measure-throughput.ts';
 
 const sizes = [1_000_000, 5_000_000];
-/** History is spread over the days that have passed, as it would be. */
+/** Spreads the history over the past days. */
 const days = 5;
 const deliveriesPerEvent = 100;
 const rowsPerStatement = 100_000;

@@ -2,14 +2,14 @@
  * Measures how 100 receivers that accept and never respond affect 100 others: the healthy ones' p99 from publishing to
  * receipt, with and without the dead ones.
  */
-import { hookUrls, layOut, type WebhookInput, type World } from './delivery-world.ts';
+import { hookUrls, createWebhooks, type WebhookInput, type World } from './delivery-world.ts';
 import { quantile, type Figure } from './figure.ts';
 import { publishSteadily } from './publish-steadily.ts';
 import type { Tally } from './receiver.ts';
 
 const healthy = 100;
 const eventsPerSecond = 10;
-/** Long enough for the dead ones to hold all they may, and to run into their deadline. */
+/** Long enough for the dead receivers to take their whole share, and to reach their deadline. */
 const warmUpSeconds = 12;
 const seconds = 15;
 
@@ -29,7 +29,7 @@ export async function measureIsolation(world: World): Promise<Figure> {
 }
 
 async function p99(world: World, webhooks: WebhookInput[]): Promise<number> {
-  await layOut(world, webhooks);
+  await createWebhooks(world, webhooks);
   await run(world, warmUpSeconds);
   return quantile(await run(world, seconds), 0.99);
 }

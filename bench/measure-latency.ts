@@ -1,5 +1,5 @@
-/** How long an event takes from the call that publishes it until its webhook has it, at 100 events a second. */
-import { hookUrls, layOut, type World } from './delivery-world.ts';
+/** Measures the time from publishing an event to its receipt, at 100 events per second. */
+import { hookUrls, createWebhooks, type World } from './delivery-world.ts';
 import { quantile, type Figure } from './figure.ts';
 import { publishSteadily } from './publish-steadily.ts';
 import type { Tally } from './receiver.ts';
@@ -10,7 +10,7 @@ const seconds = 20;
 
 export async function measureLatency(world: World): Promise<Figure[]> {
   const [url = ''] = hookUrls(world, 1);
-  await layOut(world, [{ url, events: ['application.created'] }]);
+  await createWebhooks(world, [{ url, events: ['application.created'] }]);
   await latencies(world, warmUpSeconds);
   const measured = await latencies(world, seconds);
   const figure = (share: number, atMost: number): Figure => ({

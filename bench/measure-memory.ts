@@ -1,6 +1,6 @@
-/** Whether the service grows while it delivers: its memory over the last tenth of 500,000 deliveries, against the first. */
+/** Compares the service's memory during the last and the first tenth of 500,000 deliveries. */
 import { readFile } from 'node:fs/promises';
-import { announce, drained, hookUrls, layOut, type World } from './delivery-world.ts';
+import { announce, drained, hookUrls, createWebhooks, type World } from './delivery-world.ts';
 import { quantile, type Figure } from './figure.ts';
 import type { Tally } from './receiver.ts';
 
@@ -9,14 +9,14 @@ const deliveries = 500_000;
 const parts = 10;
 const sampleMs = 200;
 
-/** Empty where the system does not tell: Linux only. */
+/** Linux only; empty elsewhere. */
 export async function measureMemory(world: World): Promise<Figure[]> {
   if ((await residentMib(world.service.pid)) === null) return [];
-  await layOut(
+  await createWebhooks(
     world,
     hookUrls(world, webhooks).map((url) => ({ url, events: ['org.created'] })),
   );
-  // What steps before this one left for receivers that never answer.
+  // Deliveries that earlier steps left for receivers that never respond.
   await drained(world.database);
   const medians: number[] = [];
   const startedAt = performance.now();

@@ -1,6 +1,6 @@
 /**
- * Deliveries a second, from the commit of their events to the record of the last, as a share of what a bare sender
- * reaches with the same requests: rounds of the one and of the other in turn, so that both see the same machine.
+ * Measures deliveries per second, from the commit of the events to the record of the last delivery, as a share of a bare
+ * sender with the same requests. Rounds alternate, so that both see the same machine.
  */
 import { generateSecret } from '../service/src/webhooks/sending/secrets.ts';
 import {
@@ -8,7 +8,7 @@ import {
   announcedData,
   drained,
   hookUrls,
-  layOut,
+  createWebhooks,
   type World,
 } from './delivery-world.ts';
 import { quantile, type Figure } from './figure.ts';
@@ -30,10 +30,10 @@ export async function measureThroughput(world: World): Promise<Figure> {
   };
 }
 
-/** The share of the bare sender's rate, median of the rounds. */
+/** The share of the bare sender's rate: the median of the rounds. */
 export async function compareThroughput(world: World): Promise<{ share: number; note: string }> {
   const urls = hookUrls(world, webhooks);
-  await layOut(
+  await createWebhooks(
     world,
     urls.map((url) => ({ url, events: ['org.created'] })),
   );
@@ -54,7 +54,7 @@ export async function compareThroughput(world: World): Promise<{ share: number; 
   };
 }
 
-/** Deliveries a second. */
+/** Deliveries per second. */
 async function engineRound({ database, receiver }: World, count: number): Promise<number> {
   await receiver.ask({ do: 'reset' });
   await announce(database, count / webhooks);

@@ -1,6 +1,6 @@
 /**
- * How many requests a second the service answers, as a share of what a bare server reaches that sends the
- * same bytes: short rounds of the one and of the other in turn, so that both see the same machine.
+ * Measures requests per second, as a share of a bare server that sends the same bytes. Short rounds alternate, so that
+ * both see the same machine.
  */
 import type { Answer } from './bare-server.ts';
 import { cpuMs } from './cpu-time.ts';
@@ -84,7 +84,7 @@ async function round(
   server: Started,
   order: Omit<LoadOrder, 'port'>,
 ): Promise<Rate> {
-  // A server that was not busy was not measured, its client was.
+  // If the server was not busy, the client was the bottleneck.
   const before = await cpuMs(server.pid);
   const result = await load.ask<LoadResult>({ ...order, port: server.port });
   if (result.fault !== null) throw new Error(result.fault);
@@ -100,7 +100,7 @@ function etagOf({ rawHeaders }: Answer): string {
   return rawHeaders[index + 1] ?? '';
 }
 
-/** Node's own server adds these by itself, in the service and in the bare one. */
+/** Node's server adds these itself, in the service and in the bare server. */
 function withoutOwn(rawHeaders: string[]): string[] {
   const own = new Set(['date', 'connection', 'keep-alive']);
   return rawHeaders.filter((_, index) => {

@@ -1,7 +1,7 @@
 /**
- * npm run bench:portal: whether the last pages of a long list of deliveries come as fast as the first, on 100,000 deliveries
- * of one webhook over several days, among as many of others. It makes its database in a temporary folder, runs the service
- * itself, and takes it all away again. Ends with 1 where a figure is missed.
+ * npm run bench:portal: measures whether the last pages of 100,000 deliveries of one webhook are as fast as the first,
+ * among as many deliveries of other webhooks. Creates its database in a temporary folder, runs the service, and deletes
+ * the folder. Exits with 1 if a target is missed.
  */
 import { join } from 'node:path';
 import { createApp } from '../service/src/access/apps.ts';
@@ -19,7 +19,7 @@ const warmups = 5;
 const rounds = 41;
 const root = join(import.meta.dirname, '..');
 
-/** Each with its last page: a share of the deliveries that were seeded. */
+/** The lists, each with its share of the seeded deliveries. */
 const views = [
   { name: 'all', query: '', share: 1 },
   { name: 'status succeeded', query: '&status=succeeded', share: 0.9 },
@@ -79,7 +79,7 @@ async function seed(database: Database): Promise<{ key: string; webhookId: strin
       from generate_series(${2 * deliveries}::int, 1, -1) n
     ) t
   `.execute(database);
-  // As autovacuum leaves them, sooner or later.
+  // Autovacuum would do this eventually.
   await sql`vacuum analyze deliveries`.execute(database);
   return { key, webhookId: ids[0] ?? '' };
 }
@@ -106,7 +106,7 @@ async function measurePages(key: string, path: string): Promise<Figure[]> {
   }
 }
 
-/** In turns, so that whatever else the machine does falls on all alike. */
+/** Alternates, so that other load on the machine affects all alike. */
 async function comparePages(
   client: Client,
   path: string,

@@ -1,4 +1,4 @@
-/** Publishes so many events a second for so long, each on its beat, whether or not the one before is committed. */
+/** Publishes events at a fixed rate, whether or not the previous one is committed. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { publishStamped, type World } from './delivery-world.ts';
 

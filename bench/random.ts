@@ -1,4 +1,4 @@
-/** Numbers that look random and are the same in every run (mulberry32), so that runs can be compared. */
+/** A seeded random generator (mulberry32), so that runs are comparable. */
 export type Random = { below(bound: number): number; pick<T>(list: readonly T[]): T };
 
 export function createRandom(seed: number): Random {

@@ -1,7 +1,7 @@
 /**
- * npm run bench:read: how fast the directory is read, on 100,000 organisations and 100,000 blueprints.
- * It makes its data and its database in a temporary folder, runs the service itself, and takes it all away
- * again. Ends with 1 where a figure is missed. What the figures led to: docs/decisions/0003-reads.md.
+ * npm run bench:read: measures reads of a directory with 100,000 organisations and 100,000 blueprints. Creates its data
+ * and database in a temporary folder, runs the service, and deletes the folder. Exits with 1 if a target is missed. See
+ * docs/decisions/0003-reads.md.
  */
 import { spawnSync } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
@@ -21,7 +21,7 @@ import { makeWorkFolder, openWorkDatabase, runIn } from './work-folder.ts';
 
 const size = { orgs: 100_000, firstOrgs: 30_000, blueprints: 100_000 };
 const root = join(import.meta.dirname, '..');
-/** After a start the service has settled by then: two polls and two collections of garbage have passed. */
+/** The service has warmed up by then: two polls and two garbage collections have passed. */
 const idleMs = 10_000;
 
 const folder = await makeWorkFolder();
@@ -29,13 +29,13 @@ const env = {
   DATA_DIR: join(folder, 'data'),
   PORT: '0',
   LOG_LEVEL: 'warn',
-  // High enough to refuse nothing; every request is counted all the same.
+  // High enough to reject nothing, but every request is counted.
   RATE_LIMIT_PER_MINUTE: '1000000000',
 };
 await runIn(folder, measure);
 
 async function measure(): Promise<Figure[]> {
-  say('making names');
+  log('making names');
   const files = await makeDirectory(folder, size);
   const imported = importAll(files);
   moveTo(loadCore);
@@ -64,7 +64,7 @@ function importAll(files: DirectoryFiles): Figure {
 }
 
 function runOrgdir(...args: string[]): void {
-  say(`orgdir ${args.slice(0, 2).join(' ')}`);
+  log(`orgdir ${args.slice(0, 2).join(' ')}`);
   const { status, stderr } = spawnSync('npx', ['orgdir', ...args], {
     cwd: root,
     env: { ...process.env, ...env },
@@ -88,7 +88,7 @@ async function makeKey(database: Database): Promise<string> {
 }
 
 async function cold(files: DirectoryFiles, key: string): Promise<Figure[]> {
-  say('cold reads');
+  log('cold reads');
   const server = await startProcess(join(import.meta.dirname, 'cold-server.ts'), {
     env,
     core: serverCore,
@@ -104,7 +104,7 @@ async function cold(files: DirectoryFiles, key: string): Promise<Figure[]> {
 }
 
 async function warm(key: string): Promise<Figure[]> {
-  say('idle memory');
+  log('idle memory');
   const service = await startProcess(join(root, 'service/bin/orgdir.js'), {
     args: ['serve', '--no-demo'],
     runsItself: true,
@@ -124,7 +124,7 @@ async function warm(key: string): Promise<Figure[]> {
   try {
     await wait(idleMs);
     const memory = await idleMemory(service.pid);
-    say('warm reads');
+    log('warm reads');
     return [...(await measureWarm({ service, bare, load, client, key })), ...memory];
   } finally {
     client.close();
@@ -132,7 +132,7 @@ async function warm(key: string): Promise<Figure[]> {
   }
 }
 
-/** Of the service's own process; the database is another. Linux only. */
+/** The memory of the service's process, without the database. Linux only. */
 async function idleMemory(pid: number): Promise<Figure[]> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
   const kib = /^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1];
@@ -147,6 +147,6 @@ async function idleMemory(pid: number): Promise<Figure[]> {
   ];
 }
 
-function say(step: string): void {
+function log(step: string): void {
   console.error(`… ${step}`);
 }

@@ -1,6 +1,6 @@
 /**
- * A receiver of deliveries on many origins: answers 200 as soon as it has read the body, and never on a path that
- * begins with `/silent`. It counts, and keeps how long each delivery took that says in its data when it was published.
+ * A receiver of deliveries on many origins. It responds with 200 when it has read the body, and never on paths that begin
+ * with `/silent`. It counts deliveries, and measures the latency of those that contain their time of publishing.
  */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -9,7 +9,7 @@ import { now } from './wall-clock.ts';
 
 export type ReceiverOrder =
   | { do: 'reset' }
-  /** Answers once so many have come since the reset. */
+  /** Resolves after so many deliveries since the reset. */
   | { do: 'wait'; count: number }
   | { do: 'tally' };
 export type Tally = { count: number; firstAt: number; lastAt: number; latenciesMs: number[] };
@@ -39,7 +39,7 @@ function count(body: Buffer): void {
   if (tally.count === 0) tally.firstAt = at;
   tally.lastAt = at;
   tally.count += 1;
-  // Only small bodies carry a stamp: those of the throughput runs are not searched.
+  // Only small bodies contain a time, so those of the throughput runs are not searched.
   const sentAt = body.length < 600 ? stamp.exec(body.toString('latin1'))?.[1] : undefined;
   if (sentAt !== undefined) tally.latenciesMs.push(at - Number(sentAt));
   if (tally.count === awaited) process.send?.(tally);

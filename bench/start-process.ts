@@ -1,4 +1,4 @@
-/** Starts a program of the bench as a process of its own, on a core of its own where the system can pin. */
+/** Starts a program in a separate process, on a separate core if the system can pin it. */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { open, readFile } from 'node:fs/promises';
@@ -6,9 +6,9 @@ import { setTimeout as wait } from 'node:timers/promises';
 
 export type Started = {
   pid: number;
-  /** Where it listens; null for one that does not. */
+  /** The address that it listens on, or null. */
   port: number | null;
-  /** The first message of one that says something by itself. */
+  /** The first message that it sends. */
   said: Promise<unknown[]>;
   ask<Answer>(message: object): Promise<Answer>;
   stop(): Promise<void>;
@@ -18,26 +18,26 @@ const canPin = spawnSync('taskset', ['--version']).status === 0;
 const startDeadlineMs = 60_000;
 const lookMs = 20;
 
-/** The core of the servers that are compared; everything else is on the other. */
+/** The core of the compared servers; everything else runs on the other core. */
 export const serverCore = 0;
 export const loadCore = 1;
 
-/** Moves this process to a core; those that it starts from now on, the database among them, stay there too. */
+/** Moves this process to a core. Processes that it starts afterwards, such as the database, stay there too. */
 export function moveTo(core: number): void {
   if (canPin) spawnSync('taskset', ['-acp', String(core), String(process.pid)]);
 }
 
-/** Starts a file, by its own first line where it has one. Resolves when a server says where it listens. */
+/** Starts a file. Resolves when the server prints its address. */
 export async function startProcess(
   file: string,
   options: {
     args?: string[];
     env?: Record<string, string>;
-    /** Where it is to stay; without one it may go where it likes. */
+    /** The core to pin it to. Default: any. */
     core?: number;
     listens: boolean;
     runsItself?: boolean;
-    /** Takes its output, which is read only until it says where it listens. */
+    /** Gets its output, which is read until it prints its address. */
     logFile?: string;
   },
 ): Promise<Started> {
@@ -73,7 +73,7 @@ export async function startProcess(
   };
 }
 
-/** Reads no more once it is found: whoever reads a log of one line a delivery takes part in what is measured. */
+/** Stops reading when it is found: reading a log line per delivery would affect the measurement. */
 async function listeningPort(child: ChildProcess, logFile: string | undefined): Promise<number> {
   const signal = AbortSignal.timeout(startDeadlineMs);
   let output = '';

@@ -1,10 +1,10 @@
 /**
- * npm run measure:structure: how long functions and files are, for each package and in total, with import cycles and
- * duplicated places. `-- --root DIR` measures another checkout, so that two commits can be compared.
+ * npm run measure:structure: measures the length of functions and files per package and in total, import cycles, and
+ * duplicated code. `-- --root DIR` measures another checkout, so that two commits can be compared.
  *
  * A function's lines are from its first to its last line. A nested function counts separately and within its parent.
- * Arrow functions on one line and generated files are left out. A duplicated place is a run of at least six lines that
- * stands elsewhere too, without indentation, imports, comments, and lines of nothing but punctuation. Type-only imports
+ * Arrow functions on one line and generated files are left out. Duplicated code is a run of at least six lines that
+ * occurs elsewhere too, ignoring indentation, imports, comments, and lines with only punctuation. Type-only imports
  * count towards cycles, dynamic imports do not.
  */
 import { globSync, readFileSync } from 'node:fs';
@@ -158,7 +158,7 @@ function findCycles(all: Source[]): string[][] {
   return [...new Map(cycles.map((cycle) => [cycle.join(), cycle])).values()];
 }
 
-/** Each run of lines once for every place where it stands, with another of these places. */
+/** Every occurrence of a duplicated run of lines, with another occurrence. */
 function findDuplicates(all: Source[]): Duplicate[] {
   const places = new Map<string, string[]>();
   const windows = all.flatMap(({ file, comparable }) =>

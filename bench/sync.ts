@@ -1,7 +1,6 @@
 /**
- * npm run bench:sync: how long `orgdir sync blueprints` takes for 100,000 blueprints over HTTP, the first time and when
- * nothing has changed. It makes its data and its database in a temporary folder and takes both away again. Ends with 1
- * where a figure is missed.
+ * npm run bench:sync: measures `orgdir sync blueprints` with 100,000 blueprints over HTTP, for the first time and without
+ * changes. Creates its data and database in a temporary folder and deletes it. Exits with 1 if a target is missed.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -70,7 +69,7 @@ async function serve(answer: RequestListener) {
   return { url: `http://127.0.0.1:${port}`, close: () => server.close() };
 }
 
-/** Every blueprint must have been counted as `expected`. */
+/** Checks that every blueprint was counted as `expected`. */
 async function sync(url: string, expected: string): Promise<Run> {
   const startedAt = performance.now();
   const child = spawn(command, ['sync', 'blueprints', url, '--json'], {
@@ -92,7 +91,7 @@ async function sync(url: string, expected: string): Promise<Run> {
   return { seconds: taken, memoryMiB, counts };
 }
 
-/** 0 where the system does not tell. */
+/** 0 if unknown. */
 async function peakMemoryMiB(pid: number | undefined): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
   return Number(/^VmHWM:\s+(\d+) kB/m.exec(status)?.[1] ?? 0) / 1024;

@@ -1,4 +1,4 @@
-/** Milliseconds since 1970 in fractions: what one process wrote down another can subtract, on one machine. */
+/** Fractional milliseconds since 1970, comparable between processes on one machine. */
 export function now(): number {
   return performance.timeOrigin + performance.now();
 }

@@ -1,4 +1,4 @@
-/** Where a bench has its data and its database: a temporary folder, which is taken away again. */
+/** A temporary folder for the data and the database of a benchmark. */
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,12 +7,12 @@ import { isReached, printFigures, type Figure } from './figure.ts';
 
 export async function makeWorkFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'orgdir-bench-'));
-  // As root the database runs as another user, who must be able to pass.
+  // As root, the database runs as another user, who must be able to pass through.
   await chmod(folder, 0o711);
   return folder;
 }
 
-/** Prints what is measured, and takes the folder away. The process will end with 1 where a figure is missed. */
+/** Prints the results and deletes the folder. The process exits with 1 if a target is missed. */
 export async function runIn(folder: string, measure: () => Promise<Figure[]>): Promise<void> {
   try {
     const figures = await measure();
@@ -23,7 +23,7 @@ export async function runIn(folder: string, measure: () => Promise<Figure[]>): P
   }
 }
 
-/** The embedded database below a `DATA_DIR`, for the bench itself; the service that it starts finds it running. */
+/** Opens the embedded database of a `DATA_DIR` for the benchmark; the service that it starts uses it too. */
 export function openWorkDatabase(dataDir: string) {
   return openConfiguredDatabase(
     { databaseUrl: null, dataDir },

@@ -1,6 +1,6 @@
 /**
- * Makes the demo's files from the real names in `shared/data`: companies of the public IEEE registry, by
- * country, and Minecraft's recipes. Run it again after a change: npm run demo:build -- ../shared/data
+ * Generates the demo's files from real names: companies of the public IEEE registry by country, and Minecraft's recipes.
+ * npm run demo:build -- DIR, with the folder of the source files.
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -54,7 +54,7 @@ await writeLines(
 );
 await writeLines('blueprints.ndjson', recipes);
 
-/** The largest, every tenth, and whoever shows what names can be: marks and signs, commas, names that make one slug. */
+/** The largest companies, every tenth, and those with unusual names: accents, commas, or equal slugs. */
 function chooseOrgs(): SourceOrg[] {
   const seen = new Set<string>();
   const sameSlug = organisations.filter(({ name }) => {
@@ -72,7 +72,7 @@ function chooseOrgs(): SourceOrg[] {
   return [...new Set([...largest, ...special.slice(0, 80), ...regular])].slice(0, orgsWanted);
 }
 
-/** What a name says of itself; nothing where it says nothing. */
+/** Guesses the activity from a name. */
 function activityOf(name: string): string | null {
   const words: [RegExp, string][] = [
     [/telecom|communicat|mobile|wireless|network/i, 'telecommunications'],

@@ -1,7 +1,7 @@
-/** How the receivers of a scenario behave, how many webhooks each behaviour has, and which event they ask for. */
+/** The behaviours of receivers, the number of webhooks of each, and their events. */
 export type Behaviour = 'prompt' | 'slow' | 'error' | 'recovering' | 'hung' | 'reset';
 
-/** Every webhook gets one of the two: those that cost a deadline for each attempt get few. */
+/** Every webhook gets one of the two events. Those whose attempts time out get the rare one. */
 export const commonEvent = 'resource.request.created';
 export const rareEvent = 'resource.offer.created';
 
@@ -11,7 +11,7 @@ type Kind = {
   event: typeof commonEvent | typeof rareEvent;
 };
 
-/** Fifty and seven: two hundred common events and ten rare ones make 10,070 deliveries. */
+/** With 200 common and 10 rare events, 50 and 7 webhooks get 10,070 deliveries. */
 export const kinds: readonly Kind[] = [
   { behaviour: 'prompt', webhooks: 40, event: commonEvent },
   { behaviour: 'slow', webhooks: 6, event: commonEvent },
@@ -21,5 +21,5 @@ export const kinds: readonly Kind[] = [
   { behaviour: 'reset', webhooks: 3, event: rareEvent },
 ];
 
-/** Stands in every payload, in every answer and in every webhook's address: none of them belongs into a log. */
+/** Part of every payload, response and webhook URL, none of which may be logged. */
 export const marker = 'payload-marker-6f1c';

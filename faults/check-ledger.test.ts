@@ -1,4 +1,4 @@
-/** The check itself: it must find each thing that may go wrong, or the scenarios would show nothing. */
+/** Tests the check itself: it must find every kind of error, or the scenarios would prove nothing. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
@@ -96,7 +96,7 @@ test('a double that no fault explains is found', () => {
   assert.match(wrongWith({ faults: [{ from: 5_000, until: 6_000 }] }), /1 doubles were not/);
 });
 
-/** One delivery whose first attempt arrived and was interrupted, and whose second succeeded. */
+/** A delivery whose first attempt arrived but was interrupted, and whose second succeeded. */
 function interruptedOnce(): Ledger {
   const attempt = { deliveryId: 'd', startedAt: 900, durationMs: 300 };
   const request = {

@@ -10,12 +10,12 @@ import type { Received } from './received.ts';
 
 export type Verdict = { counts: Omit<Counts, 'scenario' | 'seconds'>; wrong: string[] };
 
-/** A delivery with all that is known of it. */
+/** A delivery with all records of it. */
 type Case = {
   delivery: LedgerDelivery;
   attempts: LedgerAttempt[];
   received: Received[];
-  /** What its receiver must have got. */
+  /** The expected body. */
   body: string;
   path: string | undefined;
   faults: Fault[];
@@ -47,9 +47,7 @@ export function checkLedger(ledger: Ledger): Verdict {
   };
 }
 
-// --- events -------------------------------------------------------------------------------------
-
-/** Every event that was committed went to each webhook that asks for it, once; none that was not went anywhere. */
+/** Every committed event has one delivery for each subscribed webhook; events that were not committed have none. */
 function checkEvents({ committed, uncertain, events, webhooks, deliveries }: Ledger): string[] {
   const wrong: string[] = [];
   const stored = new Set(events.map(({ id }) => id));
@@ -83,8 +81,6 @@ function checkUnknown({ deliveries, attempts, received }: Ledger): string[] {
       .map(({ deliveryId }) => `an attempt belongs to ${deliveryId}, which is no delivery`),
   ];
 }
-
-// --- one delivery -------------------------------------------------------------------------------
 
 function checkCase(one: Case): string[] {
   return [
@@ -146,7 +142,7 @@ function checkRequests({ attempts, received }: Case): string | null {
   return `${received.length} requests were seen, and ${attempts.length} attempts recorded`;
 }
 
-/** Beyond those whose outcome is recorded, only attempts that a fault met in flight may have arrived. */
+/** Besides attempts with a recorded outcome, only attempts in flight at a fault may have arrived. */
 function checkInterruptions(one: Case): string | null {
   const unexplained = doubles(one) - inFlightAtFault(one);
   return unexplained > 0 ? `${unexplained} doubles were not in flight at a fault` : null;
@@ -171,8 +167,6 @@ function inFlightAtFault({ attempts, faults }: Case): number {
 function isInterrupted({ error }: LedgerAttempt): boolean {
   return error === 'interrupted';
 }
-
-// --- bringing together --------------------------------------------------------------------------
 
 function casesOf({ deliveries, attempts, received, webhooks, bodies, faults }: Ledger): Case[] {
   const attemptsOf = Map.groupBy(attempts, ({ deliveryId }) => deliveryId);

@@ -9,12 +9,12 @@ export type Counts = {
   succeeded: number;
   failed: number;
   attempts: number;
-  /** Requests that the receivers saw. */
+  /** Requests that the receivers got. */
   requests: number;
   interrupted: number;
   /** Requests beyond the attempts whose outcome is recorded. */
   doubles: number;
-  /** The number of those that a fault met in flight. */
+  /** The number of those that were in flight at a fault. */
   inFlight: number;
   seconds: number;
 };

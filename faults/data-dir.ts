@@ -1,4 +1,4 @@
-/** A DATA_DIR with a migrated database in it, copied from the one that a run makes first. */
+/** A DATA_DIR with a migrated database, copied from a template. */
 import { execFileSync } from 'node:child_process';
 import { chmodSync, copyFileSync, mkdirSync, readdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ export function templateIn(folder: string): string {
   return join(folder, 'template');
 }
 
-/** `mount` is called with the folder of the database's files before they are copied into it. */
+/** `mount` is called with the data folder before the files are copied. */
 export async function makeDataDir(
   name: string,
   mount?: (path: string) => void,
@@ -23,7 +23,7 @@ export async function makeDataDir(
   mkdirSync(clusterDir, { recursive: true });
   chmodSync(dataDir, 0o711);
   mount?.(clusterDir);
-  // With its owner and its modes: PostgreSQL refuses a folder that others may read.
+  // Keeps owner and modes: PostgreSQL rejects a folder that others may read.
   execFileSync('cp', ['-a', `${join(template, 'postgres')}/.`, clusterDir]);
   copyFileSync(join(template, 'database-password'), join(dataDir, 'database-password'));
   for (const programs of readdirSync(template).filter((each) => each.startsWith('programs-')))

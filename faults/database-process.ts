@@ -1,4 +1,4 @@
-/** A PostgreSQL that can be killed, on files of its own that it flushes to disk: what it has committed must stand. */
+/** A PostgreSQL that tests can kill. It flushes to disk, so committed data must survive. */
 import { readFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { ConnectionSettings } from '../service/src/database/database.ts';
@@ -10,28 +10,28 @@ import {
   stopServer,
 } from '../service/src/database/embedded-server.ts';
 import { childrenOf, isRunning, killAll } from './processes.ts';
-import { noteProcess } from './run-folder.ts';
+import { recordProcess } from './run-folder.ts';
 
 export type DatabaseProcess = {
   dataDir: string;
   clusterDir: string;
   connection: ConnectionSettings;
-  /** The same for a process that is given DATABASE_URL. */
+  /** The connection as DATABASE_URL. */
   url: string;
-  /** Resolves when it takes connections. */
+  /** Resolves when it accepts connections. */
   start: () => Promise<void>;
   /** Ends the server and all its processes with SIGKILL. */
   kill: () => Promise<void>;
-  /** PostgreSQL's fast shutdown: who is connected is thrown out. */
+  /** PostgreSQL's fast shutdown, which ends all connections. */
   stop: () => Promise<void>;
-  /** Its immediate shutdown: nothing is tidied, so that the next start recovers. */
+  /** PostgreSQL's immediate shutdown, so that the next start recovers. */
   abort: () => Promise<void>;
   isRunning: () => Promise<boolean>;
-  /** What its log says of processes of its own that crashed, which no scenario makes happen; with their statements. */
+  /** Log lines about crashed server processes, with their statements. No scenario causes any. */
   crashes: () => string[];
 };
 
-/** Illegal instruction, bus error, arithmetic error, segmentation fault: a fault of PostgreSQL itself. */
+/** Illegal instruction, bus error, arithmetic error, segmentation fault: a bug of PostgreSQL. */
 const crash = /^.*was terminated by signal (?:4|7|8|11):.*(?:\n.*DETAIL:.*(?:\n\t.*)*)?/gm;
 const startDeadlineMs = 30_000;
 const endDeadlineMs = 15_000;
@@ -68,20 +68,20 @@ export function createDatabaseProcess(installation: Installation): DatabaseProce
 async function start(installation: Installation): Promise<void> {
   const deadline = Date.now() + startDeadlineMs;
   let failure = await startIfStopped(installation, deadline);
-  // Right after a crash the memory of the killed server may still be held by a process that is ending.
+  // Right after a crash, a process that is still ending may hold the server's memory.
   while (failure !== null && Date.now() < deadline) {
     await wait(pollMs);
     failure = await startIfStopped(installation, deadline);
   }
   const server = await findServer(installation);
   if (!server) throw new Error(`the database does not start: ${failure}`);
-  noteProcess(server.pid);
+  recordProcess(server.pid);
 }
 
 async function kill(installation: Installation): Promise<void> {
   const server = await findServer(installation);
   if (!server) return;
-  // Stopped first, so that it starts no process while the list of them is read.
+  // Stopped first, so that it starts no process while the list is read.
   process.kill(server.pid, 'SIGSTOP');
   const pids = [server.pid, ...childrenOf(server.pid)];
   killAll(pids);

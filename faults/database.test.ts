@@ -1,12 +1,12 @@
-/** A database that is killed, alone and together with its worker, restarted, and away for long. */
+/** A database that is killed, alone or with its worker, restarted, or unavailable for long. */
 import assert from 'node:assert/strict';
 import { setTimeout as wait } from 'node:timers/promises';
 import { endsInTime, scenario } from './scenario.ts';
 
-/** Of the requests that ten thousand deliveries take, so many between two faults leave most for later ones. */
+/** Requests between two faults: few enough that most of ten thousand deliveries remain for later faults. */
 const requestsBetween = 1_500;
 const longestMomentMs = 150;
-/** Longer than a worker tries to record what it has attempted. */
+/** Longer than a worker tries to record its attempts. */
 const longOutageMs = 12_000;
 
 scenario('kill -9 of the database, 5 times', {}, async ({ store, ...world }) => {

@@ -1,4 +1,4 @@
-/** A disk that fills up under the database: it refuses writes or ends itself, and goes on when there is room again. */
+/** A full disk: the database rejects writes or exits, and continues when there is space again. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,9 +7,9 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { scenario } from './scenario.ts';
 
 const requestsBefore = 1_500;
-/** Room for the database's files and some of the log that it writes ahead. */
+/** Space for the database's files and some of its write-ahead log. */
 const diskBytes = 256 * 2 ** 20;
-/** Long enough that the database needs room which is not there, and that more than one try fails. */
+/** Long enough for more than one write to fail. */
 const fullMs = 3_000;
 const fills = 2;
 
@@ -27,14 +27,14 @@ scenario(
         fill(filler);
         await wait(fullMs);
         rmSync(filler);
-        // Where it could not even write its log, it has ended itself.
+        // If it could not write its write-ahead log, it has exited.
         if (!(await store.isRunning())) await store.start();
       });
     }
   },
 );
 
-/** Writes until nothing more fits. */
+/** Fills the disk. */
 function fill(file: string): void {
   const chunk = Buffer.alloc(2 ** 20);
   for (const size of [chunk.length, 4096]) {

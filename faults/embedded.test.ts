@@ -1,4 +1,4 @@
-/** A service that runs its database itself: it ends with it, says so, and the next start goes on. */
+/** A service with an embedded database: if the database dies, the service exits, and the next start recovers. */
 import assert from 'node:assert/strict';
 import { endsInTime, scenario } from './scenario.ts';
 

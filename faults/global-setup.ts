@@ -1,4 +1,4 @@
-/** Before all scenarios: the seed, a folder, a caretaker and a migrated database to copy. After them: the table of counts. */
+/** Prepares the seed, a folder, the caretaker and a database template; prints the counts at the end. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
@@ -25,13 +25,13 @@ export async function globalSetup(): Promise<void> {
   process.env[runVariable] = folder;
   caretaker = spawn(process.execPath, [join(import.meta.dirname, 'caretaker.ts'), folder], {
     stdio: ['pipe', 'inherit', 'inherit'],
-    // Ctrl-C on the terminal ends the run, and must not end who cleans up after it.
+    // Ctrl-C on the terminal must not end the caretaker.
     detached: true,
   });
   await makeTemplate();
 }
 
-/** Called a second time where the run is interrupted. */
+/** Called twice if the run is interrupted. */
 export async function globalTeardown(): Promise<void> {
   const leaving = caretaker;
   caretaker = undefined;

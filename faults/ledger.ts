@@ -1,4 +1,4 @@
-/** Everything that is known after a scenario: what was published, what the service recorded, what the receivers saw. */
+/** All records after a scenario: of the publisher, the service and the receivers. */
 import { sql, type Database } from '../service/src/database/database.ts';
 import type { Received } from './received.ts';
 
@@ -17,7 +17,7 @@ export type LedgerAttempt = {
   statusCode: number | null;
   error: string | null;
 };
-/** A time during which something was broken, in milliseconds since 1970. */
+/** The time of a fault, in milliseconds since 1970. */
 export type Fault = { from: number; until: number };
 
 export type Ledger = {
@@ -27,13 +27,13 @@ export type Ledger = {
   webhooks: { id: string; event: string; path: string }[];
   deliveries: LedgerDelivery[];
   attempts: LedgerAttempt[];
-  /** What a delivery's body must be, by delivery. */
+  /** The expected body of each delivery. */
   bodies: ReadonlyMap<string, string>;
   received: Received[];
   faults: Fault[];
 };
 
-/** What the database holds of it. */
+/** The records in the database. */
 export async function readRecords(
   database: Database,
 ): Promise<Pick<Ledger, 'events' | 'webhooks' | 'deliveries' | 'attempts' | 'bodies'>> {

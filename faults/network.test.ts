@@ -1,4 +1,4 @@
-/** A network between service and database that is cut, stalls, or forgets its connections. */
+/** Network faults between service and database: cut, stalled and forgotten connections. */
 import assert from 'node:assert/strict';
 import { setTimeout as wait } from 'node:timers/promises';
 import { startProxy, type Proxy } from '../service/test/support/proxy.ts';
@@ -43,7 +43,7 @@ scenario('connections stalled past the lease', {}, async (world) => {
   });
 });
 
-// What a firewall does that has lost its table: nobody is told, and new connections are as good as ever.
+// Like a firewall that has lost its table: open connections die silently, and new ones work.
 scenario('connections that never answer again', {}, async (world) => {
   await behindProxy(world, async (proxy, url) => {
     const worker = world.startWorker(url);

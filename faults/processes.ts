@@ -1,13 +1,13 @@
-/** Processes as Linux shows them: whether one still runs, and what it has started. */
+/** Reads from /proc whether processes run, and their children. */
 import { readFileSync } from 'node:fs';
 
-/** A process that has ended and waits for its parent to notice runs no more. */
+/** A zombie does not count as running. */
 export function isRunning(pid: number): boolean {
   const found = readStat(pid);
   return found !== null && found.state !== 'Z';
 }
 
-/** Tells a process from a later one with the same number; null where none runs. */
+/** The start time, which distinguishes a process from a later one with the same id; null if none runs. */
 export function startedAt(pid: number): string | null {
   return readStat(pid)?.startedAt ?? null;
 }
@@ -17,20 +17,20 @@ export function childrenOf(pid: number): number[] {
   return text.split(' ').filter(Boolean).map(Number);
 }
 
-/** Ends processes as a power cut does. Those that are gone already are none the worse. */
+/** Kills processes with SIGKILL. */
 export function killAll(pids: number[]): void {
   for (const pid of pids) {
     try {
       process.kill(pid, 'SIGKILL');
     } catch {
-      // It has ended by itself.
+      // It has already ended.
     }
   }
 }
 
 function readStat(pid: number): { state: string; startedAt: string } | null {
   const text = readOr(`/proc/${pid}/stat`, '');
-  // The name in brackets may hold anything; what follows it are plain fields, from the third on.
+  // The name in brackets may contain anything; the fields after it are plain.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
   const [state = ''] = fields;
   return text === '' ? null : { state, startedAt: fields[19] ?? '' };

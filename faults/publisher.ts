@@ -1,27 +1,27 @@
-/** Publishes events as a platform does, also while the database is away, and keeps which of them were committed. */
+/** Publishes events like a platform, also while the database is unavailable, and records which were committed. */
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Database } from '../service/src/database/database.ts';
 import { publishEvent } from '../service/src/directory/publish-event.ts';
 import { commonEvent, marker, rareEvent } from './behaviours.ts';
 
 export type Publisher = {
-  /** So many common events, one transaction each, and a rare one after every twentieth. */
+  /** Publishes common events, one transaction each, with a rare one after every twentieth. */
   publish(count: number): Promise<void>;
-  /** The same beside everything else, with a pause after each; a failure is no more than a failure. */
+  /** The same in the background, with a pause after each event. Failures are recorded. */
   publishSlowly(count: number, pauseMs: number): Promise<void>;
   /** Ends the pauses of `publishSlowly`. */
   hurry(): void;
-  /** Ends `publishSlowly`, which else tries for as long as the database stays away. */
+  /** Ends `publishSlowly`, which otherwise retries while the database is unavailable. */
   stop(): void;
-  /** The ids of the events whose commit has returned. */
+  /** The ids of events that were committed. */
   committed: ReadonlySet<string>;
-  /** Those whose commit failed: they may exist, or not. */
+  /** The ids of events whose commit failed; they may exist. */
   uncertain: ReadonlySet<string>;
 };
 
 const commonPerRare = 20;
 const pauseAfterFailureMs = 50;
-/** Commits at once: they reach the disk together. */
+/** Concurrent commits, which reach the disk together. */
 const lanes = 8;
 
 export function createPublisher(database: Database, alliance: string): Publisher {
@@ -81,7 +81,7 @@ export function createPublisher(database: Database, alliance: string): Publisher
   };
 }
 
-/** What survives to the byte or does not: key order, letters of all planes, quantities at the ends of their range. */
+/** Values that are hard to preserve: key order, characters of all planes, extreme numbers. */
 function payload(name: string, number: number): object {
   const until = name === commonEvent ? 'deadline' : 'availableUntil';
   return {

@@ -1,11 +1,11 @@
-/** What a receiver records of one request, and the messages between the harness and the receivers' process. */
+/** The record of a request, and the messages between the tests and the receivers' process. */
 export type Received = {
   deliveryId: string;
   webhookPath: string;
   at: number;
   /** SHA-256 of the body, in hex. */
   digest: string;
-  /** The body, for whoever has to find out what went wrong. */
+  /** The body, for debugging. */
   body: string;
   /** Whether both signatures verify. */
   signed: boolean;

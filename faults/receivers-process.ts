@@ -1,4 +1,4 @@
-/** The receivers, in a process of their own: one server for each behaviour. They note every request and verify its signatures. */
+/** The process of the receivers: one server per behaviour. They record every request and verify its signatures. */
 import { createHash, createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -31,7 +31,7 @@ async function serve(behaviour: Behaviour): Promise<number> {
   const server = createServer(
     (request, response) => void take(behaviour, request, response).catch(() => response.destroy()),
   );
-  // Longer than a run: a connection that a server closes while a request is on its way is another story.
+  // Longer than a run, so that no connection is closed while a request is on its way.
   server.keepAliveTimeout = 600_000;
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -1,26 +1,26 @@
-/** Starts the receivers' process, and asks it what it saw. */
+/** Starts the receivers' process and reads its records. */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { kinds, marker } from './behaviours.ts';
 import type { FromReceivers, Received, ToReceivers } from './received.ts';
-import { noteProcess } from './run-folder.ts';
+import { recordProcess } from './run-folder.ts';
 
 export type ReceiverAddress = { event: string; path: string; url: string };
 export type Receivers = {
   addresses: ReceiverAddress[];
-  /** The secret of each webhook by its path, before anything is sent to it. */
+  /** Sets the secret of each webhook by its path. Call it before anything is sent. */
   sendSecrets(byPath: Record<string, string>): void;
-  /** Resolves once so many more requests have come. */
+  /** Resolves after this many more requests. */
   more(count: number): Promise<void>;
-  /** Everything that was received so far. */
+  /** All requests received so far. */
   report(): Promise<Received[]>;
   stop(): void;
 };
 
 export async function startReceivers(): Promise<Receivers> {
   const child = fork(join(import.meta.dirname, 'receivers-process.ts'), { stdio: 'inherit' });
-  noteProcess(child.pid ?? 0);
+  recordProcess(child.pid ?? 0);
   const send = (message: ToReceivers) => child.send(message);
   const first = (await once(child, 'message')) as [FromReceivers];
   const ports = first[0].kind === 'listening' ? first[0].ports : [];

@@ -1,4 +1,4 @@
-/** Removes a folder, and takes away first what is mounted in it. */
+/** Unmounts everything in a folder and removes it. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync, rmSync } from 'node:fs';
 

@@ -1,11 +1,11 @@
-/** The folder of one run of all scenarios: everything that they make is in it, and whatever they start is noted there. */
+/** The folder of a run of all scenarios. It has all their files and the ids of their processes. */
 import { appendFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startedAt } from './processes.ts';
 
 export const runVariable = 'ORGDIR_FAULTS_RUN';
 
-/** Where Node keeps what it has compiled: half of a worker's start is otherwise the same work again. */
+/** Node's compile cache, which halves the start of a worker. */
 export function compileCache(): string {
   return join(runFolder(), 'compile-cache');
 }
@@ -16,13 +16,13 @@ export function runFolder(): string {
   return folder;
 }
 
-/** Whatever becomes of this process, the caretaker ends what is noted here. */
-export function noteProcess(pid: number): void {
+/** The caretaker kills the processes listed here, even if this process is killed. */
+export function recordProcess(pid: number): void {
   appendFileSync(notesIn(runFolder()), `${pid} ${startedAt(pid)}\n`);
 }
 
-/** Of the processes noted, those that still run, and are not others with the same number. */
-export function notedProcesses(folder: string): number[] {
+/** The listed processes that still run. */
+export function recordedProcesses(folder: string): number[] {
   let text = '';
   try {
     text = readFileSync(notesIn(folder), 'utf8');

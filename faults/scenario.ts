@@ -1,6 +1,6 @@
 /**
- * One scenario: ten thousand deliveries, most of them published before its faults and some meanwhile. Whatever
- * was broken, in the end everything is delivered or exhausted, and the records say what the receivers saw.
+ * Runs a scenario with ten thousand deliveries, most of them published before its faults and some meanwhile. In the end,
+ * every delivery must have succeeded or used all attempts, and the records must match what the receivers got.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -11,22 +11,22 @@ import { runFolder } from './run-folder.ts';
 import { openWorld, type World } from './world.ts';
 
 export type ScenarioOptions = {
-  /** Why it is left out on this machine. */
+  /** Why it is skipped on this machine. */
   skip?: string | false;
-  /** Called with the folder of the database's files before there are any. */
+  /** Called with the data folder before the database is created. */
   mount?: (path: string) => void;
-  /** After each event that is published during the faults. */
+  /** Called after each event that is published during the faults. */
   publishEveryMs?: number;
-  /** What a process of the service may say on standard error. */
+  /** The output that is allowed on standard error. */
   expectedStderr?: RegExp;
-  /** Whether its faults must meet attempts in flight: in all as many as there are faults. */
+  /** Whether at least as many attempts as faults must have been in flight at a fault. */
   interrupts?: boolean;
 };
 
 const eventsBefore = 160;
 const eventsMeanwhile = 40;
 const scenarioDeadlineMs = 240_000;
-/** An attempt's deadline, and ten seconds in which a batch is tried again. */
+/** The deadline of an attempt, and ten seconds to retry a batch. */
 const stopDeadlineMs = 15_000;
 const linesPerSecondMax = 50;
 const wrongShownMax = 10;
@@ -42,7 +42,7 @@ export function scenario(
     const began = Date.now();
     const world = await openWorld(name.replaceAll(/[^a-z]+/g, '-').slice(0, 30), options.mount);
     t.after(async () => {
-      // Where the database itself fails, whatever else fails says little.
+      // If PostgreSQL itself crashes, other errors mean little.
       for (const crash of world.store.crashes()) t.diagnostic(crash);
       await world.close();
     });
@@ -53,7 +53,7 @@ export function scenario(
     await publishing;
     await world.drained();
     await stopWorkers(world);
-    // A service takes its embedded database with it.
+    // A service stops its embedded database.
     await world.store.start();
     const { counts, wrong } = checkLedger(await world.ledger());
     const seconds = Math.round((Date.now() - began) / 100) / 10;
@@ -65,7 +65,7 @@ export function scenario(
   });
 }
 
-/** Resolves when a process has ended; rejects where that takes longer than a stop may. */
+/** Resolves when a process has ended; rejects if that takes too long. */
 export async function endsInTime(ended: Promise<unknown>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {

@@ -1,28 +1,28 @@
-/** A worker as its operator runs it: `orgdir serve` in a process of its own, whose log is kept. */
+/** Runs `orgdir serve` as a worker in a separate process, and keeps its log. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { killAll } from './processes.ts';
-import { compileCache, noteProcess } from './run-folder.ts';
+import { compileCache, recordProcess } from './run-folder.ts';
 
 const command = fileURLToPath(new URL('../service/bin/orgdir.js', import.meta.url));
 
 type Ended = { code: number | null; signal: NodeJS.Signals | null };
 export type WorkerProcess = {
   pid: number;
-  /** Its log, line by line as far as it came. */
+  /** The lines of its log so far. */
   stdout(): string;
   stderr(): string;
-  /** Resolves when it serves; rejects where it ends before. */
+  /** Resolves when it is ready; rejects if it ends before. */
   started: Promise<void>;
   ended: Promise<Ended>;
   hasEnded(): boolean;
   signal(signal: NodeJS.Signals): void;
-  /** SIGKILL; resolves when it is gone. */
+  /** Sends SIGKILL and resolves when the process has ended. */
   kill(): Promise<void>;
 };
 
-/** `env` is all that it sees, beside PATH. */
+/** Its environment is `env` and PATH. */
 export function startWorkerProcess(args: string[], env: Record<string, string>): WorkerProcess {
   const child = spawn(process.execPath, [command, 'serve', ...args], {
     env: { PATH: process.env['PATH'] ?? '', NODE_COMPILE_CACHE: compileCache(), ...env },
@@ -30,7 +30,7 @@ export function startWorkerProcess(args: string[], env: Record<string, string>):
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const pid = child.pid ?? 0;
-  noteProcess(pid);
+  recordProcess(pid);
   const output: { stdout: string[]; stderr: string[] } = { stdout: [], stderr: [] };
   let left: Ended | null = null;
   const ended = once(child, 'close').then(([code, signal]) => (left = { code, signal }));
@@ -42,7 +42,7 @@ export function startWorkerProcess(args: string[], env: Record<string, string>):
     child.stderr.on('data', (text: string) => output.stderr.push(text));
     void ended.then(() => reject(new Error(`it ended: ${output.stderr.join('')}`)));
   });
-  // Some are killed before they have started, and nobody waits for them.
+  // Some are killed before they are ready, and nobody awaits them.
   started.catch(() => {});
   for (const name of ['stdout', 'stderr'] as const) child[name].setEncoding('utf8');
   return {

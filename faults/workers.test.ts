@@ -8,7 +8,7 @@ import type { WorkerProcess } from './worker-process.ts';
 import { leaseMs, type World } from './world.ts';
 
 const kills = 30;
-/** In one of so many lives the kill comes while it still starts. */
+/** One in this many workers is killed while it starts. */
 const livesPerEarlyKill = 6;
 
 scenario(
@@ -45,7 +45,7 @@ scenario('four workers, two frozen and one killed', { interrupts: true }, async 
   await frozen;
 });
 
-/** Stops a worker amid its work until others have taken over all that it held, and wakes it. */
+/** Freezes a worker until others have recovered its leases, and wakes it. */
 async function freeze(world: World, worker: WorkerProcess): Promise<void> {
   await world.receivers.more(200);
   await world.moment(150);
@@ -61,12 +61,12 @@ async function freeze(world: World, worker: WorkerProcess): Promise<void> {
 }
 
 /**
- * A lease has run out, and is found within a second, maybe by a worker that is frozen or killed before it has recorded
- * anything; the rest is for a busy machine.
+ * An expired lease is found within a second, perhaps by a worker that is then frozen or killed; the rest allows for a busy
+ * machine.
  */
 const takeOverDeadlineMs = leaseMs + recoveryLeaseMs + 10_000;
 
-/** Resolves when no lease is left of those that were taken before. */
+/** Resolves when no lease from before is left. */
 async function takenOver({ database }: World, before: number): Promise<void> {
   const deadline = Date.now() + takeOverDeadlineMs;
   for (;;) {

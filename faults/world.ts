@@ -1,4 +1,4 @@
-/** One scenario's world: a database, receivers, a publisher, and the workers that it starts and loses. */
+/** The environment of a scenario: a database, receivers, a publisher, and workers. */
 import { randomBytes } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { openDatabase, sql, type Database } from '../service/src/database/database.ts';
@@ -6,45 +6,45 @@ import { createSecretBox } from '../service/src/webhooks/sending/secrets.ts';
 import type { Random } from '../bench/random.ts';
 import { makeDataDir } from './data-dir.ts';
 import { createDatabaseProcess, type DatabaseProcess } from './database-process.ts';
-import { allianceSlug, layOut, loopbackAllowed } from './lay-out.ts';
+import { allianceSlug, createWebhooks, loopbackAllowed } from './create-webhooks.ts';
 import { readRecords, type Fault, type Ledger } from './ledger.ts';
 import { createPublisher, type Publisher } from './publisher.ts';
 import { startReceivers, type Receivers } from './receivers.ts';
 import { removeFolder } from './remove-folder.ts';
-import { noteProcess } from './run-folder.ts';
+import { recordProcess } from './run-folder.ts';
 import { randomOf } from './seed.ts';
 import { startWorkerProcess, type WorkerProcess } from './worker-process.ts';
 
 export type World = {
   store: DatabaseProcess;
-  /** A pool of the harness's own, past every proxy. */
+  /** The pool of the test, which bypasses proxies. */
   database: Database;
   receivers: Receivers;
   publisher: Publisher;
   random: Random;
-  /** Every process of the service that was started, those that have ended too. */
+  /** Every process of the service, including those that have ended. */
   workers: WorkerProcess[];
   faults: Fault[];
   secretKey: string;
-  /** A worker on this scenario's database, or on another address of it. Does not wait until it serves. */
+  /** Starts a worker on the database, or on another address of it. Does not wait until it is ready. */
   startWorker(url?: string): WorkerProcess;
-  /** A service with its database embedded, in the place of a worker. */
+  /** Starts a service with an embedded database instead of a worker. */
   startService(): WorkerProcess;
-  /** Marks the time that `act` takes as one in which something is broken. */
+  /** Records the duration of `act` as the time of a fault. */
   fault<T>(act: () => Promise<T>): Promise<T>;
-  /** Waits for up to so long, by chance. */
+  /** Waits for a random time up to this. */
   moment(mostMs: number): Promise<void>;
-  /** Resolves when nothing waits and nothing is under way. */
+  /** Resolves when no delivery is pending. */
   drained(): Promise<void>;
   ledger(): Promise<Ledger>;
   close(): Promise<void>;
 };
 
-/** Short enough for a test, and long enough that a busy machine alone interrupts nothing. */
+/** Short enough for a test, and long enough for a busy machine. */
 const timeoutMs = 500;
 const leaseMarginMs = 4_000;
 export const leaseMs = timeoutMs + leaseMarginMs;
-/** What a process or a statement that was under way at a fault may still do after it. */
+/** How long after a fault a process or statement may still be affected. */
 const aftermathMs = 1_000;
 const drainDeadlineMs = 60_000;
 const pollMs = 50;
@@ -57,19 +57,21 @@ const settings = {
   WEBHOOK_LEASE_MARGIN_MS: String(leaseMarginMs),
   WEBHOOK_RETRY_BASE_MS: '50',
   WEBHOOK_RETRY_FACTOR: '2',
-  // Receivers that always fail go on getting deliveries: each must come to its sixth attempt.
+  // No deactivation, so that deliveries to receivers that always fail get all six attempts.
   WEBHOOK_DEACTIVATE_AFTER: '1000000',
 };
 
-/** `mount` is called with the folder of the database's files before there are any. */
+/** `mount` is called with the data folder before the database is created. */
 export async function openWorld(name: string, mount?: (path: string) => void): Promise<World> {
-  noteProcess(process.pid);
+  recordProcess(process.pid);
   const key = randomBytes(32);
   const store = createDatabaseProcess(await makeDataDir(name, mount));
   await store.start();
   const database = openDatabase(store.connection, { applicationName: 'faults harness' });
   const receivers = await startReceivers();
-  receivers.sendSecrets(await layOut(database, createSecretBox([key]), receivers.addresses));
+  receivers.sendSecrets(
+    await createWebhooks(database, createSecretBox([key]), receivers.addresses),
+  );
   const publisher = createPublisher(database, allianceSlug);
   const random = randomOf(name);
   const workers: WorkerProcess[] = [];
@@ -120,8 +122,8 @@ export async function openWorld(name: string, mount?: (path: string) => void): P
   };
 }
 
-/** What is left to do, as the queue has it. */
-async function leftToDo(database: Database) {
+/** Counts the pending work. */
+async function countPending(database: Database) {
   const { rows } = await sql<{ unpositioned: number; pending: number; leased: number }>`
     select (select count(*) from events where position is null) as unpositioned,
       count(*) as pending, count(lease_token) as leased from pending_deliveries
@@ -132,7 +134,7 @@ async function leftToDo(database: Database) {
 async function drained(database: Database): Promise<void> {
   const deadline = Date.now() + drainDeadlineMs;
   for (;;) {
-    const left = await leftToDo(database);
+    const left = await countPending(database);
     if (left.unpositioned === 0 && left.pending === 0) return;
     if (Date.now() > deadline)
       throw new Error(`after ${drainDeadlineMs} ms there is still ${JSON.stringify(left)}`);

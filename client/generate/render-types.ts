@@ -1,6 +1,6 @@
 /**
- * The types of the wire as TypeScript, from openapi.json: its schemas, the query of each operation, and the union of all
- * events. What the client takes apart itself (envelopes, pages) is left out.
+ * Renders openapi.json as TypeScript types: its schemas, the query of each operation, and the union of all events, without
+ * envelopes and pages, which the client reads itself.
  */
 import { compile, type JSONSchema } from 'json-schema-to-typescript';
 
@@ -23,10 +23,10 @@ export type OpenApi = {
 const bannerOf = (source: string) =>
   `/** Generated from ${source}: npm run openapi. Do not edit. */`;
 
-/** `EventRecord` is a delivery but for `webhook.test`: the union below says more of its `data`. */
+/** `EventRecord` is left out because the union of events types its `data`. */
 const leftOut = /(Response|List)$|^(Meta|ErrorEnvelope|ErrorObject|EventRecord)$/;
 
-/** The text of `client/src/types.ts`, and of the portal's. `source` is the name of the file that it is made from. */
+/** Used for the client and the portal. `source` is the name of the OpenAPI file. */
 export async function renderTypes(openApi: OpenApi, source = 'openapi.json'): Promise<string> {
   const schemas = Object.entries(openApi.components.schemas).filter(
     ([name]) => !leftOut.test(name),
@@ -39,7 +39,7 @@ export async function renderTypes(openApi: OpenApi, source = 'openapi.json'): Pr
     bannerComment: '',
     unreachableDefinitions: true,
     additionalProperties: false,
-    // A tuple for each `minItems` would be a burden to callers, and the service checks it.
+    // A tuple type for each `minItems` would burden callers, and the service checks it.
     ignoreMinAndMaxItems: true,
     style: { singleQuote: true, printWidth: 100 },
   });
@@ -48,7 +48,7 @@ export async function renderTypes(openApi: OpenApi, source = 'openapi.json'): Pr
 
 const rootName = 'Root';
 
-/** What each operation takes in its query, as `ListOrgsQuery`. */
+/** The query parameters of each operation, such as `ListOrgsQuery`. */
 function queries({ paths }: OpenApi): [string, Schema][] {
   return Object.values(paths)
     .flatMap((methods) => Object.values(methods))
@@ -63,7 +63,7 @@ function queries({ paths }: OpenApi): [string, Schema][] {
 function querySchema(operationId: string, parameters: Parameter[]): Schema {
   return {
     type: 'object',
-    description: `What \`${operationId}\` can be asked for.`,
+    description: `The query parameters of \`${operationId}\`.`,
     additionalProperties: false,
     required: parameters.filter(({ required }) => required).map(({ name }) => name),
     properties: Object.fromEntries(
@@ -72,7 +72,7 @@ function querySchema(operationId: string, parameters: Parameter[]): Schema {
   };
 }
 
-/** Without the generator's notes on where a type is used, and with short comments on one line. */
+/** Removes the generator's notes on where a type is used, and puts short comments on one line. */
 function tidy(text: string): string {
   return text
     .replace(`export interface ${rootName} {}\n`, '')
@@ -93,7 +93,7 @@ function unions({ webhooks }: OpenApi): string[] {
     return $ref.slice('#/components/schemas/'.length);
   });
   return [
-    `/** What a webhook is sent: \`event\` says which, and with it what \`data\` holds. New events may appear. */
+    `/** The body of a delivery. \`event\` determines the type of \`data\`. New events may be added. */
 export type WebhookEvent =
 ${names.map((name) => `  | ${name}`).join('\n')};
 

@@ -1,4 +1,4 @@
-/** Writes client/src/types.ts from openapi.json: a part of npm run openapi. */
+/** Writes client/src/types.ts from openapi.json, as part of npm run openapi. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { renderTypes, type OpenApi } from './render-types.ts';
 

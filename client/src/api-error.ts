@@ -1,6 +1,6 @@
 import { OrgdirError } from './orgdir-error.ts';
 
-/** New codes may appear: treat one that you do not know by its `status`. */
+/** New codes may be added: handle unknown ones by their `status`. */
 export type ApiErrorCode =
   | 'validation_failed'
   | 'unauthorized'
@@ -25,18 +25,18 @@ export type ApiErrorFields = {
   retryAfter: number | null;
 };
 
-/** The service answered, and said no. */
+/** The service responded with an error. */
 export class ApiError extends OrgdirError {
   override readonly name = 'ApiError';
-  /** What went wrong, for programs. */
+  /** A machine-readable code. */
   readonly code: ApiErrorCode;
-  /** The status of the HTTP answer. */
+  /** The status of the HTTP response. */
   readonly status: number;
   /** `validation_failed` has `issues`, a list of `{ path, message }`; `forbidden` has `requiredScope`. */
   readonly details: Record<string, unknown>;
-  /** The answer's `X-Request-Id`: the operator of the service finds the request by it. */
+  /** The `X-Request-Id` of the response, with which the operator can find the request. */
   readonly requestId: string | null;
-  /** In how many seconds to ask again, where the service says so. */
+  /** How long to wait before retrying, in seconds, if the service says so. */
   readonly retryAfter: number | null;
 
   constructor(fields: ApiErrorFields) {

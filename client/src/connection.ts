@@ -1,4 +1,4 @@
-/** One service: sends a call, again where that is right, and resolves with what the answer holds. */
+/** Sends calls to a service, retries them, and returns the content of the response. */
 import { NetworkError } from './network-error.ts';
 import {
   checkBaseUrl,
@@ -7,7 +7,7 @@ import {
   type ClientOptions,
   type RequestOptions,
 } from './options.ts';
-import { readAnswer, type Answer } from './read-answer.ts';
+import { readResponse, type Result } from './read-response.ts';
 import { retryWaitMs, type Failure, type Method } from './retry.ts';
 import { TimeoutError } from './timeout-error.ts';
 import { wait } from './wait.ts';
@@ -24,9 +24,9 @@ export type Call = {
 };
 
 export type Connection = {
-  /** Resolves with what a 2xx answer holds, unchecked: the service keeps to its description. */
+  /** Returns the content of a 2xx response. It is not validated. */
   send: <T>(call: Call) => Promise<T>;
-  /** The signals that end a call. */
+  /** The signals that abort a call. */
   signals: (options?: RequestOptions) => AbortSignal[];
 };
 
@@ -35,7 +35,7 @@ type Request = { url: URL; init: RequestInit; timeoutMs: number; signals: AbortS
 const defaultTimeoutMs = 30_000;
 const defaultRetries = 2;
 
-/** Throws `TypeError` or `RangeError` where the options are wrong. Connects to nothing yet. */
+/** Throws `TypeError` or `RangeError` for invalid options. Does not connect yet. */
 export function openConnection(client: ClientOptions): Connection {
   const base = checkBaseUrl(client.baseUrl);
   const authorization = checkKey(client.apiKey);
@@ -50,15 +50,15 @@ export function openConnection(client: ClientOptions): Connection {
     checkRequestOptions(options);
     const retries = options.retries ?? client.retries ?? defaultRetries;
     const request = {
-      url: addressOf(base, call),
-      init: initOf(call, authorization),
+      url: buildUrl(base, call),
+      init: buildInit(call, authorization),
       timeoutMs: options.timeoutMs ?? client.timeoutMs ?? defaultTimeoutMs,
       signals: signals(options),
     };
     for (let attempts = 1; ; attempts += 1) {
-      const answer = await attempt(fetch, request);
-      if (answer.kind === 'answered') return answer.content as T;
-      const { failure } = answer;
+      const result = await attempt(fetch, request);
+      if (result.kind === 'content') return result.content as T;
+      const { failure } = result;
       const waitMs = retryWaitMs({ method, failure, attempts, retries, random: Math.random() });
       if (waitMs === null) throw failure;
       await wait(waitMs, request.signals);
@@ -68,8 +68,8 @@ export function openConnection(client: ClientOptions): Connection {
   return { send, signals };
 }
 
-function addressOf(base: URL, { path, query = {} }: Call): URL {
-  // These would make another address; nothing in the directory has such a name.
+function buildUrl(base: URL, { path, query = {} }: Call): URL {
+  // These would change the path. No slug or id has such a value.
   if (path.some((part) => ['', '.', '..'].includes(part)))
     throw new TypeError('an id or slug must not be empty');
   const url = new URL(base);
@@ -81,7 +81,7 @@ function addressOf(base: URL, { path, query = {} }: Call): URL {
   return url;
 }
 
-function initOf({ method = 'GET', body }: Call, authorization: object): RequestInit {
+function buildInit({ method = 'GET', body }: Call, authorization: object): RequestInit {
   return {
     method,
     headers: {
@@ -90,7 +90,7 @@ function initOf({ method = 'GET', body }: Call, authorization: object): RequestI
       ...(body && { 'content-type': 'application/json' }),
     },
     ...(body && { body: JSON.stringify(body) }),
-    // The API never redirects; what does is another server, and not to be shown the key.
+    // The API never redirects, so a redirect comes from another server, which must not get the key.
     redirect: 'manual',
   };
 }
@@ -98,31 +98,31 @@ function initOf({ method = 'GET', body }: Call, authorization: object): RequestI
 async function attempt(
   fetch: typeof globalThis.fetch,
   { url, init, timeoutMs, signals }: Request,
-): Promise<Answer | Failed> {
-  const what = `${init.method} ${url.pathname}`;
+): Promise<Result | Failed> {
+  const operation = `${init.method} ${url.pathname}`;
   const ending = await withDeadline({ timeoutMs, signals }, async (signal) =>
-    readAnswer(what, await fetch(url.href, { ...init, signal })),
+    readResponse(operation, await fetch(url.href, { ...init, signal })),
   );
   if (ending.kind === 'done') return ending.value;
   if (ending.kind === 'aborted') throw ending.reason;
-  return { kind: 'failed', failure: toError(what, timeoutMs, ending) };
+  return { kind: 'failed', failure: toError(operation, timeoutMs, ending) };
 }
 
 type Failed = { kind: 'failed'; failure: Failure };
 
 function toError(
-  what: string,
+  operation: string,
   timeoutMs: number,
   ending: Extract<Ending<unknown>, { kind: 'timedOut' | 'failed' }>,
 ): TimeoutError | NetworkError {
   if (ending.kind === 'timedOut')
-    return new TimeoutError(`${what}: no answer within ${timeoutMs} ms`, timeoutMs);
+    return new TimeoutError(`${operation}: no response within ${timeoutMs} ms`, timeoutMs);
   const { cause } = ending;
-  return new NetworkError(`${what}: no answer${codeOf(cause)}`, { cause });
+  return new NetworkError(`${operation}: no response${formatCode(cause)}`, { cause });
 }
 
-/** ` (ECONNREFUSED)` and the like, where the runtime tells. */
-function codeOf(cause: unknown): string {
+/** Returns the error code, such as ` (ECONNREFUSED)`, if the runtime has one. */
+function formatCode(cause: unknown): string {
   const { cause: inner } = Object(cause) as { cause?: { code?: unknown } };
   return typeof inner?.code === 'string' ? ` (${inner.code})` : '';
 }

@@ -5,11 +5,11 @@ import type { ClientOptions, RequestOptions } from './options.ts';
 import type { OpenApiDocument, Status } from './types.ts';
 import { webhooks, type Webhooks } from './webhooks.ts';
 
-/** A service, as one key sees it. */
+/** A client of one service with one key. */
 export type Client = {
-  /** How the service is. Needs no key. */
+  /** The status of the service. Requires no key. */
   status(options?: RequestOptions): Promise<Status>;
-  /** The description of the API, OpenAPI 3.1. Needs no key. */
+  /** The OpenAPI 3.1 document of the API. Requires no key. */
   openApi(options?: RequestOptions): Promise<OpenApiDocument>;
   orgs: Orgs;
   alliances: Alliances;
@@ -19,9 +19,9 @@ export type Client = {
 };
 
 /**
- * Makes a client. Every method rejects with an `OrgdirError`: `ApiError` where the service said no, `TimeoutError` and
- * `NetworkError` where no answer came, `UnexpectedAnswerError` where something else answered; where a signal aborts,
- * with its reason. Throws `TypeError` or `RangeError` where the options are wrong.
+ * Creates a client. Its methods reject with an `OrgdirError`: `ApiError` if the service responds with an error,
+ * `TimeoutError` and `NetworkError` if there is no response, `UnexpectedResponseError` if the response is not the
+ * service's. If a signal aborts, they reject with its reason. Throws `TypeError` or `RangeError` for invalid options.
  */
 export function createClient(options: ClientOptions): Client {
   const connection = openConnection(options);

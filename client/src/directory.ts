@@ -1,4 +1,4 @@
-/** Organisations, alliances and blueprints: three lists that are read alike. */
+/** Organisations, alliances and blueprints: three lists with the same methods. */
 import type { Connection, Query } from './connection.ts';
 import type { RequestOptions } from './options.ts';
 import { eachEntry, pageLimitMax, type AllQuery, type Loose, type Page } from './pages.ts';
@@ -12,16 +12,16 @@ import type {
   Organisation,
 } from './types.ts';
 
-/** A list whose entries have slugs. Needs the scope `read:directory`. */
+/** A list whose entries have slugs. Requires the scope `read:directory`. */
 export type Directory<Entry, Detail, Q> = {
-  /** One page. */
+  /** Returns one page. */
   list(query?: Loose<Q>, options?: RequestOptions): Promise<Page<Entry>>;
   /**
-   * Every entry, page after page. While the directory changes, what moves between pages may come twice or not at all;
-   * `sort: 'createdAt'` keeps new entries at the end.
+   * Iterates over all entries, page by page. If the directory changes meanwhile, an entry that moves between pages may
+   * come twice or not at all; `sort: 'createdAt'` keeps new entries at the end.
    */
   all(query?: Loose<AllQuery<Q>>, options?: RequestOptions): AsyncGenerator<Entry, void, undefined>;
-  /** One by its slug. Rejects with `not_found` where there is none. */
+  /** Returns the entry with this slug. Rejects with `not_found` if there is none. */
   get(slug: string, options?: RequestOptions): Promise<Detail>;
 };
 

@@ -1,4 +1,4 @@
-/** The pull side of webhooks: the same events, by cursor. Needs the scope `read:events`. */
+/** Pulls by cursor the same events that webhooks push. Requires the scope `read:events`. */
 import type { Connection } from './connection.ts';
 import { OrgdirError } from './orgdir-error.ts';
 import { checkDuration, type RequestOptions } from './options.ts';
@@ -12,46 +12,46 @@ import type {
 import { mayRetry, type Failure } from './retry.ts';
 import { wait } from './wait.ts';
 
-/** As in a delivery, but that `id` is the event's own. New events may appear. */
+/** Like a delivery, except that `id` is the id of the event. New events may be added. */
 export type DirectoryEvent = Exclude<WebhookEvent, WebhookTestDelivery>;
 
-/** Events in their order. Keep `pagination.nextCursor` when you are done with them: it is where to go on. */
+/** Events in order. Store `pagination.nextCursor` after you have handled them, to continue from there. */
 export type EventPage = { data: DirectoryEvent[]; pagination: CursorPagination };
 
 export type EventsQuery = Loose<Omit<ListEventsQuery, 'after'>> & {
-  /** The `nextCursor` of an earlier page. Without it, from the oldest event that is kept. */
+  /** The `nextCursor` of an earlier page. Default: start at the oldest stored event. */
   after?: string | null | undefined;
 };
 
 export type FollowQuery = EventsQuery & {
-  /** How long to wait before asking again when there was nothing more, in milliseconds, at least 100. Default: 5,000. */
+  /** How long to wait between polls when there are no more events, in milliseconds, at least 100. Default: 5,000. */
   pollMs?: number | undefined;
   /**
-   * For how long to go on asking while the service cannot be reached, is in maintenance or asks for patience, in
-   * milliseconds. Default: an hour.
+   * How long to keep trying while the service is unavailable, in maintenance or rate-limiting, in milliseconds. Default:
+   * an hour.
    */
   patienceMs?: number | undefined;
 };
 
 export type Events = {
-  /** One page. */
+  /** Returns one page. */
   list(query?: EventsQuery, options?: RequestOptions): Promise<EventPage>;
-  /** Every event up to now. */
+  /** Iterates over all events up to now. */
   all(
     query?: EventsQuery,
     options?: RequestOptions,
   ): AsyncGenerator<DirectoryEvent, void, undefined>;
   /**
-   * Page after page, for as long as you go on: at the end of what there is it waits and asks again, and while the
-   * service is away too. Ends by `break`, by a signal, or with the error that outlasts `patienceMs` or will not pass;
-   * go on from the last cursor that you kept.
+   * Iterates over pages without end: after the newest event it polls, also while the service is unavailable. It ends by
+   * `break`, by a signal, or with an error that is permanent or lasts longer than `patienceMs`. Continue from the last
+   * cursor that you stored.
    */
   follow(query?: FollowQuery, options?: RequestOptions): AsyncGenerator<EventPage, void, undefined>;
 };
 
 const defaultPollMs = 5000;
 const pollMsMin = 100;
-/** As far ahead as the service's `Retry-After` goes. */
+/** The longest `Retry-After` of the service. */
 const defaultPatienceMs = 3_600_000;
 
 export function events({ send, signals }: Connection): Events {
@@ -83,7 +83,7 @@ export function events({ send, signals }: Connection): Events {
       if (page instanceof OrgdirError) {
         failingSince ??= Date.now();
         if (Date.now() - failingSince >= patienceMs) throw page;
-        await wait(Math.max(pollMs, Math.min(askedMs(page), patienceMs)), signals(options));
+        await wait(Math.max(pollMs, Math.min(retryAfterMs(page), patienceMs)), signals(options));
         continue;
       }
       failingSince = null;
@@ -97,12 +97,12 @@ export function events({ send, signals }: Connection): Events {
   return { list, all, follow };
 }
 
-/** What may pass by itself, as a value; throws the rest. */
+/** Returns temporary failures; throws all other errors. */
 function toFailure(error: unknown): Failure {
   if (error instanceof OrgdirError && mayRetry('GET', error as Failure)) return error as Failure;
   throw error;
 }
 
-function askedMs(failure: Failure): number {
+function retryAfterMs(failure: Failure): number {
   return 'retryAfter' in failure ? (failure.retryAfter ?? 0) * 1000 : 0;
 }

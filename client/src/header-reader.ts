@@ -1,11 +1,11 @@
 import { WebhookVerificationError } from './webhook-verification-error.ts';
 
-/** As Fetch has them, as Node.js has them, or a plain object. Names in any case. */
+/** Headers of Fetch or Node.js, or a plain object. Names may have any case. */
 export type WebhookHeaders =
   | Pick<Headers, 'get'>
   | Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** Gives the one value of a header. Throws where it is missing, or there more than once. */
+/** Returns a function that reads the only value of a header. It throws if the header is missing or repeated. */
 export function headerReader(headers: WebhookHeaders): (name: string) => string {
   return (name) => {
     const values = isFetchHeaders(headers) ? fromFetch(headers, name) : fromObject(headers, name);
@@ -15,7 +15,7 @@ export function headerReader(headers: WebhookHeaders): (name: string) => string 
     if (values.length > 1)
       throw new WebhookVerificationError(
         'malformed_header',
-        `The header ${name} is there more than once.`,
+        `The header ${name} occurs more than once.`,
         name,
       );
     return value;

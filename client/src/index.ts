@@ -13,7 +13,7 @@ export { OrgdirError } from './orgdir-error.ts';
 export { ApiError, type ApiErrorCode } from './api-error.ts';
 export { NetworkError } from './network-error.ts';
 export { TimeoutError } from './timeout-error.ts';
-export { UnexpectedAnswerError } from './unexpected-answer-error.ts';
+export { UnexpectedResponseError } from './unexpected-response-error.ts';
 export {
   WebhookVerificationError,
   type WebhookVerificationReason,

@@ -1,6 +1,6 @@
 import { OrgdirError } from './orgdir-error.ts';
 
-/** No whole answer came: the name did not resolve, the connection was refused or cut. `cause` is what `fetch` threw. */
+/** The connection failed or was lost. `cause` is the error of `fetch`. */
 export class NetworkError extends OrgdirError {
   override readonly name = 'NetworkError';
 }

@@ -1,29 +1,29 @@
-/** What a client and a call can be told, with its checks. No message quotes an address or a key: they may be mixed up. */
+/** The options of clients and calls, and their checks. No message quotes a URL or key, because they may be mixed up. */
 
 export type ClientOptions = {
-  /** Where the service is, such as `https://directory.example.org`; `/api/v1` is added. */
+  /** The URL of the service, such as `https://directory.example.org`. `/api/v1` is added. */
   baseUrl: string;
-  /** `odk_…`. Only `status` and `openApi` answer without one. */
+  /** `odk_…`. Only `status` and `openApi` work without a key. */
   apiKey?: string | undefined;
-  /** Instead of the global `fetch`: to go through a proxy, to trust a certificate. */
+  /** Replaces the global `fetch`, for example to use a proxy. */
   fetch?: typeof globalThis.fetch | undefined;
-  /** For each attempt, from the request to the last byte of the answer. Default: 30,000. */
+  /** The time limit of each attempt, including the response body. Default: 30,000. */
   timeoutMs?: number | undefined;
-  /** How many attempts may follow one that failed and may be repeated. Default: 2. */
+  /** How often a failed request is retried. Default: 2. */
   retries?: number | undefined;
-  /** Ends everything that this client does. */
+  /** Aborts all calls of this client. */
   signal?: AbortSignal | undefined;
 };
 
-/** For one call. Its signal counts beside the client's. */
+/** The options of one call. Its signal applies in addition to the client's. */
 export type RequestOptions = Pick<ClientOptions, 'timeoutMs' | 'retries' | 'signal'>;
 
-/** More would hammer on a service that is down. */
+/** More would burden a service that is down. */
 const retriesMax = 10;
-/** As far as a timer goes. */
+/** The longest time of a timer. */
 const timerMsMax = 2 ** 31 - 1;
 
-/** The address without `/api/v1` and without a slash at its end. */
+/** Returns the URL without `/api/v1` and without a trailing slash. */
 export function checkBaseUrl(baseUrl: string): URL {
   const url = URL.canParse(baseUrl) ? new URL(baseUrl) : null;
   if (!url || !/^https?:$/.test(url.protocol))
@@ -34,11 +34,11 @@ export function checkBaseUrl(baseUrl: string): URL {
   return url;
 }
 
-/** The headers that a key makes. `fetch` would refuse other characters too, and quote the key in its error. */
+/** `fetch` would also reject other characters, but quote the key in its error. */
 export function checkKey(apiKey: string | undefined): { authorization?: string } {
   if (apiKey === undefined) return {};
   if (!/^[\x21-\x7e]+$/.test(apiKey))
-    throw new TypeError('apiKey must be a key as the service gave it, without spaces or line ends');
+    throw new TypeError('apiKey must be an API key, without spaces or line ends');
   return { authorization: `Bearer ${apiKey}` };
 }
 

@@ -1,25 +1,25 @@
 import type { Pagination } from './types.ts';
 
-/** A part of a list, and where in the list it is. */
+/** A page of a list and its position. */
 export type Page<T> = { data: T[]; pagination: Pagination };
 
-/** What a list can be asked for, but for where to begin. `limit` is how many are read at once. */
+/** The query of a list without its start. `limit` is the number of entries per request. */
 export type AllQuery<Q> = Omit<Q, 'page' | 'after'>;
 
-/** A parameter that is undefined is one that is left out. */
+/** An undefined parameter is omitted. */
 export type Loose<Q> = { [Name in keyof Q]?: Q[Name] | undefined };
 
-/** As few requests as can be. */
+/** The API's maximum, for as few requests as possible. */
 export const pageLimitMax = 100;
 
-/** Every entry of a list, page after page: each is read when the loop comes to it. */
+/** Iterates over a list and reads each page when the loop reaches it. */
 export async function* eachEntry<T>(
   read: (page: number) => Promise<Page<T>>,
 ): AsyncGenerator<T, void, undefined> {
   for (let page = 1; ; page += 1) {
     const { data, pagination } = await read(page);
     yield* data;
-    // An empty page too: entries may have gone since the first was read.
+    // An empty page ends the loop too: entries may have been deleted since the first page.
     if (page >= pagination.totalPages || data.length === 0) return;
   }
 }

@@ -1,7 +1,7 @@
-/** Chunks as they come: a Fetch body, or what can be iterated, such as a request of Node.js. */
+/** A Fetch body, or an iterable such as a request of Node.js. */
 export type ByteSource = ReadableStream<Uint8Array> | AsyncIterable<Uint8Array>;
 
-/** All bytes of a source; null where there are more than `bytesMax`, and no more of them is read. */
+/** Returns all bytes of a source, or null if there are more than `bytesMax`; the rest is not read. */
 export async function readBytes(source: ByteSource, bytesMax: number): Promise<Uint8Array | null> {
   const { next, stop } = 'getReader' in source ? fromStream(source) : fromIterable(source);
   const chunks: Uint8Array[] = [];
@@ -9,7 +9,7 @@ export async function readBytes(source: ByteSource, bytesMax: number): Promise<U
   for (;;) {
     const { done, value } = await next();
     if (done || value === undefined) return join(chunks, length);
-    if (!(value instanceof Uint8Array)) throw new TypeError('a body must come as bytes');
+    if (!(value instanceof Uint8Array)) throw new TypeError('a body must consist of bytes');
     length += value.length;
     if (length > bytesMax) {
       stop();
@@ -24,17 +24,17 @@ type Reader = {
   stop: () => void;
 };
 
-/** Not every browser can iterate a stream. */
+/** Not every browser can iterate over a stream. */
 function fromStream(stream: ReadableStream<Uint8Array>): Reader {
   const reader = stream.getReader();
   return {
     next: async () => reader.read(),
-    // Nobody hears of how it ended what is not wanted.
+    // The result of cancelling does not matter.
     stop: () => void reader.cancel().catch(() => {}),
   };
 }
 
-/** It is not told to end: a request of Node.js would close its connection, and take no answer any more. */
+/** The iterator is not ended: a request of Node.js would close its connection before the response. */
 function fromIterable(iterable: AsyncIterable<Uint8Array>): Reader {
   const iterator = iterable[Symbol.asyncIterator]();
   return { next: async () => iterator.next(), stop: () => {} };

@@ -1,6 +1,6 @@
 import { OrgdirError } from './orgdir-error.ts';
 
-/** No whole answer came within `timeoutMs`. What was asked for may have been done nevertheless. */
+/** There was no complete response within `timeoutMs`. The service may have executed the request. */
 export class TimeoutError extends OrgdirError {
   override readonly name = 'TimeoutError';
   readonly timeoutMs: number;

@@ -829,7 +829,7 @@ export interface WebhookTestRequest {
   event?: string | null;
 }
 
-/** What `listOrgs` can be asked for. */
+/** The query parameters of `listOrgs`. */
 export interface ListOrgsQuery {
   /** The page number, starting at 1. Pages past the last one are empty. */
   page?: number;
@@ -857,7 +857,7 @@ export interface ListOrgsQuery {
     | '-memberCount';
 }
 
-/** What `listAlliances` can be asked for. */
+/** The query parameters of `listAlliances`. */
 export interface ListAlliancesQuery {
   /** The page number, starting at 1. Pages past the last one are empty. */
   page?: number;
@@ -877,7 +877,7 @@ export interface ListAlliancesQuery {
     | '-memberCount';
 }
 
-/** What `listBlueprints` can be asked for. */
+/** The query parameters of `listBlueprints`. */
 export interface ListBlueprintsQuery {
   /** The page number, starting at 1. Pages past the last one are empty. */
   page?: number;
@@ -895,7 +895,7 @@ export interface ListBlueprintsQuery {
   sort?: 'name' | '-name' | 'createdAt' | '-createdAt' | 'updatedAt' | '-updatedAt';
 }
 
-/** What `listEvents` can be asked for. */
+/** The query parameters of `listEvents`. */
 export interface ListEventsQuery {
   /** The `nextCursor` of an earlier response. Defaults to the oldest stored event. */
   after?: string;
@@ -915,7 +915,7 @@ export interface ListEventsQuery {
     | 'resource.offer.created';
 }
 
-/** What `listWebhooks` can be asked for. */
+/** The query parameters of `listWebhooks`. */
 export interface ListWebhooksQuery {
   /** The page number, starting at 1. Pages past the last one are empty. */
   page?: number;
@@ -923,7 +923,7 @@ export interface ListWebhooksQuery {
   limit?: number;
 }
 
-/** What `listDeliveries` can be asked for. */
+/** The query parameters of `listDeliveries`. */
 export interface ListDeliveriesQuery {
   /** The page number, starting at 1. Pages past the last one are empty. */
   page?: number;
@@ -950,7 +950,7 @@ export interface ListDeliveriesQuery {
   until?: string;
 }
 
-/** What a webhook is sent: `event` says which, and with it what `data` holds. New events may appear. */
+/** The body of a delivery. `event` determines the type of `data`. New events may be added. */
 export type WebhookEvent =
   | OrgCreatedDelivery
   | AllianceCreatedDelivery

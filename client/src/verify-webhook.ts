@@ -1,6 +1,6 @@
 /**
- * Says whether a request is a genuine, fresh delivery, and what it tells. The signature is compared by WebCrypto's
- * `verify`, which takes the same time wherever the difference is; it runs in browsers, workers and Node.js alike.
+ * Verifies that a request is a genuine, recent delivery, and returns its event. WebCrypto's `verify` compares signatures
+ * in constant time, and exists in browsers, workers and Node.js.
  */
 import { headerReader, type WebhookHeaders } from './header-reader.ts';
 import { readBytes, type ByteSource } from './read-bytes.ts';
@@ -8,34 +8,34 @@ import type { WebhookEvent } from './types.ts';
 import { WebhookVerificationError } from './webhook-verification-error.ts';
 
 export type VerifyWebhookOptions = WebhookContent & {
-  /** The secret as it was shown, `whsec_…`. Several while a rotation overlaps: one that fits is enough. */
+  /** The secret, `whsec_…`. During a rotation, a list of secrets: one match is enough. */
   secret: string | readonly string[];
-  /** How far the signed time may be from now, either way, in seconds. Default: 300. */
+  /** How far the signed time may differ from now, in seconds. Default: 300. */
   tolerance?: number;
-  /** What time it is. Default: the clock of this machine. */
+  /** The current time. Default: the clock of this machine. */
   now?: Date;
   /**
-   * `standard` (the default): the Standard Webhooks headers, which sign the time too, so that a recorded request cannot
-   * be sent again later. `service`: `X-Service-Signature`, GitHub's way; it signs the body alone and protects from
-   * no replay: remember the ids that you have seen.
+   * `standard` (the default): the Standard Webhooks headers, which also sign the time, so that a recorded request cannot
+   * be replayed later. `service`: `X-Service-Signature`, in GitHub's format. It signs only the body and does not protect
+   * against replays: store the ids that you have handled.
    */
   scheme?: 'standard' | 'service';
-  /** The header of the scheme `service`, where the service goes by another name. Default: `X-Service-Signature`. */
+  /** The header of the scheme `service`, if the service has another name. Default: `X-Service-Signature`. */
   signatureHeader?: string;
 };
 
 type WebhookContent =
   | {
       /**
-       * The body exactly as it came, or as it comes: a request of Node.js. A body that was parsed and written again has
-       * other bytes.
+       * The exact body, or a request of Node.js to read it from. A body that was parsed and serialised again has other
+       * bytes.
        */
       body: Uint8Array | ArrayBuffer | string | AsyncIterable<Uint8Array>;
       headers: WebhookHeaders;
       request?: never;
     }
   | {
-      /** Instead of both: a Fetch request. Its body is read. */
+      /** A Fetch request, instead of `body` and `headers`. Its body is read. */
       request: Request;
       body?: never;
       headers?: never;
@@ -43,29 +43,29 @@ type WebhookContent =
 
 type Signed = {
   signatures: Uint8Array<ArrayBuffer>[];
-  /** What was signed. */
+  /** The signed bytes. */
   bytes: Uint8Array<ArrayBuffer>;
   keyOf: (secret: string) => Uint8Array<ArrayBuffer>;
 };
 
-/** Five minutes, as the published libraries of Standard Webhooks have it. */
+/** Five minutes, as in the libraries of Standard Webhooks. */
 const toleranceSeconds = 300;
-/** Far above any delivery: the service takes bodies of 64 KiB. */
+/** Far larger than any delivery: an event has at most 64 KiB of data. */
 const bodyBytesMax = 4 * 1024 * 1024;
-/** A rotation has two. */
+/** During a rotation there are two. */
 const signaturesMax = 16;
-/** 32 bytes in base64, and in no other way than the one way to write them: bits that mean nothing must be 0. */
+/** 32 bytes in canonical base64: unused bits must be 0. */
 const base64Signature = /^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$/;
 
 const read = { standard: readStandard, service: readService };
 
 /**
- * Resolves with the event of a genuine delivery. Rejects with `WebhookVerificationError`, whose `reason` says why it is
- * none, and with `TypeError` where the options themselves are wrong.
+ * Returns the event of a genuine delivery. Rejects with `WebhookVerificationError` for any other request, and with
+ * `TypeError` for invalid options.
  */
 export async function verifyWebhook(options: VerifyWebhookOptions): Promise<WebhookEvent> {
   const { scheme = 'standard' } = options;
-  // A word that is mistaken must not be taken for the weaker scheme.
+  // A mistyped scheme must not select the weaker one.
   if (!Object.hasOwn(read, scheme)) throw new TypeError("scheme must be 'standard' or 'service'");
   const secrets = checkSecrets(options.secret);
   const body = await bodyOf(options);
@@ -89,7 +89,7 @@ async function bodyOf({ body, request }: VerifyWebhookOptions): Promise<Uint8Arr
   const bytes = isByteSource(source) ? await readBytes(source, bodyBytesMax) : toBytes(source);
   if (bytes === null || bytes.length > bodyBytesMax)
     throw new WebhookVerificationError('body_too_large', 'The body is larger than any delivery.');
-  // A copy, so that nobody changes between check and use what a shared buffer holds.
+  // A copy, because a shared buffer could change between check and use.
   return new Uint8Array(bytes);
 }
 
@@ -102,7 +102,7 @@ function toBytes(body: unknown): Uint8Array {
   if (typeof body === 'string') return new TextEncoder().encode(body);
   if (body instanceof Uint8Array) return body;
   if (body instanceof ArrayBuffer) return new Uint8Array(body);
-  throw new TypeError('body must be the bytes as they came, not what was parsed of them');
+  throw new TypeError('body must be the received bytes, not a parsed object');
 }
 
 /** Standard Webhooks: `v1,` and the base64 HMAC-SHA256 of `id.timestamp.body`, several with spaces between. */
@@ -116,7 +116,7 @@ function readStandard(
   const signatures = header('webhook-signature').split(' ');
   checkAge(timestamp, now, tolerance);
   if (signatures.length > signaturesMax) throw malformed('webhook-signature');
-  // Versions to come stand beside v1 and are passed over.
+  // Other versions may follow; they are ignored.
   const known = signatures.filter((each) => each.startsWith('v1,')).map((each) => each.slice(3));
   if (known.length === 0 || !known.every((each) => base64Signature.test(each)))
     throw malformed('webhook-signature');
@@ -135,14 +135,14 @@ function checkAge(timestamp: string, now: Date, tolerance: number): void {
   if (ageSeconds > tolerance)
     throw new WebhookVerificationError(
       'too_old',
-      `It was signed ${Math.round(ageSeconds)} s ago; ${tolerance} s are allowed.`,
+      `The delivery was signed ${Math.round(ageSeconds)} s ago; ${tolerance} s are allowed.`,
       'webhook-timestamp',
     );
   // The timestamp is in whole seconds, rounded down, so a clock that is right never sees it in the future.
   if (-ageSeconds > tolerance)
     throw new WebhookVerificationError(
       'too_new',
-      `It was signed ${Math.round(-ageSeconds)} s in the future; ${tolerance} s are allowed.`,
+      `The delivery was signed ${Math.round(-ageSeconds)} s in the future; ${tolerance} s are allowed.`,
       'webhook-timestamp',
     );
 }
@@ -153,12 +153,12 @@ function standardKey(secret: string): Uint8Array<ArrayBuffer> {
     const key = fromBase64(secret.replace(/^whsec_/, ''));
     if (key.length > 0) return key;
   } catch {
-    // What was thrown may quote the secret.
+    // The error may quote the secret.
   }
-  throw new TypeError('secret must be as it was shown: whsec_ and base64');
+  throw new TypeError('secret must be whsec_ followed by base64');
 }
 
-/** GitHub's way: `sha256=` and the HMAC-SHA256 of the body in lower-case hex; the key is the secret as it was shown. */
+/** GitHub's format: `sha256=` and the HMAC-SHA256 of the body in lower-case hex, with the whole secret as key. */
 function readService(
   header: (name: string) => string,
   body: Uint8Array<ArrayBuffer>,
@@ -201,12 +201,12 @@ function parseEvent(body: Uint8Array): WebhookEvent {
 }
 
 function malformed(header: string): WebhookVerificationError {
-  const message = `The header ${header} is not as it must be.`;
+  const message = `The header ${header} has the wrong format.`;
   return new WebhookVerificationError('malformed_header', message, header);
 }
 
 function noMatch(): WebhookVerificationError {
-  const message = 'No signature was made with this secret over these bytes.';
+  const message = 'No signature matches this body and secret.';
   return new WebhookVerificationError('no_match', message);
 }
 

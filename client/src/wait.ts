@@ -1,4 +1,4 @@
-/** Resolves after a while; rejects with the reason of whichever signal aborts before. */
+/** Resolves after `durationMs`. Rejects with the reason of the first signal that aborts before. */
 export function wait(durationMs: number, signals: readonly AbortSignal[]): Promise<void> {
   return new Promise((resolve, reject) => {
     const end = () => {

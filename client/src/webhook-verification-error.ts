@@ -1,12 +1,12 @@
 import { OrgdirError } from './orgdir-error.ts';
 
 /**
- * - `missing_header`: a header that the scheme needs is not there; `header` names it.
- * - `malformed_header`: it is there, twice or not as the scheme writes it.
- * - `too_old`, `too_new`: the signed time is further from now than the tolerance. A replay, or a clock that is wrong.
- * - `no_match`: no signature was made with one of the secrets over these bytes.
- * - `body_too_large`: more bytes than any delivery has.
- * - `malformed_body`: genuine, but not a delivery of this service.
+ * - `missing_header`: a required header is missing; `header` is its name.
+ * - `malformed_header`: a header is repeated or has the wrong format.
+ * - `too_old`, `too_new`: the signed time differs from now by more than the tolerance. A replay, or a wrong clock.
+ * - `no_match`: no signature matches the body and a secret.
+ * - `body_too_large`: the body is larger than any delivery.
+ * - `malformed_body`: the signature is valid, but the body is not a delivery.
  */
 export type WebhookVerificationReason =
   | 'missing_header'
@@ -17,11 +17,11 @@ export type WebhookVerificationReason =
   | 'body_too_large'
   | 'malformed_body';
 
-/** A request that is not a genuine, fresh delivery. Answer it with 401 and do nothing else. */
+/** The request is not a genuine, recent delivery. Respond with 401 and do nothing else. */
 export class WebhookVerificationError extends OrgdirError {
   override readonly name = 'WebhookVerificationError';
   readonly reason: WebhookVerificationReason;
-  /** The header at fault, in lower case; null where it is not a header's. */
+  /** The name of the invalid header in lower case, or null. */
   readonly header: string | null;
 
   constructor(reason: WebhookVerificationReason, message: string, header: string | null = null) {

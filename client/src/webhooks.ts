@@ -1,4 +1,4 @@
-/** The webhooks of the key's app, and what was sent to them. Needs the scope `write:webhooks`. */
+/** The webhooks of the key's app and their deliveries. Requires the scope `write:webhooks`. */
 import type { Call, Connection, Query } from './connection.ts';
 import type { RequestOptions } from './options.ts';
 import { eachEntry, pageLimitMax, type AllQuery, type Loose, type Page } from './pages.ts';
@@ -19,29 +19,29 @@ import type {
 
 export type Webhooks = {
   list(query?: Loose<ListWebhooksQuery>, options?: RequestOptions): Promise<Page<Webhook>>;
-  /** Every webhook, page after page. */
+  /** Iterates over all webhooks, page by page. */
   all(
     query?: Loose<AllQuery<ListWebhooksQuery>>,
     options?: RequestOptions,
   ): AsyncGenerator<Webhook, void, undefined>;
   get(id: string, options?: RequestOptions): Promise<Webhook>;
-  /** The answer holds `secret`, this once. */
+  /** Only this response has the `secret`. */
   create(webhook: WebhookInput, options?: RequestOptions): Promise<CreatedWebhook>;
   update(id: string, changes: WebhookChanges, options?: RequestOptions): Promise<Webhook>;
-  /** Ends what is pending. `not_found` after a retry says that the first attempt had done it. */
+  /** Cancels pending deliveries. `not_found` after a retry means that the first attempt succeeded. */
   delete(id: string, options?: RequestOptions): Promise<DeletedWebhook>;
   /**
-   * Sends a test now, also to a deactivated webhook, and resolves with what became of it. Waits for 45 s unless
-   * `options` say otherwise: the service waits for the receiver.
+   * Sends a test, also to a deactivated webhook, and returns the result. Waits up to 45 s by default, because the
+   * service waits for the receiver.
    */
   test(id: string, request?: WebhookTestRequest, options?: RequestOptions): Promise<DeliveryDetail>;
-  /** The answer holds the new `secret`, this once. The old one stays valid for `overlapSeconds`, a day by default. */
+  /** Only this response has the new `secret`. The old one stays valid for `overlapSeconds`, a day by default. */
   rotateSecret(
     id: string,
     request?: RotateSecretRequest,
     options?: RequestOptions,
   ): Promise<CreatedWebhook>;
-  /** Sends again what failed or was cancelled by a deactivation since then, at most 14 days ago. */
+  /** Redelivers deliveries that failed or were cancelled by a deactivation since then, at most 14 days ago. */
   recover(
     id: string,
     request: { since: string | Date },
@@ -51,9 +51,9 @@ export type Webhooks = {
 };
 
 export type DeliveriesQuery = Loose<Omit<ListDeliveriesQuery, 'since' | 'until'>> & {
-  /** Only those queued at this time or later. */
+  /** Return only deliveries queued at this time or later. */
   since?: string | Date | undefined;
-  /** Only those queued before this time. */
+  /** Return only deliveries queued before this time. */
   until?: string | Date | undefined;
 };
 
@@ -63,19 +63,19 @@ export type Deliveries = {
     query?: DeliveriesQuery,
     options?: RequestOptions,
   ): Promise<Page<Delivery>>;
-  /** Every delivery, page after page, the newest first; new ones meanwhile push others to the next page. */
+  /** Iterates over all deliveries, newest first. New ones push others to the next page. */
   all(
     webhookId: string,
     query?: AllQuery<DeliveriesQuery>,
     options?: RequestOptions,
   ): AsyncGenerator<Delivery, void, undefined>;
-  /** With its body and every attempt. */
+  /** Returns a delivery with its body and attempts. */
   get(webhookId: string, id: string, options?: RequestOptions): Promise<DeliveryDetail>;
-  /** The same delivery once more, with up to six attempts. Rejects with `conflict` while it is pending. */
+  /** Sends the delivery again, with up to six attempts. Rejects with `conflict` while it is pending. */
   redeliver(webhookId: string, id: string, options?: RequestOptions): Promise<DeliveryDetail>;
 };
 
-/** The service waits for the receiver, for up to 30 s. */
+/** The service waits up to 30 s for the receiver. */
 const testTimeoutMs = 45_000;
 
 export function webhooks(connection: Connection): Webhooks {
@@ -99,7 +99,7 @@ export function webhooks(connection: Connection): Webhooks {
     test: (id, request, options) =>
       post([id, 'test'], request, { timeoutMs: testTimeoutMs, ...options }),
     rotateSecret: (id, request, options) => post([id, 'rotate-secret'], request, options),
-    // A Date becomes text as JSON writes it, which is what the service reads.
+    // JSON writes a Date as the text that the service expects.
     recover: (id, request, options) => post([id, 'recover'], request, options),
     deliveries: {
       list: (id, query, options) => send({ path: [root, id, 'deliveries'], query, options }),

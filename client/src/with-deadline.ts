@@ -1,4 +1,4 @@
-/** `timedOut`: the time was up. `aborted`: one of the caller's signals said so, for this reason. */
+/** `aborted`: one of the caller's signals aborted, with this reason. */
 export type Ending<T> =
   | { kind: 'done'; value: T }
   | { kind: 'failed'; cause: unknown }
@@ -6,8 +6,8 @@ export type Ending<T> =
   | { kind: 'aborted'; reason: unknown };
 
 /**
- * Runs something under one signal that is aborted by the caller's signals and by the time. `AbortSignal.any` would do
- * the same and, in some versions of Node.js, keep something of each request for as long as a signal lives.
+ * Runs a function with a signal that the caller's signals and a timeout abort. `AbortSignal.any` does the same, but
+ * leaks memory in some versions of Node.js while a signal lives.
  */
 export async function withDeadline<T>(
   { timeoutMs, signals }: { timeoutMs: number; signals: readonly AbortSignal[] },

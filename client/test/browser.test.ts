@@ -14,7 +14,7 @@ import { makeConsumer } from './support/consumer.ts';
 
 const options = { skip: noBrowser };
 
-test('in a browser it reads, learns of errors, writes, and verifies', options, async () => {
+test('the client works in a browser', options, async () => {
   const service = await startTestService({ env: loopbackAllowed });
   const receiver = await startReceiver();
   await put(service.database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
@@ -64,7 +64,7 @@ async function verifyInBrowser(given: {
   );
 }
 
-/** An empty page, and the files of the package beside it. */
+/** An empty page and the files of the package. */
 async function servePackage(): Promise<string> {
   const { packageFolder } = await makeConsumer();
   const server = createServer((request, response) => {

@@ -11,7 +11,7 @@ import {
   NetworkError,
   OrgdirError,
   TimeoutError,
-  UnexpectedAnswerError,
+  UnexpectedResponseError,
   type ClientOptions,
 } from '@orgdir/client';
 import { errorAnswer, okAnswer, startScriptedServer } from './support/scripted-server.ts';
@@ -22,7 +22,7 @@ await service.settled();
 const { key } = service;
 const client = createClient({ baseUrl: service.url, apiKey: key });
 
-/** What was thrown, which holds the key nowhere: neither in its text nor in any field, however deep. */
+/** Returns the thrown error after checking that no text or field of it contains the key. */
 async function thrownBy(work: Promise<unknown>): Promise<any> {
   const error = await work.then(
     () => assert.fail('it went well'),
@@ -33,7 +33,7 @@ async function thrownBy(work: Promise<unknown>): Promise<any> {
   return error;
 }
 
-test('what the service refuses is an ApiError with its code, status, words, details and request', async () => {
+test('an error of the service is an ApiError with code, status, message, details and request id', async () => {
   const error = await thrownBy(client.orgs.get('nobody'));
   assert.ok(error instanceof ApiError && error instanceof OrgdirError);
   const { name, code, status, message, details, retryAfter } = error;
@@ -51,7 +51,7 @@ test('what the service refuses is an ApiError with its code, status, words, deta
   assert.match(error.requestId ?? '', /^\S{8,}$/);
 });
 
-test('a bad parameter, a bad key, a missing scope and a conflict each say what they are', async () => {
+test('invalid parameters, keys, scopes and conflicts are distinct errors', async () => {
   const invalid = await thrownBy(client.orgs.list({ limit: 101 }));
   assert.deepEqual([invalid.code, invalid.status], ['validation_failed', 400]);
   assert.equal(invalid.details.issues[0].path, 'query.limit');
@@ -67,7 +67,7 @@ test('a bad parameter, a bad key, a missing scope and a conflict each say what t
   assert.deepEqual(forbidden.details, { requiredScope: 'write:webhooks' });
 });
 
-test('who asks too often hears in how many seconds to come back', async () => {
+test('a rate limit error has retryAfter', async () => {
   const limited = await startTestService({ env: { RATE_LIMIT_PER_MINUTE: '1' } });
   const hasty = createClient({ baseUrl: limited.url, apiKey: limited.key, retries: 0 });
   await hasty.orgs.list();
@@ -76,15 +76,15 @@ test('who asks too often hears in how many seconds to come back', async () => {
   assert.ok(error.retryAfter >= 1 && error.retryAfter <= 60);
 });
 
-test('where nobody listens it is a NetworkError that says why', async () => {
+test('a refused connection is a NetworkError with its code', async () => {
   const port = await freePort();
   const nobody = createClient({ baseUrl: `http://127.0.0.1:${port}`, apiKey: key, retries: 0 });
   const error = await thrownBy(nobody.orgs.list());
   assert.ok(error instanceof NetworkError && error instanceof OrgdirError);
-  assert.equal(error.message, 'GET /api/v1/orgs: no answer (ECONNREFUSED)');
+  assert.equal(error.message, 'GET /api/v1/orgs: no response (ECONNREFUSED)');
 });
 
-test('an answer that breaks off is a NetworkError, one that never ends a TimeoutError', async () => {
+test('a broken response is a NetworkError, an endless one a TimeoutError', async () => {
   const { body = '' } = okAnswer;
   const cut = await startScriptedServer({ status: 200, body, cutAfterBytes: 10 });
   const options = { apiKey: key, retries: 0 };
@@ -97,10 +97,10 @@ test('an answer that breaks off is a NetworkError, one that never ends a Timeout
   assert.ok(late instanceof TimeoutError && late instanceof OrgdirError);
   assert.equal(late.timeoutMs, 100);
   const own = await thrownBy(hurried.orgs.list({}, { timeoutMs: 120 }));
-  assert.equal(own.message, 'GET /api/v1/orgs: no answer within 120 ms');
+  assert.equal(own.message, 'GET /api/v1/orgs: no response within 120 ms');
 });
 
-test('whoever calls may stop it, and gets the reason back', async () => {
+test('a signal aborts a call with its reason', async () => {
   const slow = await startScriptedServer({ ...okAnswer, stall: true });
   const reason = new Error('changed my mind');
   const [mine, forAll] = [new AbortController(), new AbortController()];
@@ -118,35 +118,35 @@ test('whoever calls may stop it, and gets the reason back', async () => {
   assert.equal(slow.asked.length, before);
 });
 
-test('what does not speak as the service does is an UnexpectedAnswerError', async () => {
+test('a response of another server is an UnexpectedResponseError', async () => {
   const html = { 'content-type': 'text/html', 'x-request-id': 'proxy-7', 'retry-after': '9' };
   const proxy = await startScriptedServer({ status: 418, headers: html, body: '<h1>Teapot</h1>' });
   const error = await thrownBy(createClient({ baseUrl: proxy.url, apiKey: key }).status());
-  assert.ok(error instanceof UnexpectedAnswerError && error instanceof OrgdirError);
+  assert.ok(error instanceof UnexpectedResponseError && error instanceof OrgdirError);
   assert.deepEqual([error.status, error.requestId, error.retryAfter], [418, 'proxy-7', 9]);
   for (const body of ['<p>Hello</p>', '', 'null', '[]', '{"error":"no"}', '{"success":false}']) {
     const other = await startScriptedServer({ status: 200, body });
     const odd = await thrownBy(createClient({ baseUrl: other.url, apiKey: key }).status());
-    assert.ok(odd instanceof UnexpectedAnswerError, body);
+    assert.ok(odd instanceof UnexpectedResponseError, body);
   }
 });
 
-test('the key is not taken along to where a redirect leads', async () => {
+test('the key is not sent to the target of a redirect', async () => {
   const elsewhere = await startScriptedServer(okAnswer);
   const moved = await startScriptedServer({ status: 308, headers: { location: elsewhere.url } });
   const error = await thrownBy(createClient({ baseUrl: moved.url, apiKey: key }).orgs.list());
-  assert.ok(error instanceof UnexpectedAnswerError);
-  assert.match(error.message, /redirect; baseUrl must be the address that it leads to/);
+  assert.ok(error instanceof UnexpectedResponseError);
+  assert.match(error.message, /redirect; set baseUrl to its target/);
   assert.equal(elsewhere.asked.length, 0);
 });
 
-test('a new code of the service is still an ApiError', async () => {
+test('an unknown error code is still an ApiError', async () => {
   const later = await startScriptedServer(errorAnswer(423, 'locked', { 'x-request-id': 'r-1' }));
   const error = await thrownBy(createClient({ baseUrl: later.url, apiKey: key }).orgs.list());
   assert.deepEqual([error.code, error.status, error.requestId], ['locked', 423, 'r-1']);
 });
 
-test('the key is in no view of the client, and options that are wrong are refused without quoting them', async () => {
+test('no view of the client shows the key, and errors about options do not quote them', async () => {
   assert.ok(!inspect(client, { depth: 20, showHidden: true }).includes(key));
   const wrong: Partial<ClientOptions>[] = [
     { apiKey: `${key}\n` },
@@ -171,13 +171,13 @@ test('the key is in no view of the client, and options that are wrong are refuse
   await assert.rejects(client.orgs.list({}, { retries: 99 }), RangeError);
 });
 
-test('an empty slug or a path in its place is not sent as another request', async () => {
+test('an empty slug or a path as a slug is rejected', async () => {
   for (const slug of ['', '.', '..']) await assert.rejects(client.orgs.get(slug), TypeError);
   for (const slug of ['../webhooks', 'acme?x=1', '%2e%2e', 'acme#'])
     assert.equal((await thrownBy(client.orgs.get(slug))).code, 'not_found');
 });
 
-test('baseUrl may end in a slash, hold a path, or be the address of the API itself', async () => {
+test('baseUrl may end in a slash, have a path, or include /api/v1', async () => {
   const proxy = await startScriptedServer(okAnswer);
   for (const end of ['', '/', '/api/v1', '/api/v1/', '/under/', '/under/api/v1'])
     await createClient({ baseUrl: `${proxy.url}${end}` }).orgs.list({ search: 'a&b' });

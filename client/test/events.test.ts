@@ -17,7 +17,7 @@ const announce = (...names: string[]) =>
   );
 const nameOf = (event: DirectoryEvent) => (event.event === 'org.created' ? event.data.name : null);
 
-test('who follows sees what happens, page after page, and goes on where it left off', async () => {
+test('follow yields pages of events and continues from a cursor', async () => {
   const seen: (string | null)[] = [];
   let kept: string | null = null;
   await announce('One', 'Two', 'Three');
@@ -37,7 +37,7 @@ test('who follows sees what happens, page after page, and goes on where it left 
   }
 });
 
-test('all events up to now are gone through in their order', async () => {
+test('all iterates over events in order', async () => {
   const all: string[] = [];
   for await (const event of client.events.all({ limit: 2 })) all.push(event.id);
   const { data, pagination } = await client.events.list({ limit: 100 });
@@ -49,7 +49,7 @@ test('all events up to now are gone through in their order', async () => {
   assert.equal((await rest.next()).done, true);
 });
 
-test('following ends when its signal says so, while it waits too', async () => {
+test('a signal ends follow, also while it waits', async () => {
   const controller = new AbortController();
   const { pagination } = await client.events.list({ limit: 100 });
   let asked: () => void = () => {};
@@ -70,7 +70,7 @@ test('following ends when its signal says so, while it waits too', async () => {
   await assert.rejects(next, (reason) => reason === 'stop');
 });
 
-test('who follows waits out what passes, and nothing else', async () => {
+test('follow waits out temporary failures only', async () => {
   const { hostname, port } = new URL(service.url);
   const proxy = await startProxy({ host: hostname, port: Number(port) });
   after(() => proxy.close());
@@ -83,7 +83,7 @@ test('who follows waits out what passes, and nothing else', async () => {
     fetch: (input, init) =>
       fetch(input, init).catch((error: unknown) => {
         failures += 1;
-        // By the second it is known to go on asking.
+        // The second request shows that it keeps polling.
         if (failures === 2) proxy.mend();
         throw error;
       }),
@@ -102,6 +102,6 @@ test('who follows waits out what passes, and nothing else', async () => {
   await assert.rejects(stranger.events.follow().next(), ApiError);
 });
 
-test('nobody polls without a pause', async () => {
+test('follow never polls without a pause', async () => {
   await assert.rejects(client.events.follow({ pollMs: 0 }).next(), RangeError);
 });

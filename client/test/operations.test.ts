@@ -17,7 +17,7 @@ await put(service.database, 'orgs', [{ slug: 'acme', name: 'Acme', alliance: 'le
 await put(service.database, 'blueprints', [blueprint({ key: 'gear', name: 'Gear' })]);
 await service.settled();
 
-/** Every operation that was called, by its name in openapi.json; every answer is held against it. */
+/** Every operation that was called, by its operationId. Every response is checked against its schema. */
 const called = new Set<string>();
 const client = createClient({
   baseUrl: service.url,
@@ -32,7 +32,7 @@ const client = createClient({
   },
 });
 
-test('the status and the description are open to all', async () => {
+test('status and openApi need no key', async () => {
   const open = createClient({ baseUrl: service.url });
   assert.equal((await open.status()).status, 'ok');
   assert.deepEqual((await open.openApi())['info'], (await client.openApi())['info']);
@@ -50,7 +50,7 @@ test('organisations, alliances and blueprints are listed and read', async () => 
   assert.deepEqual((await client.blueprints.list({ active: true })).data, [gear]);
 });
 
-test('a webhook is registered, read, changed, tested, given a new secret, and deleted', async () => {
+test('a webhook is created, read, updated, tested, rotated and deleted', async () => {
   const created = await client.webhooks.create({ url: receiver.url, events: ['org.created'] });
   const { secret, ...webhook } = created;
   assert.deepEqual(await client.webhooks.get(webhook.id), webhook);

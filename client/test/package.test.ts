@@ -1,4 +1,4 @@
-/** What is published, as those who install it have it. */
+/** Tests the published package as its users install it. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -13,7 +13,7 @@ import { makeConsumer } from './support/consumer.ts';
 const consumer = await makeConsumer();
 const dist = consumer.packageFolder;
 
-test('it has a manifest without dependencies, and everything that the manifest names', async () => {
+test('the package has no dependencies and has every file of its manifest', async () => {
   const manifest = JSON.parse(await readFile(join(dist, 'package.json'), 'utf8'));
   assert.equal(manifest.name, '@orgdir/client');
   for (const field of ['dependencies', 'devDependencies', 'scripts', 'private'])
@@ -27,7 +27,7 @@ test('it has a manifest without dependencies, and everything that the manifest n
   ]);
 });
 
-test('it imports nothing but its own files', async () => {
+test('the package imports only its own files', async () => {
   for (const file of await readdir(dist)) {
     if (!/\.(js|d\.ts)$/.test(file)) continue;
     const text = await readFile(join(dist, file), 'utf8');
@@ -36,7 +36,7 @@ test('it imports nothing but its own files', async () => {
   }
 });
 
-test('in this repository the package is its source, without a build', () => {
+test('in this repository the package is used without a build', () => {
   assert.match(import.meta.resolve('@orgdir/client'), /\/client\/src\/index\.ts$/);
 });
 
@@ -52,16 +52,16 @@ await verifyWebhook({
 }).catch((error) => console.log(error.reason));
 `;
 
-test('it runs on the Node.js of this run', () => runsOn(process.execPath));
+test('the package runs on the current Node.js', () => runsOn(process.execPath));
 
 const machineNode = findMachineNode();
 test(
-  'it runs on the Node.js that this machine has of its own',
+  'the package runs on the Node.js of this machine',
   { skip: machineNode ? false : 'none, or the same version' },
   () => runsOn(machineNode ?? ''),
 );
 
-test('its types fit every example of openapi.json, in a browser and without a look at anything else', async () => {
+test('the types fit every example of openapi.json, also in a browser', async () => {
   const lines = ["import type { DirectoryEvent, WebhookEvent } from '@orgdir/client';"];
   lines.push("import type * as wire from '@orgdir/client';");
   const examples = [...answers(), ...requests(), ...deliveries()];
@@ -72,7 +72,7 @@ test('its types fit every example of openapi.json, in a browser and without a lo
   assert.equal(await consumer.check({ types: [], files: ['examples.ts'] }), '');
 });
 
-test('its types refuse what the service would refuse', async () => {
+test('the types reject invalid requests', async () => {
   const wrong = [
     'client.orgs.list({ sort: "size" })',
     'client.orgs.list({ colour: "red" })',
@@ -84,7 +84,7 @@ test('its types refuse what the service would refuse', async () => {
   ];
   const head = `import { createClient, verifyWebhook } from '@orgdir/client';
 const client = createClient({ baseUrl: '' });\n`;
-  // Each is marked as wrong, so that tsc complains of those that are not.
+  // Each is marked as an error, so tsc reports those that are not.
   const marked = wrong.map((line) => `// @ts-expect-error\nvoid ${line};`).join('\n');
   await consumer.write('wrong.ts', head + marked);
   assert.equal(await consumer.check({ types: [], files: ['wrong.ts'] }), '');
@@ -117,7 +117,7 @@ function findMachineNode(): string | null {
 type Example = { type: string; example: unknown };
 type Described = { $ref?: string; items?: { $ref: string } };
 
-/** What each operation answers, out of its envelope. */
+/** The content of each operation's response, without the envelope. */
 function* answers(): Generator<Example> {
   for (const methods of Object.values(openApi.paths))
     for (const { responses } of Object.values(methods))

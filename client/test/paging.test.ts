@@ -25,13 +25,13 @@ const client = createClient({
   },
 });
 
-test('every entry comes once, in order, in as few requests as can be', async () => {
+test('all yields every entry once, in order, with few requests', async () => {
   requests = [];
   assert.deepEqual(await namesOf(client.orgs.all()), names);
   assert.equal(requests.length, 3);
 });
 
-test('the filters and the size of a page are those of the caller', async () => {
+test('all passes on filters and limit', async () => {
   requests = [];
   const query = { recruiting: true, sort: '-name', limit: 10 } as const;
   const expected = names.filter((name) => name.endsWith('7')).toReversed();
@@ -40,7 +40,7 @@ test('the filters and the size of a page are those of the caller', async () => {
   assert.deepEqual(await namesOf(client.orgs.all({ search: 'no such name' })), []);
 });
 
-test('nothing is read before the loop comes to it, or after it ends', async () => {
+test('pages are read only when the loop needs them', async () => {
   requests = [];
   const entries = client.orgs.all({ limit: 10 });
   assert.equal(requests.length, 0);
@@ -66,7 +66,7 @@ test('a signal ends the loop with its reason', async () => {
   assert.equal(seen, 10, 'what was read already is handed on');
 });
 
-test('all the lists can be gone through', async () => {
+test('every list has an iterator', async () => {
   const url = 'https://receiver.test/';
   const created = await client.webhooks.create({ url });
   const lists = [

@@ -11,14 +11,14 @@ import { createClient, ApiError, NetworkError, type Client } from '@orgdir/clien
 import { parseRetryAfter } from '../src/retry-after.ts';
 import { retryWaitMs, type Failure, type Method } from '../src/retry.ts';
 import { TimeoutError } from '../src/timeout-error.ts';
-import { UnexpectedAnswerError } from '../src/unexpected-answer-error.ts';
+import { UnexpectedResponseError } from '../src/unexpected-response-error.ts';
 import { errorAnswer, okAnswer, startScriptedServer } from './support/scripted-server.ts';
 
 const service = await startTestService();
 await put(service.database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
 await service.settled();
 
-test('a read whose connection is cut comes through on another', async () => {
+test('a read is retried on another connection', async () => {
   const { proxy, client } = await behindProxy(service);
   const arrived = loseNextAnswer(proxy);
   const answer = client.orgs.get('acme');
@@ -30,7 +30,7 @@ test('a read whose connection is cut comes through on another', async () => {
   await arrivedAgain;
 });
 
-test('a webhook whose registration got no answer is not registered twice', async () => {
+test('a webhook creation without a response is not retried', async () => {
   const { proxy, client } = await behindProxy(service);
   const arrived = loseNextAnswer(proxy);
   const answer = client.webhooks.create({ url: 'https://receiver.test/' });
@@ -44,7 +44,7 @@ test('a webhook whose registration got no answer is not registered twice', async
   assert.equal((await direct.webhooks.list()).data.length, 1);
 });
 
-test('a deletion that was done, and got no answer, ends as not found', async () => {
+test('a deletion without a response is retried and ends as not_found', async () => {
   const direct = createClient({ baseUrl: service.url, apiKey: service.key });
   const { id } = await direct.webhooks.create({ url: 'https://receiver.test/' });
   const { proxy, client } = await behindProxy(service);
@@ -63,13 +63,13 @@ test('a deletion that was done, and got no answer, ends as not found', async () 
   await assert.rejects(answer, (error) => error instanceof ApiError && error.code === 'not_found');
 });
 
-test('a service that is away for good is given up after the retries', async () => {
+test('an unavailable service is given up after the retries', async () => {
   const { proxy, client } = await behindProxy(service, { retries: 1 });
   proxy.cut();
   await assert.rejects(client.orgs.list(), NetworkError);
 });
 
-test('in a maintenance that lasts, the caller hears at once how long', async () => {
+test('a long maintenance is reported at once with its duration', async () => {
   const client = createClient({ baseUrl: service.url, apiKey: service.key });
   const expectedEnd = new Date(Date.now() + 1_800_000);
   await enableMaintenance(service.database, testActor, { message: 'Moving.', expectedEnd });
@@ -85,7 +85,7 @@ test('in a maintenance that lasts, the caller hears at once how long', async () 
   await disableMaintenance(service.database, testActor);
 });
 
-test('an answer that asks for patience gets it, also to a POST', async () => {
+test('Retry-After is honoured, also for POST', async () => {
   const limited = errorAnswer(429, 'rate_limited', { 'retry-after': '1' });
   const server = await startScriptedServer(limited, okAnswer);
   const client = createClient({ baseUrl: server.url, apiKey: 'odk_x' });
@@ -95,7 +95,7 @@ test('an answer that asks for patience gets it, also to a POST', async () => {
   assert.ok(second!.at - first!.at >= 990, 'no sooner than it was asked to');
 });
 
-test('whoever waits for the next attempt can be stopped', async () => {
+test('a signal ends the wait for the next attempt', async () => {
   const server = await startScriptedServer(
     errorAnswer(503, 'unavailable', { 'retry-after': '50' }),
   );
@@ -111,11 +111,11 @@ test('whoever waits for the next attempt can be stopped', async () => {
 const api = (status: number, code: string, retryAfter: number | null = null) =>
   new ApiError({ code, status, message: '', details: {}, requestId: null, retryAfter });
 const odd = (status: number, retryAfter: number | null = null) =>
-  new UnexpectedAnswerError({ status, message: '', requestId: null, retryAfter });
+  new UnexpectedResponseError({ status, message: '', requestId: null, retryAfter });
 const isRetried = (method: Method, failure: Failure) =>
   retryWaitMs({ method, failure, attempts: 1, retries: 1, random: 0 }) !== null;
 
-test('only what was refused before anything was done, or may be done twice, is sent again', () => {
+test('only unexecuted or idempotent requests are retried', () => {
   const refused = [api(429, 'rate_limited'), api(503, 'maintenance'), odd(429)];
   const unknown = [
     new NetworkError('cut'),
@@ -135,7 +135,7 @@ test('only what was refused before anything was done, or may be done twice, is s
   }
 });
 
-test('waits grow from half a second to eight, with jitter, and end after the retries', () => {
+test('backoff grows from half a second to eight, with jitter, up to the retries', () => {
   const failure = new NetworkError('cut');
   const waits = (random: number) =>
     [1, 2, 3, 4, 5, 6, 7].map((attempts) =>
@@ -145,7 +145,7 @@ test('waits grow from half a second to eight, with jitter, and end after the ret
   assert.deepEqual(waits(0), [250, 500, 1000, 2000, 4000, 4000, null]);
 });
 
-test('Retry-After raises the wait; beyond a minute the caller is told instead', () => {
+test('Retry-After raises the wait; more than a minute is reported to the caller', () => {
   const wait = (seconds: number) =>
     retryWaitMs({
       method: 'GET',
@@ -172,7 +172,7 @@ test('Retry-After may be seconds or a date in all three forms; garbage is none',
     assert.equal(read(garbage), null, String(garbage));
 });
 
-/** Resolves when the next request has come to the service. What the service answers to it does not come back. */
+/** Resolves when the next request has reached the service, whose response is lost. */
 function loseNextAnswer(proxy: Proxy): Promise<void> {
   return new Promise((resolve) => {
     service.app.server.prependOnceListener('request', () => {

@@ -5,7 +5,7 @@ import { renderTypes, type OpenApi } from '../generate/render-types.ts';
 
 const read = (path: string) => readFile(new URL(path, import.meta.url), 'utf8');
 
-test('the committed types are what openapi.json says (npm run openapi writes them)', async () => {
+test('the committed types match openapi.json (npm run openapi writes them)', async () => {
   const openApi = JSON.parse(await read('../../openapi.json')) as OpenApi;
   assert.equal(await renderTypes(openApi), await read('../src/types.ts'));
 });

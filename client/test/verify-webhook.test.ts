@@ -24,7 +24,7 @@ const event = {
 };
 const body = JSON.stringify(event);
 
-/** As the published library of the other side signs it. */
+/** Signs like the published library. */
 function sign(content: string = body, { key = secret, at = now, id = event.id } = {}) {
   return {
     'webhook-id': id,
@@ -47,14 +47,14 @@ async function reasonOf(options: VerifyWebhookOptions): Promise<WebhookVerificat
   return (await refused(options)).reason;
 }
 
-test('what the published library of Standard Webhooks signs is genuine, and its event comes back typed', async () => {
+test('signatures of the Standard Webhooks library verify, and the event is typed', async () => {
   const verified = await verifyWebhook({ body, headers: sign(), secret, now });
   assert.deepEqual(verified, event);
   if (verified.event === 'system.maintenance.disabled')
     assert.equal(verified.data.endedAt, event.data.endedAt satisfies string);
 });
 
-test('the body may be text, bytes, a view into a larger buffer, bytes to come or a Fetch request', async () => {
+test('the body may be text, bytes, a view, a stream or a Fetch request', async () => {
   const headers = sign();
   const bytes = new TextEncoder().encode(body);
   const around = new Uint8Array([1, 2, ...bytes, 3]);
@@ -66,7 +66,7 @@ test('the body may be text, bytes, a view into a larger buffer, bytes to come or
   assert.deepEqual(await verifyWebhook({ request, secret, now }), event);
 });
 
-test('headers may be an object in any case, as Node.js has them, or Headers', async () => {
+test('headers may be an object with any case, Node.js headers, or Headers', async () => {
   const headers = sign();
   const shouted = Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [name.toUpperCase(), value]),
@@ -76,7 +76,7 @@ test('headers may be an object in any case, as Node.js has them, or Headers', as
     assert.deepEqual(await verifyWebhook({ body, headers: form, secret, now }), event);
 });
 
-test('a header that is missing or there twice is named', async () => {
+test('a missing or repeated header is named', async () => {
   for (const name of ['webhook-id', 'webhook-timestamp', 'webhook-signature']) {
     const headers: Record<string, string | string[]> = sign();
     const value = headers[name] as string;
@@ -93,7 +93,7 @@ test('a header that is missing or there twice is named', async () => {
   }
 });
 
-test('what is not as Standard Webhooks writes it is malformed', async () => {
+test('a header in another format is malformed', async () => {
   const headers = sign();
   const signature = headers['webhook-signature'];
   const spoilt = {
@@ -117,7 +117,7 @@ test('what is not as Standard Webhooks writes it is malformed', async () => {
       );
 });
 
-test('a signature that says the same in other characters is malformed', async () => {
+test('a signature in non-canonical base64 is malformed', async () => {
   const headers = sign();
   const signature = headers['webhook-signature'];
   const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
@@ -133,7 +133,7 @@ test('a signature that says the same in other characters is malformed', async ()
   }
 });
 
-test('a delivery is fresh for five minutes either way, or for the tolerance that is asked for', async () => {
+test('a delivery is valid for five minutes, or for the given tolerance', async () => {
   const after = (seconds: number) => new Date(Math.floor(now.getTime() / 1000 + seconds) * 1000);
   const headers = sign();
   for (const seconds of [-300, 0, 300])
@@ -170,7 +170,7 @@ test('any one of several secrets is enough, and one of several signatures in any
   );
 });
 
-test('one bit that differs, in the body or in a header, and it is not genuine', async () => {
+test('one changed bit in body or headers fails the verification', async () => {
   const headers: Record<string, string> = sign();
   const bytes = Buffer.from(body);
   await fc.assert(
@@ -189,7 +189,7 @@ test('one bit that differs, in the body or in a header, and it is not genuine', 
   );
 });
 
-test('X-Service-Signature counts only where it is asked for', async () => {
+test('X-Service-Signature is checked only with scheme service', async () => {
   const headers = { 'X-Service-Signature': github(secret, body) };
   assert.equal(await reasonOf({ body, headers, secret, now }), 'missing_header');
   assert.deepEqual(await verifyWebhook({ body, headers, secret, scheme: 'service' }), event);
@@ -216,7 +216,7 @@ test('the scheme service is GitHub’s, by its published vector', async () => {
   }
 });
 
-test('a service of another name has its own header', async () => {
+test('signatureHeader sets the header of a renamed service', async () => {
   const headers = { 'x-acme-signature': github(secret, body) };
   const scheme = 'service';
   const signatureHeader = 'X-Acme-Signature';
@@ -224,7 +224,7 @@ test('a service of another name has its own header', async () => {
   assert.equal((await refused({ body, headers, secret, scheme })).header, 'x-service-signature');
 });
 
-test('what is genuine and no delivery is malformed', async () => {
+test('a signed body that is not a delivery is malformed', async () => {
   const bodies = [
     '',
     '{',
@@ -243,7 +243,7 @@ test('what is genuine and no delivery is malformed', async () => {
     );
 });
 
-test('a request that goes on and on is given up', async () => {
+test('an endless request is rejected', async () => {
   const chunk = new Uint8Array(1024 * 1024);
   const endless = new ReadableStream<Uint8Array>({ pull: (sink) => sink.enqueue(chunk) });
   const init = { method: 'POST', headers: sign(), body: endless, duplex: 'half' } as const;
@@ -260,7 +260,7 @@ test('a request that goes on and on is given up', async () => {
   chunks.destroy();
 });
 
-test('options that are wrong are a TypeError, and no message quotes a secret', async () => {
+test('invalid options are a TypeError that quotes no secret', async () => {
   const headers = sign();
   const wrong: object[] = [
     { secret: '' },

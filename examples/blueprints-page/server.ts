@@ -1,6 +1,6 @@
 /**
- * Serves the page, and stands between it and the directory: the page asks here without a key, this server asks there with
- * one. It lets through what the page needs and nothing else.
+ * Serves the page, and proxies its requests to the directory: the page has no key, and this server adds one. It forwards
+ * only what the page needs.
  */
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
@@ -15,7 +15,7 @@ const settings = {
   port: Number(setting('PORT', '8080')),
 };
 const page = new URL('public/', import.meta.url);
-/** Where npm has put the package; in its own repository, what `npm run build -w client` makes. */
+/** The client package. In this repository, `npm run build -w client` builds it. */
 const client = new URL(setting('CLIENT_FOLDER', '../../client/dist/'), import.meta.url);
 
 const contentTypes: Record<string, string> = {
@@ -32,7 +32,7 @@ const securityHeaders = {
 const timeoutMs = 10_000;
 
 const server = createServer((request, response) => {
-  answer(request, response).catch((error: unknown) => {
+  handle(request, response).catch((error: unknown) => {
     console.error(error instanceof Error ? error.message : error);
     if (!response.headersSent) response.writeHead(502, securityHeaders);
     response.end();
@@ -42,10 +42,10 @@ server.listen(settings.port, settings.host);
 await once(server, 'listening');
 console.log(`http://${settings.host}:${(server.address() as AddressInfo).port}/`);
 
-async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { pathname, search } = new URL(`http://host${request.url}`);
   if (request.method !== 'GET') return end(response, 405);
-  if (pathname === '/api/v1/blueprints') return passOn(request, response, search);
+  if (pathname === '/api/v1/blueprints') return proxy(request, response, search);
   const file = fileOf(pathname);
   const content = file && (await readFile(file).catch(() => null));
   if (!content) return end(response, 404);
@@ -53,7 +53,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   end(response, 200, { 'content-type': contentType, 'cache-control': 'no-cache' }, content);
 }
 
-/** Only names of one part: no path leads out of the folders. */
+/** Accepts only single names, so that no path leaves the folders. */
 function fileOf(pathname: string): URL | null {
   const name = pathname === '/' ? '/index.html' : pathname;
   if (/^\/[a-z-]+\.(html|css|js)$/.test(name)) return new URL(`.${name}`, page);
@@ -61,28 +61,28 @@ function fileOf(pathname: string): URL | null {
   return ofClient ? new URL(ofClient, client) : null;
 }
 
-/** The answer as it came, status and tag included, so that the browser can ask whether it has changed. */
-async function passOn(request: IncomingMessage, response: ServerResponse, search: string) {
+/** Forwards the status and the tag too, so that the browser can revalidate. */
+async function proxy(request: IncomingMessage, response: ServerResponse, search: string) {
   const address = new URL(
     `${settings.url.pathname.replace(/\/$/, '')}/api/v1/blueprints${search}`,
     settings.url,
   );
   const { 'if-none-match': tag } = request.headers;
-  const answered = await fetch(address, {
+  const upstream = await fetch(address, {
     headers: { authorization: `Bearer ${settings.key}`, ...(tag && { 'if-none-match': tag }) },
     redirect: 'error',
     signal: AbortSignal.timeout(timeoutMs),
   });
-  const passed = ['content-type', 'etag', 'cache-control', 'retry-after', 'x-request-id'];
-  const headers = passed.flatMap((name) => {
-    const value = answered.headers.get(name);
+  const forwarded = ['content-type', 'etag', 'cache-control', 'retry-after', 'x-request-id'];
+  const headers = forwarded.flatMap((name) => {
+    const value = upstream.headers.get(name);
     return value === null ? [] : [[name, value] as const];
   });
   end(
     response,
-    answered.status,
+    upstream.status,
     Object.fromEntries(headers),
-    Buffer.from(await answered.arrayBuffer()),
+    Buffer.from(await upstream.arrayBuffer()),
   );
 }
 
@@ -95,8 +95,8 @@ function end(
   response.writeHead(status, { ...securityHeaders, ...headers }).end(content);
 }
 
-function setting(name: string, otherwise?: string): string {
-  const value = process.env[name] ?? otherwise;
-  if (!value) throw new Error(`${name} is not set: README.md has all settings`);
+function setting(name: string, fallback?: string): string {
+  const value = process.env[name] ?? fallback;
+  if (!value) throw new Error(`${name} is not set; README.md describes all settings`);
   return value;
 }

@@ -17,7 +17,7 @@ if (Number(process.versions.node.split('.')[0]) < oldestNode) {
 // The young generation keeps what it grew to in a start for good (docs/decisions/0003-reads.md). So it keeps its first
 // size, until there are so many deliveries that growing pays (src/webhooks/queue/heap-under-load.ts).
 v8.setFlagsFromString('--semi-space-growth-factor=1');
-// Beside the installed packages, which are its owner's. Where that cannot be written, as in an image, nothing is kept.
+// Next to the installed packages, which belong to its owner. If that is not writable, as in an image, nothing is cached.
 const cache = new URL('../../node_modules/.cache/orgdir', import.meta.url);
 module.enableCompileCache(fileURLToPath(cache));
 const { run } = await import('../src/commands/program.ts');

@@ -69,7 +69,7 @@ async function createDemoKey(tx: Transaction, dataDir: string): Promise<void> {
   const actor = { kind: 'system', id: null, name: 'demo' } as const;
   const appId = await createApp(tx, actor, { name: 'Demo', owner: 'demo@localhost' });
   const { key } = await createKey(tx, actor, { appId, name: 'Demo key', scopes, expiresAt: null });
-  // Stored next to the generated SECRET_KEY with the same mode: whoever can read this folder has the whole directory.
+  // Stored next to SECRET_KEY with the same mode: anyone who can read this folder can read the whole directory.
   await writeFile(keyFile(dataDir), `${key}\n`, { mode: 0o600, flush: true });
 }
 

@@ -344,7 +344,7 @@ async function check(world: World): Promise<void> {
     }
 }
 
-test('nobody ever has a session for an account that is not theirs', async () => {
+test("nobody ever has a session of another user's account", async () => {
   const counts = { commands: 0, sessions: 0 };
   await fc.assert(
     fc.asyncProperty(fc.array(command, { minLength: 8, maxLength: 24 }), async (steps) => {

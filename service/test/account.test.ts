@@ -68,7 +68,7 @@ async function actionsOf(who: Person): Promise<string[]> {
   return body.data.map(({ action }: { action: string }) => action);
 }
 
-test('a method is added and removed, and each change is mailed and recorded', async () => {
+test('sign-in methods are added and removed, and each change is mailed and audited', async () => {
   const ada = await person('ada@example.org');
   await link(ada, 'ada-1');
   await mailTo(smtp, ada.email, /You can now sign in with Example Login/);
@@ -94,7 +94,7 @@ test('a method is added and removed, and each change is mailed and recorded', as
   ]);
 });
 
-test('of two removals at once, one leaves the last method', async () => {
+test('concurrent removals never remove the last sign-in method', async () => {
   const both = await person('both@example.org');
   await link(both, 'both-1');
   const { body } = await both.call('/account/methods');
@@ -106,7 +106,7 @@ test('of two removals at once, one leaves the last method', async () => {
   assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 409]);
 });
 
-test('adding and removing a method needs a sign-in of today', async () => {
+test('adding and removing a method requires a recent sign-in', async () => {
   const late = await person('late@example.org');
   await link(late, 'late-1');
   const { body } = await late.call('/account/methods');
@@ -125,7 +125,7 @@ test('adding and removing a method needs a sign-in of today', async () => {
   }
 });
 
-test('a link to a provider that was begun before a reset adds nothing after it', async () => {
+test('a link to a provider that was started before a reset adds nothing after it', async () => {
   const email = 'begun@example.org';
   const victim = await person(email);
   provider.person = { sub: 'attacker', email: 'attacker@example.org', email_verified: true };
@@ -143,7 +143,7 @@ test('a link to a provider that was begun before a reset adds nothing after it',
   assert.equal((await owner.call('/account/methods')).body.data.length, 1);
 });
 
-test('a changed password needs the current one, ends the other sessions, and is mailed', async () => {
+test('a password change requires the current one, ends other sessions, and is mailed', async () => {
   const bob = await person('bob@example.org');
   const elsewhere = await signInAs(service, bob.email);
   const change = (currentPassword: string) =>
@@ -183,11 +183,10 @@ test('sessions are listed and ended one by one or all at once', async () => {
   ]);
 });
 
-test('failed sign-ins are counted in one entry, with where they came from', async () => {
+test('failed sign-ins are counted in one audit entry with their origin', async () => {
   const guessed = await person('guessed@example.org');
   for (let index = 0; index < 3; index += 1)
     await postPortal(service, '/sign-in', { email: guessed.email, password: 'not this one' });
-  // Nothing is kept of an address without an account.
   await postPortal(service, '/sign-in', { email: 'nobody@example.org', password });
   type Failure = { action: string; details: { count: number; ips: string[] } };
   let failures: Failure[] = [];
@@ -205,7 +204,7 @@ test('failed sign-ins are counted in one entry, with where they came from', asyn
   assert.equal(rows.length, 0);
 });
 
-test('the activity says from where, is paged, and is nobody else’s', async () => {
+test("the account activity has IP addresses, pages, and only the user's entries", async () => {
   const ada = await person('activity@example.org');
   const agent = 'A browser/1.0';
   await postPortal(
@@ -257,7 +256,7 @@ test('`orgdir account link` prints a link that works once, and `audit list` name
   );
 });
 
-test('an upgrade deletes unverified accounts with all that was attached to them, and keeps the others', async () => {
+test('an upgrade deletes unverified accounts with their data and keeps the others', async () => {
   const { database: old } = await openTestDatabase();
   await sql
     .raw(

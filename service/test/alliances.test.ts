@@ -52,7 +52,7 @@ test('every sort key orders both ways', async () => {
   }
 });
 
-test('counts and members hold listed organisations only', async () => {
+test('counts and members include only listed organisations', async () => {
   const { body } = await service.call('/alliances/north');
   assert.equal(body.data.orgCount, 2);
   assert.equal(body.data.memberCount, 15);
@@ -66,7 +66,7 @@ test('counts and members hold listed organisations only', async () => {
   );
 });
 
-test('the detail is the object of the list, and its organisations', async () => {
+test('the detail is the object of the list with its organisations', async () => {
   const { body } = await service.call('/alliances');
   for (const alliance of body.data) {
     const detail = await service.call(`/alliances/${alliance.slug}`);

@@ -29,7 +29,7 @@ async function json(...words: string[]): Promise<any> {
   return JSON.parse(stdout);
 }
 
-test('an app is renamed, bound, unbound and deleted by commands, and the log tells all of it', async () => {
+test('commands rename, bind, unbind and delete an app, and the audit log has each change', async () => {
   const { appId, key, keyId, owner } = await makeKey(service);
   assert.equal((await json('apps', 'rename', appId, ' Crier ')).name, 'Crier');
   const refused = await run('apps', 'bind', appId, '--org', 'acme');
@@ -61,7 +61,7 @@ test('an app is renamed, bound, unbound and deleted by commands, and the log tel
   ]);
 });
 
-test('an app is deleted while a worker tells its owner what became of a webhook', async () => {
+test('an app can be deleted while a worker records an event for its owner', async () => {
   const { appId, key } = await makeKey(service);
   const created = await service.call('/webhooks', {
     method: 'POST',
@@ -70,7 +70,7 @@ test('an app is deleted while a worker tells its owner what became of a webhook'
   });
   const webhookId: string = created.body.data.id;
   const { deleting } = await database.transaction().execute(async (worker) => {
-    // As a worker does that records attempts.
+    // Like a worker that records attempts.
     await sql`select from webhooks where id = ${webhookId} for update`.execute(worker);
     const asked = database.transaction().execute((tx) => deleteApp(tx, testActor, appId));
     asked.catch(() => {});
@@ -101,7 +101,7 @@ test('an app is deleted while a worker tells its owner what became of a webhook'
   assert.equal(rows.length, 0);
 });
 
-test('what is not there is said to be missing', async () => {
+test('commands report missing apps and organisations', async () => {
   for (const words of [
     ['apps', 'bind', 'none', '--org', 'acme'],
     ['apps', 'unbind', 'none'],

@@ -56,7 +56,7 @@ const isOfWebhooks = (file: string) => part(file) === 'webhooks';
 const levelOf = (lines: string[][], name: string) =>
   lines.findIndex((names) => names.includes(name));
 
-test('every file has its place', () => {
+test('every file is in a known folder', () => {
   for (const file of files) {
     assert.notEqual(levelOf(levels, part(file)), -1, `${file} is in no part that is known`);
     if (isOfWebhooks(file))
@@ -64,7 +64,7 @@ test('every file has its place', () => {
   }
 });
 
-test('imports go down only, and parts of one level do not know each other', () => {
+test('imports only go down, and parts of one level do not import each other', () => {
   const wrong = own.filter(({ from, to }) => {
     const within =
       part(from) === part(to) || (running.includes(part(from)) && running.includes(part(to)));
@@ -86,7 +86,7 @@ test('within webhooks, management uses the queue, and the queue uses sending and
   assert.deepEqual(wrong, []);
 });
 
-/** Who may use what reaches outside. */
+/** The files that may use libraries with outside access. */
 const owners: [RegExp, RegExp][] = [
   [/^(fastify|@fastify\/.*|@scalar\/.*)$/, /^http\//],
   [/^pg$/, /^database\//],
@@ -99,7 +99,7 @@ const owners: [RegExp, RegExp][] = [
   [/^better-auth(\/.*)?$/, /^sign-in\/(auth|hash-password)\.ts$/],
 ];
 
-test('what reaches outside is used in one place', () => {
+test('libraries with outside access are used in one place', () => {
   for (const [name, owner] of owners) {
     const users = packages.filter(({ to }) => name.test(to));
     assert.ok(users.length > 0, `nobody uses ${name}`);
@@ -110,7 +110,7 @@ test('what reaches outside is used in one place', () => {
   }
 });
 
-/** Types are gone when it runs; the rest of what stands at the top of a file is loaded with it. */
+/** Type imports disappear at run time; all other imports of a file are loaded with it. */
 const loadedWith = (file: string) =>
   [
     ...readFileSync(join(root, file), 'utf8').matchAll(
@@ -120,7 +120,7 @@ const loadedWith = (file: string) =>
     to.startsWith('.') ? relative(root, resolve(root, dirname(file), to)) : to,
   );
 
-test('a service at rest has loaded nothing of the portal, of sign-in and of the API reference', () => {
+test('an idle service has not loaded the portal, sign-in and API reference', () => {
   const loaded = new Set(['main.ts']);
   for (const file of loaded)
     if (file.endsWith('.ts')) for (const to of loadedWith(file)) loaded.add(to);

@@ -7,7 +7,7 @@ import { openTestDatabase } from './support/database.ts';
 
 const { database } = await openTestDatabase();
 
-test('an array literal reads back as what it was made of', async () => {
+test('an array literal reads back as its values', async () => {
   const ids = ['01a1ff21-e40a-7e84-ab84-35e5887aae71', '01a1ff21-bc3f-72c9-b905-6eafcfbf9288'];
   const times = ['2026-11-20T12:00:00.123Z', null];
   const { rows } = await sql<Record<string, unknown[]>>`
@@ -25,7 +25,7 @@ test('an array literal reads back as what it was made of', async () => {
   });
 });
 
-test('packed bytes come apart again, to the byte', async () => {
+test('packed bytes are unpacked unchanged', async () => {
   const pieces = [Buffer.from([0, 255, 1]), null, Buffer.alloc(0), Buffer.from('{"ü":1}')];
   const { bytes, starts, lengths } = packBytes(pieces);
   const { rows } = await sql<{ piece: Buffer | null }>`

@@ -11,7 +11,7 @@ import type { HostileReport } from './support/hostile-attempts.ts';
 const mebibyte = 1024 * 1024;
 const attemptsEach = 100;
 
-test('hundreds of hostile answers at once leave memory flat, and closing leaves nothing', async () => {
+test('hundreds of concurrent hostile responses leave memory flat, and close leaves nothing', async () => {
   let offeredBytes = 0;
   const counted =
     (speak: Speak): Speak =>

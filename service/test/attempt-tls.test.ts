@@ -35,14 +35,14 @@ async function attempt(tls: TlsOptions, host = 'receiver.test', listenOn = '127.
   return [statusCode ?? error, receiver.requests()];
 }
 
-test('a receiver whose certificate is right is called, by name and by address', async () => {
+test('a receiver with a valid certificate is called, by name and by address', async () => {
   const cert = read('valid.pem');
   assert.deepEqual(await attempt({ cert }), [200, 1]);
   assert.deepEqual(await attempt({ cert }, 'receiver.test.'), [200, 1]);
   assert.deepEqual(await attempt({ cert }, '127.0.0.1'), [200, 1]);
 });
 
-test('the name is told to the receiver, as far as there is one', async () => {
+test('SNI is sent if the host has a name', async () => {
   const names: (string | null)[] = [];
   for (const host of ['receiver.test', 'receiver.test.', '127.0.0.1']) {
     const cert = read('valid.pem');
@@ -59,7 +59,7 @@ test('the name is told to the receiver, as far as there is one', async () => {
   assert.deepEqual(names, ['receiver.test', 'receiver.test', null]);
 });
 
-test('a certificate that is self-signed, expired or another’s gets no request', async () => {
+test('a self-signed, expired or foreign certificate gets no request', async () => {
   assert.deepEqual(await attempt({ cert: read('self-signed.pem') }), ['tls', 0]);
   assert.deepEqual(await attempt({ cert: read('expired.pem') }), ['tls', 0]);
   assert.deepEqual(await attempt({ cert: read('valid.pem') }, 'another.test'), ['tls', 0]);
@@ -67,7 +67,7 @@ test('a certificate that is self-signed, expired or another’s gets no request'
   assert.deepEqual(await attempt({ cert }, '127.0.0.2', '127.0.0.2'), ['tls', 0]);
 });
 
-test('a receiver that wants a certificate of ours gets none', async () => {
+test('a receiver that requires a client certificate gets no request', async () => {
   for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
     const [outcome, requests] = await attempt({
       cert: read('valid.pem'),
@@ -96,7 +96,7 @@ test('plain HTTP where TLS should be, and a connection that closes in the handsh
   }
 });
 
-test('a handshake that hangs is a timeout at the deadline, and its connection closes', async () => {
+test('a hanging handshake is a timeout, and its connection closes', async () => {
   const receiver = await startByteReceiver(ok, { onConnection: (socket) => socket.resume() });
   const url = `https://127.0.0.1:${receiver.port}/`;
   const outcome = await openSender(300).attempt({ url, headers: {}, body: Buffer.from('{}') });

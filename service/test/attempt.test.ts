@@ -14,9 +14,9 @@ import type { Speak } from './support/byte-receiver.ts';
 const loopback = [ipaddr.parseCIDR('127.0.0.0/8')];
 /** Never reached by what ends by itself. */
 const longMs = 60_000;
-/** For what only the deadline ends before an answer. */
+/** For attempts that only the deadline ends, before a response. */
 const shortMs = 300;
-/** For what only the deadline ends after a status, which must have come by then on a busy machine too. */
+/** For attempts that only the deadline ends, after a status that must arrive before it on a busy machine too. */
 const middleMs = 3_000;
 const post = { headers: { 'x-a': 'b' }, body: Buffer.from('{}') };
 
@@ -37,7 +37,7 @@ async function attemptBriefly(speak: Speak, timeoutMs?: number) {
   return [statusCode ?? error, responseBody === null ? null : String(responseBody)];
 }
 
-test('an answer is kept: status, headers, the first 4 KiB', async () => {
+test('a response is captured: status, headers, the first 4 KiB', async () => {
   const outcome = await attemptOnce((socket) =>
     socket.end(
       `${head('200 OK', 'X-Twice: a', 'X-Twice: b', 'Content-Length: 10000')}${'x'.repeat(10_000)}`,
@@ -48,7 +48,7 @@ test('an answer is kept: status, headers, the first 4 KiB', async () => {
   assert.equal(outcome.responseBody?.length, 4096);
 });
 
-test('Retry-After is heard behind more headers than are kept', async () => {
+test('Retry-After is read even after more headers than are captured', async () => {
   const many = Array.from({ length: 90 }, (_, index) => `X-Filler-${index}: ${'y'.repeat(100)}`);
   const outcome = await attemptOnce((socket) =>
     socket.end(head('503 Busy', ...many, 'Retry-After: 120', 'Content-Length: 0')),
@@ -59,13 +59,13 @@ test('Retry-After is heard behind more headers than are kept', async () => {
   );
 });
 
-test('an address that is none is an outcome too', async () => {
+test('an invalid address is an outcome, not an exception', async () => {
   const sender = createSender({ allowedNetworks: loopback, timeoutMs: longMs });
   assert.equal((await sender.attempt({ ...post, url: 'nonsense' })).error, 'connect');
   await sender.close();
 });
 
-test('a receiver that keeps a hundred waiting delays nobody else on the same host', async () => {
+test('a hundred slow attempts delay nobody else on the same host', async () => {
   const hundred = 100;
   let waiting = 0;
   let allWait = () => {};
@@ -108,7 +108,7 @@ test('only HTTP/1.1 is offered, so that no two attempts share a connection', asy
   await sender.close();
 });
 
-test('a body decides nothing: a status that came stays, whatever follows', async (t) => {
+test('the status decides the outcome, whatever follows in the body', async (t) => {
   const chunked = head('200 OK', 'Transfer-Encoding: chunked');
   const cases: Record<string, [Speak, string, number?]> = {
     'one byte at a time, until the deadline': [
@@ -171,7 +171,7 @@ test('a body decides nothing: a status that came stays, whatever follows', async
   for (const [name, [speak, expected, timeoutMs]] of Object.entries(cases))
     await t.test(name, async () => {
       const [status, body] = await attemptBriefly(speak, timeoutMs);
-      // What a reset overtakes is lost on some systems and not on others.
+      // Some systems lose data that a reset overtakes.
       const told = name.startsWith('one byte') ? String(body).slice(0, 1) : body;
       assert.equal(`${status} ${name.startsWith('reset') ? '' : told}`, expected);
     });
@@ -186,7 +186,7 @@ test('compressed bodies stay compressed', async () => {
   assert.deepEqual(outcome.responseBody, bomb.subarray(0, 4096));
 });
 
-test('what gives no status by the deadline is a timeout', async (t) => {
+test('no status before the deadline is a timeout', async (t) => {
   const cases: Record<string, Speak> = {
     silence: () => {},
     'half a header': (socket) => socket.write('HTTP/1.1 200 OK\r\nX-A: '),
@@ -202,7 +202,7 @@ test('what gives no status by the deadline is a timeout', async (t) => {
     });
 });
 
-test('attempts that run out of time together do not end in one turn of the event loop', async () => {
+test('attempts that time out together do not all end in one turn of the event loop', async () => {
   const receiver = await startByteReceiver(() => {});
   const sender = createSender({ allowedNetworks: loopback, timeoutMs: shortMs });
   const count = 200;
@@ -226,7 +226,7 @@ test('attempts that run out of time together do not end in one turn of the event
   await receiver.allClosed();
 });
 
-test('what breaks off or is not HTTP before a status is a reset, and ends before the deadline', async (t) => {
+test('a connection that breaks or is not HTTP before a status is a reset', async (t) => {
   const cases: Record<string, Speak> = {
     'a closed connection': (socket) => socket.end(),
     'a reset connection': (socket) => socket.resetAndDestroy(),
@@ -259,12 +259,12 @@ test('what breaks off or is not HTTP before a status is a reset, and ends before
     });
 });
 
-test('informational answers before the real one are passed over', async () => {
+test('informational responses are skipped', async () => {
   const hints = head('103 Early Hints', 'Link: </a>') + head('102 Processing');
   assert.deepEqual(await attemptBriefly((socket) => socket.write(hints + okAnswer)), [200, 'ok']);
 });
 
-test('an answer before the request was read is an answer', async () => {
+test('a response before the request was read counts', async () => {
   const receiver = await startByteReceiver(() => {}, {
     onConnection: (socket) => socket.once('readable', () => socket.write(okAnswer)),
   });
@@ -275,7 +275,7 @@ test('an answer before the request was read is an answer', async () => {
   await sender.close();
 });
 
-test('a redirect is a failed attempt, and nobody goes where it points', async () => {
+test('a redirect is a failed attempt and is not followed', async () => {
   const trap = await startByteReceiver((socket) => socket.end(okAnswer));
   for (const status of ['301 Moved', '302 Found', '303 See Other', '307 Temporary', '308 Moved']) {
     const outcome = await attemptOnce((socket) =>

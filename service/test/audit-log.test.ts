@@ -43,7 +43,7 @@ const everything = {
 const inTransaction = <T>(act: (tx: Transaction) => Promise<T>) =>
   database.transaction().execute(act);
 
-/** What was written while `act` ran, oldest first. */
+/** The entries that were written while `act` ran, oldest first. */
 async function entriesOf(act: () => Promise<unknown>): Promise<AuditEntry[]> {
   const before = await listAudit(database, everything);
   await act();
@@ -58,7 +58,7 @@ const told = ({ actor, action, subject, details }: AuditEntry) => ({
   ...details,
 });
 
-test('apps, keys, managers and bindings tell who changed what', async () => {
+test('changes to apps, keys, managers and bindings are audited with their actor', async () => {
   let appId = '';
   let keyId = '';
   const entries = await entriesOf(async () => {
@@ -126,7 +126,7 @@ test('apps, keys, managers and bindings tell who changed what', async () => {
   assert.equal(entries[3]?.subject.id, keyId);
 });
 
-test('whatever ends a role tells that the binding ended, why, and who did it', async () => {
+test('every end of a role audits the end of its binding, with reason and actor', async () => {
   const owner = 'bea@example.org';
   const bound = (subject: typeof acme | typeof league) =>
     inTransaction(async (tx) => {
@@ -153,7 +153,7 @@ test('whatever ends a role tells that the binding ended, why, and who did it', a
     assert.equal(ended?.appId, appId);
     assert.deepEqual(ended?.subject, subject);
     assert.ok(entries.some(({ action }) => action === 'manager.removed'));
-    // Hand-made SQL has no actor of ours: the connected role is named.
+    // Manual SQL has no actor, so the connected role is named.
     const by = cause === 'role lost' ? 'root' : /^database role ./;
     assert.match(ended?.actor.name ?? '', new RegExp(by));
     await inTransaction((tx) => deleteApp(tx, ada, appId));
@@ -177,7 +177,7 @@ test('whatever ends a role tells that the binding ended, why, and who did it', a
   ]);
 });
 
-test('who is made a manager of what is deleted meanwhile is refused in words', async () => {
+test('adding a manager to a deleted organisation is rejected', async () => {
   await put(database, 'orgs', [{ slug: 'fleeting', name: 'Fleeting' }]);
   const { id } = (await findOrg(database, 'fleeting'))!;
   const subject = { kind: 'organization', id } as const;
@@ -197,7 +197,7 @@ test('who is made a manager of what is deleted meanwhile is refused in words', a
   await assert.rejects(async () => added, { code: 'not_found', message: /deleted meanwhile/ });
 });
 
-test('what the platform does over the internal API is told under its key, what follows from it too', async () => {
+test('changes over the internal API, and their effects, are audited under the platform key', async () => {
   const internal = await startInternalApi(service);
   await put(database, 'orgs', [{ slug: 'fed', name: 'Fed' }]);
   const fed = { kind: 'organization', id: (await findOrg(database, 'fed'))?.id ?? '' } as const;
@@ -231,7 +231,7 @@ test('what the platform does over the internal API is told under its key, what f
   assert.equal(entries.find(({ action }) => action === 'binding.ended')?.appId, appId);
 });
 
-test('what changes nothing, and what rolls back, is not told', async () => {
+test('changes without effect and rollbacks are not audited', async () => {
   const appId = await inTransaction((tx) =>
     createApp(tx, ada, { name: 'Same', owner: 'c@example.org' }),
   );
@@ -255,7 +255,7 @@ test('what changes nothing, and what rolls back, is not told', async () => {
   assert.deepEqual(entries, []);
 });
 
-test('a webhook tells what its key did to it, and never its address or its secret', async () => {
+test('changes of a webhook are audited without its URL and secret', async () => {
   const url = 'https://hooks.example.org/token-1?secret=token-2';
   let id = '';
   let secrets: string[] = [];
@@ -303,7 +303,7 @@ test('a webhook tells what its key did to it, and never its address or its secre
   }
 });
 
-test('a webhook that the workers deactivate has one entry, with the reason, under the service', async () => {
+test('a deactivation by workers has one audit entry, with its reason', async () => {
   const env = {
     ...loopbackAllowed,
     WEBHOOK_RETRY_BASE_MS: '1',
@@ -361,7 +361,7 @@ test('a webhook that the workers deactivate has one entry, with the reason, unde
   assert.match(stdout, line);
 });
 
-test('maintenance tells when it begins, changes and ends, once each', async () => {
+test('maintenance is audited once when it begins, changes and ends', async () => {
   const at = new Date('2027-01-31T12:00:00.000Z');
   const entries = await entriesOf(async () => {
     for (const message of ['Soon.', 'Soon.', 'Later.'])
@@ -380,7 +380,7 @@ test('maintenance tells when it begins, changes and ends, once each', async () =
   );
 });
 
-test('an entry stays as it was written: update, delete and truncate are refused, also of none', async () => {
+test('audit entries cannot be updated, deleted or truncated', async () => {
   const before = await listAudit(database, everything);
   for (const statement of [
     "update audit_log set actor_name = 'nobody'",
@@ -399,7 +399,7 @@ test('an entry stays as it was written: update, delete and truncate are refused,
   assert.deepEqual(await listAudit(database, everything), before);
 });
 
-test('the list is newest first, and is narrowed by actor, action, subject, app, time and length', async () => {
+test('audit entries are listed newest first, filtered by actor, action, subject, app, time and limit', async () => {
   const list = (filter: Partial<typeof everything> | object) =>
     listAudit(database, { ...everything, ...filter });
   const all = await list({});
@@ -425,7 +425,7 @@ test('the list is newest first, and is narrowed by actor, action, subject, app, 
   assert.deepEqual(await list({ actor: 'nobody' }), []);
 });
 
-test('a command is told under the name of who ran it, and `audit list` shows it', async () => {
+test('a command is audited under its user, and `audit list` shows it', async () => {
   const env = {
     DATABASE_URL: toUrl(service.connection),
     SECRET_KEY: Buffer.alloc(32).toString('base64'),

@@ -1,4 +1,4 @@
-/** Backups as `docs/operations.md` says to make them: what comes back is the whole installation, and it goes on. */
+/** Makes backups as `docs/operations.md` describes, and restores them. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -43,7 +43,7 @@ const noDump = process.env['DATABASE_URL']
   : 'pg_dump 15 refuses the embedded PostgreSQL 18; the run on PostgreSQL 15 has this';
 
 test(
-  'a dump holds the whole installation, what waits to be delivered too',
+  'a dump has the whole installation, including pending deliveries',
   { ...options, skip: noDump },
   async () => {
     const service = await startTestService({ env: loopbackAllowed });
@@ -52,7 +52,7 @@ test(
     const receiver = await startReceiver();
     const json = { url: receiver.url };
     const { id } = (await service.call('/webhooks', { method: 'POST', json })).body.data;
-    // No worker runs here: it is committed, and nobody has looked at it.
+    // No worker runs, so the event is committed but not fanned out.
     await announce(database);
     const before = await service.call('/orgs');
 
@@ -98,7 +98,7 @@ test(
 );
 
 test(
-  'a copy of DATA_DIR, made while nothing runs, is an installation of its own',
+  'a copy of a stopped DATA_DIR is an independent installation',
   { ...options, skip: embeddedOnly },
   async () => {
     const original = await newDataDir();
@@ -120,7 +120,7 @@ test(
     one.signal('SIGTERM');
     assert.deepEqual(await one.ended, { code: 0, signal: null });
 
-    // As root the database belongs to another user, and so must its copy.
+    // As root, the database belongs to another user, and so must its copy.
     await run('cp', ['--archive', '--no-target-directory', original, copied]);
     const two = startCommand(['serve'], { env: { ...env, DATA_DIR: copied } });
     const copy = await ready(two);

@@ -45,7 +45,7 @@ test('the list holds active and retired blueprints, by name', async () => {
   assert.deepEqual(await names('limit=1&page=2'), ['granite']);
 });
 
-test('category, active and ingredient narrow the list', async () => {
+test('category, active and ingredient filter the list', async () => {
   assert.deepEqual(await names('category=light'), ['torch']);
   assert.deepEqual(await names('category=none'), []);
   assert.deepEqual(await names('active=true'), ['diorite', 'granite']);
@@ -68,7 +68,7 @@ test('search looks in name, key, output and ingredients, and not in the descript
   assert.deepEqual(await names('search=%25_'), []);
 });
 
-test('names that start with the text come first, unless an order was asked for', async () => {
+test('names that start with the text come first, unless sort is given', async () => {
   assert.deepEqual(await names('search=diorite'), ['diorite', 'granite']);
   assert.deepEqual(await names('search=diorite&sort=-name'), ['granite', 'diorite']);
 });
@@ -103,7 +103,7 @@ test('a blueprint has every field, in the detail as in the list', async () => {
   assert.deepEqual(list.body.data, [body.data]);
 });
 
-test('a retired blueprint says since when, and comes back without it', async () => {
+test('a retired blueprint has retiredAt, and an active one has none', async () => {
   const { body } = await service.call('/blueprints/torch');
   assert.equal(body.data.active, false);
   assert.ok(Date.parse(body.data.retiredAt) <= Date.now());

@@ -22,7 +22,6 @@ const reads = [
   '/openapi.json',
 ];
 
-/** Any change, by whichever process, is visible in reads within a second. */
 async function seenWithinASecond(change: () => Promise<unknown>, seen: () => Promise<boolean>) {
   await change();
   const changedAt = performance.now();
@@ -34,7 +33,7 @@ async function seenWithinASecond(change: () => Promise<unknown>, seen: () => Pro
 const nameOf = async (from: typeof service) =>
   (await from.call('/orgs/acme')).body.data.name as string;
 
-test('an unchanged page is a 304 without a body, for its tag alone, in a list, weak, or *', async () => {
+test('an unchanged page is a 304 for its tag, a list of tags, a weak tag, or *', async () => {
   for (const path of reads) {
     const { headers } = await service.call(path);
     const etag = headers.get('etag') ?? '';
@@ -55,14 +54,14 @@ test('an unchanged page is a 304 without a body, for its tag alone, in a list, w
   }
 });
 
-test('/status has a tag too, of what it says at that moment', async () => {
+test('/status has an ETag of its current content', async () => {
   const { status, headers } = await service.call('/status');
   assert.equal(status, 200);
   assert.match(headers.get('etag') ?? '', /^"/);
   assert.equal(headers.get('cache-control'), 'public, max-age=5');
 });
 
-test('what is not there is a 404, whatever tag is named', async () => {
+test('a missing resource is a 404 with any If-None-Match', async () => {
   const { status, headers } = await service.call('/orgs/none', {
     headers: { 'if-none-match': '*' },
   });
@@ -71,7 +70,7 @@ test('what is not there is a 404, whatever tag is named', async () => {
   assert.equal(headers.get('cache-control'), 'no-store');
 });
 
-test('equal content is equal bytes with equal tags, in every process and however the query is written', async () => {
+test('equal content has equal bytes and tags, in every process and for equivalent queries', async () => {
   for (const path of reads) {
     const [one, other] = await Promise.all([service.call(path), beside.call(path)]);
     assert.equal(one.text, other.text);
@@ -85,7 +84,7 @@ test('equal content is equal bytes with equal tags, in every process and however
   assert.equal(new Set(tags).size, 1);
 });
 
-test('HEAD answers as GET does, without the body', async () => {
+test('HEAD responds like GET, without the body', async () => {
   const differing = ['date', 'x-request-id', 'keep-alive', 'connection'];
   const headersOf = ({ headers }: { headers: object }) =>
     Object.fromEntries(Object.entries(headers).filter(([name]) => !differing.includes(name)));
@@ -142,7 +141,7 @@ test('a change is seen within a second while the listening connections are broke
   }
 });
 
-test('a change is seen within a second while the listening connection is silent but not broken', async () => {
+test('a change is seen within a second while the listening connection has stalled', async () => {
   const { opened, stall } = await openCuttableDatabase(service);
   const deaf = await startTestService({
     beside: { ...service, connection: opened.connection },
@@ -157,7 +156,7 @@ test('a change is seen within a second while the listening connection is silent 
   );
 });
 
-test('nothing is seen of a change before it is committed', async () => {
+test('a change is not visible before its commit', async () => {
   await service.settled();
   const before = await service.call('/orgs');
   await service.database.transaction().execute(async (tx) => {
@@ -168,7 +167,7 @@ test('nothing is seen of a change before it is committed', async () => {
   await eventually(async () => (await nameOf(beside)) === 'Acme 7');
 });
 
-test('a page that was being read while a change was committed is not kept', async () => {
+test('a page that was read while a change was committed is not cached', async () => {
   for (let round = 0; round < 20; round += 1) {
     const name = `Round ${round}`;
     await Promise.all([

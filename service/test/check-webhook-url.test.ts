@@ -16,7 +16,7 @@ const developer: GuardOptions = {
 const fault = (text: string, options: GuardOptions = strict) =>
   checkWebhookUrl(text, 'body.url', options)?.message ?? null;
 
-test('what can be delivered to is accepted', () => {
+test('valid webhook URLs are accepted', () => {
   for (const text of [
     'https://example.org',
     'https://example.org/hooks?token=a%20b&c=@d',
@@ -148,14 +148,14 @@ const refused: [RegExp, string[]][] = [
   ],
 ];
 
-test('what must not or cannot be delivered to is refused, saying what and what to do', () => {
+test('forbidden and impossible webhook URLs are rejected with advice', () => {
   for (const [message, texts] of refused)
     for (const text of texts) assert.match(fault(text) ?? 'accepted', message, text);
 });
 
 /** From IANA's registries of special addresses, by other means than those of the service. */
 const special4 = new BlockList();
-// One list of both would take each IPv4 address for the IPv6 address that it is mapped to.
+// Separate lists, because one list would match IPv4 addresses as mapped IPv6 addresses.
 const special6 = new BlockList();
 for (const [network, bits] of [
   ['0.0.0.0', 8],
@@ -232,7 +232,7 @@ const dressedUrl = fc
   )
   .map((parts) => parts.join(''));
 
-test('no accepted address shows a host outside the public networks, and what is accepted is called as it stands', () => {
+test('no accepted URL has a private host, and the accepted text is what is called', () => {
   let accepted = 0;
   fc.assert(
     fc.property(dressedUrl, (text) => {

@@ -11,7 +11,7 @@ import { rotatePartitions } from '../src/webhooks/queue/rotate-partitions.ts';
 import { announce, put } from './support/directory.ts';
 import { makeKey, startTestService } from './support/service.ts';
 
-// No worker runs here: each step of the flow is taken by hand.
+// No worker runs: the tests call each step themselves.
 const service = await startTestService();
 const { database } = service;
 await put(database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
@@ -96,7 +96,7 @@ test('an event is fanned out once, however many workers try, and positions follo
   );
 });
 
-test('a delivery is claimed by one worker, and counted before it is made', async () => {
+test('a delivery is claimed by one worker, and its attempt is counted before it is made', async () => {
   await clear();
   await register();
   await publish();
@@ -128,7 +128,7 @@ test('a webhook gets no more than its share, and its backlog does not keep other
   assert.equal((await claimAll({ inFlight: new Map([[busy, 5]]) })).deliveries.length, 3);
 });
 
-test('a claim by webhooks that looks at some of them goes on behind them the next time', async () => {
+test('a claim by webhook continues after the webhooks of the previous claim', async () => {
   await clear();
   const keys = await Promise.all(Array.from({ length: 7 }, () => makeKey(service)));
   for (const { key } of keys) await Promise.all(Array.from({ length: 20 }, () => register(key)));
@@ -144,7 +144,7 @@ test('a claim by webhooks that looks at some of them goes on behind them the nex
   );
 });
 
-test('behind a backlog that fills the view of a claim by time, a claim by webhooks finds what is due', async () => {
+test('a claim by webhook finds due deliveries behind a backlog that fills a claim by time', async () => {
   await clear();
   const busy = await register();
   for (let index = 0; index < 600; index += 1) await publish();
@@ -162,7 +162,7 @@ test('behind a backlog that fills the view of a claim by time, a claim by webhoo
   );
 });
 
-test('where the room is short, those that have been due the longest come first', async () => {
+test('with little room, the deliveries that have been due the longest come first', async () => {
   await clear();
   await Promise.all([register(), register(), register()]);
   const events: string[] = [];
@@ -182,7 +182,7 @@ test('where the room is short, those that have been due the longest come first',
   }
 });
 
-test('where the process is crowded, each webhook that has nothing under way still gets one', async () => {
+test('in a crowded process, each webhook without a running attempt still gets one', async () => {
   await clear();
   const [busy, calm] = [await register(), await register()];
   for (let index = 0; index < 5; index += 1) await publish();
@@ -197,7 +197,7 @@ test('where the process is crowded, each webhook that has nothing under way stil
   );
 });
 
-test('webhooks whose last attempt failed get no more than their part of the room', async () => {
+test('failing webhooks get at most their share', async () => {
   await clear();
   const [failing, healthy] = [await register(), await register()];
   await sql`update webhooks set last_success_at = now() - interval '1 minute', last_failure_at = now()
@@ -210,7 +210,7 @@ test('webhooks whose last attempt failed get no more than their part of the room
   assert.ok(claimedBy(failing).every((delivery) => delivery.failing));
 });
 
-test('a claim says when the next delivery falls due', async () => {
+test('a claim returns when the next delivery is due', async () => {
   await clear();
   await register();
   await publish();
@@ -223,7 +223,7 @@ test('a claim says when the next delivery falls due', async () => {
   assert.ok(nextDueMs !== null && nextDueMs > 3_500_000 && nextDueMs <= 3_600_000);
 });
 
-test('the payload comes once for an event, and stands in each of its deliveries', async () => {
+test('a claim returns the data of an event once and sets it in each delivery', async () => {
   await clear();
   await Promise.all([register(), register(), register()]);
   await publish();
@@ -234,7 +234,7 @@ test('the payload comes once for an event, and stands in each of its deliveries'
   for (const { data } of deliveries) assert.equal(JSON.parse(data).slug, 'acme');
 });
 
-test('what was not sent because its secret cannot be read is put back, and no attempt of it counts', async () => {
+test('a delivery whose secret cannot be read is postponed without counting an attempt', async () => {
   await clear();
   await register();
   await publish();
@@ -268,7 +268,7 @@ test('many webhooks make a batch of events smaller, and each event still goes to
   ]);
 });
 
-test('a lease that ran out is an interrupted attempt; the worker that wakes too late records nothing', async () => {
+test('an expired lease is an interrupted attempt, and a worker that wakes too late records nothing', async () => {
   await clear();
   await register();
   await publish();
@@ -291,7 +291,7 @@ test('a lease that ran out is an interrupted attempt; the worker that wakes too 
   assert.equal(rows[0]?.count, 1, 'the delivery goes on');
 });
 
-/** One delivery, claimed by a worker that froze, and again once its lease had run out. */
+/** A delivery that a frozen worker claimed, and that was claimed again after its lease expired. */
 async function claimTwice(): Promise<{ late: Deliverable; fresh: Deliverable }> {
   await clear();
   await register();
@@ -305,7 +305,7 @@ async function claimTwice(): Promise<{ late: Deliverable; fresh: Deliverable }> 
   return { late, fresh };
 }
 
-test('a late attempt and the one that took its place are told apart in one batch', async () => {
+test('a batch distinguishes a late attempt from the one that replaced it', async () => {
   const { late, fresh } = await claimTwice();
   await recordAttempts(
     database,
@@ -318,7 +318,7 @@ test('a late attempt and the one that took its place are told apart in one batch
   ]);
 });
 
-test('a lease that still holds something stays, whatever late attempts of it come in the same batch', async () => {
+test('a lease with open deliveries stays, even if the batch has late attempts of it', async () => {
   const { late, fresh } = await claimTwice();
   await recordAttempts(database, [outcome(late, 500, { kind: 'retry', waitMs: 1 })], {
     deactivateAfter,
@@ -330,7 +330,7 @@ test('a lease that still holds something stays, whatever late attempts of it com
   assert.deepEqual(rows, [{ token: fresh.leaseToken }]);
 });
 
-test('a delivery whose event is gone is cancelled', async () => {
+test('a delivery whose event was dropped is cancelled', async () => {
   await clear();
   await register();
   const event = await publish();
@@ -363,7 +363,7 @@ for (const [name, codes, after, expected] of [
   });
 }
 
-test('crashes never lead to a seventh attempt, and count for no deactivation', async () => {
+test('crashes never cause a seventh attempt or a deactivation', async () => {
   await clear();
   const webhook = await register();
   await publish();
@@ -386,7 +386,7 @@ test('crashes never lead to a seventh attempt, and count for no deactivation', a
   assert.equal((await attemptsOf(id)).length, 6);
 });
 
-test('workers that record for the same webhooks at once wait for each other', async () => {
+test('workers that record for the same webhooks wait for each other', async () => {
   await clear();
   await Promise.all([register(), register(), register()]);
   for (let index = 0; index < 8; index += 1) await publish();
@@ -413,7 +413,7 @@ test('workers that record for the same webhooks at once wait for each other', as
   assert.equal(rows[0]?.count, 0);
 });
 
-test('days past keeping are dropped whole, unless a pending delivery needs one', async () => {
+test('expired days are dropped as a whole, unless a pending delivery needs one', async () => {
   await clear();
   await register();
   await publish();
@@ -443,7 +443,7 @@ test('days past keeping are dropped whole, unless a pending delivery needs one',
   assert.deepEqual(await rotatePartitions(database, 30), []);
 });
 
-test('days past keeping stay while an event in them waits for its fan-out', async () => {
+test('expired days stay while one of their events waits for fan-out', async () => {
   await clear();
   await sql`select ensure_partitions(current_date - 41, current_date - 39)`.execute(database);
   const { rows } = await sql<{ day: string }>`

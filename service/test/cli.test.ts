@@ -79,7 +79,7 @@ test('from an app to a verified delivery, by commands alone', async () => {
   assert.equal((await service.call('/orgs/acme', { key })).status, 401);
 });
 
-test('only a manager binds, and who stops being one loses the binding at once', async () => {
+test('only a manager can bind, and losing the role ends the binding at once', async () => {
   const create = [
     'apps',
     'create',
@@ -150,7 +150,7 @@ test('an owner has at most ten apps, and an app at most twenty keys', async () =
   );
 });
 
-test('an import names what it did, and each bad line', async () => {
+test('an import reports its counts and each bad line', async () => {
   const file = join(folder, 'orgs.ndjson');
   await writeFile(file, '{"name":"One"}\n{"name":"Two","memberCount":"many"}\n');
   const refused = await run(['import', 'orgs', file]);
@@ -167,7 +167,7 @@ test('an import names what it did, and each bad line', async () => {
   assert.match(missing.stderr, /nowhere\.ndjson is not a file/);
 });
 
-test('maintenance is answered by the API within a second, and each change is told once', async () => {
+test('maintenance is visible in the API within a second, and each change publishes one event', async () => {
   await json(['maintenance', 'on', '--message', 'Moving.', '--until', '2099-01-01T00:00:00Z']);
   await json([
     'maintenance',
@@ -238,7 +238,7 @@ test('an event that cannot be published is rejected with the reason', async () =
   assert.deepEqual(afterwards.rows, before.rows);
 });
 
-test('a key of the platform is made, listed and revoked like any other', async () => {
+test('a platform key is created, listed and revoked like any other', async () => {
   const args = ['keys', 'create', '--platform', '--name', 'Web site', '--expires', '2099-01-31'];
   const { id, key } = await json(args);
   const refused = await service.call('/orgs/acme', { key });
@@ -253,7 +253,7 @@ test('a key of the platform is made, listed and revoked like any other', async (
   assert.equal((await service.call('/orgs/acme', { key })).status, 401);
 });
 
-test('wrong words end with 2 and say how to get help; every command has help', async () => {
+test('invalid arguments exit with 2 and a hint; every command has help', async () => {
   for (const args of [
     ['nonsense'],
     ['keys', 'create'],
@@ -275,7 +275,7 @@ test('wrong words end with 2 and say how to get help; every command has help', a
   for (const command of commands) assert.ok(command.description().length > 10, command.name());
 });
 
-test('times and scopes that make no sense are refused', async () => {
+test('invalid times and scopes are rejected', async () => {
   for (const [args, code, reason] of [
     [['--scope', 'admin'], 2, /must be one or more of/],
     [['--scope', 'read:directory', 'admin'], 2, /must be one or more of/],

@@ -72,7 +72,7 @@ await put(origin.database, 'blueprints', [
   },
 ]);
 
-/** Every public answer, but for ids and the times of the import. */
+/** All public responses, without ids and import times. */
 async function publicAnswers(service: typeof origin): Promise<unknown[]> {
   const answers: unknown[] = [];
   for (const kind of kinds) {
@@ -105,7 +105,7 @@ function withoutIds(value: unknown): unknown {
   );
 }
 
-test('a directory that is exported and imported into an empty database gives the same public answers', async () => {
+test('an exported directory imported into an empty database gives the same responses', async () => {
   const target = path('whole');
   const exported = await run('export', 'all', target, '--json');
   assert.deepEqual([exported.code, exported.stderr], [0, '']);
@@ -141,7 +141,7 @@ test('a directory that is exported and imported into an empty database gives the
   );
 });
 
-test('a folder is imported as a whole: a bad line in one file keeps nothing of the others', async () => {
+test('a folder is imported in one transaction: a bad line in one file imports nothing', async () => {
   const { database, connection } = await openTestDatabase();
   const target = path('bad');
   await mkdir(target);
@@ -175,7 +175,7 @@ test('organisations and alliances can be written as CSV, blueprints cannot', asy
   assert.deepEqual([refused.code, /csv cannot hold blueprints/.test(refused.stderr)], [1, true]);
 });
 
-test('an export is for its owner alone, replaces a file and never a folder with something in it', async () => {
+test('an export file is private to its owner, replaces a file, and never a non-empty folder', async () => {
   const file = path('orgs.ndjson');
   await writeFile(file, 'what was there', { mode: 0o644 });
   assert.equal((await run('export', 'orgs', file)).code, 0);
@@ -192,7 +192,7 @@ test('an export is for its owner alone, replaces a file and never a folder with 
   assert.match(nowhere.stderr, /cannot be written \(ENOENT\)/);
 });
 
-test('a device is written to and stays one', async () => {
+test('an export to a device does not replace it', async () => {
   const result = await run('export', 'orgs', '/dev/null');
   assert.deepEqual(
     [result.code, result.stdout],
@@ -215,7 +215,7 @@ async function cutExport(name: string, cut: (command: ReturnType<typeof startCom
   });
 }
 
-test('an export that is cut leaves no file, and what was there before', async () => {
+test('an interrupted export leaves no file, and keeps the previous one', async () => {
   await writeFile(path('cut'), 'what was there');
   assert.deepEqual(await cutExport('cut', (command) => command.signal('SIGINT')), {
     code: 130,
@@ -231,7 +231,7 @@ test('an export that is cut leaves no file, and what was there before', async ()
   assert.equal((await run('export', 'orgs', path('cut'))).code, 0, 'the next one is not stopped');
 });
 
-test('standard output is NDJSON alone, and a reader who has enough ends it quietly', async () => {
+test('standard output has only NDJSON, and a closed pipe ends it quietly', async () => {
   const whole = await run('export', 'orgs', '-');
   assert.equal(whole.stderr, '');
   assert.equal(whole.stdout.split('\n').length, 322);
@@ -248,7 +248,7 @@ test('standard output is NDJSON alone, and a reader who has enough ends it quiet
 });
 
 test(
-  'what is exported from one embedded database is imported into another, without a service',
+  'an export from one embedded database imports into another, without a service',
   { skip: embeddedOnly },
   async () => {
     const [first, second] = [await newDataDir('first'), await newDataDir('second')];
@@ -294,7 +294,7 @@ async function runOnFullDisk(args: string[], more: Record<string, string>) {
   return { code, stderr };
 }
 
-test('a full disk under the output is told in one line', async () => {
+test('a full disk is reported in one line', async () => {
   const words = 'standard output cannot be written (ENOSPC)';
   for (const args of [
     ['export', 'orgs'],

@@ -58,7 +58,7 @@ await endedDelivery(service, good.id);
 await endedDelivery(service, bad.id);
 while ((await list('deliveries', 'list', '--status', 'pending')).length > 0);
 
-test('events list shows what was recorded, newest first, with its subject and its data as recorded', async () => {
+test('events list shows recorded events, newest first, with subject and data', async () => {
   const events = await list('events', 'list');
   assert.deepEqual(
     events.map(({ id, event, org: about, state }) => [id, event, about, state]),
@@ -70,7 +70,7 @@ test('events list shows what was recorded, newest first, with its subject and it
   assert.deepEqual(events[0].data.application, application);
 });
 
-test('events list can be narrowed by name, time and number', async () => {
+test('events list filters by name, time and limit', async () => {
   const ids = async (...words: string[]) =>
     (await list('events', 'list', ...words)).map(({ id }) => id);
   assert.deepEqual(await ids('--event', 'org.created'), [announced]);
@@ -84,7 +84,7 @@ test('events list can be narrowed by name, time and number', async () => {
   assert.deepEqual(await ids('--since', since), [applied, announced]);
 });
 
-test('an event that no worker has seen is waiting', async () => {
+test('an event that was not fanned out is waiting', async () => {
   await service.worker.stop();
   const id = await publish('org.created');
   const [newest] = await list('events', 'list', '--limit', '1');
@@ -92,7 +92,7 @@ test('an event that no worker has seen is waiting', async () => {
   service.worker.start();
 });
 
-test('deliveries list shows the deliveries of every webhook and what the last attempt met', async () => {
+test('deliveries list shows the deliveries of all webhooks with their last attempt', async () => {
   const found = await list('deliveries', 'list', '--event', 'application.created');
   assert.deepEqual(
     new Map(
@@ -110,7 +110,7 @@ test('deliveries list shows the deliveries of every webhook and what the last at
   assert.deepEqual(times, [...times].sort().toReversed(), 'newest first');
 });
 
-test('deliveries list can be narrowed by webhook, status, time and number', async () => {
+test('deliveries list filters by webhook, status, time and limit', async () => {
   const narrowed = (...words: string[]) => list('deliveries', 'list', ...words);
   const failed = await narrowed('--status', 'failed');
   assert.ok(failed.length > 0);
@@ -122,7 +122,7 @@ test('deliveries list can be narrowed by webhook, status, time and number', asyn
   assert.deepEqual(await narrowed('--since', '2099-01-01'), []);
 });
 
-test('no list shows a secret, a whole key, or where a webhook leads beyond its host', async () => {
+test('no list shows a secret, a whole key, or more of a URL than its host', async () => {
   for (const noun of ['webhooks', 'deliveries', 'events', 'keys', 'apps']) {
     for (const form of [[], ['--json']]) {
       const { stdout: shown } = await runHere([noun, 'list', ...form], env);

@@ -1,4 +1,4 @@
-/** What holds for every command: its help, its wrong words, its JSON and its errors. */
+/** Checks every command: help, invalid arguments, JSON output and errors. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -31,7 +31,7 @@ function allCommands(command: Command = createProgram(), words: string[] = []): 
   return command.commands.flatMap((each) => allCommands(each, [...words, each.name()]));
 }
 
-/** What commander alone says to these words, in this process: nothing is run. */
+/** Returns commander's output for these arguments without running a command. */
 async function say(words: string[]): Promise<{ code: number; text: string }> {
   let text = '';
   const write = (more: string) => (text += more);
@@ -50,7 +50,7 @@ const promised =
     ', ',
   );
 
-test('every command that is promised is there', () => {
+test('every documented command exists', () => {
   const names = new Set(allCommands().map((words) => words.join(' ')));
   assert.deepEqual(
     promised.filter((name) => !names.has(name)),
@@ -58,7 +58,7 @@ test('every command that is promised is there', () => {
   );
 });
 
-test('the help of every command says what it does, shows an example, and how it ends', async () => {
+test('the help of every command has a description, an example and the exit codes', async () => {
   for (const words of allCommands()) {
     const { code, text } = await say([...words, '--help']);
     const name = words.join(' ');
@@ -81,7 +81,7 @@ test('docs/command-line.md names every command', async () => {
   assert.deepEqual(missing, []);
 });
 
-test('every option says what it is for', () => {
+test('every option has a description', () => {
   const walk = (command: Command): void => {
     assert.ok(command.description().length > 10, command.name());
     for (const option of command.options) assert.ok(option.description, option.flags);
@@ -92,7 +92,7 @@ test('every option says what it is for', () => {
   walk(createProgram());
 });
 
-test('a wrong option is a wrong word, for every command', async () => {
+test('an unknown option is an invalid argument, for every command', async () => {
   for (const words of allCommands()) {
     const { text } = await say([...words, '--no-such-option']);
     assert.match(
@@ -117,7 +117,7 @@ const args: Record<string, string[]> = {
   'events publish': ['org.created', '--org', 'acme'],
 };
 
-test('with --json standard output is one JSON value or one a line, and an error is JSON on standard error', async () => {
+test('with --json, standard output is JSON, and errors are JSON on standard error', async () => {
   const commands = allCommands().filter(([name]) => name !== 'serve' && name !== 'listen');
   for (const words of commands) await speakJson(words);
 });
@@ -134,7 +134,7 @@ async function speakJson(words: string[]): Promise<void> {
   assert.deepEqual(Object.keys(error), ['code', 'message', 'details'], name);
 }
 
-test('a time, or an option that another needs, is a wrong word where it is wrong or missing', async () => {
+test('an invalid time or a missing option is an invalid argument', async () => {
   const app = '0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f';
   for (const [words, reason] of [
     [['events', 'list', '--since', 'yesterday'], /--since <time>.* must be a time/],
@@ -152,7 +152,7 @@ test('a time, or an option that another needs, is a wrong word where it is wrong
   }
 });
 
-test('a list of what belongs to nobody is refused, and not shown empty', async () => {
+test('a list for an unknown app or webhook is an error', async () => {
   const nobody = '0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f';
   for (const [words, reason] of [
     [['keys', 'list', '--app', nobody], `There is no app with the id ${nobody}.`],
@@ -165,7 +165,7 @@ test('a list of what belongs to nobody is refused, and not shown empty', async (
     });
 });
 
-test('an error as JSON has the code of the API, or one of a command', async () => {
+test('a JSON error has a code of the API or of the command line', async () => {
   const codeOf = async (words: string[], more: Record<string, string> = {}) => {
     const { code, stdout, stderr } = await runHere([...words, '--json'], { ...env, ...more });
     assert.equal(stdout, '');
@@ -187,7 +187,7 @@ test('an error as JSON has the code of the API, or one of a command', async () =
   assert.deepEqual(await codeOf(['apps', 'list'], nowhere), [1, 'cannot_start']);
 });
 
-test('who reads no further ends a command quietly, and it has done its work', async () => {
+test('a closed pipe ends a command quietly after its work is done', async () => {
   const command = new URL('../bin/orgdir.js', import.meta.url).pathname;
   const child = spawn(
     process.execPath,

@@ -1,4 +1,4 @@
-/** Each variable of the environment: what it may be, and the one line that tells what it may not. */
+/** Checks each environment variable: valid values, and the error line for invalid ones. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { loadConfig } from '../src/config.ts';
@@ -91,7 +91,7 @@ const bad: Record<string, string[]> = {
   LOG_LEVEL: ['INFO', 'verbose', '30'],
 };
 
-/** What must stand beside a variable for it to count. */
+/** Other variables that must be set for a variable to count. */
 const beside: Record<string, Record<string, string>> = {
   SMTP_URL: { MAIL_FROM: 'a@b.example' },
   SYNC_BLUEPRINTS_URL: { SYNC_BLUEPRINTS_CRON: 'never' },
@@ -141,7 +141,7 @@ function messageOf(env: Record<string, string>): string {
   return assert.fail('it was taken');
 }
 
-test('a value with a secret in it is not repeated', () => {
+test('an invalid value that may contain a secret is not repeated', () => {
   const secret = 'hunter2hunter2';
   for (const name of ['DATABASE_URL', 'SECRET_KEY', 'PUBLIC_URL', 'SMTP_URL', 'CHAT_BASE_URL'])
     assert.doesNotMatch(messageOf({ [name]: `https://user:${secret}@db.example/x` }), /hunter2/);
@@ -152,7 +152,7 @@ test('a value with a secret in it is not repeated', () => {
   );
 });
 
-test('nothing set gives the defaults of the manual, and an empty variable is one that is not set', () => {
+test('the defaults match .env.example, and an empty variable counts as unset', () => {
   const config = loadConfig({});
   assert.equal(config.publicUrl, 'http://127.0.0.1:3000');
   assert.equal(config.databaseUrl, null);
@@ -179,7 +179,7 @@ test('nothing set gives the defaults of the manual, and an empty variable is one
   assert.deepEqual(loadConfig(empty), config);
 });
 
-test('the internal port must be another than the public one, where both would listen', () => {
+test('the internal port must differ from the public one if both listen', () => {
   const line = messageOf({ PORT: '3001' });
   assert.equal(line, 'INTERNAL_PORT must differ from PORT, which is also 3001, for example 3002');
   messageOf({ PORT: '65535', INTERNAL_PORT: '65535' });
@@ -194,7 +194,7 @@ test('the internal port must be another than the public one, where both would li
     assert.doesNotThrow(() => loadConfig(env));
 });
 
-test('mail has a server and a sender, or is off', () => {
+test('mail needs a server and a sender, or is off', () => {
   assert.equal(
     messageOf({ SMTP_URL: 'smtp://127.0.0.1' }),
     'MAIL_FROM must be set if SMTP_URL is set, for example Directory <no-reply@example.org>',
@@ -215,7 +215,7 @@ test('mail has a server and a sender, or is off', () => {
   );
 });
 
-test('mail never goes to another machine without TLS, and certificates are checked there', () => {
+test('mail to another machine requires TLS with a valid certificate', () => {
   const mail = (url: string) => loadConfig({ SMTP_URL: url, MAIL_FROM: 'a@b.example' }).mail;
   const pick = (url: string) => {
     const { port, secure, requireTls, verifyCertificate } = mail(url) ?? assert.fail();
@@ -231,7 +231,7 @@ test('mail never goes to another machine without TLS, and certificates are check
   assert.equal(mail('smtp://[::1]')?.host, '::1');
 });
 
-test('a provider to sign in with has all that it needs, or is off', () => {
+test('a sign-in provider needs all its settings, or is off', () => {
   assert.deepEqual(loadConfig({}).signIn, {
     github: null,
     discord: null,
@@ -271,7 +271,7 @@ test('a provider to sign in with has all that it needs, or is off', () => {
   assert.deepEqual(signIn.oidc, { ...client, issuer: 'https://a.example', name: 'Example Login' });
 });
 
-test('links are printed only where none can be mailed and nobody else can reach the service', () => {
+test('links are printed only if mail is off and nobody else can reach the service', () => {
   const printLinks = (env: Record<string, string>) => loadConfig(env).signIn.printLinks;
   for (const HOST of ['127.0.0.1', '127.1.2.3', 'localhost', '::1'])
     assert.equal(printLinks({ HOST }), true, HOST);
@@ -280,7 +280,7 @@ test('links are printed only where none can be mailed and nobody else can reach 
   assert.equal(printLinks({ SMTP_URL: 'smtp://127.0.0.1', MAIL_FROM: 'a@b.example' }), false);
 });
 
-test('a sync has all that it needs, or is off', () => {
+test('a sync needs all its settings, or is off', () => {
   const { syncs } = loadConfig({ CHAT_BASE_URL: 'http://127.0.0.1:8080/api/' });
   assert.deepEqual(syncs, { blueprints: null, chat: null });
   const source = 'https://u:p@a.example/blueprints.ndjson?token=x';
@@ -312,7 +312,7 @@ test('a sync has all that it needs, or is off', () => {
   });
   assert.equal(config.syncs.blueprints?.source, source);
   const { schedule } = config.syncs.blueprints ?? assert.fail();
-  // In UTC, wherever the machine is.
+  // In UTC, whatever the machine's time zone.
   assert.equal(
     schedule?.next(new Date('2026-03-29T04:00:00.000Z')).toISOString(),
     '2026-03-30T04:00:00.000Z',
@@ -327,7 +327,7 @@ test('a sync has all that it needs, or is off', () => {
   assert.equal(loadConfig(never).syncs.blueprints?.schedule, null);
 });
 
-test('the edges of each range are taken', () => {
+test('the limits of each range are valid', () => {
   const least = loadConfig({ PORT: '0', WEBHOOK_TIMEOUT_MS: '100', RATE_LIMIT_PER_MINUTE: '0' });
   assert.deepEqual([least.port, least.webhooks.timeoutMs, least.rateLimitPerMinute], [0, 100, 0]);
   const most = loadConfig({ PORT: '65535', WEBHOOK_TIMEOUT_MS: '30000', RETENTION_DAYS: '3650' });
@@ -343,7 +343,7 @@ test('the edges of each range are taken', () => {
   );
 });
 
-test('the process ends with that line alone, and not with 0', { timeout: 30_000 }, async () => {
+test('an invalid variable ends the process with that line only', { timeout: 30_000 }, async () => {
   const { code, stdout, stderr } = await runCommand(['serve'], { env: { PORT: 'http' } });
   assert.equal(code, 1);
   assert.equal(stdout, '');

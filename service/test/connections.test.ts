@@ -1,4 +1,4 @@
-/** What becomes of a connection between attempts: whose answer is whose, and what is left at the end. */
+/** Checks connections between attempts: which response belongs to which attempt, and what remains at the end. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
@@ -9,7 +9,7 @@ import { head, okAnswer, startByteReceiver, type Speak } from './support/byte-re
 
 const allowedNetworks = [ipaddr.parseCIDR('127.0.0.0/8')];
 const post = { headers: {}, body: Buffer.from('{}') };
-/** An answer that nobody asked for. */
+/** A response without a request. */
 const stray = `${head('299 Stray', 'Content-Length: 5')}stray`;
 
 function openSender(): Sender {
@@ -18,7 +18,7 @@ function openSender(): Sender {
   return sender;
 }
 
-/** What so many attempts, one after the other, have as status or error; and the receiver. */
+/** Returns the statuses or errors of consecutive attempts, and the receiver. */
 async function attempts(count: number, speak: Speak) {
   const receiver = await startByteReceiver(speak);
   const sender = openSender();
@@ -36,7 +36,7 @@ test('a connection serves one attempt after the other', async () => {
   assert.equal(receiver.connections(), 1);
 });
 
-test('attempts at once have a connection each, and what was opened serves the next ones', async () => {
+test('concurrent attempts use separate connections, which later attempts reuse', async () => {
   const together = 8;
   let answerAll = () => {};
   const waiting: Socket[] = [];
@@ -56,13 +56,13 @@ test('attempts at once have a connection each, and what was opened serves the ne
   assert.deepEqual([receiver.requests(), receiver.connections()], [2 * together, together]);
 });
 
-test('a second answer at once is nobody’s: the next attempt gets its own, on a new connection', async () => {
+test("a second response on a connection is not taken for the next attempt's", async () => {
   const { outcomes, receiver } = await attempts(4, (socket) => socket.write(okAnswer + stray));
   assert.deepEqual(outcomes, [200, 200, 200, 200]);
   assert.deepEqual([receiver.requests(), receiver.connections()], [4, 4]);
 });
 
-test('half of a second answer, ended when the next request comes, is nobody’s either', async () => {
+test("half of a second response is not taken for the next attempt's", async () => {
   const half = stray.length - 3;
   const begun = new Set<Socket>();
   const { outcomes, receiver } = await attempts(4, (socket) => {
@@ -74,20 +74,20 @@ test('half of a second answer, ended when the next request comes, is nobody’s 
   assert.equal(receiver.connections(), 4);
 });
 
-test('more body than its length says never begins the next answer', async () => {
+test('a body longer than its Content-Length is not taken for the next response', async () => {
   const smuggled = `${head('200 OK', 'Content-Length: 0')}${stray}`;
   const { outcomes } = await attempts(4, (socket) => socket.write(smuggled));
   assert.deepEqual(outcomes, [200, 200, 200, 200]);
 });
 
-test('a body where none may be never begins the next answer', async () => {
+test('an unexpected body is not taken for the next response', async () => {
   for (const status of ['204 No Content', '304 Not Modified']) {
     const { outcomes } = await attempts(3, (socket) => socket.write(head(status) + stray));
     assert.deepEqual(new Set(outcomes), new Set([Number(status.slice(0, 3))]));
   }
 });
 
-test('an answer that comes while nobody waits ends its connection', async () => {
+test('a response without a request closes the connection', async () => {
   const sockets: Socket[] = [];
   const receiver = await startByteReceiver((socket) => {
     sockets.push(socket);
@@ -101,7 +101,7 @@ test('an answer that comes while nobody waits ends its connection', async () => 
   assert.deepEqual([receiver.requests(), receiver.connections()], [2, 2]);
 });
 
-test('an answer too late for its attempt is not taken for the next one’s', async () => {
+test("a late response is not taken for the next attempt's", async () => {
   const waiting: Socket[] = [];
   const receiver = await startByteReceiver((socket, request) => {
     if (request === 1) waiting.push(socket);
@@ -118,14 +118,14 @@ test('an answer too late for its attempt is not taken for the next one’s', asy
   assert.equal(receiver.connections(), 2);
 });
 
-test('a connection that its receiver wants closed is not used again', async () => {
+test('a connection with Connection: close is not reused', async () => {
   const closing = `${head('200 OK', 'Content-Length: 2', 'Connection: close')}ok`;
   const { outcomes, receiver } = await attempts(3, (socket) => socket.end(closing));
   assert.deepEqual(outcomes, [200, 200, 200]);
   assert.equal(receiver.connections(), 3);
 });
 
-test('an idle connection that was closed meanwhile is not used', async () => {
+test('an idle connection that the receiver closed is not reused', async () => {
   const sockets: Socket[] = [];
   const receiver = await startByteReceiver((socket) => {
     sockets.push(socket);
@@ -139,7 +139,7 @@ test('an idle connection that was closed meanwhile is not used', async () => {
   assert.deepEqual([receiver.requests(), receiver.connections()], [2, 2]);
 });
 
-test('a request on a connection that breaks under it is one attempt, and never sent a second time', async () => {
+test('a request on a connection that breaks is one attempt and is not repeated', async () => {
   for (const breakOff of [
     (socket: Socket) => socket.destroy(),
     (socket: Socket) => socket.resetAndDestroy(),
@@ -167,7 +167,7 @@ test('a receiver that closes just as the next request goes out gets it at most o
   assert.ok(receiver.requests() >= answered && receiver.requests() <= rounds);
 });
 
-test('closing ends what is under way and what is idle, may be done twice, and nothing goes out afterwards', async () => {
+test('close ends running and idle connections, can be called twice, and nothing is sent afterwards', async () => {
   let arrived = () => {};
   const oneWaits = new Promise<void>((resolve) => (arrived = resolve));
   const silent = await startByteReceiver(() => arrived());
@@ -183,7 +183,7 @@ test('closing ends what is under way and what is idle, may be done twice, and no
   assert.deepEqual([silent.requests(), kept.requests()], [1, 1]);
 });
 
-test('closing ends a handshake under way', async () => {
+test('close ends a running handshake', async () => {
   let arrived: (socket: Socket) => void = () => {};
   const hello = new Promise<Socket>((resolve) => (arrived = resolve));
   const receiver = await startByteReceiver(() => {}, {

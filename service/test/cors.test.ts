@@ -27,7 +27,7 @@ const names = (list: string | string[] | undefined) =>
     .split(',')
     .map((name) => name.trim().toLowerCase());
 
-/** Every page may read the answer, and every header of it. */
+/** Every origin may read the response and all its headers. */
 function assertReadable(answer: RawAnswer, what: string): void {
   assert.equal(answer.headers['access-control-allow-origin'], '*', what);
   assert.equal(answer.headers['access-control-allow-credentials'], undefined, what);
@@ -41,7 +41,7 @@ function assertReadable(answer: RawAnswer, what: string): void {
 
 const json = { 'content-type': 'application/json' };
 
-test('answers and errors alike can be read by any page, every header of them', async () => {
+test('any origin can read responses and errors with all headers', async () => {
   const cases: [number, RawRequest, (string | null)?][] = [
     [200, { path: '/orgs' }],
     [200, { path: '/status' }, null],
@@ -72,7 +72,7 @@ test('answers and errors alike can be read by any page, every header of them', a
   }
 });
 
-test('a preflight is answered without a key, for every address', async () => {
+test('a preflight needs no key, for every URL', async () => {
   for (const path of ['/orgs', '/orgs/acme', '/webhooks', '/webhooks/x/test', '/status']) {
     const answer = await ask(
       {
@@ -99,12 +99,12 @@ test('a preflight is answered without a key, for every address', async () => {
   }
 });
 
-test('an OPTIONS that is no preflight is answered too', async () => {
+test('an OPTIONS request that is not a preflight works too', async () => {
   const answer = await rawRequest(service.url, { method: 'OPTIONS', path: '/api/v1/orgs' });
   assert.equal(answer.status, 204);
 });
 
-test('429 and 503 can be read by any page', async () => {
+test('any origin can read 429 and 503 responses', async () => {
   const busy = await startTestService({ beside: service, env: { RATE_LIMIT_PER_MINUTE: '1' } });
   const from = () => rawRequest(busy.url, { path: '/api/v1/status' });
   await from();

@@ -16,7 +16,7 @@ defer(app, '/late', async () => {
 const url = await app.listen({ host: '127.0.0.1', port: 0 });
 after(() => app.close());
 
-test('what could not be built is built at the next request, and then once', async () => {
+test('a failed build is repeated at the next request, and a successful one is kept', async () => {
   assert.equal((await fetch(`${url}/late`)).status, 500);
   const answers = await Promise.all([1, 2, 3].map(() => fetch(`${url}/late`)));
   for (const answer of answers) assert.equal(await answer.text(), 'here');

@@ -1,4 +1,4 @@
-/** One delivery from claim to verdict: what its line in the log holds, and what no address and no key make of it. */
+/** Tests one delivery from claim to verdict: its log line, invalid addresses and unreadable keys. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { Writable } from 'node:stream';
@@ -63,7 +63,7 @@ function deliverable(url: string, more: Partial<Deliverable> = {}): Deliverable 
   };
 }
 
-test('the line of an attempt has its fields and no other', async () => {
+test('the log line of an attempt has exactly its fields', async () => {
   const receiver = await startReceiver((response) => response.writeHead(500).end('hunter2'));
   const { dependencies, lines } = prepare();
   await deliver(dependencies, deliverable(`${receiver.url}?token=hunter2`));
@@ -86,14 +86,14 @@ test('the line of an attempt has its fields and no other', async () => {
   assert.doesNotMatch(JSON.stringify(lines), /hunter2/);
 });
 
-test('an address that is none is a failed attempt like others', async () => {
+test('an invalid address is a failed attempt', async () => {
   const { dependencies, lines } = prepare();
   const attempt = await deliver(dependencies, deliverable('no address'));
   assert.deepEqual([attempt.error, attempt.verdict.kind], ['connect', 'retry']);
   assert.equal(lines[0]?.['host'], '');
 });
 
-test('a secret that no key opens is told once for its webhook, and put back for five minutes', async () => {
+test('an unreadable secret is logged once per webhook, and its deliveries are postponed for five minutes', async () => {
   const { dependencies, lines } = prepare(createSecretBox([randomBytes(32)]));
   const other = '0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e80';
   for (const one of [webhookId, webhookId, other, webhookId]) {
@@ -112,7 +112,7 @@ test('a secret that no key opens is told once for its webhook, and put back for 
   );
 });
 
-test('a test of a webhook whose secret no key opens says so, and leaves nothing behind', async () => {
+test('a test with an unreadable secret fails without leaving a delivery', async () => {
   const service = await startTestService();
   const json = { url: 'https://example.org/' };
   const { body } = await service.call('/webhooks', { method: 'POST', json });

@@ -129,7 +129,7 @@ test('a published event arrives once, in the exact format, with both signatures'
   await unregister(webhook.id);
 });
 
-test('an attempt that fails is made again with the same bytes, six times at most, and each is recorded', async () => {
+test('a failed attempt is retried with the same bytes, six attempts at most, all recorded', async () => {
   const receiver = await startReceiver((response) =>
     response.writeHead(500, { 'x-reason': 'broken' }).end('no\0\xff'),
   );
@@ -161,7 +161,7 @@ test('an attempt that fails is made again with the same bytes, six times at most
     assert.equal(JSON.parse(row.headers)['x-reason'], 'broken');
     assert.ok(row.response_body.includes(0), 'a NUL in an answer is kept');
   }
-  // As if it had been sent again many times.
+  // Simulates many redeliveries.
   await sql`
     insert into attempts (delivery_id, number, trigger, started_at, duration_ms, status_code)
     select ${ended.id}, n, 'redelivery', now(), 1, 200 from generate_series(7, 150) as n
@@ -174,7 +174,7 @@ test('an attempt that fails is made again with the same bytes, six times at most
   await unregister(webhook.id);
 });
 
-test('a receiver that recovers gets no further attempt', async () => {
+test('a successful retry ends the delivery', async () => {
   const receiver = await startReceiver((response, _, count) =>
     response.writeHead(count < 3 ? 503 : 204).end(),
   );
@@ -205,7 +205,7 @@ test('redirects are failures and are not followed', async () => {
   await unregister(webhook.id);
 });
 
-test('events of an organisation or alliance reach the apps that are bound to it, and nobody else', async () => {
+test('events of an organisation or alliance reach only bound apps', async () => {
   const targets = await Promise.all(
     [
       null,
@@ -262,7 +262,7 @@ test('events of an organisation or alliance reach the apps that are bound to it,
   for (const { webhook, key } of targets) await unregister(webhook.id, key);
 });
 
-test('a delivery whose permission is lost before the next attempt is cancelled', async () => {
+test('a delivery whose app loses access before the next attempt is cancelled', async () => {
   const { key, owner } = await makeKey(service, { bindTo: { kind: 'organization', id: acme.id } });
   const receiver = await startReceiver((response) => {
     void database
@@ -280,7 +280,7 @@ test('a delivery whose permission is lost before the next attempt is cancelled',
   await unregister(webhook.id, key);
 });
 
-test('a new binding revives nothing of the one that ended', async () => {
+test('a new binding does not revive deliveries of the previous one', async () => {
   const subject = { kind: 'organization', id: acme.id } as const;
   const { key, owner, appId } = await makeKey(service, { bindTo: subject });
   const receiver = await startReceiver((response) => {
@@ -301,7 +301,7 @@ test('a new binding revives nothing of the one that ended', async () => {
   await unregister(webhook.id, key);
 });
 
-test('deliveries begin while events still wait for their fan-out', async () => {
+test('deliveries start while other events wait for fan-out', async () => {
   const waiting = async () =>
     (
       await sql<{ count: number }>`
@@ -326,7 +326,7 @@ test('deliveries begin while events still wait for their fan-out', async () => {
   await eventually(async () => (await waiting()) === 0);
 });
 
-test('an organisation that is no longer listed is announced to nobody', async () => {
+test('an unlisted organisation is not announced', async () => {
   await put(database, 'orgs', [{ slug: 'fleeting', name: 'Fleeting' }]);
   const receiver = await startReceiver((response) => {
     void put(database, 'orgs', [{ slug: 'fleeting', name: 'Fleeting', listed: false }]).then(() =>
@@ -341,7 +341,7 @@ test('an organisation that is no longer listed is announced to nobody', async ()
   await unregister(webhook.id);
 });
 
-test('a webhook that answers 410 to the last attempt is deactivated as gone, one that fails five deliveries as failing', async () => {
+test('a webhook is deactivated as gone after a final 410, and as failing after five failed deliveries', async () => {
   const gone = await startReceiver((response) => response.writeHead(410).end());
   const goneHook = await register(gone.url, { events: ['org.created'] });
   await publish('org.created', { org: 'acme' });
@@ -374,7 +374,7 @@ test('a webhook that answers 410 to the last attempt is deactivated as gone, one
   await unregister(otherHook.id);
 });
 
-test('what was rolled back is never sent', async () => {
+test('a rolled-back event is never sent', async () => {
   const receiver = await startReceiver();
   const webhook = await register(receiver.url, { events: ['org.created'] });
   await assert.rejects(
@@ -400,7 +400,7 @@ test('what was rolled back is never sent', async () => {
   await unregister(webhook.id);
 });
 
-test('deleting a webhook ends its pending deliveries', async () => {
+test('deleting a webhook cancels its pending deliveries', async () => {
   let hold: () => void = () => {};
   const held = new Promise<void>((resolve) => (hold = resolve));
   const receiver = await startReceiver(

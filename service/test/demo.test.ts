@@ -8,7 +8,7 @@ import { openTestDatabase } from './support/database.ts';
 
 const { database } = await openTestDatabase();
 
-test('the demo imports whole, and shows what names and quantities can be', async () => {
+test('the demo data can be imported and has varied names and quantities', async () => {
   for (const kind of ['alliances', 'orgs', 'blueprints'] satisfies ImportKind[]) {
     const file = createReadStream(new URL(`../../demo/${kind}.ndjson`, import.meta.url));
     const result = await database.transaction().execute((tx) =>

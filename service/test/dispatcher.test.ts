@@ -47,7 +47,7 @@ async function register(url: string): Promise<string> {
   return (await service.call('/webhooks', { method: 'POST', json: { url } })).body.data.id;
 }
 
-test('what tests took while a claim was under way is put back, uncounted, and sent when there is room', async () => {
+test("deliveries are postponed, uncounted, if tests used up the webhook's share during the claim", async () => {
   const receiver = await startReceiver();
   const webhook = await register(receiver.url);
   await publish(8);
@@ -74,7 +74,7 @@ test('what tests took while a claim was under way is put back, uncounted, and se
   await close();
 });
 
-test('a stop waits for what a claim under way still brings, and records it', async () => {
+test('a stop waits for deliveries of a running claim and records them', async () => {
   const receiver = await startReceiver();
   const webhook = await register(receiver.url);
   await publish(5);

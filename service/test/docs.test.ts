@@ -6,14 +6,14 @@ import { startTestService } from './support/service.ts';
 const service = await startTestService({ env: { SERVICE_NAME: 'Directory' } });
 const get = (path: string) => rawRequest(service.url, { path });
 
-/** What the page starts Scalar with. */
+/** The configuration that the page passes to Scalar. */
 async function configuration() {
   const { text } = await get('/docs/');
   const [, json = '{}'] = /createApiReference\('#app', (\{.*\})\)/s.exec(text) ?? [];
   return JSON.parse(json) as Record<string, unknown>;
 }
 
-test('/docs is a page about the description of this service, and needs no key', async () => {
+test('/docs shows the OpenAPI document and needs no key', async () => {
   const short = await get('/docs');
   assert.deepEqual([short.status, short.headers.location], [301, '/docs/']);
   const page = await get('/docs/');
@@ -23,7 +23,7 @@ test('/docs is a page about the description of this service, and needs no key', 
   assert.equal((await configuration())['url'], '/api/v1/openapi.json');
 });
 
-test('all that the page loads is on this server', async () => {
+test('the page loads everything from this server', async () => {
   const { text } = await get('/docs/');
   const sources = [...text.matchAll(/(?:src|href)="([^"]*)"/g)].map(([, source]) => source ?? '');
   assert.deepEqual(sources, ['js/scalar.js']);
@@ -34,7 +34,7 @@ test('all that the page loads is on this server', async () => {
   assert.ok(script.text.length > 100_000);
 });
 
-test('the browser is told to ask no other host for anything', async () => {
+test('the page may not connect to other hosts', async () => {
   const { headers } = await get('/docs/');
   const policy = new Map(
     String(headers['content-security-policy'])
@@ -50,7 +50,7 @@ test('the browser is told to ask no other host for anything', async () => {
   assert.equal(headers['strict-transport-security'], undefined);
 });
 
-test('what of Scalar would lead to Scalar’s own hosts is off', async () => {
+test('features of Scalar that call its hosts are off', async () => {
   const { withDefaultFonts, telemetry, proxyUrl, hideClientButton, mcp, agent, ...rest } =
     await configuration();
   assert.deepEqual(

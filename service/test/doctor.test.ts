@@ -1,4 +1,4 @@
-/** Every fault that the doctor knows is made here, and found. */
+/** Causes every problem that the doctor checks, and finds it. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -60,7 +60,7 @@ async function look(
   return (check) => findings.filter((each) => each.check === check);
 }
 
-/** Of the first, which is the only one of most checks. */
+/** The first finding, which is the only one of most checks. */
 async function outcome(
   check: string,
   env: Record<string, string> = {},
@@ -77,7 +77,7 @@ async function listening(server: Server): Promise<string> {
   return String((server.address() as AddressInfo).port);
 }
 
-test('where all is well every check is ok, but for what is not in use', async () => {
+test('every check is ok or skipped on a healthy installation', async () => {
   const findings = await runChecks({
     env: healthy,
     nodeVersion: process.versions.node,
@@ -92,12 +92,12 @@ test('where all is well every check is ok, but for what is not in use', async ()
   );
 });
 
-test('a Node.js that is too old has failed', () => {
+test('an old Node.js fails', () => {
   assert.equal(checkNode('20.19.2').status, 'failed');
   assert.equal(checkNode('24.0.0').status, 'ok');
 });
 
-test('every variable that is wrong is named, and what depends on it is not checked', async () => {
+test('every invalid variable is reported, and checks that depend on it are skipped', async () => {
   const found = await look({
     PORT: '99999',
     LOG_LEVEL: 'loud',
@@ -123,7 +123,7 @@ test('every variable that is wrong is named, and what depends on it is not check
   assert.equal((await look({ PORT: '3001', INTERNAL_PORT: '' }))('config')[0]?.status, 'failed');
 });
 
-test('a folder that is none, a full disk, and secret files that others may read', async () => {
+test('a path that is not a folder, a full disk and readable secret files are reported', async () => {
   const file = join(folder, 'file');
   await writeFile(file, '');
   const embedded = { DATABASE_URL: '', SECRET_KEY: '' };
@@ -144,7 +144,7 @@ test('a folder that is none, a full disk, and secret files that others may read'
   await rm(join(folder, 'secret-key'));
 });
 
-test('a database needs a SECRET_KEY, and one that opens what is stored', async () => {
+test('a database requires a SECRET_KEY that decrypts its secrets', async () => {
   assert.deepEqual((await outcome('secret_key', { SECRET_KEY: '' }))[0], 'failed');
   await sql`insert into apps (id, name, owner_email) values (uuid_v7(), 'Herald', 'ada@example.org')`.execute(
     database,
@@ -166,7 +166,7 @@ test('a database needs a SECRET_KEY, and one that opens what is stored', async (
   await sql`delete from apps`.execute(database);
 });
 
-test('a database that is away, or is not there, has failed with a reason and an advice', async () => {
+test('an unavailable or missing database fails with a reason and advice', async () => {
   const away = await look({ DATABASE_URL: 'postgres://orgdir:sesame@127.0.0.1:1/orgdir' });
   assert.deepEqual(
     away('database').map(({ status }) => status),
@@ -182,7 +182,7 @@ test('a database that is away, or is not there, has failed with a reason and an 
   assert.deepEqual([status, /3D000.*create database/.test(words)], ['failed', true]);
 });
 
-test('a server that never answers is given up', async () => {
+test('a server that never responds fails the check', async () => {
   const port = await listening(createServer((socket) => void socket.on('error', () => {})));
   const [status, words] = await outcome('database', {
     DATABASE_URL: `postgres://orgdir:sesame@127.0.0.1:${port}/orgdir`,
@@ -190,14 +190,14 @@ test('a server that never answers is given up', async () => {
   assert.deepEqual([status, /cannot be used/.test(words)], ['failed', true]);
 });
 
-test('a wrong password is told without showing it', { skip: embeddedOnly }, async () => {
+test('a wrong password is reported without showing it', { skip: embeddedOnly }, async () => {
   const url = new URL(toUrl(connection));
   url.searchParams.set('password', 'wrong-sesame');
   const [status, words] = await outcome('database', { DATABASE_URL: url.href });
   assert.deepEqual([status, /28P01/.test(words)], ['failed', true]);
 });
 
-test('a server that is too old, a standby, and another encoding', async () => {
+test('an old server, a standby and another encoding fail', async () => {
   const good = { number: 150_004, version: '15.4', encoding: 'UTF8', standby: false };
   assert.equal(checkUsable(good), null);
   for (const fault of [{ number: 140_000 }, { encoding: 'LATIN1' }, { standby: true }])
@@ -221,7 +221,7 @@ test('a server that is too old, a standby, and another encoding', async () => {
   assert.match(found('database')[0]?.message ?? '', /SQL_ASCII/);
 });
 
-test('an extension that is missing has failed', async () => {
+test('a missing extension fails', async () => {
   assert.equal(checkExtension({ trigrams: 'missing', migrated: false }).status, 'failed');
   assert.equal(checkExtension({ trigrams: 'available', migrated: false }).status, 'ok');
   const other = await openTestDatabase();
@@ -232,14 +232,14 @@ test('an extension that is missing has failed', async () => {
   );
 });
 
-test('clocks that differ are a warning, and far apart a failure', async () => {
+test('a small clock difference is a warning, a large one a failure', async () => {
   assert.equal((await outcome('clock'))[0], 'ok');
   const [status, words] = await outcome('clock', {}, 60_000);
   assert.deepEqual([status, /behind this machine/.test(words)], ['warning', true]);
   assert.deepEqual((await outcome('clock', {}, -600_000))[0], 'failed');
 });
 
-test('migrations that are missing, changed or newer', async () => {
+test('missing, changed and newer migrations are reported', async () => {
   const other = await openTestDatabase();
   const env = { DATABASE_URL: toUrl(other.connection) };
   await sql`insert into migrations (name, checksum) values ('9999_later.sql', 'x')`.execute(
@@ -263,7 +263,7 @@ test('migrations that are missing, changed or newer', async () => {
   );
 });
 
-test('a partition that is missing has failed', async () => {
+test('a missing partition fails', async () => {
   const other = await openTestDatabase();
   const {
     rows: [tomorrow],
@@ -276,7 +276,7 @@ test('a partition that is missing has failed', async () => {
   assert.match(words, new RegExp(`missing: ${tomorrow?.name}`));
 });
 
-test('a queue that waits for a worker is a warning, and one that a worker does not empty has failed', async () => {
+test('a queue without a worker is a warning, a lagging queue with a worker a failure', async () => {
   const other = await startTestService();
   const env = { DATABASE_URL: toUrl(other.connection), SECRET_KEY: key.toString('base64') };
   assert.equal((await outcome('workers', env))[0], 'ok', 'nothing waits');
@@ -304,7 +304,7 @@ test('a queue that waits for a worker is a warning, and one that a worker does n
   );
 });
 
-test('a delivery that has been due for long is a warning', async () => {
+test('a delivery that has long been due is a warning', async () => {
   const other = await openTestDatabase();
   await sql`
     insert into pending_deliveries (id, event_id, event, webhook_id, trigger, due_at)
@@ -314,7 +314,7 @@ test('a delivery that has been due for long is a warning', async () => {
   assert.deepEqual([status, words.startsWith('1 deliveries are due')], ['warning', true]);
 });
 
-test('a port is free, held by the service, by another program, or by one that says nothing', async () => {
+test('a port is free, used by the service, by another program, or by a silent one', async () => {
   const service = await startTestService();
   const ours = new URL(service.url).port;
   const [status, words] = await outcome('public_port', { PORT: ours });
@@ -347,7 +347,7 @@ test('a mail server is greeted and signed in to, and no mail is sent', async () 
   assert.equal(mails.length, 0);
 });
 
-test('no secret was in any of this', () => {
+test('no finding contains a secret', () => {
   assert.ok(said.length > 30);
   const secrets = [
     'sesame',
@@ -363,7 +363,7 @@ test('no secret was in any of this', () => {
     assert.ok(!said.join('\n').includes(secret), secret.slice(0, 4));
 });
 
-test('the command ends with 1 where something has failed, and with 0 otherwise', async () => {
+test('the command exits with 1 if a check failed, and with 0 otherwise', async () => {
   const well = await runCommand(['doctor', '--json'], { env: healthy });
   assert.equal(well.code, 0, well.stdout);
   const report = JSON.parse(well.stdout);
@@ -375,7 +375,7 @@ test('the command ends with 1 where something has failed, and with 0 otherwise',
 });
 
 test(
-  'on the embedded database it looks without making one, and leaves none running',
+  'doctor does not create an embedded database, and leaves none running',
   { skip: embeddedOnly },
   async () => {
     const dataDir = await newDataDir();

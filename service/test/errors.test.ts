@@ -27,7 +27,7 @@ async function issuesOf(path: string, options: Parameters<typeof service.call>[1
   return body.error.details.issues as { path: string; message: string }[];
 }
 
-test('an error is success, code, message and details, with the status of its code', async () => {
+test('an error has success, code, message and details, with the status of its code', async () => {
   const answers = await Promise.all([
     service.call('/orgs?page=0'),
     service.call('/orgs', { key: null }),
@@ -47,7 +47,7 @@ test('an error is success, code, message and details, with the status of its cod
   }
 });
 
-test('an unknown address is 404 before anything else, and says nothing more', async () => {
+test('an unknown URL is a 404 before all other checks', async () => {
   for (const path of ['/nothing', '/orgs/a/b', '/ORGS', '/orgs/acme/', '/openapi', '']) {
     for (const key of [service.key, null]) {
       const { status, body } = await service.call(path, { key });
@@ -61,7 +61,7 @@ test('an unknown address is 404 before anything else, and says nothing more', as
   }
 });
 
-test('a wrong method is 405 with Allow, before a key is asked for', async () => {
+test('a wrong method is a 405 with Allow before the key is checked', async () => {
   for (const [url, operations] of Object.entries(openApi.paths)) {
     const path = url.replaceAll(/\{\w+\}/g, uuid);
     const known = Object.keys(operations).map((method) => method.toUpperCase());
@@ -81,7 +81,7 @@ test('a wrong method is 405 with Allow, before a key is asked for', async () => 
   }
 });
 
-test('the checks run in order: address, maintenance, key, rate, scope, size and type, values', async () => {
+test('the checks run in order: URL, maintenance, key, rate, scope, size and type, values', async () => {
   const post = { method: 'POST', headers: { 'content-type': 'application/json' } };
   const first = async (expected: number, path: string, options: object) =>
     assert.equal((await service.call(path, options)).status, expected, path);
@@ -125,7 +125,7 @@ test('a query that is not percent-encoded UTF-8 is refused', async () => {
   assert.equal((await service.call('/orgs?search=%C3%A9+%25')).status, 200);
 });
 
-test('query values are taken as they stand or refused: never clamped, never ignored', async () => {
+test('query values are used as given or rejected, never clamped or ignored', async () => {
   const refused = [
     ...['0', '-1', '1.0', '1e1', '01', '+1', ' 1', '1 ', '', 'x', '0x1', '2147483649', '１'].map(
       (page) => `/orgs?page=${encodeURIComponent(page)}`,
@@ -167,7 +167,7 @@ test('query values are taken as they stand or refused: never clamped, never igno
     assert.equal((await service.call(path)).status, 200, path);
 });
 
-test('every fault is named, up to twenty', async () => {
+test('every issue is reported, up to twenty', async () => {
   const issues = await issuesOf('/orgs?page=0&limit=x&sort=no&extra=1');
   assert.deepEqual(issues.map(({ path }) => path).sort(), [
     'query.extra',
@@ -179,7 +179,7 @@ test('every fault is named, up to twenty', async () => {
   assert.equal((await issuesOf('/webhooks', { method: 'POST', json: many })).length, 20);
 });
 
-test('an identifier of the wrong form is not there, like one that is not there', async () => {
+test('a malformed id is a 404', async () => {
   const paths = [
     ...[
       '',
@@ -206,7 +206,7 @@ test('an identifier of the wrong form is not there, like one that is not there',
   }
 });
 
-test('percent signs that encode nothing lead nowhere', async () => {
+test('malformed percent-encoding in a path is a 404', async () => {
   for (const path of ['/orgs/%', '/orgs/%zz', '/orgs/%ff', '/orgs/%c3%28', '/%', '/orgs%2facme']) {
     const answer = await rawRequest(service.url, { path: `/api/v1${path}` });
     assert.equal(answer.status, 404, path);
@@ -215,7 +215,7 @@ test('percent signs that encode nothing lead nowhere', async () => {
   }
 });
 
-test('a query that is no UTF-8 or badly encoded is refused or read as text, and never a failure', async () => {
+test('a badly encoded query is rejected or read as text, and never a server error', async () => {
   for (const query of ['search=%ff', 'search=%', 'search=%zz', '%', '%ff=1', '&&&', '?', 'a=b=c'])
     for (const path of ['/orgs', '/orgs/acme', '/status']) {
       const answer = await rawRequest(service.url, {
@@ -226,7 +226,7 @@ test('a query that is no UTF-8 or badly encoded is refused or read as text, and 
     }
 });
 
-test('a body that is not JSON, not UTF-8 or not plain is refused in words', async () => {
+test('a body that is not valid JSON or UTF-8 is rejected with the reason', async () => {
   const post = async (body: string | Buffer, type = 'application/json') =>
     service.call('/webhooks', { method: 'POST', body, headers: { 'content-type': type } });
   const url = '"url":"https://example.org/"';
@@ -268,7 +268,7 @@ test('a body that is not JSON, not UTF-8 or not plain is refused in words', asyn
   }
 });
 
-test('a body of another type is 415, and one above 64 KiB is 413, whatever it is', async () => {
+test('a body of another type is a 415, and one above 64 KiB a 413', async () => {
   for (const type of [
     'text/plain',
     'application/xml',
@@ -312,7 +312,7 @@ test('a body of another type is 415, and one above 64 KiB is 413, whatever it is
   assert.equal(fits.status, 201);
 });
 
-test('a well-formed X-Request-Id is kept, any other replaced', async () => {
+test('a well-formed X-Request-Id is kept, and any other is replaced', async () => {
   const idOf = async (given: string) =>
     (await service.call('/orgs', { headers: { 'x-request-id': given } })).headers.get(
       'x-request-id',
@@ -325,7 +325,7 @@ test('a well-formed X-Request-Id is kept, any other replaced', async () => {
   assert.equal(missing.headers.get('x-request-id'), 'mine');
 });
 
-test('what is no HTTP is answered in the envelope too', async () => {
+test('a request that is not HTTP gets an envelope too', async () => {
   const head = 'GET /api/v1/status HTTP/1.1\r\nHost: x\r\n';
   for (const bytes of [
     'nonsense\r\n\r\n',
@@ -343,7 +343,7 @@ test('what is no HTTP is answered in the envelope too', async () => {
   }
 });
 
-test('a failure on our side tells nothing of the inside, and is logged', async () => {
+test('an internal error reveals nothing and is logged', async () => {
   const { rows, service: broken } = await startBroken();
   const { status, body, text } = await broken.call('/orgs');
   assert.equal(status, 500);
@@ -358,7 +358,7 @@ test('a failure on our side tells nothing of the inside, and is logged', async (
   assert.equal(line?.route, '/api/v1/orgs');
 });
 
-/** A service whose table has gone. */
+/** A service with a missing table. */
 async function startBroken() {
   const rows: { msg: string; route: string }[] = [];
   const log = pino({ level: 'error' }, { write: (line: string) => rows.push(JSON.parse(line)) });

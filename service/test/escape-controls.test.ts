@@ -23,7 +23,7 @@ const unsafe = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u;
 const all = Array.from({ length: 0xffff }, (_, index) => String.fromCharCode(index + 1));
 const name = `Her${all.filter((character) => unsafe.test(character)).join('')}ald`;
 
-test('what is unsafe becomes a JSON escape, and JSON keeps its value', () => {
+test('unsafe characters become JSON escapes, and JSON keeps its value', () => {
   assert.equal(escapeControls('é 😀 ﷺ \\u2028'), 'é 😀 ﷺ \\u2028');
   assert.equal(
     escapeControls('\u001b[2J\r\n\t\u0085\u009b\u2028\u2029\u202e\u2066'),
@@ -34,7 +34,7 @@ test('what is unsafe becomes a JSON escape, and JSON keeps its value', () => {
   assert.equal(JSON.parse(escapeControls(JSON.stringify(everything))), everything);
 });
 
-test('no command prints it, in words or as JSON', async () => {
+test('no command prints unsafe characters, as text or JSON', async () => {
   await put(database, 'orgs', [{ slug: 'acme', name }]);
   await announce(database);
   await sql`update events set data = replace(data, '{', E'{\n\t')`.execute(database);
@@ -62,7 +62,7 @@ test('no command prints it, in words or as JSON', async () => {
       const label = [...words.slice(0, 2), ...flags].join(' ');
       // The lines of a table, and no more.
       assert.doesNotMatch(text.replaceAll('\n', ''), unsafe, label);
-      // In words, a list of events shows no data.
+      // The text output of events list shows no data.
       if (label !== 'events list') assert.match(text, /\\u001b/, label);
       if (flags.length === 0) continue;
       assert.match(text, /^.*\n$/, `one line: ${label}`);

@@ -11,7 +11,7 @@ import { testActor } from './support/actor.ts';
 import { put } from './support/directory.ts';
 import { makeKey, startTestService, testPublicUrl } from './support/service.ts';
 
-// No worker: fan-out happens when a test says so.
+// No worker runs: the tests call fan-out themselves.
 const service = await startTestService();
 const { database } = service;
 await put(database, 'orgs', [
@@ -41,7 +41,7 @@ async function pull(key: string, query = '') {
   };
 }
 
-test('the stream is empty at first, and a cursor goes on from where it ended', async () => {
+test('the event stream starts empty, and a cursor continues where it ended', async () => {
   const empty = await pull(service.key);
   assert.deepEqual(
     [empty.data, empty.pagination],
@@ -73,7 +73,7 @@ test('the stream is empty at first, and a cursor goes on from where it ended', a
   assert.equal((await pull(service.key, '?event=alliance.created')).data.length, 0);
 });
 
-test('an event that commits late is not skipped by who read on meanwhile', async () => {
+test('a reader does not skip an event that commits late', async () => {
   const { pagination } = await pull(service.key, '?limit=100');
   let commit: () => void = () => {};
   let recorded: () => void = () => {};
@@ -106,7 +106,7 @@ test('an event that commits late is not skipped by who read on meanwhile', async
   );
 });
 
-test('of its organisation an app sees what happened since it was bound, and only while it is', async () => {
+test("an app sees its organisation's events since its binding, and only while it is bound", async () => {
   const names = async (key: string) =>
     (await pull(key, '?limit=100')).data
       .filter(({ event }) => event === 'application.created')
@@ -132,7 +132,7 @@ test('of its organisation an app sees what happened since it was bound, and only
   assert.deepEqual(await names(key), [], 'a new binding revives nothing');
 });
 
-test('organisations that are unlisted since are not in the stream, and neither are tests', async () => {
+test('the stream has no events of unlisted organisations and no tests', async () => {
   await put(database, 'orgs', [{ slug: 'shy', name: 'Shy' }]);
   await publish('org.created', 'shy');
   await fanOut(database);
@@ -149,7 +149,7 @@ test('organisations that are unlisted since are not in the stream, and neither a
   assert.equal(rows[0]?.count, 0);
 });
 
-test('a cursor that no answer gave is refused', async () => {
+test('an invalid cursor is rejected', async () => {
   for (const after of [
     'x',
     'MTow!',

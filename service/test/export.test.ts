@@ -1,4 +1,4 @@
-/** What is exported and imported again is the same directory. */
+/** An exported directory that is imported again is the same. */
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
@@ -55,7 +55,7 @@ function importText(
 
 const madeAnew = new Set(['id', 'alliance_id', 'created_at', 'updated_at', 'first_listed_at']);
 
-/** All that is stored, in the order in which it was added; without what an import makes anew. */
+/** All stored data in the order of creation, without what an import generates. */
 async function contentOf(database: Database): Promise<Record<string, unknown[]>> {
   const content: Record<string, unknown[]> = {};
   for (const [table, query] of Object.entries({
@@ -178,7 +178,7 @@ const directory = fc
     };
   });
 
-test('any directory that is exported and imported elsewhere is the same but for ids and times of the import', async () => {
+test('any exported directory imports elsewhere unchanged, except ids and times', async () => {
   await fc.assert(
     fc.asyncProperty(directory, async (generated) => {
       await clear(origin);
@@ -215,7 +215,7 @@ test('any organisations and alliances round-trip as CSV too', async () => {
   );
 });
 
-test('an unchanged export that is imported again creates nothing and moves nothing', async () => {
+test('importing an unchanged export changes nothing', async () => {
   await fc.assert(
     fc.asyncProperty(directory, async (generated) => {
       await clear(origin);
@@ -231,7 +231,7 @@ test('an unchanged export that is imported again creates nothing and moves nothi
   );
 });
 
-test('managers become those of the line by difference, and a line without any leaves them', async () => {
+test('an import changes managers by difference, and a line without managers keeps them', async () => {
   await clear(origin);
   const line = { slug: 'acme', name: 'Acme' };
   const emails = async () =>
@@ -258,7 +258,7 @@ test('managers become those of the line by difference, and a line without any le
   assert.deepEqual([await emails(), await bindings()], [[], 0]);
 });
 
-test('what is no address, and a time of retirement for what is active, are bad lines', async () => {
+test('an invalid manager, and retiredAt of an active blueprint, are bad lines', async () => {
   await clear(origin);
   await assert.rejects(put(origin, 'orgs', [{ name: 'A', managers: ['nobody'] }]), (error: any) => {
     assert.match(error.result.badLines[0].reason, /managers\.0 must be an email address/);
@@ -270,7 +270,7 @@ test('what is no address, and a time of retirement for what is active, are bad l
   );
 });
 
-test('the largest entry that can be imported can be exported and imported again', async () => {
+test('the largest valid entry can be exported and imported again', async () => {
   await clear(origin);
   await clear(copy);
   // Control characters take six bytes each in JSON.
@@ -304,7 +304,7 @@ test('the largest entry that can be imported can be exported and imported again'
   }
 });
 
-test('an export sees one moment, whatever is committed meanwhile', async () => {
+test('an export is a snapshot', async () => {
   await clear(origin);
   await put(
     origin,

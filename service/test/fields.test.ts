@@ -66,7 +66,7 @@ const nouns: Record<ImportKind, Noun> = {
 const kinds = Object.keys(nouns) as ImportKind[];
 /** Changes that bring others with them. */
 const companions: Entry = { active: { retiredAt: null } };
-/** Null asks the service to choose: a slug is made from the name, a time of retirement stays. */
+/** Null lets the service choose: it creates a slug from the name and keeps the time of retirement. */
 const chosenWhereNull = ['slug', 'retiredAt'];
 
 const inputsOf = (kind: ImportKind) => (importSchemas[kind] as unknown as TObject).properties;

@@ -22,7 +22,7 @@ server.listen(0, '127.0.0.1');
 await once(server, 'listening');
 after(() => server.close());
 const { port } = server.address() as AddressInfo;
-/** How a full backlog behaves is the system's own. */
+/** The behaviour of a full backlog depends on the system. */
 const notLinux = process.platform !== 'linux';
 const post = { headers: {}, body: Buffer.from('{}') };
 
@@ -48,7 +48,7 @@ async function send(host: string, script: DnsScript, given: Given = {}) {
 
 const unasked: DnsScript = () => assert.fail('nothing to resolve');
 
-test('private, reserved and translated addresses are refused, public ones are not', () => {
+test('private, reserved and translated addresses are rejected, public ones are not', () => {
   const refused = [
     '127.0.0.1',
     '10.1.2.3',
@@ -96,7 +96,7 @@ test('private, reserved and translated addresses are refused, public ones are no
   assert.equal(isAllowedAddress('10.0.0.1', loopback), false);
 });
 
-test('no spelling of a private IPv4 address passes', () => {
+test('no spelling of a private IPv4 address is accepted', () => {
   fc.assert(
     fc.property(
       fc.constantFrom('10', '127', '169.254', '192.168', '100.64', '0'),
@@ -112,7 +112,7 @@ test('no spelling of a private IPv4 address passes', () => {
   );
 });
 
-test('a name that resolves to a private address is blocked, also when it has a public one beside it', async () => {
+test('a name with a private address is blocked, even if it also has a public one', async () => {
   const to =
     (...addresses: string[]) =>
     () =>
@@ -133,21 +133,21 @@ test('one private address among a thousand blocks', async () => {
   assert.equal(await send('a.test', () => [...allowed, '10.0.0.1']), 'blocked');
 });
 
-test('an address that needs no resolving is checked as well', async () => {
+test('an IP address as host is checked too', async () => {
   assert.equal(await send('127.0.0.1', unasked, { allowed: [] }), 'blocked');
   assert.equal(await send('[::1]', unasked, { allowed: [] }), 'blocked');
   assert.equal(await send('[::ffff:127.0.0.1]', unasked, { allowed: [] }), 'blocked');
   assert.equal(await send('127.0.0.1', unasked), 200);
 });
 
-test('localhost is this machine whatever a name server says, and either of its addresses will do', async () => {
+test('localhost is this machine, whatever a name server returns', async () => {
   assert.equal(await send('localhost', unasked, { allowed: [] }), 'blocked');
   assert.equal(await send('localhost', unasked), 200);
   assert.equal(await send('localhost.', unasked), 200);
   assert.equal(await send('hook.localhost', unasked), 200);
 });
 
-test('what is checked is what is connected to: one resolution a connection, whatever a second would say', async () => {
+test('the checked addresses are the ones that are connected to', async () => {
   const answers = ['127.0.0.1', '127.0.0.2'];
   const honest = await startByteReceiver((socket) => socket.end(okAnswer));
   const trap = await startByteReceiver((socket) => socket.end(okAnswer), {
@@ -176,12 +176,12 @@ test('the peer is checked before a byte is sent', async () => {
   assert.equal(receiver.requests(), 0);
 });
 
-test('where one address refuses, the next one is tried', async () => {
+test('if one address refuses, the next one is tried', async () => {
   assert.equal(await send('a.test', () => ['127.0.0.3', '127.0.0.1']), 200);
   assert.equal(await send('a.test', () => ['127.0.0.3', '127.0.0.4']), 'connect');
 });
 
-test('where one address keeps silent, the next one is tried', { skip: notLinux }, async () => {
+test('if one address is silent, the next one is tried', { skip: notLinux }, async () => {
   const deaf = fork(join(import.meta.dirname, 'support/deaf-listener.ts'));
   const waiting: Socket[] = [];
   after(() => {
@@ -203,11 +203,11 @@ test('a name without an address, and a name server that fails, are DNS errors', 
   assert.equal(await send('a.test', () => 'SERVFAIL'), 'dns');
 });
 
-test('a name server that never answers is a timeout at the deadline', async () => {
+test('a silent name server is a timeout at the deadline', async () => {
   assert.equal(await send('a.test', () => 'silence', { timeoutMs: 150 }), 'timeout');
 });
 
-test('fifty names that nobody answers for delay no other', async () => {
+test('fifty names without a response delay no other', async () => {
   const { dns, sender } = await openSender(({ name }) =>
     name === 'quick.test' ? ['127.0.0.1'] : 'silence',
   );
@@ -226,7 +226,7 @@ test('fifty names that nobody answers for delay no other', async () => {
 
 const keptOpen = (socket: { write(text: string): void }) => socket.write(okAnswer);
 
-test('a connection is used again within its life, and its name is not asked for again', async () => {
+test('a connection is reused within its lifetime without another resolution', async () => {
   const receiver = await startByteReceiver(keptOpen);
   const { dns, sender } = await openSender(() => ['127.0.0.1'], { timeoutMs: longMs / 2 });
   const url = `http://a.test:${receiver.port}/`;
@@ -236,7 +236,7 @@ test('a connection is used again within its life, and its name is not asked for 
   assert.deepEqual([receiver.connections(), dns.queries.length], [1, 2]);
 });
 
-test('after its life a connection is not used again: the name is resolved and checked anew', async () => {
+test('after its lifetime a connection is not reused, and the name is resolved again', async () => {
   const receiver = await startByteReceiver(keptOpen);
   const addresses = ['127.0.0.1'];
   const { dns, sender } = await openSender(({ type }) => (type === 'A' ? addresses : []), {
@@ -252,7 +252,7 @@ test('after its life a connection is not used again: the name is resolved and ch
   assert.deepEqual([receiver.connections(), receiver.requests(), dns.queries.length], [1, 1, 4]);
 });
 
-test('at the end of its life a connection closes, whatever is under way', async () => {
+test('at the end of its lifetime a connection closes, even if it is in use', async () => {
   const receiver = await startByteReceiver(() => {});
   const { sender } = await openSender(unasked, { options: { connectionLifeMs: 200 } });
   assert.equal((await sender.attempt({ ...post, url: receiver.url })).error, 'reset');

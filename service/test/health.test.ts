@@ -28,7 +28,7 @@ for (const failing of [false, true]) {
     await queue({ failing: !failing, leased: false, dueSecondsAgo: 1 });
     await eventually(async () => (await deliveries()) === 'delayed');
     await sql`delete from pending_deliveries where lease_token is null`.execute(database);
-    // The one that is under way is later still, and keeps nobody waiting.
+    // The one in progress is older, but does not count.
     await eventually(async () => (await deliveries()) === 'ok');
   });
 }

@@ -1,4 +1,4 @@
-/** The heap of a process of its own: what keeps it small at rest, and how it grows under load. */
+/** The heap of a separate process: small at rest, and growing under load. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
@@ -11,7 +11,7 @@ const orgdir = fileURLToPath(new URL('../bin/orgdir.js', import.meta.url));
 const heapUnderLoad = new URL('../src/webhooks/queue/heap-under-load.ts', import.meta.url).href;
 const mib = 1024 * 1024;
 
-/** Makes objects of which many live on for a while, and tells how large the young generation is then, with both its halves. */
+/** Creates objects of which many survive for a while, and returns the size of the young generation with both halves. */
 const fill = `
   import { getHeapSpaceStatistics } from 'node:v8';
   export function fill() {
@@ -21,7 +21,7 @@ const fill = `
   }`;
 const fillUrl = JSON.stringify(`data:text/javascript,${encodeURIComponent(fill)}`);
 
-test('a command keeps the young generation that it began with, whatever it does', async () => {
+test('a command keeps the size of the young generation', async () => {
   const [firstLine = ''] = (await readFile(orgdir, 'utf8')).split('\n');
   const most = Number(/--max-semi-space-size=(\d+)/.exec(firstLine)?.[1]);
   const atExit = `import { fill } from ${fillUrl}; process.on('exit', () => console.log('filled', fill()));`;

@@ -9,17 +9,17 @@ import { openStage, type Stage } from './histories/stage.ts';
 import { loopbackAllowed, startReceiver } from './support/receiver.ts';
 import { startTestService } from './support/service.ts';
 
-/** So many, in databases of their own at once: while one waits for its answer another is at work. */
+/** Concurrent histories, each in its own database, so that one works while another waits. */
 const histories = Number(process.env['HISTORIES'] ?? 2_000);
 const lanes = 4;
-/** A failure tells its seed; with it in the environment the same histories take place again. */
+/** A failure prints its seed; with the seed in the environment, the same histories run again. */
 const chosenSeed = process.env['HISTORIES_SEED'];
-/** Shrinking ends then; what it has found by then is told. */
+/** Shrinking stops then, and reports the shortest history so far. */
 const shrinkMsMax = 30_000;
 
 const stages = await Promise.all(Array.from({ length: lanes }, openStage));
 
-test('whatever happens, each webhook gets what its app may have, all of it, once, and nothing else', async () => {
+test('in any history, each webhook gets exactly the events that its app may have, once', async () => {
   const first = Math.floor(Math.random() * 2 ** 30);
   await Promise.all(
     stages.map(async (stage, lane) => {
@@ -29,7 +29,7 @@ test('whatever happens, each webhook gets what its app may have, all of it, once
   );
 });
 
-test('the same holds over sockets, while the worker runs by itself', async () => {
+test('the same holds over sockets while the worker runs', async () => {
   const stage = await openStage({ ownClock: false });
   // Every third attempt fails, so that bytes are sent again.
   const receiver = await startReceiver((response, _, count) =>
@@ -75,7 +75,7 @@ for (const { what, from, to } of [
     );
   });
 
-/** Lets histories take place until one goes wrong; tells it, as short as it can be, and how to see it again. */
+/** Runs histories until one fails, and reports it, as short as possible, with its seed. */
 async function findFault(
   stage: Stage,
   seed: number,
@@ -84,7 +84,7 @@ async function findFault(
 ): Promise<string | null> {
   let failedAt: number | null = null;
   const property = fc.asyncProperty(history, async (one: History) => {
-    // What is tried after this long is not tried at all: the shortest so far will do.
+    // After this time, shrinking stops with the shortest history so far.
     if (failedAt !== null && performance.now() - failedAt > shrinkMsMax) return;
     try {
       await runHistory(stage, one);

@@ -61,7 +61,7 @@ async function clear(): Promise<void> {
   await sql`update list_totals set entries = 0`.execute(database);
 }
 
-test('names are kept as they are', async () => {
+test('an import keeps names unchanged', async () => {
   await clear();
   const names = [
     '北京, "Quoted" & Söhne',
@@ -78,7 +78,7 @@ test('names are kept as they are', async () => {
   assert.deepEqual((await rowsOf('orgs')).map(({ name }) => name).sort(), [...names].sort());
 });
 
-test('bad lines are named by number and reason, and nothing of the file is kept', async () => {
+test('bad lines are reported with number and reason, and nothing is imported', async () => {
   await clear();
   const lines = [
     '{"name":"Good"}',
@@ -116,7 +116,7 @@ test('bad lines are named by number and reason, and nothing of the file is kept'
   assert.equal(await count('orgs'), 0);
 });
 
-test('with skipBad the good lines are kept and the bad ones told', async () => {
+test('with skipBad the good lines are imported and the bad ones reported', async () => {
   await clear();
   const result = await importText('orgs', '{"name":"One"}\n{"nam":"Two"}\n{"name":"Three"}\n', {
     skipBad: true,
@@ -148,7 +148,7 @@ test('bytes that are not UTF-8 and lines without end are bad lines', async () =>
   );
 });
 
-test('a byte order mark and Windows line ends are no part of the data', async () => {
+test('a byte order mark and Windows line ends are ignored', async () => {
   await clear();
   const result = await importText('alliances', '\uFEFF{"name":"North"}\r\n{"name":"South"}\r\n');
   assert.deepEqual(
@@ -157,7 +157,7 @@ test('a byte order mark and Windows line ends are no part of the data', async ()
   );
 });
 
-test('a known slug is updated, keeps its id, and fields left out go back to their default', async () => {
+test('a line with a known slug replaces the entry and keeps its id', async () => {
   await clear();
   await put(database, 'orgs', [{ slug: 'acme', name: 'Acme', tag: 'A', memberCount: 5 }]);
   const [before] = await rowsOf('orgs');
@@ -170,7 +170,7 @@ test('a known slug is updated, keeps its id, and fields left out go back to thei
   );
 });
 
-test('importing the same again changes nothing that can be seen', async () => {
+test('importing the same file again changes nothing', async () => {
   await clear();
   await put(database, 'blueprints', [blueprint({ key: 'granite', name: 'Granite' })]);
   const [before] = await rowsOf('blueprints');
@@ -181,7 +181,7 @@ test('importing the same again changes nothing that can be seen', async () => {
   assert.deepEqual(after, before);
 });
 
-test('a blueprint that comes back without active is active again, and one retired twice keeps its time', async () => {
+test('a retired blueprint is active again without `active`, and keeps its time if retired twice', async () => {
   await clear();
   const fields = { key: 'granite', name: 'Granite' };
   await put(database, 'blueprints', [blueprint({ ...fields, active: false })]);
@@ -193,7 +193,7 @@ test('a blueprint that comes back without active is active again, and one retire
   assert.equal((await rowsOf('blueprints'))[0]?.['retired_at'], null);
 });
 
-test('a language tag is kept in its canonical form', async () => {
+test('a language tag is stored in its canonical form', async () => {
   await clear();
   await put(database, 'orgs', [{ name: 'Fala', language: 'PT-br' }]);
   assert.equal((await rowsOf('orgs'))[0]?.['language'], 'pt-BR');
@@ -221,7 +221,7 @@ test('CSV with quotes, commas, line breaks and nested links', async () => {
   );
 });
 
-test('a cell of a field that may be null is read as its other type', async () => {
+test('a CSV cell of a nullable field is read as its other type', async () => {
   const schema = strictObject({ size: nullable(Type.Integer()), open: nullable(Type.Boolean()) });
   const values = [];
   for await (const line of readCsv(Readable.from([Buffer.from('size,open\n12,true\n,\n')]), schema))
@@ -229,7 +229,7 @@ test('a cell of a field that may be null is read as its other type', async () =>
   assert.deepEqual(values, [{ size: 12, open: true }, {}]);
 });
 
-test('a bad cell and an unknown column are named by the line of the file', async () => {
+test('a bad cell and an unknown column are reported with their line', async () => {
   await clear();
   const result = await importText('orgs', 'name,memberCount,colour\nA,many,\nB,1,red\n', {
     csv: true,
@@ -244,7 +244,7 @@ test('a bad cell and an unknown column are named by the line of the file', async
   );
 });
 
-test('a row with too few or too many cells is a bad line, and the rows behind it are read', async () => {
+test('a row with too few or too many cells is a bad line, and later rows are read', async () => {
   await clear();
   const result = await importText('orgs', 'name,tag\nA,a\nB\nC,c,c\nD,d\n', {
     csv: true,
@@ -262,7 +262,7 @@ test('a row with too few or too many cells is a bad line, and the rows behind it
   );
 });
 
-test('CSV that is not UTF-8 is a bad line, not a name with a hole in it', async () => {
+test('CSV that is not UTF-8 is a bad line', async () => {
   await clear();
   const latin1 = Buffer.from('name,tag\nMüller,m\nMiller,m\n', 'latin1');
   const result = await importText('orgs', latin1, { csv: true, skipBad: true });
@@ -273,7 +273,7 @@ test('CSV that is not UTF-8 is a bad line, not a name with a hole in it', async 
   );
 });
 
-test('a slug that an earlier line was given is not written over by a later one', async () => {
+test('a line cannot overwrite an entry whose slug an earlier line was given', async () => {
   await clear();
   const fillers = Array.from({ length: 999 }, (_, index) => `{"name":"Filler ${index}"}`);
   const lines = ['{"name":"Foo"}', ...fillers, '{"name":"Other","slug":"foo"}'];
@@ -284,7 +284,7 @@ test('a slug that an earlier line was given is not written over by a later one',
   );
 });
 
-test('two blueprints that claim one slug are named, whether the other is in the file or not', async () => {
+test('two blueprints with one slug are reported, in the file or in the database', async () => {
   await clear();
   await put(database, 'blueprints', [blueprint({ key: 'old', slug: 'taken' })]);
   const rows = [
@@ -308,13 +308,13 @@ test('two blueprints that claim one slug are named, whether the other is in the 
   );
 });
 
-test('imports of organisations and of their alliances at once wait for each other, however long', async () => {
+test('concurrent imports of organisations and alliances wait for each other', async () => {
   await clear();
   await put(database, 'alliances', [
     { slug: 'first', name: 'First' },
     { slug: 'second', name: 'Second' },
   ]);
-  // The one that waits is told to give up statements after a tenth of a second.
+  // The statements of the waiting import time out after a tenth of a second.
   const hasty = openDatabase(connection, { applicationName: 'hasty', statementTimeoutMs: 100 });
   let alliances: Promise<unknown> = Promise.resolve();
   async function* orgs(): AsyncGenerator<SourceLine> {
@@ -367,7 +367,7 @@ test('broken CSV is a bad line', async () => {
   );
 });
 
-test('events go out only where asked, for what is public for the first time', async () => {
+test('events are published only if requested, for entries that become public', async () => {
   await clear();
   const rows = [
     { slug: 'shown', name: 'Shown' },
@@ -400,7 +400,7 @@ test('events go out only where asked, for what is public for the first time', as
   assert.equal((await events()).at(-1)?.name, 'alliance.created');
 });
 
-test('totals and counts of alliances follow every way of writing', async () => {
+test('totals and alliance counts follow every kind of write', async () => {
   await clear();
   await put(database, 'alliances', [
     { slug: 'north', name: 'North' },

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createInFlight, type Slot } from '../src/webhooks/queue/in-flight.ts';
 
-test('an attempt that has its answer takes nothing of its webhook’s share, recorded or not', () => {
+test('an attempt with a response frees its share of the webhook', () => {
   const inFlight = createInFlight();
   const slots = Array.from({ length: 8 }, () => inFlight.tryAdd('a') as Slot);
   assert.equal(inFlight.tryAdd('a'), null);
@@ -16,7 +16,7 @@ test('an attempt that has its answer takes nothing of its webhook’s share, rec
   assert.deepEqual([inFlight.total(), inFlight.counts().size], [0, 0]);
 });
 
-test('an answer that is told twice frees one place', () => {
+test('a response that is reported twice frees one slot', () => {
   const inFlight = createInFlight();
   const first = inFlight.tryAdd('a') as Slot;
   const second = inFlight.tryAdd('a') as Slot;
@@ -27,7 +27,7 @@ test('an answer that is told twice frees one place', () => {
   second.release();
 });
 
-test('while new attempts fill a process there is no room, until there is some for a whole claim', () => {
+test('while new attempts fill a process there is no room, until a whole claim fits', () => {
   const inFlight = createInFlight();
   const slots: Slot[] = [];
   while (inFlight.room().total > 0) slots.push(inFlight.add(`webhook ${slots.length}`, false));
@@ -40,7 +40,7 @@ test('while new attempts fill a process there is no room, until there is some fo
   for (const slot of slots) slot.release();
 });
 
-test('what waits to be recorded is bounded too', async () => {
+test('attempts that wait to be recorded are limited', async () => {
   const inFlight = createInFlight();
   const slots: Slot[] = [];
   for (;;) {

@@ -26,13 +26,13 @@ async function makePlatformKey(
     .execute((tx) => createPlatformKey(tx, testActor, { name: 'Another', expiresAt }));
 }
 
-test('a key of the platform opens it, as a bearer or as X-API-Key', async () => {
+test('a platform key works as a bearer token or as X-API-Key', async () => {
   assert.equal((await internal.call('/orgs')).status, 200);
   const alias = await internal.call('/orgs', { key: null, headers: { 'x-api-key': internal.key } });
   assert.equal(alias.status, 200);
 });
 
-test('no key, a malformed and an unknown one are one and the same 401', async () => {
+test('no key, a malformed key and an unknown key get the same 401', async () => {
   const without = await internal.call('/orgs', { key: null });
   assert.equal(without.status, 401);
   assert.equal(without.headers.get('www-authenticate'), 'Bearer');
@@ -42,7 +42,7 @@ test('no key, a malformed and an unknown one are one and the same 401', async ()
   }
 });
 
-test('a key of an app opens nothing here, and a key of the platform nothing of the public API', async () => {
+test("an app's key does not work in the internal API, nor a platform key in the public one", async () => {
   for (const { status, body, scope } of [
     { ...(await internal.call('/orgs', { key: service.key })), scope: 'platform' },
     { ...(await service.call('/orgs', { key: internal.key })), scope: 'read:directory' },
@@ -54,7 +54,7 @@ test('a key of an app opens nothing here, and a key of the platform nothing of t
   }
 });
 
-test('a key belongs to an app and has its scopes, or to the platform and has that one', async () => {
+test('a key belongs to an app with its scopes, or to the platform', async () => {
   for (const [app, scopes] of [
     [null, ['read:directory']],
     [null, ['platform', 'read:directory']],
@@ -70,7 +70,7 @@ test('a key belongs to an app and has its scopes, or to the platform and has tha
     );
 });
 
-test('a revoked key is refused within a second, one that expired at once, and others go on', async () => {
+test('a revoked key is rejected within a second, an expired one at once', async () => {
   const { id, key } = await makePlatformKey();
   for (let round = 0; round < 3; round += 1)
     assert.equal((await internal.call('/orgs', { key })).status, 200);
@@ -86,7 +86,7 @@ test('a revoked key is refused within a second, one that expired at once, and ot
   assert.deepEqual([listed?.appId, listed?.scopes], [null, ['platform']]);
 });
 
-test('there are at most twenty keys of the platform', async () => {
+test('there are at most twenty platform keys', async () => {
   const made: string[] = [];
   await assert.rejects(async () => {
     for (let count = 0; count < 21; count += 1) made.push((await makePlatformKey()).id);
@@ -95,7 +95,7 @@ test('there are at most twenty keys of the platform', async () => {
   await makePlatformKey();
 });
 
-test('an address that leads nowhere and a wrong method are told before a key is asked for', async () => {
+test('404 and 405 come before the key is checked', async () => {
   const missing = await internal.call('/nothing', { key: null, method: 'POST', json: {} });
   assert.equal(missing.status, 404);
   const refused = await internal.call('/orgs/acme', { key: null, method: 'POST', json: {} });
@@ -106,7 +106,7 @@ test('an address that leads nowhere and a wrong method are told before a key is 
   assert.match(String(options.headers.allow), /\bGET\b/);
 });
 
-test('every answer has a request id, and none lets a page on another origin read it', async () => {
+test('every response has a request id, and no other origin may read it', async () => {
   const path = '/internal/v1/orgs';
   const headers = { origin: 'https://evil.example', 'x-request-id': 'mine' };
   for (const method of ['GET', 'OPTIONS', 'POST', 'QUERY']) {
@@ -117,7 +117,7 @@ test('every answer has a request id, and none lets a page on another origin read
   }
 });
 
-test('HEAD answers as GET does, without the body', async () => {
+test('HEAD responds like GET, without the body', async () => {
   for (const path of ['/orgs', '/orgs/acme', '/orgs/nowhere']) {
     const get = await internal.call(path);
     const head = await internal.call(path, { method: 'HEAD' });
@@ -128,7 +128,7 @@ test('HEAD answers as GET does, without the body', async () => {
   }
 });
 
-test('who has what is current hears so, of lists and of one', async () => {
+test('an If-None-Match with the current tag gets a 304, for lists and entries', async () => {
   for (const path of ['/orgs', '/orgs/acme', '/orgs/acme/managers']) {
     const etag = (await internal.call(path)).headers.get('etag') ?? '';
     const again = await internal.call(path, { headers: { 'if-none-match': etag } });
@@ -138,14 +138,14 @@ test('who has what is current hears so, of lists and of one', async () => {
   }
 });
 
-test('it goes on during maintenance', async () => {
+test('the internal API works during maintenance', async () => {
   await sql`insert into maintenance (message) values ('Moving')`.execute(database);
   await eventually(async () => (await service.call('/orgs')).status === 503);
   assert.equal((await internal.call('/orgs')).status, 200);
   await sql`delete from maintenance`.execute(database);
 });
 
-test('a process without the role api has none of it, and tells of itself all the same', async () => {
+test('a process without the role api has metrics and probes but no internal API', async () => {
   const app = createInternalApp({
     metrics: service.metrics,
     readiness: createReadinessCheck(database),
@@ -164,7 +164,7 @@ test('a process without the role api has none of it, and tells of itself all the
   }
 });
 
-test('nothing of it is on the public port', async () => {
+test('the internal routes are not on the public port', async () => {
   const headers = { authorization: `Bearer ${internal.key}` };
   for (const path of ['/internal/v1/orgs', '/internal/v1/openapi.json'])
     assert.equal((await rawRequest(service.url, { path, headers })).status, 404);

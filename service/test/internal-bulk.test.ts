@@ -34,7 +34,7 @@ async function clear(): Promise<void> {
   await sql`update list_totals set entries = 0`.execute(database);
 }
 
-test('lines make what is new and replace what is known; none is deleted', async () => {
+test('bulk lines create and replace entries, and delete none', async () => {
   await clear();
   const alliances = await bulk('/alliances', toText([{ slug: 'north', name: 'North' }]));
   assert.deepEqual(alliances.body.data, { created: 1, updated: 0, bad: 0, badLines: [] });
@@ -61,7 +61,7 @@ test('lines make what is new and replace what is known; none is deleted', async 
   assert.equal((await bulk('/blueprints', blueprints)).body.data.updated, 2);
 });
 
-test('what is public for the first time is announced, unless it is asked not to be', async () => {
+test('entries that become public are announced, unless emitEvents is false', async () => {
   await clear();
   const rows = [
     { slug: 'shown', name: 'Shown' },
@@ -81,7 +81,7 @@ test('what is public for the first time is announced, unless it is asked not to 
   );
 });
 
-test('bad lines are named, and nothing is kept; with skipBad the good ones are', async () => {
+test('bad lines are reported and nothing is stored; with skipBad the good lines are', async () => {
   await clear();
   const good = Array.from({ length: 1_500 }, (_, index) => ({ slug: `s-${index}`, name: 'S' }));
   const text = `${toText(good)}not json\n\n{"name":""}\n{"slug":"s-1","name":"Twice"}\n`;
@@ -100,7 +100,7 @@ test('bad lines are named, and nothing is kept; with skipBad the good ones are',
   assert.equal(await count('orgs'), 1_500);
 });
 
-test('a field is named in whole characters, however long its name', async () => {
+test('a long field name is shortened to whole characters', async () => {
   await clear();
   const name = `${'a'.repeat(79)}😀`;
   const answers = [
@@ -114,13 +114,13 @@ test('a field is named in whole characters, however long its name', async () => 
   }
 });
 
-test('of more bad lines than anybody reads, a thousand are named and all are counted', async () => {
+test('a thousand bad lines are reported and all are counted', async () => {
   await clear();
   const { body } = await bulk('/blueprints', '{}\n'.repeat(2_345));
   assert.deepEqual([body.error.details.bad, body.error.details.issues.length], [2_345, 1_000]);
 });
 
-test('beyond 100,000 rows, or 256 MiB, it is refused with the limit, and nothing is kept', async () => {
+test('more than 100,000 rows or 256 MiB are rejected, and nothing is stored', async () => {
   await clear();
   const rows = toText(Array.from({ length: 1_100 }, (_, index) => ({ name: `Kept ${index}` })));
   const many = await bulk('/orgs?skipBad=true', rows + '1\n'.repeat(98_901));
@@ -148,7 +148,7 @@ test('beyond 100,000 rows, or 256 MiB, it is refused with the limit, and nothing
   assert.equal(large, 413);
 });
 
-test('what is no NDJSON is refused by its type, and no body at all is missed', async () => {
+test('another content type is a 415, and a missing body a 400', async () => {
   await clear();
   for (const type of ['application/json', 'text/plain', 'text/csv']) {
     const headers = { 'content-type': type };
@@ -162,7 +162,7 @@ test('what is no NDJSON is refused by its type, and no body at all is missed', a
   assert.equal(await count('orgs'), 0);
 });
 
-test('who may not write is told so before anything is read', async () => {
+test('a forbidden request is rejected before its body is read', async () => {
   for (const key of [null, service.key]) {
     const { status } = await call('/orgs', { method: 'PUT', key, headers: ndjson, body: '{}\n' });
     assert.equal(status, key === null ? 401 : 403);
@@ -179,7 +179,7 @@ async function sendHalf(headers: Record<string, string>, rows: string): Promise<
   await new Promise<void>((resolve) => {
     sent.write(rows, () => resolve());
   });
-  // The first batch is written by then; nobody else sees it.
+  // The first batch is written by then, but not visible to others.
   await waitsInTransaction();
   sent.destroy();
 }
@@ -194,7 +194,7 @@ async function waitsInTransaction(): Promise<void> {
   }
 }
 
-test('lines that are long in coming are waited for beyond the idle limit, and nobody waits with them', async () => {
+test('slow lines are waited for beyond the idle limit of other transactions', async () => {
   await clear();
   const writes = openDatabase(service.connection, {
     applicationName: 'test',
@@ -232,7 +232,7 @@ test('lines that are long in coming are waited for beyond the idle limit, and no
   assert.equal(await count('orgs'), 3);
 });
 
-test('a condition on the state of one entry is refused', async () => {
+test('preconditions are rejected', async () => {
   await clear();
   for (const name of ['if-match', 'if-none-match']) {
     const headers = { ...ndjson, [name]: '*' };
@@ -243,7 +243,7 @@ test('a condition on the state of one entry is refused', async () => {
   assert.equal(await count('orgs'), 0);
 });
 
-test('a connection that is cut half-way leaves nothing, and holds up nobody', async () => {
+test('a cut connection stores nothing and blocks nobody', async () => {
   await clear();
   const rows = toText(Array.from({ length: 1_200 }, (_, index) => ({ name: `Half ${index}` })));
   await sendHalf({ 'transfer-encoding': 'chunked' }, rows);
@@ -253,7 +253,7 @@ test('a connection that is cut half-way leaves nothing, and holds up nobody', as
   assert.equal(await count('orgs'), 1);
 });
 
-test('what a caller sends in small pieces arrives whole', async () => {
+test('a body in small chunks arrives completely', async () => {
   await clear();
   const bytes = Buffer.from(
     toText([
@@ -279,7 +279,7 @@ test('what a caller sends in small pieces arrives whole', async () => {
   assert.equal((await call('/orgs/a')).body.data.name, 'Äpfel 😀');
 });
 
-test('bulk writes of organisations and alliances, and single ones, at once: all succeed', async () => {
+test('concurrent bulk and single writes of organisations and alliances all succeed', async () => {
   await clear();
   const alliances = Array.from({ length: 20 }, (_, index) => ({ slug: `l-${index}`, name: 'L' }));
   await bulk('/alliances', toText(alliances));
@@ -306,7 +306,7 @@ test('bulk writes of organisations and alliances, and single ones, at once: all 
   assert.equal(rows.length, 0);
 });
 
-test('who falls silent in the middle is given up, and told', async () => {
+test('a stalled request is ended with an error', async () => {
   const server = createServer((incoming, answer) => {
     void (async () => {
       try {

@@ -1,4 +1,4 @@
-/** The internal API's writes of alliances, their members, managers, and blueprints. Organisations have a file of their own. */
+/** Writes of alliances, members, managers and blueprints by the internal API. See internal-orgs.test.ts for organisations. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from '../src/database/database.ts';
@@ -28,7 +28,7 @@ await put(database, 'orgs', [
   { slug: 'hidden', name: 'Hidden', memberCount: 100, listed: false },
 ]);
 
-test('an alliance is made with its members, and both sides say the same', async () => {
+test('an alliance is created with its members', async () => {
   const made = await send('PUT', '/alliances/league', {
     name: 'League',
     orgs: ['hidden', 'b', 'a'],
@@ -50,7 +50,7 @@ test('an alliance is made with its members, and both sides say the same', async 
   assert.deepEqual(slugsOf((await call('/alliances/league')).body.data.orgs), ['a', 'hidden']);
 });
 
-test('the members are those that were sent; left out, they stay; one of another alliance moves', async () => {
+test('`orgs` replaces the members; if omitted they stay; a member of another alliance moves', async () => {
   await send('PUT', '/alliances/one', { name: 'One', orgs: ['a', 'b'] });
   await send('PUT', '/alliances/two', { name: 'Two' });
   const members = async (slug: string) => {
@@ -72,7 +72,7 @@ test('the members are those that were sent; left out, they stay; one of another 
   assert.deepEqual(await members('two'), ['', 0]);
 });
 
-test('a member that is not there, or stands twice, is named, and nothing is changed', async () => {
+test('an unknown or repeated member is rejected, and nothing changes', async () => {
   await send('PUT', '/alliances/strict', { name: 'Strict', orgs: ['a'] });
   const before = await changes();
   const unknown = await send('PUT', '/alliances/strict', { name: 'Strict', orgs: ['b', 'nobody'] });
@@ -89,7 +89,7 @@ test('a member that is not there, or stands twice, is named, and nothing is chan
   assert.equal(await changes(), before);
 });
 
-test('an alliance is announced when it is made, renamed like an organisation, and deleted without its members', async () => {
+test('an alliance is announced when created, renamed like an organisation, and deleted without its members', async () => {
   const { id } = (await send('PUT', '/alliances/short-lived', { name: 'Short', orgs: ['a'] })).body
     .data;
   await send('PUT', '/alliances/short-lived', { name: 'Shorter' });
@@ -165,7 +165,7 @@ for (const kind of ['orgs', 'alliances'] as const)
     assert.equal((await boundSince()).length, 0);
   });
 
-test('lists of managers that are put at once leave one of them, whole', async () => {
+test('concurrent lists of managers leave one of them, complete', async () => {
   await send('PUT', '/orgs/crowded', { name: 'Crowded' });
   const lists = Array.from({ length: 6 }, (_, index) => [
     `a${index}@example.org`,
@@ -182,7 +182,7 @@ test('lists of managers that are put at once leave one of them, whole', async ()
   );
 });
 
-test('a blueprint is known by its key, whatever characters that has', async () => {
+test('a blueprint is found by its key with any characters', async () => {
   const fields = {
     name: 'Odd',
     category: 'materials',
@@ -200,7 +200,7 @@ test('a blueprint is known by its key, whatever characters that has', async () =
   }
 });
 
-test('a blueprint is replaced whole but for its slug, patched in part, retired and brought back', async () => {
+test('a blueprint is replaced except its slug, patched, retired and reactivated', async () => {
   const { category, output } = blueprint() as { category: string; output: object };
   const fields = { name: 'Granite', category, output };
   const made = await send('PUT', '/blueprints/granite', {
@@ -228,7 +228,7 @@ test('a blueprint is replaced whole but for its slug, patched in part, retired a
     assert.deepEqual([answer.status, answer.body.error.details.issues[0].path], [400, path]);
 });
 
-test('a blueprint’s slug moves and is kept like any other; who had it may have it back by import', async () => {
+test('a former slug of a blueprint stays reserved, and its owner can take it back', async () => {
   const fields = blueprint({ key: 'basalt', name: 'Basalt' });
   await put(database, 'blueprints', [fields, blueprint({ key: 'tuff', name: 'Tuff' })]);
   await send('PATCH', '/blueprints/basalt', { slug: 'dark-basalt' });
@@ -244,7 +244,7 @@ test('a blueprint’s slug moves and is kept like any other; who had it may have
   assert.equal((await call('/blueprints/basalt')).body.data.slug, 'basalt');
 });
 
-test('a body may be as large as a line of a file, and no larger', async () => {
+test('a body may be as large as a line of an import', async () => {
   const ingredients = Array.from({ length: 200 }, (_, index) => ({
     item: `${'é'.repeat(190)}${index}`,
     name: '😀'.repeat(200),

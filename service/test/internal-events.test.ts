@@ -43,7 +43,7 @@ async function countEvents(applicationId: string): Promise<number> {
   return rows[0]?.count ?? 0;
 }
 
-test('what is published is delivered, with the ids and names that the service adds', async () => {
+test('a published event is delivered with the ids and names that the service adds', async () => {
   const { key } = await makeKey(service, { bindTo: { kind: 'organization', id: acme.id } });
   const receiver = await startReceiver();
   await service.call('/webhooks', { method: 'POST', key, json: { url: receiver.url } });
@@ -64,7 +64,7 @@ test('what is published is delivered, with the ids and names that the service ad
   );
 });
 
-test('the same again, by id or by header, is the same answer and no second event', async () => {
+test('a repeated request, by id or by header, gets the same response and records nothing', async () => {
   const first = await post({ id: 'again', ...applied('again') });
   const answers = [
     await post({ id: 'again', ...applied('again') }),
@@ -86,13 +86,13 @@ test('the same again, by id or by header, is the same answer and no second event
   assert.equal(await countEvents('again'), 1);
 });
 
-test('without a key each is an event of its own', async () => {
+test('without a key, each request publishes an event', async () => {
   const ids = [await post(applied('plain')), await post(applied('plain'))];
   assert.equal(new Set(ids.map(({ body }) => body.data.id)).size, 2);
   assert.equal(await countEvents('plain'), 2);
 });
 
-test('the same key with another content is a conflict, and two different keys are refused', async () => {
+test('the same key with different content is a conflict, and two different keys are rejected', async () => {
   await post({ id: 'mine', ...applied('mine') });
   for (const other of [
     { ...applied('mine'), data: application('yours') },
@@ -112,7 +112,7 @@ test('the same key with another content is a conflict, and two different keys ar
   assert.equal(await countEvents('two'), 0);
 });
 
-test('ten at once with one key make one event', async () => {
+test('ten concurrent requests with one key publish one event', async () => {
   const answers = await Promise.all(
     Array.from({ length: 10 }, () => post({ id: 'at-once', ...applied('at-once') })),
   );
@@ -136,7 +136,7 @@ test('a refused publication leaves its key free', async () => {
   assert.equal(await countEvents('early'), 1);
 });
 
-test('a process that dies before it commits leaves the key to who waits for it', async () => {
+test('if a process dies before its commit, the next request can use the key', async () => {
   const publication = {
     name: 'application.created',
     org: 'acme',
@@ -167,7 +167,7 @@ test('a process that dies before it commits leaves the key to who waits for it',
   assert.equal(await countEvents('crash'), 1);
 });
 
-test('who waits too long for a key that another holds is told to come again', async () => {
+test('a request that waits too long for its key gets a 503', async () => {
   const publication = {
     name: 'application.created',
     org: 'acme',
@@ -186,7 +186,7 @@ test('who waits too long for a key that another holds is told to come again', as
   assert.equal(await countEvents('held'), 1);
 });
 
-test('a key that has run out is free, before and after it is dropped', async () => {
+test('an expired key can be used again, before and after it is deleted', async () => {
   const json = { id: 'old', ...applied('old') };
   const expire = () =>
     sql`
@@ -204,7 +204,7 @@ test('a key that has run out is free, before and after it is dropped', async () 
   assert.equal(await countEvents('old'), 3);
 });
 
-test('what is wrong is refused, saying where it stands', async () => {
+test('an invalid request is rejected with the path of the error', async () => {
   const refused: [object, number, string | null][] = [
     [{ ...applied('x'), event: 'nothing' }, 400, 'body.event'],
     [{ ...applied('x'), event: 'system.maintenance.enabled' }, 400, 'body.event'],

@@ -41,7 +41,7 @@ async function readyz(base: string): Promise<{ status: number; body: any }> {
 
 const paths = ['/metrics', '/livez', '/readyz'];
 
-test('figures are served in Prometheus’ text format, to GET and HEAD', async () => {
+test('metrics are served in Prometheus’ text format, to GET and HEAD', async () => {
   const response = await fetch(`${url}/metrics`);
   assert.equal(response.status, 200);
   assert.equal(response.headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8');
@@ -55,7 +55,7 @@ test('figures are served in Prometheus’ text format, to GET and HEAD', async (
   }
 });
 
-test('whatever else is asked is refused in the envelope', async () => {
+test('other requests are rejected with an envelope', async () => {
   const missing = await rawRequest(url, { path: '/api/v1/status' });
   assert.equal(missing.status, 404);
   assert.equal(JSON.parse(missing.text).error.code, 'not_found');
@@ -70,7 +70,7 @@ test('whatever else is asked is refused in the envelope', async () => {
   assert.equal(JSON.parse(strange.text).error.code, 'not_found');
 });
 
-test('what is no request, and one with too many headers, is refused and hung up on', async () => {
+test('a malformed request or one with too many headers is rejected, and the connection closed', async () => {
   assert.match(
     await sendBytes(url, 'no request\r\n\r\n'),
     /^HTTP\/1\.1 400 .+"validation_failed"/s,
@@ -81,7 +81,7 @@ test('what is no request, and one with too many headers, is refused and hung up 
 
 const everywhere = [...paths, '/internal/v1/orgs', '/nothing'];
 
-test('a host name that is not listed is refused everywhere, so that DNS rebinding reads nothing', async () => {
+test('a host name that is not allowed is rejected, so DNS rebinding reads nothing', async () => {
   const names = ['evil.example', 'localhost.evil.example', '127.0.0.1.evil.example', '127.1'];
   const malformed = [
     '127.0.0.1, localhost',
@@ -112,7 +112,7 @@ test('a host name that is not listed is refused everywhere, so that DNS rebindin
   assert.equal((await rawRequest(url, absolute)).status, 403, 'the host of the target counts');
 });
 
-test('IP addresses, listed names and requests without a Host are answered', async () => {
+test('IP addresses, allowed names and requests without a Host are accepted', async () => {
   const env = { INTERNAL_ALLOWED_HOSTS: 'orgdir-worker, Orgdir-Worker.default.svc.cluster.local.' };
   const listed = await startListener(opened.database, env);
   const named = await startListener(opened.database, { INTERNAL_HOST: 'Metrics.example' });
@@ -138,7 +138,7 @@ test('IP addresses, listed names and requests without a Host are answered', asyn
   assert.match(await sendBytes(url, 'GET /livez HTTP/1.0\r\n\r\n'), /^HTTP\/1\.1 200 /);
 });
 
-test('nothing of it is on the public port', async () => {
+test('the internal routes are not on the public port', async () => {
   const service = await startTestService();
   for (const path of paths) {
     const answer = await rawRequest(service.url, { path });
@@ -147,7 +147,7 @@ test('nothing of it is on the public port', async () => {
   }
 });
 
-test('it is ready with every migration that it needs, also beside those of a newer version', async () => {
+test('a process is ready if all its migrations are applied, even with newer ones', async () => {
   const behind = await openTestDatabase();
   const listener = await startListener(behind.database);
   const ready = { success: true, data: { ready: true }, meta: { apiVersion: 'v1' } };
@@ -174,7 +174,7 @@ test('it is ready with every migration that it needs, also beside those of a new
   await eventually(async () => (await readyz(listener.url)).status === 200);
 });
 
-test('a database that stalls or is away makes it live but not ready, and tells of itself without it', async () => {
+test('without a database the process is live but not ready', async () => {
   const { opened: cuttable, cut, stall, mend } = await openCuttableDatabase();
   const listener = await startListener(cuttable.database);
   assert.equal((await readyz(listener.url)).status, 200);
@@ -195,7 +195,7 @@ test('a database that stalls or is away makes it live but not ready, and tells o
   await eventually(async () => (await readyz(listener.url)).status === 200);
 });
 
-test('a process that stops says that it is not ready', async () => {
+test('a stopping process is not ready', async () => {
   const listener = await startListener(opened.database);
   listener.readiness.stop();
   const { status, body } = await readyz(listener.url);
@@ -209,19 +209,23 @@ const env = {
   SECRET_KEY: randomBytes(32).toString('base64'),
 };
 
-test('a worker alone has it too, and a port that the system chooses', options, async () => {
-  const service = startCommand(['serve'], { env: { ...env, ROLES: 'worker' } });
-  try {
-    const [, address] = await service.waitFor(/^Metrics: +(http:\S+)$/m);
-    assert.match(await (await fetch(address as string)).text(), /^orgdir_database_up 1$/m);
-    assert.doesNotMatch(service.stdout, /Serving at/);
-  } finally {
-    service.signal('SIGTERM');
-    assert.deepEqual(await service.ended, { code: 0, signal: null });
-  }
-});
+test(
+  'a worker-only process has an internal listener, also on a system-chosen port',
+  options,
+  async () => {
+    const service = startCommand(['serve'], { env: { ...env, ROLES: 'worker' } });
+    try {
+      const [, address] = await service.waitFor(/^Metrics: +(http:\S+)$/m);
+      assert.match(await (await fetch(address as string)).text(), /^orgdir_database_up 1$/m);
+      assert.doesNotMatch(service.stdout, /Serving at/);
+    } finally {
+      service.signal('SIGTERM');
+      assert.deepEqual(await service.ended, { code: 0, signal: null });
+    }
+  },
+);
 
-test('a scraper that keeps its connection does not hold up the end', options, async () => {
+test('an open connection of a scraper does not delay the stop', options, async () => {
   const service: Command = startCommand(['serve'], { env });
   const [, address = ''] = await service.waitFor(/^Metrics: +(http:\S+)$/m);
   // `fetch` keeps it open.

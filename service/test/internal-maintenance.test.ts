@@ -33,7 +33,7 @@ async function seenByAll(status: number): Promise<void> {
   });
 }
 
-test('it is switched on, changed and off, told once each way, and seen by every process', async () => {
+test('maintenance is turned on, changed and off, with one event each way, in every process', async () => {
   assert.deepEqual((await internal.call('/maintenance')).body.data, off);
   const expectedEnd = '2027-01-31T12:00:00.000Z';
   const on = await change({ enabled: true, message: 'Moving house.', expectedEnd });
@@ -41,7 +41,7 @@ test('it is switched on, changed and off, told once each way, and seen by every 
   const { since } = on.body.data;
   assert.deepEqual(on.body.data, { enabled: true, message: 'Moving house.', since, expectedEnd });
   await seenByAll(503);
-  // The internal API goes on: nobody could end it otherwise.
+  // The internal API works, because maintenance could not be ended otherwise.
   assert.equal(
     (await change({ enabled: true, message: 'Moving house.', expectedEnd })).text,
     on.text,
@@ -56,7 +56,7 @@ test('it is switched on, changed and off, told once each way, and seen by every 
   assert.deepEqual(await told(), ['enabled', 'disabled']);
 });
 
-test('it is the maintenance of the command line, and the log says which of them it was', async () => {
+test('the API and the command line share maintenance, and the audit log names the actor', async () => {
   const env = {
     DATABASE_URL: toUrl(service.connection),
     SECRET_KEY: Buffer.alloc(32).toString('base64'),
@@ -78,7 +78,7 @@ test('it is the maintenance of the command line, and the log says which of them 
   assert.deepEqual([begun?.action, ended?.action], ['maintenance.enabled', 'maintenance.disabled']);
 });
 
-test('several that switch at once are told once', async () => {
+test('concurrent changes of maintenance publish one event', async () => {
   const before = (await told()).length;
   await Promise.all([1, 2, 3, 4].map(() => change({ enabled: true })));
   assert.equal((await told()).length, before + 1);
@@ -86,7 +86,7 @@ test('several that switch at once are told once', async () => {
   assert.equal((await told()).length, before + 2);
 });
 
-test("it is not changed over somebody else's change", async () => {
+test('maintenance is not changed if somebody else changed it meanwhile', async () => {
   const write = (json: object, headers: Record<string, string>) =>
     internal.call('/maintenance', { method: 'PUT', json, headers });
   const tag = (answer: { headers: Headers }) => answer.headers.get('etag') ?? '';
@@ -107,7 +107,7 @@ test("it is not changed over somebody else's change", async () => {
   assert.equal((await write({ enabled: false }, { 'if-match': '*' })).status, 200);
 });
 
-test('what makes no sense is refused', async () => {
+test('contradictory maintenance requests are rejected', async () => {
   for (const [json, path] of [
     [{}, 'body.enabled'],
     [{ enabled: 'true' }, 'body.enabled'],

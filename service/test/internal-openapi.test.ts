@@ -15,7 +15,7 @@ testDescription({
   statuses: { all: ['400', '500'], keyed: ['401', '403', '503'] },
 });
 
-test('the internal API answers with the same description, under its own address', async () => {
+test('the internal API serves the committed OpenAPI document', async () => {
   const internal = await startInternalApi(await startTestService());
   const { status, body } = await internal.call('/openapi.json', { key: null });
   assert.equal(status, 200);

@@ -55,7 +55,7 @@ await put(database, 'alliances', [
   { slug: 'south', name: 'South' },
 ]);
 
-test('an organisation is made whole, read with its private fields, and shown without them', async () => {
+test('an organisation is created, read with its private fields, and shown publicly without them', async () => {
   const { alliance, ...fields } = everything;
   const made = await putOrg('acme', everything);
   assert.equal(made.status, 201);
@@ -75,7 +75,7 @@ test('an organisation is made whole, read with its private fields, and shown wit
     assert.ok(!(name in body.data), name);
 });
 
-test('putting it again replaces it: fields left out are at their default, its id and its managers stay', async () => {
+test('PUT replaces all fields, and keeps id and managers', async () => {
   const before = (await putOrg('again', everything)).body.data;
   const fresh = (await putOrg('fresh', { name: 'Again' })).body.data;
   const { status, body } = await putOrg('again', { name: 'Again', slug: 'again' });
@@ -85,7 +85,7 @@ test('putting it again replaces it: fields left out are at their default, its id
   assert.deepEqual(body.data, { ...fresh, id, slug, url, managers, createdAt, updatedAt });
 });
 
-test('a patch changes the fields given, of its links too, and nothing else', async () => {
+test('PATCH changes only the given fields, also within links', async () => {
   const before = (await putOrg('patched', everything)).body.data;
   for (const change of [
     { memberCount: 43 },
@@ -117,7 +117,7 @@ test('a patch changes the fields given, of its links too, and nothing else', asy
   });
 });
 
-test('what the schema, the directory or the address contradicts is refused, and changes nothing', async () => {
+test('a write that contradicts the schema, the directory or the URL is rejected and changes nothing', async () => {
   await putOrg('kept', { name: 'Kept' });
   const before = await changes();
   for (const [answer, status, path] of [
@@ -168,7 +168,7 @@ test('an organisation is announced when it is first listed, and never again', as
   assert.deepEqual(await news(), ['shown', 'shy']);
 });
 
-test('what was imported without events is not announced when it is listed again', async () => {
+test('an organisation that was imported without events is not announced when listed again', async () => {
   await put(database, 'orgs', [{ slug: 'quiet', name: 'Quiet' }]);
   await patchOrg('quiet', { listed: false });
   await patchOrg('quiet', { listed: true });
@@ -178,7 +178,7 @@ test('what was imported without events is not announced when it is listed again'
   assert.deepEqual([all.includes('quiet'), all.includes('later')], [false, true]);
 });
 
-test('a write that names what it has read is refused once somebody else was faster', async () => {
+test('a write with an outdated If-Match is rejected', async () => {
   const etag = (await putOrg('versioned', { name: 'One' })).headers.get('etag') ?? '';
   const second = await patchOrg('versioned', { name: 'Two' }, { 'if-match': etag });
   assert.equal(second.status, 200);
@@ -206,7 +206,7 @@ test('a write that names what it has read is refused once somebody else was fast
   assert.equal((await putOrg('versioned', { name: 'New' }, { 'if-none-match': '*' })).status, 201);
 });
 
-test('a private field moves the tag of the internal read, and neither the public one nor updatedAt', async () => {
+test('a private field changes only the internal ETag, not the public one or updatedAt', async () => {
   const made = await putOrg('private', { name: 'Private' });
   await service.settled();
   const seen = await service.call('/orgs/private');
@@ -217,7 +217,7 @@ test('a private field moves the tag of the internal read, and neither the public
   assert.equal((await service.call('/orgs/private')).headers.get('etag'), seen.headers.get('etag'));
 });
 
-test('a new slug renames: the old address is gone, and its slug goes to nobody else for thirty days', async () => {
+test('a new slug renames: the old URL is 404, and the old slug stays reserved for 30 days', async () => {
   const { id } = (await putOrg('old-name', { name: 'Old name' })).body.data;
   const renamed = await patchOrg('old-name', { slug: 'new-name' });
   assert.deepEqual(
@@ -254,7 +254,7 @@ test('a new slug renames: the old address is gone, and its slug goes to nobody e
   assert.equal((await patchOrg('other', { slug: 'new-name' })).status, 200);
 });
 
-test('the slug of one that was deleted is free at once, and those that it had before stay kept', async () => {
+test('the slug of a deleted entry is free, but its former slugs stay reserved', async () => {
   await putOrg('first', { name: 'First' });
   await patchOrg('first', { slug: 'second' });
   const gone = await remove('/orgs/second');
@@ -264,7 +264,7 @@ test('the slug of one that was deleted is free at once, and those that it had be
   assert.equal((await putOrg('first', { name: 'Another' })).status, 409);
 });
 
-test('what hangs on an organisation ends with it: managers, bindings, counts', async () => {
+test('deleting an organisation ends its managers, bindings and counts', async () => {
   const { id } = (await putOrg('doomed', { ...everything, memberCount: 7, managers: [] })).body
     .data;
   const counts = async () => {
@@ -294,7 +294,7 @@ test('what hangs on an organisation ends with it: managers, bindings, counts', a
   );
 });
 
-test('lists have what is not listed too, and filter, search and page like the public ones', async () => {
+test('internal lists include unlisted organisations, with the filters of the public ones', async () => {
   await putOrg('findable', { name: 'Fïndable one', listed: false, primaryActivity: 'hiding' });
   await putOrg('findable-2', { name: 'Findable two', primaryActivity: 'hiding' });
   const slugs = async (query: string) => {
@@ -319,7 +319,7 @@ test('lists have what is not listed too, and filter, search and page like the pu
   assert.equal((await call('/orgs?listed=maybe')).status, 400);
 });
 
-test('many that put the same new organisation at once make one, and it is announced once', async () => {
+test('concurrent PUTs of a new organisation create and announce one', async () => {
   const answers = await Promise.all(
     Array.from({ length: 8 }, (_, index) => putOrg('raced', { name: `Raced ${index}` })),
   );
@@ -328,7 +328,7 @@ test('many that put the same new organisation at once make one, and it is announ
   assert.equal((await announced()).filter((slug) => slug === 'raced').length, 1);
 });
 
-test('of many that change what they have read at once, one does', async () => {
+test('of concurrent conditional writes, one succeeds', async () => {
   const etag = (await putOrg('contended', { name: 'Contended' })).headers.get('etag') ?? '';
   const answers = await Promise.all(
     Array.from({ length: 6 }, (_, index) =>
@@ -338,7 +338,7 @@ test('of many that change what they have read at once, one does', async () => {
   assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 412, 412, 412, 412, 412]);
 });
 
-test('of several that take one slug at once, one has it', async () => {
+test('of concurrent writes with one slug, one succeeds', async () => {
   const rivals = ['rival-a', 'rival-b', 'rival-c'];
   for (const slug of rivals) await putOrg(slug, { name: slug });
   const answers = await Promise.all([
@@ -350,7 +350,7 @@ test('of several that take one slug at once, one has it', async () => {
   for (const { status } of answers) assert.ok([200, 201, 409, 412].includes(status), `${status}`);
 });
 
-test('writes, renames, deletions, bindings and imports at once fail in no way but those that they name', async () => {
+test('concurrent writes, renames, deletions, bindings and imports fail only with documented errors', async () => {
   await putOrg('busy', { name: 'Busy', alliance: 'north' });
   const { appId, owner } = await makeKey(service);
   const bind = async () => {

@@ -1,4 +1,4 @@
-/** Syncs by the internal API: asked for, refused, and looked at from their beginning to their end. */
+/** Syncs by the internal API: started, rejected, and read until they end. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { blueprint, put } from './support/directory.ts';
@@ -26,14 +26,14 @@ const textOf = (some: object[]) => some.map((row) => `${JSON.stringify(row)}\n`)
 const start = (kind: string, json?: unknown, on: TestInternalApi = internal) =>
   on.call(`/syncs/${kind}`, { method: 'POST', ...(json === undefined ? {} : { json }) });
 
-/** The run once it has ended, as any process tells it. */
+/** The run after it has ended, as any process returns it. */
 const ended = (id: string) =>
   eventually(async () => {
     const { body } = await beside.call(`/syncs/${id}`);
     return body.data.status === 'running' ? null : body.data;
   });
 
-test('a run is begun and answered at once, refused twice, and told when it has ended', async () => {
+test('a run is started and returned at once, a second one is rejected, and the result can be read', async () => {
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   receiver.respond = (response) => void released.then(() => response.end(textOf(rows)));
   const begun = await start('blueprints');
@@ -55,7 +55,7 @@ test('a run is begun and answered at once, refused twice, and told when it has e
   assert.equal((await service.call('/blueprints')).body.pagination.total, 4);
 });
 
-test('a run that fails says why, and force and skipBad are the caller’s to say', async () => {
+test('a failed run has its reason, and the caller can set force and skipBad', async () => {
   receiver.respond = (response) => response.end(`${textOf(rows.slice(0, 1))}{"key":"half"}\n`);
   const plain = await ended((await start('blueprints')).body.data.id);
   assert.deepEqual([plain.reason, plain.problems[0].subject], ['bad_rows', 'line 2']);
@@ -65,7 +65,7 @@ test('a run that fails says why, and force and skipBad are the caller’s to say
   assert.equal((await ended(forced.body.data.id)).counts.retired, 3);
 });
 
-test('nobody names a source but the configuration', async () => {
+test('a request cannot set the source', async () => {
   for (const json of [
     { url: 'http://127.0.0.1/' },
     { source: '/etc/passwd' },
@@ -76,7 +76,7 @@ test('nobody names a source but the configuration', async () => {
   assert.equal((await start('chat', { force: true })).status, 400);
 });
 
-test('chat servers are asked, and the run names those that failed to the platform alone', async () => {
+test('a chat run lists failed servers to the platform only', async () => {
   discord.guilds.set('11', 42);
   await put(service.database, 'orgs', [
     { slug: 'acme', name: 'Acme', chatServerId: '11' },
@@ -93,7 +93,7 @@ test('chat servers are asked, and the run names those that failed to the platfor
   assert.equal((await internal.call('/orgs/acme')).body.data.memberCount, 42);
 });
 
-test('runs are listed, newest first, by kind, a page at a time', async () => {
+test('runs are listed newest first, by kind and page', async () => {
   const all = await internal.call('/syncs?limit=2');
   assert.deepEqual([all.status, all.body.data.length, all.body.pagination.limit], [200, 2, 2]);
   const ids = (await internal.call('/syncs?limit=100')).body.data.map(
@@ -108,7 +108,7 @@ test('runs are listed, newest first, by kind, a page at a time', async () => {
   assert.equal((await internal.call('/syncs', { key: service.key })).status, 403);
 });
 
-test('where nothing is configured that is said', async () => {
+test('a sync that is not configured is a conflict', async () => {
   const bare = await startInternalApi(await startTestService({ beside: service }));
   for (const [kind, variable] of [
     ['blueprints', 'SYNC_BLUEPRINTS_URL'],

@@ -89,7 +89,7 @@ test('a mistyped key is refused without a look-up', () => {
   assert.equal(refusing.authenticate('nonsense'), null);
 });
 
-test('each operation asks for its scope, and says which', async () => {
+test('each operation requires its scope and names it', async () => {
   const operations = [
     ...['/orgs', '/orgs/x', '/alliances', '/alliances/x', '/blueprints', '/blueprints/x'].map(
       (path) => ({ path, method: 'GET', scope: 'read:directory' }),
@@ -111,7 +111,7 @@ test('each operation asks for its scope, and says which', async () => {
   }
 });
 
-test('a revoked key is refused within a second, also where it was known by heart', async () => {
+test('a revoked key is rejected within a second, also from the cache', async () => {
   const { key, keyId } = await makeKey(service);
   for (const each of [service, beside])
     for (let round = 0; round < 3; round += 1)
@@ -125,7 +125,7 @@ test('a revoked key is refused within a second, also where it was known by heart
   assert.equal(await statusOf(service.key), 200, 'others go on');
 });
 
-test('a revoked key is refused within a second while the listening connections are broken', async () => {
+test('a revoked key is rejected within a second while the listening connections are broken', async () => {
   const { key, keyId } = await makeKey(service);
   assert.equal(await statusOf(key), 200);
   await sql`
@@ -139,7 +139,7 @@ test('a revoked key is refused within a second while the listening connections a
   assert.ok(tookMs < 1_000, `refused after ${Math.round(tookMs)} ms`);
 });
 
-test('of the keys of an app no more are read than are shown, however many have ended', async () => {
+test('a page of keys reads only its own rows', async () => {
   const { appId, keyId } = await makeKey(service);
   const ended = Array.from({ length: 500 }, () => uuidv7());
   await sql`
@@ -170,7 +170,7 @@ test('of the keys of an app no more are read than are shown, however many have e
   await assert.rejects(readAppKey(database, other.appId, keyId), { code: 'not_found' });
 });
 
-test('a key is good until it expires, and no longer', async () => {
+test('a key is valid until it expires', async () => {
   const expiresAt = new Date(Date.now() + 400);
   const { key } = await makeKey(service, { expiresAt });
   await eventually(async () => (await statusOf(key)) === 401);
@@ -179,7 +179,7 @@ test('a key is good until it expires, and no longer', async () => {
   assert.equal(await statusOf(later), 200);
 });
 
-test('the last use of a key is written down, and a later time wins', async () => {
+test('the last use of a key is stored, and a later time wins', async () => {
   const { key, keyId, appId } = await makeKey(service);
   const cache = createKeyCache(database, service.revisions);
   const lastUsedAt = async () =>
@@ -199,7 +199,7 @@ test('the last use of a key is written down, and a later time wins', async () =>
   assert.deepEqual(await lastUsedAt(), future);
 });
 
-test('a key stands in the database as a hash and its last four characters only', async () => {
+test('a key is stored as a hash and its last four characters only', async () => {
   const { key, keyId } = await makeKey(service);
   const { rows } = await sql<{
     everything: string;

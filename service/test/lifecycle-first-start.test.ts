@@ -95,38 +95,34 @@ const moments: [string, (dataDir: string) => Promise<unknown>][] = [
   ['just before the demo is committed', (dataDir) => appears(dataDir, /^demo-key$/)],
 ];
 
-test(
-  'a first start that is killed again and again is completed by the next one',
-  options,
-  async () => {
-    const dataDir = await freshDataDir();
-    await mkdir(dataDir);
-    for (const [moment, comes] of moments) {
-      const reached = comes(dataDir);
-      const service = serve(dataDir);
-      await Promise.race([
-        reached,
-        service.ended.then(() => assert.fail(`ended ${moment}: ${service.stderr}`)),
-      ]);
-      service.signal('SIGKILL');
-      assert.equal((await service.ended).signal, 'SIGKILL', moment);
-      assert.doesNotMatch(
-        service.stdout,
-        /Serving at/,
-        `${moment}: it was no longer the first start`,
-      );
-    }
-    const last = serve(dataDir);
-    const found = await ready(last);
-    assert.deepEqual(await totals(found), [320, 33, 803]);
-    await stop(last, dataDir);
-    const left = (await readdir(dataDir)).filter((name) => name.includes('unfinished'));
-    assert.deepEqual(left, [], 'nothing half-made is left');
-  },
-);
+test('a repeatedly killed first start is completed by the next one', options, async () => {
+  const dataDir = await freshDataDir();
+  await mkdir(dataDir);
+  for (const [moment, comes] of moments) {
+    const reached = comes(dataDir);
+    const service = serve(dataDir);
+    await Promise.race([
+      reached,
+      service.ended.then(() => assert.fail(`ended ${moment}: ${service.stderr}`)),
+    ]);
+    service.signal('SIGKILL');
+    assert.equal((await service.ended).signal, 'SIGKILL', moment);
+    assert.doesNotMatch(
+      service.stdout,
+      /Serving at/,
+      `${moment}: it was no longer the first start`,
+    );
+  }
+  const last = serve(dataDir);
+  const found = await ready(last);
+  assert.deepEqual(await totals(found), [320, 33, 803]);
+  await stop(last, dataDir);
+  const left = (await readdir(dataDir)).filter((name) => name.includes('unfinished'));
+  assert.deepEqual(left, [], 'nothing half-made is left');
+});
 
 test(
-  'of two first starts at the same moment one serves and the other says why not',
+  'of two concurrent first starts, one serves and the other reports why not',
   options,
   async () => {
     const dataDir = await freshDataDir();
@@ -152,7 +148,7 @@ test(
   },
 );
 
-test('--no-demo leaves the demo out for good', options, async () => {
+test('--no-demo skips the demo data permanently', options, async () => {
   const dataDir = await freshDataDir();
   const first = serve(dataDir, '--no-demo');
   await first.waitFor(/^Serving at (\S+)/m);
@@ -166,7 +162,7 @@ test('--no-demo leaves the demo out for good', options, async () => {
   assert.doesNotMatch(later.stdout, /Demo key/);
 });
 
-test('a start without any account prints a link that makes the first one', options, async () => {
+test('a start without an account prints a link to create the first one', options, async () => {
   const dataDir = await freshDataDir();
   const first = serve(dataDir, '--no-demo');
   const [, url = ''] = await first.waitFor(/^Serving at (\S+)/m);
@@ -196,7 +192,7 @@ test('a start without any account prints a link that makes the first one', optio
   assert.doesNotMatch(later.stdout, /First account/);
 });
 
-test('the demo does not mix with a directory that was imported first', options, async () => {
+test('the demo data is not mixed with an imported directory', options, async () => {
   const dataDir = await freshDataDir();
   const input = `${JSON.stringify({ name: 'Ours' })}\n`;
   const imported = await runCommand(['import', 'orgs', '-'], { env: { DATA_DIR: dataDir }, input });
@@ -247,7 +243,7 @@ for (const [what, name] of [
   );
 }
 
-test('a DATA_DIR under another name is the same DATA_DIR', options, async () => {
+test('a DATA_DIR under another path is the same DATA_DIR', options, async () => {
   const dataDir = await freshDataDir();
   const service = serve(dataDir, '--no-demo');
   await service.waitFor(/^Serving at/m);
@@ -260,7 +256,7 @@ test('a DATA_DIR under another name is the same DATA_DIR', options, async () => 
   await stop(service, dataDir);
 });
 
-test('a pid file that names another living program is no running database', options, async () => {
+test('a pid file of another program is not a running database', options, async () => {
   const dataDir = await freshDataDir();
   const env = { DATA_DIR: dataDir };
   assert.equal((await runCommand(['migrate'], { env })).code, 0);
@@ -276,7 +272,7 @@ test('a pid file that names another living program is no running database', opti
 });
 
 test(
-  'folders above DATA_DIR that have to be made let the database pass',
+  'new parent folders of DATA_DIR are accessible for the database',
   { ...options, skip: rootOnly },
   async () => {
     const dataDir = await freshDataDir('not/there/yet');
@@ -285,20 +281,16 @@ test(
   },
 );
 
-test(
-  'a DATA_DIR that was there keeps what its mode allows',
-  { ...options, skip: rootOnly },
-  async () => {
-    const dataDir = await freshDataDir();
-    await mkdir(dataDir);
-    await chmod(dataDir, 0o1777);
-    const made = await runCommand(['migrate'], { env: { DATA_DIR: dataDir } });
-    assert.equal(made.code, 0, made.stderr);
-    assert.equal((await stat(dataDir)).mode & 0o7777, 0o1777);
-  },
-);
+test('an existing DATA_DIR keeps its mode', { ...options, skip: rootOnly }, async () => {
+  const dataDir = await freshDataDir();
+  await mkdir(dataDir);
+  await chmod(dataDir, 0o1777);
+  const made = await runCommand(['migrate'], { env: { DATA_DIR: dataDir } });
+  assert.equal(made.code, 0, made.stderr);
+  assert.equal((await stat(dataDir)).mode & 0o7777, 0o1777);
+});
 
-test('a DATA_DIR that cannot be used is told in one line', options, async () => {
+test('an unusable DATA_DIR is reported in one line', options, async () => {
   const dataDir = await freshDataDir();
   await writeFile(dataDir, 'a file');
   const inFile = await runCommand(['migrate'], { env: { DATA_DIR: dataDir } });
@@ -315,7 +307,7 @@ test('a DATA_DIR that cannot be used is told in one line', options, async () => 
 });
 
 test(
-  'a DATA_DIR out of reach for the database is told in one line',
+  "a DATA_DIR out of the database's reach is reported in one line",
   { ...options, skip: rootOnly },
   async () => {
     const dataDir = await freshDataDir('closed/data');
@@ -329,7 +321,7 @@ test(
   },
 );
 
-test('a secret that is not one any more stops the start, and is kept', options, async () => {
+test('a damaged secret file stops the start and is kept', options, async () => {
   const dataDir = await freshDataDir();
   await mkdir(dataDir);
   await writeFile(join(dataDir, 'database-password'), '\n');

@@ -84,7 +84,7 @@ suite('on one DATA_DIR', { timeout: 170_000, skip: embeddedOnly }, () => {
     await stopped(service);
   });
 
-  test('a second start is refused in one line, and the first goes on serving', async () => {
+  test('a second start is rejected in one line, and the first keeps serving', async () => {
     const first = serve();
     const { url, key } = await ready(first);
     const second = await runCommand(['serve'], { env });
@@ -100,7 +100,7 @@ suite('on one DATA_DIR', { timeout: 170_000, skip: embeddedOnly }, () => {
     await stopped(first);
   });
 
-  test('after kill -9 a start takes over what was left, and what was committed is there', async () => {
+  test('after kill -9 the next start takes over the database with all committed data', async () => {
     const killed = serve();
     await ready(killed);
     const made = await runCommand(
@@ -119,7 +119,7 @@ suite('on one DATA_DIR', { timeout: 170_000, skip: embeddedOnly }, () => {
     await stopped(next);
   });
 
-  test('after kill -9 of service and database a start recovers what was committed', async () => {
+  test('after kill -9 of service and database the next start recovers all committed data', async () => {
     const killed = serve();
     await ready(killed);
     const made = await runCommand(
@@ -139,7 +139,7 @@ suite('on one DATA_DIR', { timeout: 170_000, skip: embeddedOnly }, () => {
     await stopped(next);
   });
 
-  test('a service whose database is killed says so and ends, not with 0', async () => {
+  test('a service whose database is killed reports it and exits with an error', async () => {
     const service = serve();
     await ready(service);
     process.kill((await serverPid(dataDir)) ?? 0, 'SIGKILL');
@@ -147,7 +147,7 @@ suite('on one DATA_DIR', { timeout: 170_000, skip: embeddedOnly }, () => {
     assert.match(service.stderr, /^the embedded database has stopped; its log is \S+\n$/);
   });
 
-  test('a service whose database restarts its backends goes on, and still stops cleanly', async () => {
+  test("a service survives a restart of the database's backends, and still stops cleanly", async () => {
     const service = serve();
     const { url, key } = await ready(service);
     const client = await connectInto(dataDir);
@@ -217,14 +217,14 @@ suite('on one DATA_DIR', { timeout: 170_000, skip: embeddedOnly }, () => {
     halfSent.destroy();
   });
 
-  test('Ctrl-C, which reaches the whole process group, stops it cleanly', async () => {
+  test('Ctrl-C stops the whole process group cleanly', async () => {
     const service = serve();
     await ready(service);
     service.signal('SIGINT', 'group');
     await stopped(service);
   });
 
-  test('commands work beside a running service, and it sees what they did', async () => {
+  test('commands work while the service runs, and it sees their changes', async () => {
     const service = serve();
     const { url, key } = await ready(service);
     const line = JSON.stringify({ slug: 'beside', name: 'Beside' });
@@ -247,7 +247,7 @@ suite('on one DATA_DIR', { timeout: 170_000, skip: embeddedOnly }, () => {
     assert.equal(await serverPid(dataDir), null);
   });
 
-  test('commands at the same time share the database, and the last one stops it', async () => {
+  test('concurrent commands share the database, and the last one stops it', async () => {
     const all = await Promise.all(
       Array.from({ length: 4 }, () => runCommand(['apps', 'list', '--json'], { env })),
     );
@@ -255,7 +255,7 @@ suite('on one DATA_DIR', { timeout: 170_000, skip: embeddedOnly }, () => {
     assert.equal(await serverPid(dataDir), null);
   });
 
-  test('a service that starts while a command ends is not refused', async () => {
+  test('a service can start while a command ends', async () => {
     for (let round = 0; round < 3; round += 1) {
       const tool = startCommand(['apps', 'list'], { env, input: '' });
       await tool.waitFor(/Demo/);
@@ -267,7 +267,7 @@ suite('on one DATA_DIR', { timeout: 170_000, skip: embeddedOnly }, () => {
     }
   });
 
-  test('a command that is interrupted keeps nothing and stops the database', async () => {
+  test('an interrupted command keeps nothing and stops the database', async () => {
     const tool = startCommand(['import', 'orgs', '-'], { env });
     await eventually(async () => {
       const client = await connectInto(dataDir).catch(() => null);
@@ -284,7 +284,7 @@ suite('on one DATA_DIR', { timeout: 170_000, skip: embeddedOnly }, () => {
     assert.equal(await serverPid(dataDir), null);
   });
 
-  test('a command whose database is stopped under it says so in one line', async () => {
+  test('a command whose database stops reports it in one line', async () => {
     const service = serve();
     await ready(service);
     const tool = startCommand(['import', 'orgs', '-'], { env });
@@ -318,7 +318,7 @@ suite('on one DATA_DIR', { timeout: 170_000, skip: embeddedOnly }, () => {
     assert.equal(await serverPid(dataDir), null);
   });
 
-  test('an address that this machine does not have is told in one line', async () => {
+  test('an address of another machine is reported in one line', async () => {
     for (const host of ['192.0.2.1', 'no-such-host.invalid', 'fe80::1']) {
       const service = await runCommand(['serve'], { env: { ...env, HOST: host } });
       assert.equal(service.code, 1);

@@ -111,7 +111,7 @@ for (const [how, args, input, signal] of [
   });
 }
 
-test('a receiver that was killed leaves nothing that the next one would not tidy', async () => {
+test('the next listener cleans up after a killed one', async () => {
   const register = ['--register', '--app', service.appId];
   const killed = await listen(register);
   const beside = await listen(register);
@@ -135,7 +135,7 @@ test('a receiver that was killed leaves nothing that the next one would not tidy
   assert.deepEqual(await webhooks(), []);
 });
 
-test('a status that is no success makes the service try again', async () => {
+test('a non-2xx status makes the service retry', async () => {
   const command = await listen(['--register', '--app', service.appId, '--status', '500']);
   await publish();
   const tried = await deliveries(command, 6);
@@ -146,7 +146,7 @@ test('a status that is no success makes the service try again', async () => {
   await command.ended;
 });
 
-test('one of several secrets is enough; what was signed otherwise, or long ago, is told why', async () => {
+test('one matching secret is enough, and other failures are explained', async () => {
   const other = `whsec_${randomBytes(32).toString('base64')}`;
   const command = await listen(['--secret', other, '--secret', '-'], `${secret}\n`);
   const unsigned = { method: 'POST', body: 'hello', headers: { 'x-service-event': 'org.created' } };
@@ -166,14 +166,14 @@ test('one of several secrets is enough; what was signed otherwise, or long ago, 
   );
   assert.match(found[2].signatures.service.reason, /No signature was made with this secret/);
   assert.equal(found[3].signatures.service.verified, true);
-  assert.match(found[3].signatures.standard.reason, /It was signed 60\d s ago/);
+  assert.match(found[3].signatures.standard.reason, /The delivery was signed 60\d s ago/);
   assert.match(
     found[4].signatures.standard.reason,
     /webhook-timestamp is missing|webhook-id is missing/,
   );
 });
 
-test('for people it is readable, keeps every digit, and lets nobody steer the terminal', async () => {
+test('the text output is readable, keeps every digit and escapes control characters', async () => {
   const command = startCommand(['listen', '--port', '0', '--secret', secret], { env, input: '' });
   started.push(command);
   const [, url = ''] = await command.waitFor(/^Listening at (\S+)\. Press Ctrl-C to stop\.$/m);
@@ -189,7 +189,7 @@ test('for people it is readable, keeps every digit, and lets nobody steer the te
   assert.doesNotMatch(command.stdout.replaceAll('\n', ' '), /\p{Cc}/u);
 });
 
-test('nothing in a body ends a line or turns text around, in words or as JSON', async () => {
+test('no body breaks lines or reverses text, in text or JSON output', async () => {
   const unsafe = '\u007f\u0085\u009b\u061c\u200f\u2028\u2029\u202a\u202e\u2066\u2069';
   const escaped = String.raw`\u007f\u0085\u009b\u061c\u200f\u2028\u2029\u202a\u202e\u2066\u2069`;
   const bodies = [`{"text":"${unsafe}"}`, `no JSON ${unsafe}`];
@@ -211,14 +211,14 @@ test('nothing in a body ends a line or turns text around, in words or as JSON', 
   }
 });
 
-test('without a secret it says that nothing was checked', async () => {
+test('without a secret, deliveries are shown as not verified', async () => {
   const command = await listen([]);
   await fetch(command.url, signed());
   const [delivery] = await deliveries(command);
   assert.deepEqual([delivery.verified, delivery.signatures], [null, null]);
 });
 
-test('what is no delivery is refused and not printed', async () => {
+test('requests that are not deliveries are rejected and not printed', async () => {
   const command = await listen([]);
   assert.equal((await fetch(command.url)).status, 405);
   const large = await fetch(command.url, {
@@ -233,7 +233,7 @@ test('what is no delivery is refused and not printed', async () => {
   assert.equal((await deliveries(command)).length, 1);
 });
 
-test('options that make no sense are refused, and no secret is repeated', async () => {
+test('invalid options are rejected without repeating secrets', async () => {
   const command = await listen([]);
   const port = new URL(command.url).port;
   const wrongWords: [string[], RegExp][] = [
@@ -272,7 +272,7 @@ test('options that make no sense are refused, and no secret is repeated', async 
     }
 });
 
-test('a service that may not send to this machine is told so', async () => {
+test('a service that rejects local addresses gets a hint', async () => {
   const strict = { ...env, WEBHOOK_ALLOWED_NETWORKS: '', WEBHOOK_ALLOW_HTTP: '' };
   const args = ['listen', '--port', '0', '--register', '--app', service.appId];
   const { code, stderr } = await runHere(args, strict);
@@ -281,7 +281,7 @@ test('a service that may not send to this machine is told so', async () => {
   assert.deepEqual(await webhooks(), []);
 });
 
-test('whoever reads no further ends it, and its registration', async () => {
+test('a closed pipe ends it and its registration', async () => {
   const command = await listen(['--register', '--app', service.appId]);
   command.closeOutput();
   await publish();

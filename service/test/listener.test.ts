@@ -6,7 +6,7 @@ import { createListener } from '../src/database/listener.ts';
 import { openCuttableDatabase } from './support/cuttable-database.ts';
 import { openTestDatabase } from './support/database.ts';
 
-test('a listener is told what is said, and ends beside a server that has fallen silent', async () => {
+test('a listener gets notifications, and stops even if the server is silent', async () => {
   const direct = await openTestDatabase();
   const { opened, freeze } = await openCuttableDatabase(direct);
   const heard = new EventEmitter();

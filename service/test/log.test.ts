@@ -1,4 +1,4 @@
-/** Lines of a process of its own: all come out, in order, soon, and at its end however it ends. */
+/** The log of a separate process: all lines are written, in order, soon, however the process ends. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -44,14 +44,14 @@ for (const [end, script] of [
     );
   });
 
-test('a single line comes out while the process goes on', async () => {
+test('a single log line is flushed while the process runs', async () => {
   const child = start(`${logAll(1)} setInterval(() => {}, 1000);`);
   const [chunk] = (await once(child.stdout, 'data')) as [string];
   assert.equal((JSON.parse(chunk) as { n: number }).n, 0);
   child.kill('SIGKILL');
 });
 
-test('the line of an attempt is what the logger itself would have written', () => {
+test("the log line of an attempt equals pino's", () => {
   const lines: string[] = [];
   const log = pino(
     { base: { pid: 1 }, timestamp: () => ',"time":"then"', redact: ['*.secret'] },
@@ -107,7 +107,7 @@ test('the line of an attempt is what the logger itself would have written', () =
   }
 });
 
-test('no line of an attempt is written where the level leaves it out', () => {
+test('the level can disable the log line of attempts', () => {
   const log = pino({ level: 'warn' }, { write: () => assert.fail('a line') });
   const none = {} as never;
   logAttempt(log, none, none, 'succeeded');

@@ -6,7 +6,7 @@ import { createLoop } from '../src/loop.ts';
 const log = pino({ level: 'silent' });
 const breath = () => new Promise((resolve) => setImmediate(resolve));
 
-/** A turn that ends when the test says so. */
+/** A run that the test ends. */
 function heldTurn() {
   let begun = 0;
   let end: (result: number | Error) => void = () => {};
@@ -28,7 +28,7 @@ function heldTurn() {
   };
 }
 
-test('however often it is woken, it does one turn at a time, and one more for what came meanwhile', async () => {
+test('a loop runs once at a time, and once more if it was woken meanwhile', async () => {
   const held = heldTurn();
   const loop = createLoop({ name: 'test', turn: held.turn, log });
   loop.start();
@@ -45,7 +45,7 @@ test('however often it is woken, it does one turn at a time, and one more for wh
   await loop.stop();
 });
 
-test('after a failure nobody who asks brings it about at once; its time does', async () => {
+test('after a failure, only the timer starts the next run', async () => {
   const held = heldTurn();
   const loop = createLoop({ name: 'test', turn: held.turn, log });
   loop.start();
@@ -64,7 +64,7 @@ test('after a failure nobody who asks brings it about at once; its time does', a
   await loop.stop();
 });
 
-test('a stop waits for the turn under way, begins no other, and may be repeated', async () => {
+test('stop waits for the current run, starts no other, and can be called twice', async () => {
   const held = heldTurn();
   const loop = createLoop({ name: 'test', turn: held.turn, log });
   await loop.stop();

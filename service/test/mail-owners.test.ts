@@ -42,7 +42,7 @@ afterEach(async () => {
   await Promise.all(running.splice(0).map((ownerMail) => ownerMail.stop()));
 });
 
-/** Moves the queue's clock, and wakes whoever looks at it. */
+/** Moves the queue's clock, and wakes the tasks. */
 async function pass(time: string): Promise<void> {
   await sql`update test_time set ahead = ahead + ${time}::interval`.execute(database);
   await sql`select pg_notify(${mailChannel}, '')`.execute(database);
@@ -68,7 +68,7 @@ async function happen(
   more: Partial<OperationalEvent> = {},
 ): Promise<void> {
   await database.transaction().execute(async (tx) => {
-    // As whoever records attempts does.
+    // Like a worker that records attempts.
     await sql`select from webhooks where id = ${webhookId} for update`.execute(tx);
     await recordOperationalEvents(tx, [
       {
@@ -138,7 +138,7 @@ function startOwnerMail({ port }: Pick<SmtpServer, 'port'>, options: MailerOptio
   return ownerMail;
 }
 
-test('the owner is told what happened, since when, the last answer and how to get it back', async () => {
+test('a mail has the cause, the last response and the way to recover', async () => {
   const server = await startSmtpServer();
   startOwnerMail(server);
   const webhook = await makeWebhook();
@@ -184,7 +184,7 @@ test('a mail names no count when more deliveries are pending than are cancelled 
   assert.match(mail?.text ?? '', /its receiver responded to a delivery with 410 Gone/);
 });
 
-test('what is recorded wakes the worker that mails, and what waits is mailed at a start', async () => {
+test('recording wakes the mail task, and waiting mails are sent at a start', async () => {
   const server = await startSmtpServer();
   const before = await makeWebhook();
   await happen(before);
@@ -209,7 +209,7 @@ test('two workers send each mail once', async () => {
   );
 });
 
-test('a recipient that the server refuses is given up at once', async () => {
+test('a rejected recipient is given up at once', async () => {
   const server = await startSmtpServer({ refuseRecipient: () => 550 });
   startOwnerMail(server);
   const webhook = await makeWebhook();
@@ -222,7 +222,7 @@ test('a recipient that the server refuses is given up at once', async () => {
   assert.deepEqual(await claimMails(database, 10), []);
 });
 
-test('what the server refuses for now goes out later, longer and longer apart', async () => {
+test('a temporary failure is retried with backoff', async () => {
   let code: number | null = 451;
   const server = await startSmtpServer({ refuseRecipient: () => code });
   startOwnerMail(server);
@@ -247,7 +247,7 @@ test('what the server refuses for now goes out later, longer and longer apart', 
   assert.equal(server.mails.length, 1);
 });
 
-test('a server that stays away is given up after eight tries within a day', async () => {
+test('a mail to an unavailable server is given up after eight attempts within a day', async () => {
   const server = await startSmtpServer();
   await server.stop();
   startOwnerMail(server);
@@ -266,7 +266,7 @@ test('a server that stays away is given up after eight tries within a day', asyn
   assert.equal(row.mail_error, 'connect');
 });
 
-test('a server that accepts and hangs does not hold up the others for ever', async () => {
+test('a hanging server does not block other mails for ever', async () => {
   const held = await startSmtpServer({ refuseMessage: () => new Promise(() => {}) });
   startOwnerMail(held, { timeoutMs: 200 });
   const webhook = await makeWebhook();
@@ -274,7 +274,7 @@ test('a server that accepts and hangs does not hold up the others for ever', asy
   await eventually(async () => (await rowsOf(webhook))[0]?.mail_error === 'timeout');
 });
 
-test('a stop cuts the mail under way, which whoever runs next sends', async () => {
+test('a stop ends the running mail, and the next process sends it', async () => {
   const held = await startSmtpServer({ refuseMessage: () => new Promise(() => {}) });
   const first = startOwnerMail(held, { timeoutMs: 60_000 });
   const webhook = await makeWebhook();
@@ -291,7 +291,7 @@ test('a stop cuts the mail under way, which whoever runs next sends', async () =
   assert.equal(mail?.headers.get('message-id'), held.mails[0]?.headers.get('message-id'));
 });
 
-test('a crash between sending and recording makes one double, which can be told by its id', async () => {
+test('a crash between sending and recording sends a duplicate with the same id', async () => {
   const server = await startSmtpServer();
   const webhook = await makeWebhook();
   await happen(webhook);
@@ -324,7 +324,7 @@ test('a crash between sending and recording makes one double, which can be told 
   assert.equal(doubled[0]?.text, doubled[1]?.text);
 });
 
-test('a webhook that falls down again and again is told of once an hour, with how often', async () => {
+test('a webhook that keeps failing gets one mail per hour with the count', async () => {
   const server = await startSmtpServer();
   startOwnerMail(server);
   const webhook = await makeWebhook();
@@ -346,7 +346,7 @@ test('a webhook that falls down again and again is told of once an hour, with ho
   assert.equal((await rowsOf(webhook)).length, 6);
 });
 
-test('what waited for a day is no news, and what was never to be mailed is not mailed at once when mail is set up', async () => {
+test('a mail older than a day is not sent, nor are old events when mail is set up', async () => {
   const old = await makeWebhook();
   await happen(old);
   await pass('25 hours');
@@ -362,7 +362,7 @@ test('what waited for a day is no news, and what was never to be mailed is not m
   );
 });
 
-test('an app’s name adds neither header nor line, and an address that is none is given up', async () => {
+test("an app's name cannot inject headers or lines, and an invalid address is given up", async () => {
   const server = await startSmtpServer();
   startOwnerMail(server);
   const odd = await makeWebhook('Her"ald\r\n\r\nBcc: eve@example.net\u2028.');
@@ -379,7 +379,7 @@ test('an app’s name adds neither header nor line, and an address that is none 
   assert.equal(server.mails.length, 1);
 });
 
-test('a worker process mails as its environment says, and its password stands nowhere', async () => {
+test('a worker process sends mail with its settings, and its password appears nowhere', async () => {
   const server = await startSmtpServer({ options: { authOptional: false } });
   const password = encodeURIComponent(smtpUser.password);
   const service = startCommand(['serve'], {

@@ -33,7 +33,7 @@ function mailer(port: number, settings: Partial<MailSettings> = {}, options: Mai
   return made;
 }
 
-test('a mail arrives signed in and over TLS, as text, marked as nobody’s own words', async () => {
+test('a mail is sent over TLS after sign-in, as text, marked as automatic', async () => {
   const server = await startSmtpServer({ options: { authOptional: false } });
   const settings = { credentials: smtpUser, requireTls: true };
   assert.deepEqual(await mailer(server.port, settings).send(mail), { kind: 'sent' });
@@ -53,13 +53,13 @@ test('a mail arrives signed in and over TLS, as text, marked as nobody’s own w
   assert.equal(headers.get('content-type'), 'text/plain; charset=utf-8');
 });
 
-test('TLS from the first byte works too', async () => {
+test('implicit TLS works too', async () => {
   const server = await startSmtpServer({ options: { secure: true } });
   assert.deepEqual(await mailer(server.port, { secure: true }).send(mail), { kind: 'sent' });
   assert.equal(server.mails[0]?.secure, true);
 });
 
-test('nothing is sent without TLS where it is required, and a certificate that cannot be trusted ends it', async () => {
+test('nothing is sent without a required TLS or with an invalid certificate', async () => {
   const clear = await startSmtpServer({
     options: { disabledCommands: ['STARTTLS'], allowInsecureAuth: true },
   });
@@ -77,14 +77,14 @@ test('nothing is sent without TLS where it is required, and a certificate that c
   assert.deepEqual(clear.mails, []);
 });
 
-test('a wrong password is the operator’s to mend, and is told without its words', async () => {
+test("a wrong password is a temporary failure without the server's message", async () => {
   const server = await startSmtpServer({ options: { authOptional: false } });
   const credentials = { user: smtpUser.user, password: 'hunter2' };
   const result = await mailer(server.port, { credentials }).send(mail);
   assert.deepEqual(result, { kind: 'failed', error: 'auth', statusCode: 535 });
 });
 
-test('what the server refuses for good is not tried again; what it refuses for now is', async () => {
+test('a permanent rejection is not retried; a temporary one is', async () => {
   let recipient: number | null = null;
   let from: number | null = null;
   let message: number | null = null;
@@ -114,7 +114,7 @@ test('what the server refuses for good is not tried again; what it refuses for n
   assert.deepEqual(await sender.send(mail), { kind: 'sent' });
 });
 
-test('a server that is not there is one to try again', async () => {
+test('an unavailable server is a temporary failure', async () => {
   const server = await startSmtpServer();
   await server.stop();
   const result = await mailer(server.port).send(mail);
@@ -146,7 +146,7 @@ async function startDrip(greeting: string): Promise<{ port: number; sockets: Set
 
 const timedOut = { kind: 'failed', error: 'timeout', statusCode: null };
 
-test('a server that accepts and says nothing, or talks without end, is cut at the deadline', async () => {
+test('a silent or endless server is cut off at the deadline', async () => {
   const silent = createServer((socket) => socket.on('error', () => {}));
   silent.listen(0, '127.0.0.1');
   await once(silent, 'listening');
@@ -161,7 +161,7 @@ test('a server that accepts and says nothing, or talks without end, is cut at th
   await eventually(async () => held.connections() === 0);
 });
 
-test('closing cuts what is under way, and takes nothing more', async () => {
+test('close ends running mails and accepts no more', async () => {
   const held = await startSmtpServer({ refuseMessage: () => new Promise(() => {}) });
   const sender = mailer(held.port);
   const sending = sender.send(mail);

@@ -30,7 +30,7 @@ test('maintenance is seen by every process within a second, and so is its end', 
   await within(1_000, () => eventually(answersWith(200)));
 });
 
-test('during maintenance everything but the status and the description answers 503', async () => {
+test('during maintenance everything except the status and the OpenAPI document is a 503', async () => {
   const expectedEnd = new Date(Date.now() + 120_000);
   await enableMaintenance(service.database, testActor, { message: 'Moving house.', expectedEnd });
   await eventually(answersWith(503));
@@ -67,14 +67,14 @@ test('during maintenance everything but the status and the description answers 5
   assert.equal(body.data.maintenance.expectedEnd, expectedEnd.toISOString());
 });
 
-test('what is not there is 404 and 405 during maintenance too', async () => {
+test('404 and 405 stay the same during maintenance', async () => {
   assert.equal((await service.call('/nothing')).status, 404);
   assert.equal((await service.call('/orgs', { method: 'PUT' })).status, 405);
   await disableMaintenance(service.database, testActor);
   await eventually(answersWith(200));
 });
 
-test('without an expected end it says to come back in half a minute, and never later than in an hour', async () => {
+test('Retry-After is half a minute without an expected end, and at most an hour', async () => {
   for (const [expectedEnd, seconds] of [
     [null, 30],
     [new Date(Date.now() - 1_000), 30],

@@ -49,7 +49,7 @@ test('every function and field that Markdown names is in the sources', () => {
   assert.deepEqual(missing, []);
 });
 
-test('links between pages, and citations of docs/ in the sources, lead to a page and a heading', () => {
+test('links between pages and citations of docs/ lead to an existing page and heading', () => {
   const links = pages.flatMap((page) =>
     [...prose(page).matchAll(/\]\(([^)\s]+)\)/g)]
       .map(([, link = '']) => link)
@@ -73,7 +73,7 @@ function leadsSomewhere(link: string): boolean {
   return anchor === undefined || anchorsOf(file).includes(anchor);
 }
 
-/** As GitHub makes them of headings. */
+/** The anchors that GitHub creates for headings. */
 function anchorsOf(page: string): string[] {
   return [...prose(page).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
     heading

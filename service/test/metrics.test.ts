@@ -22,7 +22,7 @@ function samples(text: string): Map<string, number> {
   );
 }
 
-test('an attempt has one class: its error, or the class of its answer', () => {
+test('an attempt has one class: its error, or the class of its status', () => {
   assert.equal(outcomeClass({ statusCode: 200, error: null }), 'succeeded');
   assert.equal(outcomeClass({ statusCode: 299, error: null }), 'succeeded');
   assert.equal(outcomeClass({ statusCode: 302, error: null }), '3xx');
@@ -34,7 +34,7 @@ test('an attempt has one class: its error, or the class of its answer', () => {
     assert.equal(outcomeClass({ statusCode: odd, error: null }), 'reset');
 });
 
-test('what is told is counted, by outcome and trigger, and durations are in seconds', async () => {
+test('attempts are counted by outcome and trigger, with durations in seconds', async () => {
   const metrics = createMetrics();
   metrics.attempted({ outcome: 'succeeded', trigger: 'event', durationMs: 4 });
   metrics.attempted({ outcome: 'succeeded', trigger: 'event', durationMs: 40 });
@@ -73,7 +73,7 @@ test('what is told is counted, by outcome and trigger, and durations are in seco
   assert.ok((found.get('process_resident_memory_bytes') ?? 0) > 0);
 });
 
-test('two services in one process share no figure', async () => {
+test('two services in one process share no metrics', async () => {
   const [one, other] = [createMetrics(), createMetrics()];
   one.cancelled(3);
   const name = 'orgdir_deliveries_cancelled_total';
@@ -81,7 +81,7 @@ test('two services in one process share no figure', async () => {
   assert.equal(samples(await other.render()).get(name), 0);
 });
 
-test('every metric is named and described as Prometheus asks', async () => {
+test("every metric follows Prometheus' naming and has a description", async () => {
   const metrics = createMetrics();
   metrics.inFlight(() => 0);
   metrics.queue(async () => none);
@@ -104,7 +104,7 @@ const queueNames = [
   'orgdir_events_waiting',
 ];
 
-test('while the queue cannot be read its figures are left out, and come back', async () => {
+test('queue metrics are absent while the queue cannot be read, and come back', async () => {
   const metrics = createMetrics();
   let away = false;
   metrics.queue(async () => {
@@ -123,7 +123,7 @@ test('while the queue cannot be read its figures are left out, and come back', a
   assert.equal(again.get('orgdir_database_up'), 1);
 });
 
-test('the queue is told as the database has it: what is due, for how long, under way, and not fanned out', async () => {
+test('queue metrics match the database: due, age, leased, and waiting events', async () => {
   const { database } = await openTestDatabase();
   await sql`create or replace function queue_now() returns timestamptz language sql as $$
     select timestamptz '2030-01-01 00:01:00Z' $$`.execute(database);
@@ -155,7 +155,7 @@ test('the queue is told as the database has it: what is due, for how long, under
   });
 });
 
-test('scrapes at once share one look at the database, and a later one looks again', async () => {
+test('concurrent scrapes share one query, and a later one queries again', async () => {
   const { database } = await openTestDatabase();
   await sql`create sequence looks`.execute(database);
   await sql`create or replace function queue_now() returns timestamptz language sql volatile as $$
@@ -173,10 +173,10 @@ test('scrapes at once share one look at the database, and a later one looks agai
   });
 });
 
-test('a database that is cut off or stalls without a word does not hold a scrape', async () => {
+test('a stalled database does not block a scrape', async () => {
   const { opened, cut, stall } = await openCuttableDatabase();
   const scrape = async () => {
-    // A reader of its own, as in a new process: nothing is remembered from the last scrape.
+    // A new reader, as in a new process, without a cached result.
     const metrics = createMetrics();
     metrics.queue(createQueueReader(opened.database));
     return samples(await metrics.render()).get('orgdir_database_up');
@@ -188,7 +188,7 @@ test('a database that is cut off or stalls without a word does not hold a scrape
   assert.equal(await scrape(), 0);
 });
 
-test('what a worker does is counted: fan-out, claims, attempts by outcome, batches and deactivations', async () => {
+test("a worker's fan-out, claims, attempts, batches and deactivations are counted", async () => {
   const service = await startTestService({
     worker: true,
     env: {

@@ -15,7 +15,7 @@ testDescription({
   statuses: { all: ['400', '429', '500'], keyed: ['401', '403', '503'] },
 });
 
-test('the service answers with the same description, under its own address', async () => {
+test('the service serves the committed OpenAPI document', async () => {
   const service = await startTestService();
   const { status, body, headers } = await service.call('/openapi.json', { key: null });
   assert.equal(status, 200);
@@ -26,7 +26,7 @@ test('the service answers with the same description, under its own address', asy
   assert.deepEqual(body.components, openApi.components);
 });
 
-test('parameters that have a default, and bodies without a required field, may be left out', () => {
+test('parameters with defaults and bodies without required fields are optional', () => {
   const parameters = new Map(
     openApi.paths['/api/v1/orgs']?.['get']?.parameters.map((each) => [each.name, each]),
   );

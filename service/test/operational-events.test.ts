@@ -73,7 +73,7 @@ async function eventsOf(webhookId: string): Promise<Row[]> {
   return rows;
 }
 
-test('a webhook begins to fail with its first delivery that is given up, and is deactivated, each told once', async () => {
+test('a webhook starts failing with its first failed delivery and is deactivated later, each with one event', async () => {
   const id = await makeWebhook();
   await updateHealth([attempt(id, again)]);
   assert.deepEqual(await eventsOf(id), []);
@@ -111,7 +111,7 @@ test('a webhook begins to fail with its first delivery that is given up, and is 
   ]);
 });
 
-test('where one batch makes it fail and deactivates it, the deactivation says it all', async () => {
+test('if one batch makes a webhook fail and deactivates it, only the deactivation is recorded', async () => {
   const [many, gone] = [await makeWebhook(), await makeWebhook()];
   await updateHealth([
     ...Array.from({ length: 7 }, () => attempt(many)),
@@ -123,7 +123,7 @@ test('where one batch makes it fail and deactivates it, the deactivation says it
   assert.deepEqual(await kinds(gone), [['webhook.deactivated', 'gone']]);
 });
 
-test('after a success it begins to fail anew, also within one batch', async () => {
+test('after a success, a webhook can start failing again, also within one batch', async () => {
   const id = await makeWebhook();
   await updateHealth([attempt(id)]);
   await updateHealth([attempt(id, success), attempt(id)]);
@@ -140,7 +140,7 @@ test('after a success it begins to fail anew, also within one batch', async () =
   );
 });
 
-test('tests and attempts that a crash interrupted tell of nothing', async () => {
+test('tests and interrupted attempts record no operational events', async () => {
   const id = await makeWebhook();
   await updateHealth([
     attempt(id, { trigger: 'test' }),
@@ -149,7 +149,7 @@ test('tests and attempts that a crash interrupted tell of nothing', async () => 
   assert.deepEqual(await eventsOf(id), []);
 });
 
-test('what is not committed is not told of', async () => {
+test('a rolled-back event notifies nobody', async () => {
   const id = await makeWebhook();
   const rolledBack = database.transaction().execute(async (tx) => {
     await updateWebhookHealth(tx, [attempt(id)], 5);
@@ -159,7 +159,7 @@ test('what is not committed is not told of', async () => {
   assert.deepEqual(await eventsOf(id), []);
 });
 
-test('workers that record at once tell once of each', async () => {
+test('workers that record concurrently record each event once', async () => {
   const ids = await Promise.all(Array.from({ length: 6 }, makeWebhook));
   await Promise.all(Array.from({ length: 10 }, () => updateHealth(ids.map((id) => attempt(id)))));
   for (const id of ids)
@@ -169,7 +169,7 @@ test('workers that record at once tell once of each', async () => {
     );
 });
 
-test('a webhook that falls down and gets up without end keeps a hundred, and one waits for its mail', async () => {
+test('a webhook that keeps failing and recovering keeps a hundred events, one of which waits for its mail', async () => {
   const id = await makeWebhook();
   for (let times = 0; times < 105; times += 1)
     await updateHealth([attempt(id, success), attempt(id, { statusCode: 500 + times })]);
@@ -183,7 +183,7 @@ test('a webhook that falls down and gets up without end keeps a hundred, and one
   assert.deepEqual(waiting.rows, [{ status_code: 604, repeats: 104 }]);
 });
 
-test('what is older than it is kept is dropped, in as many batches as it takes', async () => {
+test('expired events are deleted in batches', async () => {
   const { database: other } = await openTestDatabase();
   const { appId: owner } = await makeKey({ database: other });
   await sql`insert into webhooks (id, app_id, url, secret)
@@ -200,7 +200,7 @@ test('what is older than it is kept is dropped, in as many batches as it takes',
   assert.equal(left.rows[0]?.n, 1100);
 });
 
-test('they go with their webhook, and with its app', async () => {
+test('operational events are deleted with their webhook and app', async () => {
   const mine = await makeKey(opened);
   const count = async () => {
     const { rows } = await sql<{ n: number }>`
@@ -218,7 +218,7 @@ test('they go with their webhook, and with its app', async () => {
   }
 });
 
-test('from a receiver that fails to the list of webhooks, through worker and command', async () => {
+test('a failing receiver shows in the list of webhooks', async () => {
   const service = await startTestService({
     worker: true,
     env: {
@@ -285,7 +285,7 @@ test('from a receiver that fails to the list of webhooks, through worker and com
   assert.match(unknown.stderr, /^There is no app with the id nonsense\.\n$/);
 });
 
-test('the list of webhooks has a bound', async () => {
+test('the list of webhooks is limited', async () => {
   const { appId: crowded } = await makeKey(opened);
   await sql`
     insert into webhooks (id, app_id, url, secret)

@@ -165,7 +165,7 @@ test('filters narrow the list, each alone and all together', async () => {
   );
 });
 
-test('search looks in name, tag, slug and description, whatever the case and the accents', async () => {
+test('search looks in name, tag, slug and description, regardless of case and accents', async () => {
   const expected: Record<string, string[]> = {
     ZEBRA: ['Black Zebra', 'Zebra Works'],
     eclair: ['Éclair'],
@@ -204,7 +204,7 @@ test('a search does not reach across two fields', async () => {
   assert.deepEqual(await names({ search: 'zebra works\nzbr' }), []);
 });
 
-test('names that start with the text come first, unless an order was asked for', async () => {
+test('names that start with the text come first, unless sort is given', async () => {
   assert.deepEqual(await names({ search: 'zebra' }), ['Zebra Works', 'Black Zebra']);
   assert.deepEqual(await names({ search: 'zebra', sort: 'name' }), ['Black Zebra', 'Zebra Works']);
   assert.deepEqual(await names({ search: 'zebra', limit: 1, page: 2 }), ['Black Zebra']);
@@ -254,7 +254,7 @@ test('every sort key orders both ways, and equal ones by id', async () => {
   }
 });
 
-test('order by name is bytewise over the folded names, whatever the database would collate', async () => {
+test("names are sorted bytewise after folding, regardless of the database's collation", async () => {
   const all = await names({});
   assert.deepEqual(
     all,
@@ -273,7 +273,7 @@ test('updatedAt moves when a public field does', async () => {
   assert.notEqual(after.headers.get('etag'), before.headers.get('etag'));
 });
 
-test('a time that cannot be is a fault of its line, and not of the database', async () => {
+test('an impossible time is an error of its line, not of the database', async () => {
   const refused = [
     '2026-02-30T00:00:00Z',
     '2026-12-31T23:58:60Z',

@@ -14,7 +14,7 @@ import { endedDelivery } from './support/eventually.ts';
 import { loopbackAllowed, startReceiver } from './support/receiver.ts';
 import { makeKey, startTestService, testPublicUrl } from './support/service.ts';
 
-// A worker runs beside the first; in the second each step is taken by hand.
+// The first test runs a worker; the second one calls each step itself.
 const service = await startTestService({
   worker: true,
   env: { ...loopbackAllowed, WEBHOOK_RETRY_BASE_MS: '1', WEBHOOK_RETRY_FACTOR: '1' },
@@ -39,7 +39,7 @@ function importOrgs(lines: string[], fault?: Error): Promise<unknown> {
   });
 }
 
-test('a change and its event are there together or not at all', async () => {
+test('a change and its event are committed together or not at all', async () => {
   const before = await counts();
   const good = ['{"name":"Acme"}', '{"name":"Rival"}', '{"name":"Hidden","listed":false}'];
   await assert.rejects(importOrgs([...good, '{"name":']), BadLinesError);
@@ -50,7 +50,7 @@ test('a change and its event are there together or not at all', async () => {
   assert.deepEqual([orgs, events], [(before?.orgs ?? 0) + 3, (before?.events ?? 0) + 2]);
 });
 
-test('maintenance that is switched at once by several is told once', async () => {
+test('concurrent switches of maintenance publish one event', async () => {
   const before = (await counts())?.events ?? 0;
   const announcement = { message: null, expectedEnd: null };
   await Promise.all([1, 2, 3].map(() => enableMaintenance(database, testActor, announcement)));
@@ -59,7 +59,7 @@ test('maintenance that is switched at once by several is told once', async () =>
   assert.equal((await counts())?.events, before + 2);
 });
 
-test('a fan-out that breaks in the middle leaves every event for the next, which delivers each once', async () => {
+test('an interrupted fan-out is repeated, and each event is delivered once', async () => {
   const { appId } = await makeKey({ database });
   await sql`
     insert into webhooks (id, app_id, url, secret)
@@ -88,7 +88,7 @@ test('a fan-out that breaks in the middle leaves every event for the next, which
   assert.equal(rows[0]?.pairs, pairs);
 });
 
-test('what was recorded is what is sent, shown and sent again, to the byte', async () => {
+test('the recorded bytes are sent, shown and redelivered', async () => {
   await put(service.database, 'alliances', [{ slug: 'league', name: 'League' }]);
   const league = await findAlliance(service.database, 'league');
   assert.ok(league);

@@ -27,7 +27,7 @@ async function log(person: Person, query = '?limit=100') {
   return { entries: body.data as any[], total: body.pagination.total as number, text };
 }
 
-test('the entries of a deleted app stay with its owner, with the names of what is gone', async () => {
+test('the audit entries of a deleted app stay with its owner', async () => {
   await put(database, 'orgs', [{ slug: 'acme', name: 'Acme', managers: [ada.email] }]);
   const { id: appId } = await send(ada, 'POST', '/apps', { name: 'Herald' });
   await send(ada, 'PUT', `/apps/${appId}/binding`, { kind: 'organization', slug: 'acme' });
@@ -82,7 +82,7 @@ test('the entries of a deleted app stay with its owner, with the names of what i
   assert.ok(!after.text.includes('token') && !after.text.includes('root'));
 });
 
-test('nobody else sees the entries of a deleted app, whatever their own apps are called', async () => {
+test('nobody else sees the audit entries of a deleted app', async () => {
   const theirs = await send(ada, 'POST', '/apps', { name: 'Namesake' });
   await send(ada, 'DELETE', `/apps/${theirs.id}`);
   const deleted = await send(bob, 'POST', '/apps', { name: 'Namesake' });
@@ -101,7 +101,7 @@ test('nobody else sees the entries of a deleted app, whatever their own apps are
   assert.equal(foreign.total, 0);
 });
 
-test('an app that the operator restores under another owner has its entries there alone', async () => {
+test('an app restored under another owner has its entries there only', async () => {
   const { id } = await send(ada, 'POST', '/apps', { name: 'Handed over' });
   await send(ada, 'DELETE', `/apps/${id}`);
   await sql`insert into apps (id, name, owner_email) values (${id}, 'Mine now', ${bob.email})`.execute(
@@ -113,7 +113,7 @@ test('an app that the operator restores under another owner has its entries ther
   assert.deepEqual([...new Set(entries.map(({ appName }) => appName))], ['Mine now']);
 });
 
-test('pages of live and deleted apps together are in order and without gaps, and each has the whole total', async () => {
+test('pages over live and deleted apps are in order, complete, and have the total', async () => {
   const carol = await signUp(service, 'carol@example.org');
   const ids: string[] = [];
   for (const name of ['A', 'B', 'C', 'D'])

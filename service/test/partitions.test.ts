@@ -80,7 +80,7 @@ const requeue = (id: string) => async (executor: Transaction | Database) => {
   `.execute(executor);
 };
 
-test('new days are made while a dump reads the tables', async () => {
+test('partitions are created while a dump reads the tables', async () => {
   const name = `events_${await dayOf(20)}`;
   await during(
     async (tx) => {
@@ -92,7 +92,7 @@ test('new days are made while a dump reads the tables', async () => {
   assert.ok(await exists(name));
 });
 
-test('who records waits for nobody who makes new days', async () => {
+test('recording does not wait while partitions are created', async () => {
   const name = `events_${await dayOf(21)}`;
   await during(
     (tx) => sql`select ensure_partitions(current_date + 21, current_date + 21)`.execute(tx),
@@ -106,7 +106,7 @@ test('who records waits for nobody who makes new days', async () => {
   assert.ok(await exists(name));
 });
 
-test('a partition made beside its parent has its bounds, its checks and all of its indexes', async () => {
+test('a partition has the bounds, checks and indexes of its parent', async () => {
   const { rows } = await sql<{
     parent: string;
     indexes: number;
@@ -133,7 +133,7 @@ test('a partition made beside its parent has its bounds, its checks and all of i
   }
 });
 
-test('a lock that is not to be had leaves a new day to the next turn, and a start does without it', async () => {
+test('a busy lock postpones a partition to the next run, and a start does not wait for it', async () => {
   const name = `deliveries_${await dayOf(7)}`;
   await sql`drop table ${sql.table(name)}`.execute(database);
   await during(lock('deliveries', 'access exclusive'), async () => {
@@ -145,7 +145,7 @@ test('a lock that is not to be had leaves a new day to the next turn, and a star
   assert.ok(await exists(name));
 });
 
-test('a start that cannot make the partitions of today says so, and succeeds once it can', async () => {
+test("a start that cannot create today's partitions fails, and succeeds once it can", async () => {
   const name = `attempts_${await dayOf(0)}`;
   await sql`drop table ${sql.table(name)}`.execute(database);
   await during(lock('attempts', 'share'), () =>
@@ -155,7 +155,7 @@ test('a start that cannot make the partitions of today says so, and succeeds onc
   assert.ok(await exists(name));
 });
 
-test('a day goes as one, and its events a day later, so that a delivery of the next day still has its event', async () => {
+test('a day is dropped as a whole, and its events a day later than its deliveries', async () => {
   await makeDays(-33, -30);
   const { id, app } = await insertEnded(-30, 1);
   const dropped = await rotatePartitions(database, retentionDays);
@@ -177,7 +177,7 @@ test('a day goes as one, and its events a day later, so that a delivery of the n
   assert.equal(rows.length, 1);
 });
 
-test('a delivery whose event is past keeping is shown without a body', async () => {
+test('a delivery whose event has been dropped is shown without a body', async () => {
   await makeDays(-30, -30);
   const { id, app } = await insertEnded(-30);
   await sql`delete from events where id = (select event_id from deliveries where id = ${id})`.execute(
@@ -187,7 +187,7 @@ test('a delivery whose event is past keeping is shown without a body', async () 
   assert.deepEqual({ body, status }, { body: null, status: 'failed' });
 });
 
-test('a delivery that is sent again while its day is about to go keeps the day', async () => {
+test('a redelivery keeps a day that is about to be dropped', async () => {
   await makeDays(-31, -31);
   const { id } = await insertEnded(-31);
   const partition = `attempts_${await dayOf(-31)}`;
@@ -200,7 +200,7 @@ test('a delivery that is sent again while its day is about to go keeps the day',
   assert.ok((await rotatePartitions(database, retentionDays)).includes(partition));
 });
 
-test('a delivery that is sent again just before the lock is had keeps the day too', async () => {
+test('a redelivery just before the lock keeps the day too', async () => {
   await makeDays(-31, -31);
   const { id } = await insertEnded(-31);
   const partition = `attempts_${await dayOf(-31)}`;
@@ -224,7 +224,7 @@ async function waitsForLock(): Promise<boolean> {
   return rows.length > 0;
 }
 
-test('two workers that turn the partitions at once drop each day once', async () => {
+test('two workers that rotate partitions concurrently drop each day once', async () => {
   await makeDays(-36, -31);
   const both = await Promise.all([
     rotatePartitions(database, retentionDays),
@@ -238,7 +238,7 @@ test('two workers that turn the partitions at once drop each day once', async ()
   assert.ok(names.includes(last));
 });
 
-test('while a dump reads the tables nothing is dropped, and it is at the next turn', async () => {
+test('nothing is dropped while a dump reads the tables, only at the next run', async () => {
   await makeDays(-33, -32);
   const dropped = await during(lock('attempts', 'access share'), () =>
     rotatePartitions(database, retentionDays),
@@ -249,7 +249,7 @@ test('while a dump reads the tables nothing is dropped, and it is at the next tu
   );
 });
 
-test('what is past keeping is told by the clock of the queue', async () => {
+test('retention follows the clock of the queue', async () => {
   await makeDays(-20, -20);
   const name = `attempts_${await dayOf(-20)}`;
   assert.ok(!(await rotatePartitions(database, retentionDays)).includes(name));

@@ -29,7 +29,7 @@ const preparedCount = async (database: Database) =>
   (await sql<{ n: number }>`select count(*) as n from pg_prepared_statements`.execute(database))
     .rows[0]?.n;
 
-test('a marked statement is prepared once a connection, and others are not', () =>
+test('a marked statement is prepared once per connection, others are not', () =>
   withOneConnection(async (database) => {
     await read(database);
     await read(database);
@@ -44,7 +44,7 @@ test('a prepared statement whose result has changed fails once, and then runs on
     assert.equal(await read(database), '1');
   }));
 
-test('a prepared statement that the server has forgotten fails once, and then runs on a new connection', () =>
+test('a prepared statement that the server has lost fails once, and then runs on a new connection', () =>
   withOneConnection(async (database) => {
     await read(database);
     await sql`deallocate all`.execute(database);
@@ -52,7 +52,7 @@ test('a prepared statement that the server has forgotten fails once, and then ru
     assert.equal(await read(database), '1');
   }));
 
-test('a statement that is wrong in itself costs no connection', () =>
+test('an invalid statement does not drop the connection', () =>
   withOneConnection(async (database) => {
     const pid = async () =>
       (await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(database)).rows[0]?.pid;

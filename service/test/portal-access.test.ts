@@ -193,7 +193,7 @@ async function stateOf({ appId, methodId, sessionId }: Things): Promise<string> 
   return rows[0]?.state ?? '';
 }
 
-test('what is tried on is there: the owner sees all of it', async () => {
+test('the owner sees everything that the others are denied', async () => {
   const seenByOwner = await Promise.all(
     targets.filter(({ method }) => method === 'get').map((target) => ask(target, things, owner)),
   );
@@ -270,7 +270,7 @@ for (const target of targets) {
     });
 }
 
-test('the audit log of a deleted app is shown to whoever owned it, and to nobody else', async () => {
+test('only the former owner sees the audit log of a deleted app', async () => {
   const own: Things = { ...things, ...(await makeThings(owner)) };
   await owner.call(`/apps/${own.appId}`, { method: 'DELETE' });
   const entries = async (person: Person | null, appId: string) => {
@@ -289,7 +289,7 @@ test('the audit log of a deleted app is shown to whoever owned it, and to nobody
   }
 });
 
-test('only what somebody manages is available to bind to, and an unlisted organisation is not even shown', async () => {
+test('users can bind only to what they manage, and do not see unlisted organisations', async () => {
   const found = await Promise.all(
     [...signedIn].map(async ([role, person]) => {
       const { body } = await person.call('/bindable?search=acme');

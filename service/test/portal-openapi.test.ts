@@ -26,7 +26,7 @@ testDescription({
   security: [{ session: [] }],
 });
 
-test('the portal answers with the same description, under its own address', async () => {
+test('the portal serves the committed OpenAPI document', async () => {
   const { status, body } = await callPortal(await startTestService(), '/openapi.json');
   assert.equal(status, 200);
   assert.deepEqual(body.servers, [{ url: testPublicUrl }]);

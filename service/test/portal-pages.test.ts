@@ -44,7 +44,7 @@ const directivesOf = (answer: Response) =>
     }),
   );
 
-test('a page lets in nothing from elsewhere, is kept by nobody, and tells nobody where one came from', async () => {
+test('a page has a strict content security policy, is not cached and sends no referrer', async () => {
   for (const path of ['', '/', '/apps/1/webhooks', '/no/such/page', '/first-account']) {
     const answer = await ask(service, { path });
     const { nonce } = await pageDataOf(answer);
@@ -67,7 +67,7 @@ test('a page lets in nothing from elsewhere, is kept by nobody, and tells nobody
   }
 });
 
-test('the nonce differs at every load, and is in nothing that is kept', async () => {
+test('the nonce differs at every load', async () => {
   const nonces = await Promise.all(
     [1, 2, 3].map(async () => (await pageDataOf(await ask(service))).nonce ?? ''),
   );
@@ -78,7 +78,7 @@ test('the nonce differs at every load, and is in nothing that is kept', async ()
   }
 });
 
-test('who is signed in is told to the page, and nobody else', async () => {
+test('the page has the session of its user only', async () => {
   const mine = await pageDataOf(await ask(service, { headers: { cookie } }));
   const { body } = await ada.call('/session');
   assert.deepEqual(mine.data.session, body.data);
@@ -94,7 +94,7 @@ test('who is signed in is told to the page, and nobody else', async () => {
   }
 });
 
-test('what somebody is called is data to the page, whatever it is', async () => {
+test("a user's name cannot inject HTML", async () => {
   const eve = await signUp(service, 'eve@example.org');
   const headers = { cookie: eve.credentials['cookie'] ?? '' };
   for (const name of [
@@ -113,7 +113,7 @@ test('what somebody is called is data to the page, whatever it is', async () => 
   }
 });
 
-test('HEAD answers as GET does, without the page; what would change something is refused', async () => {
+test('HEAD responds like GET, without the page, and writes are rejected', async () => {
   const [get, head] = await Promise.all(
     ['GET', 'HEAD'].map((method) => ask(service, { method, path: '/apps' })),
   );
@@ -141,7 +141,7 @@ async function raw(path: string, headers: Record<string, string>) {
   return { status: answer.statusCode, headers: answer.headers, bytes: await buffer(answer) };
 }
 
-test('what a page loads is kept for ever, and comes as small as the browser takes it', async () => {
+test('assets are cached permanently and compressed', async () => {
   const assets = await assetsOf();
   assert.equal(assets.length, 2);
   const decoders = {
@@ -172,7 +172,7 @@ test('what a page loads is kept for ever, and comes as small as the browser take
   }
 });
 
-test('what is not among them is not there, however it is asked for', async () => {
+test('an unknown asset is a 404', async () => {
   for (const path of [
     '/no-such-file.js',
     '/',
@@ -200,7 +200,7 @@ test('what is not among them is not there, however it is asked for', async () =>
     assert.ok((await raw(asset, { [name]: value })).status !== 500, name);
 });
 
-test('below another address everything finds itself', async () => {
+test('the portal works below a path', async () => {
   const env = { PUBLIC_URL: `${testPublicUrl}/developers` };
   const below = await startTestService({ env, beside: service });
   const signedIn = await postPortal(below, '/sign-in', { email: ada.email, password });
@@ -213,12 +213,12 @@ test('below another address everything finds itself', async () => {
   assert.equal(assets.length, 2);
   for (const path of assets) {
     assert.match(path, /^\/developers\/profile\/developer\/assets\//);
-    // As what stands before it asks for it.
+    // Like a proxy in front of it.
     assert.equal((await fetch(`${below.url}${path.replace('/developers', '')}`)).status, 200);
   }
 });
 
-test('while the database is away or silent the page comes, and does not say who is signed in', async () => {
+test('without a database the page is sent without the session', async () => {
   const { opened, cut, mend, freeze, thaw } = await openCuttableDatabase(service);
   const { secretKeys } = service;
   const cuttable = await startTestService({ beside: { ...opened, secretKeys } });
@@ -237,7 +237,7 @@ test('while the database is away or silent the page comes, and does not say who 
   }
 });
 
-test('whoever asks for more pages than they may has them without the session, which is not read', async () => {
+test('over the rate limit, pages are sent without the session', async () => {
   const limited = await startTestService({ env: { RATE_LIMIT_PER_MINUTE: '3' }, beside: service });
   const told: boolean[] = [];
   for (let page = 0; page < 5; page += 1) {
@@ -249,7 +249,7 @@ test('whoever asks for more pages than they may has them without the session, wh
   assert.deepEqual(told, [true, true, true, false, false]);
 });
 
-test('pages that were never built are told of in words', async () => {
+test('missing pages are reported with advice', async () => {
   const app = fastify();
   await registerPortalPages(
     app,
@@ -272,7 +272,7 @@ test('pages that were never built are told of in words', async () => {
   await app.close();
 });
 
-test('signing in elsewhere shows the same person', async () => {
+test('several sessions belong to the same user', async () => {
   const again = await signInAs(service, ada.email);
   const headers = { cookie: again.credentials['cookie'] ?? '' };
   const { data } = await pageDataOf(await ask(service, { headers }));

@@ -36,7 +36,7 @@ async function post(path: string, json: unknown = {}, method = 'POST') {
   return body.data;
 }
 
-test('an app is made, bound, given a key that opens the public API, and rotated', async () => {
+test('an app is created, bound, and given a key for the public API', async () => {
   const app = await post('/apps', { name: ' Announcer ' });
   assert.equal(app.name, 'Announcer');
   const key = await post(`/apps/${app.id}/keys`, { name: 'Server', scopes: ['read:directory'] });
@@ -57,7 +57,7 @@ test('an app is made, bound, given a key that opens the public API, and rotated'
   assert.ok(!JSON.stringify(body).includes(key.key));
 });
 
-test('an app tells what it is bound to by name, and how much belongs to it', async () => {
+test('an app has the name of its binding and its counts', async () => {
   const app = await post('/apps', { name: 'Counted' });
   assert.deepEqual([app.keyCount, app.webhookCount, app.binding], [0, 0, null]);
   const keys = [];
@@ -78,7 +78,7 @@ test('an app tells what it is bound to by name, and how much belongs to it', asy
   await post(`/apps/${app.id}`, undefined, 'DELETE');
 });
 
-test('the log names a key, and of a webhook the host alone, also when they are gone', async () => {
+test('the audit log names keys and webhook hosts, also after deletion', async () => {
   const app = await post('/apps', { name: 'Named' });
   const key = await post(`/apps/${app.id}/keys`, { name: 'Server', scopes: ['read:events'] });
   const { url } = await startReceiver();
@@ -106,7 +106,7 @@ test('the log names a key, and of a webhook the host alone, also when they are g
   await post(`/apps/${app.id}`, undefined, 'DELETE');
 });
 
-test('what cannot be bound to is shown with the reason, and events with why they are not allowed', async () => {
+test('unavailable bindings and events are shown with the reason', async () => {
   const app = await post('/apps', { name: 'Bound' });
   const { body: found } = await owner.call('/bindable?search=e');
   assert.deepEqual(
@@ -144,7 +144,7 @@ test('what cannot be bound to is shown with the reason, and events with why they
   assert.equal(after.has('webhook.test'), false);
 });
 
-test('the catalogue is there before there is an app, with an example of each event that fits its schema', async () => {
+test('the catalogue can be read without an app, with valid examples', async () => {
   const newcomer = await signUp(service, 'newcomer@example.org');
   const { status, body } = await newcomer.call('/events');
   assert.equal(status, 200);
@@ -157,7 +157,7 @@ test('the catalogue is there before there is an app, with an example of each eve
   assert.equal(body.pagination.total, body.data.length);
 });
 
-test('the overview tells of what fails, what ends soon, and of the last deliveries', async () => {
+test('the overview has failing webhooks, expiring keys and the last deliveries', async () => {
   const app = await post('/apps', { name: 'Troubled' });
   const soon = new Date(Date.now() + 13 * 86_400_000).toISOString();
   const later = new Date(Date.now() + 15 * 86_400_000).toISOString();
@@ -197,7 +197,7 @@ test('the overview tells of what fails, what ends soon, and of the last deliveri
   assert.deepEqual([nothing.webhooks, nothing.keys], [[], []]);
 });
 
-test('the log tells who changed an app, and names nobody else', async () => {
+test('the audit log shows who changed an app, and names no other users', async () => {
   const app = await post('/apps', { name: 'Logged' });
   await makeKey(service, { owner: owner.email });
   const { rows } = await sql<{
@@ -242,7 +242,7 @@ test("tests and redeliveries count together with those of the app's keys", async
   );
 });
 
-test('nothing is kept on the way, no other origin may read, and requests are counted', async () => {
+test('portal responses are not cached, have no CORS, and are rate limited', async () => {
   const { headers } = await owner.call('/apps', { headers: { origin: 'https://evil.example' } });
   assert.equal(headers.get('cache-control'), 'no-store');
   assert.equal(headers.get('etag'), null);
@@ -255,7 +255,7 @@ test('nothing is kept on the way, no other origin may read, and requests are cou
   assert.equal(preflight.headers.get('access-control-allow-origin'), null);
 });
 
-test('a key opens nothing here, and a session nothing of the public API', async () => {
+test('an API key does not work in the portal, nor a session in the public API', async () => {
   const byKey = await callPortal(service, '/apps', {
     headers: { authorization: `Bearer ${service.key}` },
   });
@@ -265,7 +265,7 @@ test('a key opens nothing here, and a session nothing of the public API', async 
   assert.equal(bySession.status, 401);
 });
 
-test("during maintenance apps can be read and not changed, and signing in and one's account go on", async () => {
+test('during maintenance apps are read-only, and sign-in works', async () => {
   await enableMaintenance(database, testActor, { message: 'Moving.', expectedEnd: null });
   const banner = await eventually(
     async () => (await owner.call('/overview')).body.data.maintenance,

@@ -100,7 +100,7 @@ const privateChange = fc.oneof(
   }),
 );
 
-test('whatever happens to what is private, the public sees the same bytes and tags', async () => {
+test('changes of private data never change public bytes or tags', async () => {
   const before = await everything();
   const { revisions } = await revisionsOf();
   await fc.assert(
@@ -129,7 +129,7 @@ async function revisionsOf() {
   return { revisions: rows };
 }
 
-test('lists, details, members, counts and totals follow what is listed, through any history', async () => {
+test('lists, details, members, counts and totals follow `listed` through any history', async () => {
   const org = fc.record({
     slug: fc.constantFrom('w', 'x', 'y', 'z'),
     name: fc.constantFrom('Wander', 'Wonder', 'Winter'),
@@ -189,7 +189,7 @@ async function assertShows(model: ReadonlyMap<string, Org>): Promise<void> {
   });
 }
 
-test('an unlisted organisation answers as a missing one does: status, headers and body', async () => {
+test('an unlisted organisation gets the same response as a missing one', async () => {
   await put(database, 'orgs', [
     { slug: 'hidden-1', name: 'Hidden', listed: false, alliance: 'north' },
   ]);
@@ -218,7 +218,7 @@ test('an unlisted organisation answers as a missing one does: status, headers an
   assert.equal((await service.call('/orgs/hidden-1')).status, 404);
 });
 
-test('one that is unlisted after it was public is gone at once, from memory too', async () => {
+test('an organisation that becomes unlisted disappears at once, also from the cache', async () => {
   await put(database, 'orgs', [{ slug: 'fading', name: 'Fading', alliance: 'east' }]);
   await service.settled();
   const shown = [
@@ -249,7 +249,7 @@ test('one that is unlisted after it was public is gone at once, from memory too'
   }
 });
 
-test('no private field, by name or by value, is in any answer', async () => {
+test('no response has the name or value of a private field', async () => {
   await put(database, 'orgs', [
     {
       slug: 'careful',

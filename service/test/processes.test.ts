@@ -77,7 +77,7 @@ async function msUntil(isSo: () => Promise<boolean>): Promise<number> {
   return performance.now() - startedAt;
 }
 
-test('what is changed through one process is read through the other within a second', async () => {
+test('a change through one process is read through another within a second', async () => {
   const { key } = await makeKey(opened);
   const read = async ({ url }: Process) =>
     (await call(`${url}/api/v1/orgs/acme`, { key })).body.data.name;
@@ -98,7 +98,7 @@ test('what is changed through one process is read through the other within a sec
   }
 });
 
-test('a key that is revoked is refused by every process within a second', async () => {
+test('a revoked key is rejected by every process within a second', async () => {
   const { key, keyId } = await makeKey(opened);
   const statuses = () =>
     Promise.all(
@@ -111,7 +111,7 @@ test('a key that is revoked is refused by every process within a second', async 
   assert.ok(tookMs < seenWithinMs, `refused after ${Math.round(tookMs)} ms`);
 });
 
-test('a webhook made through one process is tested through the other', async () => {
+test('a webhook created through one process can be tested through another', async () => {
   const receiver = await startReceiver();
   const { key } = await makeKey(opened);
   const made = await call(`${first.url}/api/v1/webhooks`, {
@@ -126,7 +126,7 @@ test('a webhook made through one process is tested through the other', async () 
   assert.equal(removed.status, 200);
 });
 
-test('workers that stop one after the other leave no delivery out, and send none twice', async () => {
+test('workers that stop one after another miss no delivery and send none twice', async () => {
   const events = 300;
   const receiver = await startReceiver();
   const { key } = await makeKey(opened);
@@ -163,7 +163,7 @@ test('workers that stop one after the other leave no delivery out, and send none
   await stop(fresh);
 });
 
-test('an api process that stops fails no request: what it took it answers, and then takes no more', async () => {
+test('a stopping API process finishes its requests and accepts no more', async () => {
   const { key } = await makeKey(opened);
   const third = await start('api');
   let processes = [first, second];

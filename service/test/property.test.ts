@@ -33,7 +33,7 @@ testHostileRequests({
   body: (example) => ({ ...example, ...('url' in example ? { url: receiver.url } : {}) }),
 });
 
-test('after all of it the directory is what it was', async () => {
+test('the hostile requests leave the directory unchanged', async () => {
   for (const path of ['/orgs', '/alliances', '/blueprints']) {
     const { status, body } = await service.call(path);
     assert.deepEqual([status, body.pagination.total], [200, 1], path);

@@ -86,7 +86,7 @@ async function events(...ids: string[]) {
 }
 
 test(
-  'from a plain psql: what commits is sent, what rolls back is not',
+  'publish_event works in psql: committed events are sent, rolled-back ones are not',
   { skip: withoutPsql },
   async () => {
     const { code, stdout, stderr } = await psql(
@@ -126,7 +126,7 @@ test(
 );
 
 test(
-  'from a plain psql: a refusal says what is wrong and what to do',
+  'publish_event in psql reports what is wrong and what to do',
   { skip: withoutPsql },
   async () => {
     const { code, stderr } = await psql(
@@ -142,7 +142,7 @@ test(
   },
 );
 
-test('what is wrong with a call is refused there and then, in words', async () => {
+test('an invalid call of publish_event is rejected with the reason', async () => {
   const big = `repeat('x', 65537)`;
   for (const [call, message, hint] of [
     [
@@ -205,7 +205,7 @@ test('what is wrong with a call is refused there and then, in words', async () =
   assert.deepEqual(await take(), { accepted: 0, rejected: [] });
 });
 
-test('the bytes stay as they were given as text or json, and the ids and names come around them', async () => {
+test('published data keeps its bytes, with ids and names around it', async () => {
   const given = `{ "title" : "\\u0041é😀\\/",\n "items":[{"unit":null,"quantity":123456789012.12345678901234567890,"name":"x"},{"quantity":1E2,"name":"y","unit":null}],"deadline":null,"organization":null,"id":"r-1"}`;
   const quoted = `'${given}'`;
   const ids = [
@@ -223,7 +223,7 @@ test('the bytes stay as they were given as text or json, and the ids and names c
   assert.deepEqual(JSON.parse(jsonb?.data ?? ''), JSON.parse(expected));
 });
 
-test('an announcement is the same whether SQL or the command asks for it', async () => {
+test('SQL and the command announce the same event', async () => {
   const id = await publish(`'org.created', null, 'acme'`);
   const other = await publish(`'alliance.created', null, null, 'league'`);
   const wanted = await database.transaction().execute(async (tx) => [
@@ -250,7 +250,7 @@ test('an announcement is the same whether SQL or the command asks for it', async
   assert.deepEqual(await fields([id, other]), await fields(wanted));
 });
 
-test('a payload that does not fit is kept with its reason, blocks nobody, and is never sent or shown', async () => {
+test('an invalid payload is rejected with its reason, blocks nothing, and is never sent', async () => {
   const bad = [
     [`{"id":"a"}`, /data\.applicantHandle is required; data\.submittedAt is required/],
     [application('x').replace('{', '{"secret":1,'), /data\.secret is not known here/],
@@ -299,7 +299,7 @@ test('a payload that does not fit is kept with its reason, blocks nobody, and is
   assert.equal(await dropOldRejected(database, 0), ids.length);
 });
 
-test('a name that is cut within a character is told of like any other', async () => {
+test('a long name that is cut within a character is reported', async () => {
   const name = `${'a'.repeat(79)}😀`;
   const long = '😀'.repeat(40);
   const fields = Array.from({ length: 20 }, (_, index) => `"x${index}${long}":1`).join(',');
@@ -315,7 +315,7 @@ test('a name that is cut within a character is told of like any other', async ()
   }
 });
 
-test('what cannot be stored, as event or as rejected, is rejected alone and holds up nothing', async () => {
+test('an event that cannot be stored is rejected alone', async () => {
   const condition = (column: string) => sql.raw(`check (${column} not like '%cursed%') not valid`);
   await sql`alter table events add constraint no_curse ${condition('data')}`.execute(database);
   await sql`
@@ -352,7 +352,7 @@ test('what cannot be stored, as event or as rejected, is rejected alone and hold
   }
 });
 
-test('a fault of the database, not of what was published, rejects nothing', async () => {
+test('a database error rejects nothing', async () => {
   const id = await publish(`'application.created', '${application('waits')}', 'acme'`);
   await sql`alter table events rename column data to gone`.execute(database);
   await assert.rejects(take(), /column "data" of relation "events" does not exist/);
@@ -361,7 +361,7 @@ test('a fault of the database, not of what was published, rejects nothing', asyn
   assert.equal((await events(id)).length, 1);
 });
 
-test('what waits and what was rejected is in the figures', async () => {
+test('metrics count waiting and rejected events', async () => {
   const figure = async (metrics: Metrics, name: string) =>
     Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(await metrics.render())?.[1]);
   const metrics = createMetrics();
@@ -417,7 +417,7 @@ const hostileCall = fc.record({
   ),
 });
 
-test('whatever is given is refused, rejected, or sent just so', async () => {
+test('any input of publish_event is rejected or sent unchanged', async () => {
   const given = new Map<string, { name: string; data: string | null }>();
   await fc.assert(
     fc.asyncProperty(hostileCall, async ({ name, data, slug }) => {
@@ -453,7 +453,7 @@ test('whatever is given is refused, rejected, or sent just so', async () => {
   );
 });
 
-test('what is hidden or gone before it is sent is not sent', async () => {
+test('an event whose subject is unlisted or deleted before fan-out is not sent', async () => {
   await put(database, 'orgs', [
     { slug: 'brief', name: 'Brief' },
     { slug: 'shy', name: 'Shy' },
@@ -475,7 +475,7 @@ test('what is hidden or gone before it is sent is not sent', async () => {
   );
 });
 
-test('what one transaction publishes keeps its order, within a millisecond too', async () => {
+test('events of one transaction keep their order, even within a millisecond', async () => {
   const { rows } = await asPlatform((tx) =>
     sql
       .raw<{ id: string }>(
@@ -491,7 +491,7 @@ test('what one transaction publishes keeps its order, within a millisecond too',
   assert.equal((await events(...ids)).length, ids.length);
 });
 
-test('several workers at once make one event of each', async () => {
+test('several workers create one event for each publication', async () => {
   const ids: string[] = [];
   for (let index = 0; index < 120; index += 1)
     ids.push(await publish(`'application.created', '${application(`n-${index}`)}', 'acme'`));
@@ -508,7 +508,7 @@ test('several workers at once make one event of each', async () => {
   );
 });
 
-test('what waited for days, while no worker ran and its partitions were dropped, still becomes an event', async () => {
+test('a publication that waited for days becomes an event, even if its partitions were dropped', async () => {
   const id = await publish(`'application.created', '${application('old')}', 'acme'`);
   const old = sql`clock_timestamp() - interval '40 days'`;
   const { rows } = await sql<{ id: string }>`
@@ -519,7 +519,7 @@ test('what waited for days, while no worker ran and its partitions were dropped,
   assert.ok((await fanOut(database)).events >= 1);
 });
 
-test('the publisher may call publish_event, and that is all', async () => {
+test('the role of publishers may only call publish_event', async () => {
   const { rows: relations } = await sql<{ name: string; kind: string }>`
     select c.oid::regclass::text as name, c.relkind as kind from pg_class c
     where c.relnamespace = 'orgdir'::regnamespace and c.relkind in ('r', 'p', 'v', 'm', 'S', 'f')
@@ -557,7 +557,7 @@ test('the publisher may call publish_event, and that is all', async () => {
     );
 });
 
-test('what a caller puts in the way of its names leads the function nowhere', async () => {
+test("objects in the caller's search path cannot hijack publish_event", async () => {
   const id = await asPlatform(async (tx) => {
     await sql
       .raw(
@@ -580,12 +580,12 @@ test('what a caller puts in the way of its names leads the function nowhere', as
   assert.equal(JSON.parse(event?.data ?? '').organizationId, orgId);
 });
 
-test('the check of what SQL publishes fills nothing in: what is sent is what was given', () => {
+test('the check of published data adds no defaults', () => {
   for (const name of publishableEvents)
     assert.ok(!JSON.stringify(catalogue[name].data).includes('"default"'), name);
 });
 
-test('what SQL knows of the events is what the catalogue says', async () => {
+test('SQL and the catalogue know the same events', async () => {
   const { rows } = await sql<{ name: string; subject: string | null; supplied: boolean }>`
     select name, subject, supplied from event_kinds order by name
   `.execute(database);

@@ -18,7 +18,7 @@ function usage({ headers }: Answer) {
   return { limit: read('limit'), remaining: read('remaining'), reset: Number(read('reset')) };
 }
 
-test('each answer says the limit, what is left and when the count starts again', async () => {
+test('each response has the limit, the remaining requests and the reset time', async () => {
   const service = await start();
   for (let left = perMinute - 1; left >= 0; left -= 1) {
     const answer = await service.call('/orgs');
@@ -36,7 +36,7 @@ test('each answer says the limit, what is left and when the count starts again',
   assert.ok(retryAfter > 50 && retryAfter <= 60, `Retry-After: ${retryAfter}`);
 });
 
-test('every key has a count of its own, and all headers and operations share it', async () => {
+test('each key has its own count over all headers and operations', async () => {
   const service = await start();
   const other = await makeKey(service);
   const tag = (await service.call('/orgs/acme')).headers.get('etag') ?? '';
@@ -91,7 +91,7 @@ test('one subscriber’s /64 of IPv6 addresses counts as one', async () => {
   assert.equal(await from('2001:db8:1:2::1'), '4');
 });
 
-test('an address that is none does no harm', async () => {
+test('an invalid address does no harm', async () => {
   const service = await start({ TRUST_PROXY: '127.0.0.0/8' });
   for (const address of [
     'nonsense',
@@ -110,7 +110,7 @@ test('an address that is none does no harm', async () => {
   }
 });
 
-test('what is not there, and a wrong method, are not counted', async () => {
+test('404 and 405 are not counted', async () => {
   const service = await start();
   for (let round = 0; round < perMinute + 2; round += 1) {
     const missing = await service.call('/nothing');
@@ -122,7 +122,7 @@ test('what is not there, and a wrong method, are not counted', async () => {
   assert.equal(usage(await service.call('/orgs')).remaining, '4');
 });
 
-test('with a limit of 0 nothing is counted', async () => {
+test('a limit of 0 disables counting', async () => {
   const service = await start({ RATE_LIMIT_PER_MINUTE: '0' });
   const answer = await service.call('/orgs');
   assert.deepEqual([answer.status, usage(answer).limit], [200, null]);

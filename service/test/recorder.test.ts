@@ -26,7 +26,7 @@ function attempt(): RecordedAttempt {
   };
 }
 
-test('a database that is away is waited for once, however many batches wait', async () => {
+test('the recorder waits once for an unavailable database, for all batches', async () => {
   const { opened, cut } = await openCuttableDatabase();
   cut();
   const said: string[] = [];

@@ -31,7 +31,7 @@ async function insertLeased(
   return row;
 }
 
-test('a lease that cannot be recorded is told of, and keeps no later one waiting', async () => {
+test('a lease that cannot be recorded is reported and does not block later ones', async () => {
   // No partition takes its attempt, or it would be of a day that was never dropped.
   const stuck = await insertLeased(400, 20);
   const fine = await insertLeased(0, 10);
@@ -73,7 +73,7 @@ test('workers that find the same leases count each attempt once', async () => {
   assert.equal(rows.length, 0);
 });
 
-test('a lease that its worker has recorded to the last is ended, and counts for nothing', async () => {
+test('a lease with no delivery left is deleted and counts no attempt', async () => {
   const { id } = await insertLeased(0, 10);
   await sql`update pending_deliveries set lease_token = null, leased_at = null where id = ${id}`.execute(
     database,

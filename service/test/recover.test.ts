@@ -35,7 +35,7 @@ const inTransaction = <T>(work: (tx: Transaction) => Promise<T>) =>
   database.transaction().execute(work);
 const hourAgo = () => new Date(Date.now() - 3_600_000);
 
-test('what ended before its time is left alone, and so is what was delivered', async () => {
+test('recovery skips older and succeeded deliveries', async () => {
   const { id, appId } = await makeWebhook();
   await fail(id, 2, new Date(Date.now() - 7_200_000));
   const [delivered] = await fail(id, 1);
@@ -44,7 +44,7 @@ test('what ended before its time is left alone, and so is what was delivered', a
   assert.equal(await inTransaction((tx) => recover(tx, testActor, appId, id, hourAgo())), 3);
 });
 
-test('what goes back to a receiver that fails still waits in the line of those', async () => {
+test('recovered deliveries to a failing receiver use the failing lane', async () => {
   const { id, appId } = await makeWebhook();
   const [one = ''] = await fail(id, 3);
   const lines = async () =>
@@ -67,7 +67,7 @@ test('what goes back to a receiver that fails still waits in the line of those',
   assert.deepEqual(await lines(), [false]);
 });
 
-test('two recoveries at once wait for each other, and bring each delivery back once', async () => {
+test('concurrent recoveries queue each delivery once', async () => {
   const { id, appId } = await makeWebhook();
   const count = 2_000;
   await fail(id, count);
@@ -80,7 +80,7 @@ test('two recoveries at once wait for each other, and bring each delivery back o
   );
 });
 
-test('while it chooses, whoever records for the webhook goes on; before it moves, it looks again', async () => {
+test('recovery chooses without blocking recording, and checks again before it moves', async () => {
   const { id, appId } = await makeWebhook();
   await fail(id, 1);
   let release: () => void = () => {};

@@ -20,7 +20,7 @@ function create(most: number, bucketsMax?: number) {
 /** Each in a /24 of its own, none below 10.0.0.0/8. */
 const elsewhere = (index: number) => `${11 + (index >> 16)}.${(index >> 8) & 255}.${index & 255}.1`;
 
-test('a bucket counts to its limit and starts again when its window ends', () => {
+test('a bucket counts to its limit and restarts when its window ends', () => {
   const { clock, count } = create(2);
   const resetAt = clock.at + windowMs;
   assert.deepEqual(count('a'), { remaining: 1, exceeded: false, resetAt });
@@ -31,7 +31,7 @@ test('a bucket counts to its limit and starts again when its window ends', () =>
   assert.deepEqual(count('a'), { remaining: 1, exceeded: false, resetAt: clock.at + windowMs });
 });
 
-test('every bucket has a window of its own, whenever it begins', () => {
+test('every bucket has its own window', () => {
   const { clock, count } = create(1);
   const begins = [0, 10_000, 59_999, 60_000, 75_000, 119_999, 300_000, 300_001];
   const start = clock.at;
@@ -79,7 +79,7 @@ test('at capacity, new addresses of one network share a bucket and the others ke
   }
 });
 
-test('a network that shares goes on sharing while its window runs, also once there is room', () => {
+test('a network that shares a bucket keeps it until its window ends', () => {
   const { clock, left, isRefused } = create(3);
   for (let index = 0; index < ownMax; index += 1) left(elsewhere(index));
   clock.at += windowMs - 1;
@@ -91,7 +91,7 @@ test('a network that shares goes on sharing while its window runs, also once the
   assert.equal(left('10.0.0.1'), 3);
 });
 
-test('no number of addresses, networks or names makes more buckets than there may be', () => {
+test('the number of buckets is limited', () => {
   const most = 1_000_000;
   const { clock, count } = create(most);
   const others = 40_000;

@@ -41,7 +41,7 @@ async function addressesOf(host: string) {
   return resolution.kind === 'addresses' ? resolution.addresses : resolution.kind;
 }
 
-test('a name gives its addresses of both families, or of the one that it has', async () => {
+test('a name resolves to its addresses of one or both families', async () => {
   assert.deepEqual(await addressesOf('both.test'), both);
   assert.deepEqual(await addressesOf('ipv4.test'), ['192.0.2.1']);
   assert.deepEqual(await addressesOf('ipv6.test'), ['2001:db8::1']);
@@ -52,16 +52,16 @@ test('an alias is followed', async () => {
   assert.deepEqual(await addressesOf('alias.test'), ['192.0.2.3']);
 });
 
-test('an answer too long for one datagram is fetched whole', async () => {
+test('a truncated response is fetched over TCP', async () => {
   assert.deepEqual(new Set(await addressesOf('many.test')), new Set(many));
 });
 
-test('one family that fails or keeps silent does not hide the other', async () => {
+test('a failing or silent family does not hide the other', async () => {
   assert.deepEqual(await addressesOf('half-broken.test'), ['192.0.2.4']);
   assert.deepEqual(await addressesOf('half-silent.test'), ['2001:db8::4']);
 });
 
-test('no such name, no address and a server that fails are told from silence', async () => {
+test('DNS errors are distinguished from silence', async () => {
   for (const name of ['missing', 'broken', 'refused', 'empty', 'garbage'])
     assert.equal(await addressesOf(`${name}.test`), 'dns', name);
   for (const impossible of ['a..b', `${'x'.repeat(64)}.test`])
@@ -70,7 +70,7 @@ test('no such name, no address and a server that fails are told from silence', a
   assert.equal((await nobodyThere('both.test', never)).kind, 'dns');
 });
 
-test('whoever no longer waits ends the questions', async () => {
+test('aborting cancels the queries', async () => {
   const controller = new AbortController();
   const resolution = resolve('silent.test', controller.signal);
   await server.asked('silent.test', 2);
@@ -78,14 +78,14 @@ test('whoever no longer waits ends the questions', async () => {
   assert.equal((await resolution).kind, 'timeout');
 });
 
-test('each resolution asks anew: nothing is remembered', async () => {
+test('nothing is cached between resolutions', async () => {
   await addressesOf('ipv4.test');
   const before = server.queries.length;
   await addressesOf('ipv4.test');
   assert.equal(server.queries.length - before, 2);
 });
 
-test('a name is asked for as it stands, without a search domain', async () => {
+test('no search domain is appended to a name', async () => {
   assert.deepEqual(await addressesOf('single'), ['192.0.2.5']);
   assert.equal(await addressesOf('missing.test'), 'dns');
   const asked = new Set(server.queries.map(({ name }) => name));

@@ -17,7 +17,7 @@ const wait = (result: AttemptResult, attempt = 1, random = 0.5) => {
   return verdict.kind === 'retry' ? verdict.waitMs : verdict.kind;
 };
 
-test('the waits are ten seconds, one minute, six, 36, and 3 h 36 min', () => {
+test('the backoff is 10 s, 1 min, 6 min, 36 min and 3 h 36 min', () => {
   assert.deepEqual(
     [1, 2, 3, 4, 5].map((attempt) => wait(answered(500), attempt)),
     [10_000, 60_000, 360_000, 2_160_000, 12_960_000],
@@ -84,7 +84,7 @@ test('garbage in Retry-After is ignored', () => {
   }
 });
 
-test('a cycle never has a seventh attempt, whatever is answered', () => {
+test('a cycle never has a seventh attempt, whatever the response', () => {
   const anyResult = fc.record({
     statusCode: fc.option(fc.integer({ min: 100, max: 999 })),
     error: fc.constant(null),

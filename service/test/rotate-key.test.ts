@@ -17,7 +17,7 @@ const rotate = (id: string, overlapSeconds: number) =>
   inTransaction((tx) => rotateKey(tx, testActor, id, overlapSeconds));
 const statusOf = async (key: string) => (await service.call('/orgs', { key })).status;
 
-test('both keys are good while they overlap, and the new one has the name, scopes and end of the old', async () => {
+test('both keys are valid during the overlap, and the new one has the same name, scopes and expiry', async () => {
   const expiresAt = new Date('2099-01-01T00:00:00.000Z');
   const { appId, keyId, key } = await makeKey(service, { scopes: ['read:directory'], expiresAt });
   const fresh = await rotate(keyId, 3_600);
@@ -44,7 +44,7 @@ test('both keys are good while they overlap, and the new one has the name, scope
   });
 });
 
-test('without an overlap the old key is refused at once, by whoever knew it by heart too', async () => {
+test('without an overlap the old key is rejected at once, also from the cache', async () => {
   const { keyId, key } = await makeKey(service);
   assert.equal(await statusOf(key), 200);
   const fresh = await rotate(keyId, 0);
@@ -52,13 +52,13 @@ test('without an overlap the old key is refused at once, by whoever knew it by h
   assert.equal(await statusOf(fresh.key), 200);
 });
 
-test('an overlap never makes a key last longer than it would have', async () => {
+test('an overlap never extends the expiry of a key', async () => {
   const expiresAt = new Date(Date.now() + 60_000);
   const { keyId } = await makeKey(service, { expiresAt });
   assert.deepEqual((await rotate(keyId, 3_600)).oldEndsAt, expiresAt);
 });
 
-test('a key that has ended, or is none, is not rotated', async () => {
+test('an expired, revoked or unknown key cannot be rotated', async () => {
   const { keyId } = await makeKey(service);
   await inTransaction((tx) => revokeKey(tx, testActor, keyId));
   await assert.rejects(rotate(keyId, 60), { code: 'conflict' });
@@ -69,7 +69,7 @@ test('a key that has ended, or is none, is not rotated', async () => {
     await assert.rejects(rotate(id, 60), { code: 'not_found' });
 });
 
-test('rotations at once leave no app with more keys than it may have', async () => {
+test('concurrent rotations never exceed the limit of keys', async () => {
   const { appId, keyId } = await makeKey(service);
   const another = { appId, name: 'k', scopes: ['read:events'], expiresAt: null };
   for (let count = 2; count <= 18; count += 1)
@@ -80,7 +80,7 @@ test('rotations at once leave no app with more keys than it may have', async () 
   await rotate(keyId, 0);
 });
 
-test("a platform's key is rotated as an app's is", async () => {
+test("a platform key is rotated like an app's key", async () => {
   const { id } = await inTransaction((tx) =>
     createPlatformKey(tx, testActor, { name: 'Platform', expiresAt: null }),
   );

@@ -147,7 +147,7 @@ for (const [name, settings] of [
     );
   });
 
-test('a delivery that another put back while it was chosen is left to the next claim, and the rest is claimed', async (t) => {
+test('a claim skips a delivery that another worker postponed meanwhile, and claims the rest', async (t) => {
   const worker = openDatabase(service.connection, {
     applicationName: 'test',
     settings: queueSettings,

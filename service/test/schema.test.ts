@@ -9,18 +9,18 @@ import { schemaFile } from './support/schema-file.ts';
 
 const { database } = await openTestDatabase();
 
-test('schema.sql says what the migrations amount to', async () => {
+test('schema.sql matches the migrations', async () => {
   const current = await describeSchema(database);
   // npm run schema
   if (process.env['WRITE_SCHEMA'] === 'true') await writeFile(schemaFile, current);
   assert.equal(current, await readFile(schemaFile, 'utf8'), 'run: npm run schema');
 });
 
-test('migrating again, also twice at once, applies nothing', async () => {
+test('migrating again, also concurrently, applies nothing', async () => {
   assert.deepEqual(await Promise.all([migrate(database), migrate(database)]), [[], []]);
 });
 
-test('a database that a newer version migrated, or whose migration was changed since, is refused', async () => {
+test('a database with newer or changed migrations is rejected', async () => {
   await sql`insert into migrations (name, checksum) values ('9999_future.sql', 'x')`.execute(
     database,
   );

@@ -48,7 +48,7 @@ const [one, rotated, lost] = webhooks as [
   { id: string; secret: string },
 ];
 
-test('a new key is put before the old one, secrets are encrypted anew, and the old key goes', async () => {
+test('SECRET_KEY is rotated: a new first key, secrets encrypted again, the old key removed', async () => {
   const both = await startWith(second, first);
   await verifies(both, one.id, one.secret);
   // Of these two secrets one is the new key's already.
@@ -68,7 +68,7 @@ test('a new key is put before the old one, secrets are encrypted anew, and the o
     assert.doesNotThrow(() => new StandardWebhook(secret).verify(String(sent), headers));
 });
 
-test('with the key lost everything but sending goes on, and a new secret ends that', async () => {
+test('without the key everything except sending works, and a new secret fixes that', async () => {
   const service = await startWith(third);
   const listed = await service.call('/webhooks', { key });
   assert.deepEqual([listed.status, listed.body.data.length], [200, 3]);

@@ -41,7 +41,7 @@ async function statuses(
   return answers;
 }
 
-test('guesses from one address never lock out the right password from another', async () => {
+test('wrong passwords from one address never lock out the right one from another', async () => {
   const email = 'guessed@example.org';
   await signUp(local, email);
   const attacker = elsewhere();
@@ -59,7 +59,7 @@ test('guesses from one address never lock out the right password from another', 
   assert.equal(owner.status, 200);
 });
 
-test('a flood of guesses at an account slows down strangers, and no known device', async () => {
+test('many wrong passwords slow down unknown devices, not known ones', async () => {
   const waits: string[] = [];
   const limits = createSignInLimits({
     slowDown: async () => void waits.push('slow'),
@@ -76,7 +76,7 @@ test('a flood of guesses at an account slows down strangers, and no known device
   assert.equal(waits.length, 40);
 });
 
-test('a browser that signed in before is recognised by its cookie, for its account only', async () => {
+test('a known browser is recognised by its cookie, for its account only', async () => {
   const email = 'device@example.org';
   await signUp(local, email);
   const signedIn = await postPortal(
@@ -97,7 +97,7 @@ test('a browser that signed in before is recognised by its cookie, for its accou
     assert.equal(service.signIn.knownDevice({ ...caller, cookie: forged }, email), null);
 });
 
-test('an address over its own limit counts for no account', async () => {
+test('an IP address over its limit does not count towards accounts', async () => {
   const headers = elsewhere();
   let account = 0;
   const guess = () => {
@@ -127,7 +127,7 @@ test('an address over its own limit counts for no account', async () => {
   assert.deepEqual(waits, []);
 });
 
-test('only sign-in counts as a guess', async () => {
+test('only sign-ins count as guesses', async () => {
   const email = 'reset@example.org';
   await signUp(local, email);
   for (let index = 0; index < 25; index += 1) {
@@ -142,7 +142,7 @@ test('only sign-in counts as a guess', async () => {
   );
 });
 
-test('whoever has a session has few guesses at its password, and takes none from others', async () => {
+test('a session has few guesses at its password, and uses up none of others', async () => {
   const stolen = await signUp(local, 'stolen@example.org');
   const change = () =>
     callPortal(
@@ -163,7 +163,7 @@ test('whoever has a session has few guesses at its password, and takes none from
   assert.equal((await postPortal(service, '/sign-in', right, { headers })).status, 200);
 });
 
-test("nobody's mailbox is filled, and an address over its limit fills no other account's count", async () => {
+test("mails per mailbox are limited, and an IP address over its limit uses up no account's limit", async () => {
   const ask = (email: string, headers: Record<string, string>) =>
     postPortal(service, '/password-links', { email }, { headers });
   const answers = await statuses(6, () => ask('filled@example.org', elsewhere()));
@@ -182,7 +182,7 @@ test("nobody's mailbox is filled, and an address over its limit fills no other a
   assert.equal((await ask('later@example.org', elsewhere())).status, 202);
 });
 
-test('an address that a caller makes up counts for nothing', async () => {
+test('a forged IP address is ignored', async () => {
   const answers = await statuses(61, () =>
     postPortal(
       local,
@@ -194,7 +194,7 @@ test('an address that a caller makes up counts for nothing', async () => {
   assert.equal(answers[60], 429);
 });
 
-test('one address has few passwords checked at once, and others do not wait for it', async () => {
+test('few passwords per IP address are checked at once, and others do not wait', async () => {
   let release = () => {};
   const held = new Promise<void>((resolve) => (release = resolve));
   const limits = createSignInLimits();
@@ -226,7 +226,7 @@ test('the public API responds while many sign in', async () => {
   await signInAs(real, 'many@example.org');
 });
 
-test('links go out by mail, and a response does not wait for the mail server', async () => {
+test('links are mailed, and the response does not wait for the mail server', async () => {
   let take = () => {};
   const taken = new Promise<void>((resolve) => (take = resolve));
   const slow = await startSmtpServer({

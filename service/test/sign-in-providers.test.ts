@@ -66,12 +66,12 @@ async function whoIs(person: Person | null) {
   return body.data.user.email;
 }
 
-test('the sign-in screen is told of the provider', async () => {
+test('the sign-in options include the provider', async () => {
   const { body } = await callPortal(service, '/sign-in-options');
   assert.deepEqual(body.data.providers, [{ id: 'oidc', name: 'Example Login' }]);
 });
 
-test('an address that the provider calls verified is theirs', async () => {
+test('an address that the provider has verified belongs to the user', async () => {
   provider.person = { sub: 'a1', email: 'Verified@Example.org', email_verified: true, name: 'Ada' };
   assert.equal(await whoIs(await signIn()), 'verified@example.org');
   await signIn();
@@ -81,7 +81,7 @@ test('an address that the provider calls verified is theirs', async () => {
   assert.equal(rows.length, 1, 'the same user the second time');
 });
 
-test('of one that it does not, nothing follows: neither role nor app is had by it', async () => {
+test('an unverified address gives no roles and no apps', async () => {
   const victim = 'officer@example.org';
   await database.transaction().execute((tx) => addManager(tx, testActor, org, victim));
   const officer = await signUp(service, victim);
@@ -96,7 +96,7 @@ test('of one that it does not, nothing follows: neither role nor app is had by i
   }
 });
 
-test('what a provider calls somebody can be a manager and own apps', async () => {
+test('a provider identity can be a manager and own apps', async () => {
   provider.person = { sub: 's1', name: 'Subject' };
   const person = await signIn();
   await database.transaction().execute((tx) => addManager(tx, testActor, org, 's1@oidc.invalid'));
@@ -108,7 +108,7 @@ test('what a provider calls somebody can be a manager and own apps', async () =>
   assert.equal(bound?.status, 200);
 });
 
-test('a second account with the same address takes over no first one, verified or not', async () => {
+test('a second account with the same address does not take over the first, verified or not', async () => {
   const first = await signUp(service, 'first@example.org');
   const before = await first.call('/session');
   provider.person = { sub: 'f2', email: first.email, email_verified: true };
@@ -123,7 +123,7 @@ test('a second account with the same address takes over no first one, verified o
   assert.equal((await first.call('/session')).text, before.text);
 });
 
-test('whoever is signed in links another account, whatever its address, and then comes by either', async () => {
+test('a signed-in user can link another account and sign in with either', async () => {
   const person = await signUp(service, 'links@example.org');
   provider.person = { sub: 'l1', email: 'elsewhere@example.org', email_verified: true };
   const linked = await comeFrom('/account/methods', person.credentials['cookie']);
@@ -134,7 +134,7 @@ test('whoever is signed in links another account, whatever its address, and then
   assert.equal(stranger.status, 401);
 });
 
-test('a callback without the cookie of who began it signs nobody in', async () => {
+test('a callback without the cookie of the start signs nobody in', async () => {
   provider.person = { sub: 'c1', email: 'csrf@example.org', email_verified: true };
   const begun = await postPortal(service, '/sign-in/provider', back);
   const there = await fetch(begun.body.data.url, { redirect: 'manual' });
@@ -143,7 +143,7 @@ test('a callback without the cookie of who began it signs nobody in', async () =
   assert.doesNotMatch(cookiesOf(answer), /session_token=[^;]/);
 });
 
-test('an unused sign-up keeps nobody from signing in with a provider, and its link still sets a password', async () => {
+test('an unused sign-up does not block sign-in with a provider, and its link still works', async () => {
   const email = 'pending@example.org';
   await postPortal(service, '/password-links', { email });
   provider.person = { sub: 'p1', email, email_verified: true, name: 'Owner' };
@@ -160,7 +160,7 @@ test('an unused sign-up keeps nobody from signing in with a provider, and its li
   assert.equal(await whoIs(await signInAs(service, email)), email);
 });
 
-test('nothing but a page of the portal is returned to', async () => {
+test('the sign-in returns only to pages of the portal', async () => {
   const cookie = (await signUp(service, 'redirected@example.org')).credentials['cookie'] ?? '';
   for (const bad of [
     'https://evil.example/',
@@ -192,7 +192,7 @@ test('nothing but a page of the portal is returned to', async () => {
   }
 });
 
-test('a state that somebody wrote into the database leads to no other site', async () => {
+test('a manipulated state in the database does not redirect to another site', async () => {
   provider.person = { sub: 'w1', email: 'written@example.org', email_verified: true };
   const begun = await postPortal(service, '/sign-in/provider', back);
   await sql`update verifications set value = replace(value, '/profile/developer', '/.//evil.example')`.execute(
@@ -221,7 +221,7 @@ test('a response of the provider without an ID token signs nobody in', async () 
   assert.equal(rows.length, 0);
 });
 
-test('the callback reaches nothing else of better-auth, whatever its path and query', async () => {
+test('the callback reaches no other route of better-auth', async () => {
   const base = '/portal/api/auth/callback/';
   for (const below of [
     '..\\verify-email?token=x&callbackURL=/profile/developer',
@@ -245,7 +245,7 @@ test('the callback reaches nothing else of better-auth, whatever its path and qu
   }
 });
 
-test('a removed provider signs nobody in any more, and its sessions have ended', async () => {
+test('a removed provider signs nobody in, and its sessions end', async () => {
   const person = await signUp(service, 'removes@example.org');
   provider.person = { sub: 'rm1', email: 'intruder@example.org', email_verified: true };
   await comeFrom('/account/methods', person.credentials['cookie']);
@@ -259,7 +259,7 @@ test('a removed provider signs nobody in any more, and its sessions have ended',
   assert.equal(await whoIs(await signIn()), 'intruder@example.org');
 });
 
-test('a name of a provider is cut and cleaned', async () => {
+test("a provider's name is shortened and cleaned", async () => {
   provider.person = {
     sub: 'x1',
     email: 'long@example.org',
@@ -270,14 +270,14 @@ test('a name of a provider is cut and cleaned', async () => {
   assert.equal((await person?.call('/session'))?.body.data.user.name, 'n'.repeat(100));
 });
 
-test('no token of a provider is kept', async () => {
+test('no token of a provider is stored', async () => {
   const { rows } = await sql<{ kept: number }>`
     select count(*) filter (where num_nonnulls(access_token, refresh_token, id_token) > 0) as kept from accounts
   `.execute(database);
   assert.equal(rows[0]?.kept, 0);
 });
 
-test('names that differ in case are different people, and none is called like an address', () => {
+test('provider ids that differ in case are different users, and none looks like an address', () => {
   const name = (subject: string) =>
     providerIdentity('oidc', { subject, email: 'a@example.org', verified: false }).email;
   assert.equal(name('248289761001'), '248289761001@oidc.invalid');

@@ -13,7 +13,7 @@ const { signIn } = loadConfig({
   OIDC_CLIENT_SECRET: 'secret',
 });
 
-test("better-auth's own check finds that the migrations lack nothing that it needs", async () => {
+test('better-auth finds no missing migrations', async () => {
   const { options } = createAuth({
     database,
     signIn,

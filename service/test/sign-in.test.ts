@@ -30,7 +30,7 @@ async function countUsers(email: string): Promise<number> {
   return rows[0]?.count ?? 0;
 }
 
-test('an account is created with the mailed link, and signed in and out with', async () => {
+test('an account is created with the mailed link, and can sign in and out', async () => {
   const email = 'ada@example.org';
   assert.equal((await requestLink('Ada@Example.org')).status, 202);
   assert.equal(await countUsers(email), 0, 'a sign-up stores no account');
@@ -48,7 +48,7 @@ test('an account is created with the mailed link, and signed in and out with', a
   assert.equal((await ada.call('/session')).status, 401);
 });
 
-test("whoever signs up with another's address first gains nothing", async () => {
+test("signing up with another's address gains nothing", async () => {
   const email = 'victim@example.org';
   // The attacker asks for a link, and so does the victim; both links go to the victim.
   await requestLink(email);
@@ -66,12 +66,12 @@ test("whoever signs up with another's address first gains nothing", async () => 
   assert.equal((await signIn(email)).status, 200);
 });
 
-test('unverified accounts of an earlier version are gone, with all that was attached to them', async () => {
+test('unverified accounts of earlier versions are deleted with their data', async () => {
   const insert = sql`insert into users (id, name, email, email_verified) values (gen_random_uuid(), 'U', 'u@example.org', false)`;
   await assert.rejects(insert.execute(database), { constraint: 'users_proven' });
 });
 
-test('a link works once, for an hour, and only for whoever has it', async () => {
+test('a link works once, for an hour, and only with its token', async () => {
   const email = 'once@example.org';
   await requestLink(email);
   const token = printedToken(service, email) ?? '';
@@ -102,7 +102,7 @@ test('a link works once, for an hour, and only for whoever has it', async () => 
   assert.equal((await signIn(email)).status, 200);
 });
 
-test('a reset ends every session, and shows the other ways to sign in', async () => {
+test('a reset ends every session and lists the other sign-in methods', async () => {
   const email = 'forgetful@example.org';
   const eve = await signUp(service, email);
   const { body } = await eve.call('/session');
@@ -123,7 +123,7 @@ test('a reset ends every session, and shows the other ways to sign in', async ()
   assert.equal(removed.status, 200);
 });
 
-test('a sign-in that checked the old password while it was replaced gives no session', async () => {
+test('a sign-in with the old password during a reset gives no session', async () => {
   const email = 'raced@example.org';
   let checking = () => {};
   let goOn = () => {};
@@ -159,7 +159,7 @@ test('a sign-in that checked the old password while it was replaced gives no ses
   assert.equal(rows.length, 0);
 });
 
-test('the cookie is for this host alone, and no script reads it', async () => {
+test('the session cookie is host-only and hidden from scripts', async () => {
   const email = 'cookie@example.org';
   await signUp(service, email);
   const [session = '', device = ''] = (await signIn(email)).headers.getSetCookie();
@@ -188,7 +188,7 @@ test('the cookie is for this host alone, and no script reads it', async () => {
   assert.equal((await callPortal(tls, '/session', {}, cookiesOf(secure))).status, 200);
 });
 
-test('no response tells whether an address has an account', async () => {
+test('no response reveals whether an address has an account', async () => {
   await signUp(service, 'known@example.org');
   const emails = ['known@example.org', 'stranger@example.org'];
   for (const ask of [
@@ -206,7 +206,7 @@ test('no response tells whether an address has an account', async () => {
   }
 });
 
-test('names and passwords have bounds, and an address has a mailbox', async () => {
+test('names, passwords and addresses are validated', async () => {
   const email = 'bounds@example.org';
   await requestLink(email);
   const token = printedToken(service, email);
@@ -241,7 +241,7 @@ test('names and passwords have bounds, and an address has a mailbox', async () =
   assert.equal(set.status, 200, 'what was refused used up nothing');
 });
 
-test('a password of the most characters signs in, whatever its characters', async () => {
+test('a password of the maximum length works with any characters', async () => {
   const email = 'emoji@example.org';
   const long = '\u{1F600}'.repeat(128);
   assert.equal((await choosePassword(service, email, { password: long })).status, 200);
@@ -249,7 +249,7 @@ test('a password of the most characters signs in, whatever its characters', asyn
   assert.equal((await signIn('nobody@example.org', long)).status, 401);
 });
 
-test('changes are taken from the pages of this service only', async () => {
+test('writes are accepted only from pages of this service', async () => {
   const tricked = await signUp(service, 'tricked@example.org');
   for (const origin of [
     'https://evil.example',
@@ -268,7 +268,7 @@ test('changes are taken from the pages of this service only', async () => {
   assert.equal((await tricked.call('/apps')).body.data.length, 0);
 });
 
-test('nothing below /auth but the callback of a provider is there', async () => {
+test('only the callback of a provider exists below /auth', async () => {
   for (const path of [
     '/sign-up/email',
     '/sign-in/email',
@@ -290,7 +290,7 @@ test('nothing below /auth but the callback of a provider is there', async () => 
   }
 });
 
-test('expired sessions and links are deleted as people sign in', async () => {
+test('expired sessions and links are deleted at sign-ins', async () => {
   const stays = await signUp(service, 'stays@example.org');
   const leaves = await signInAs(service, 'stays@example.org');
   await requestLink('never@example.org');
@@ -309,7 +309,7 @@ test('expired sessions and links are deleted as people sign in', async () => {
   assert.equal((await leaves.call('/session')).status, 401);
 });
 
-test('another first key of SECRET_KEY ends sessions, and no password', async () => {
+test('a new first key of SECRET_KEY ends sessions and keeps passwords', async () => {
   const person = await signUp(service, 'rotated@example.org');
   const { secretKeys } = service;
   const rotated = await startTestService({
@@ -321,7 +321,7 @@ test('another first key of SECRET_KEY ends sessions, and no password', async () 
   assert.equal((await again.call('/session')).status, 200);
 });
 
-test('the first account is created with the link of the terminal, once', async () => {
+test('the first account is created with the printed link, once', async () => {
   const fresh = await startTestService();
   const token = firstToken(await fresh.signIn.offerFirstAccount());
   const another = firstToken(await fresh.signIn.offerFirstAccount());
@@ -386,7 +386,7 @@ for (const env of [
     assert.equal(local.body.data.password.links, 'terminal');
   });
 
-test('refusals are logged nowhere, and failures without the data or the URL that failed', async () => {
+test('rejected requests are not logged, and failures are logged without data and URL', async () => {
   const lines: string[] = [];
   const log = pino({ base: {}, level: 'warn' }, { write: (line: string) => void lines.push(line) });
   const failing = await startTestService({ log });

@@ -33,7 +33,7 @@ test('the body keeps the recorded bytes of its data', () => {
   );
 });
 
-test('while a secret is rotated both verify as Standard Webhooks, and the single header keeps the old one', () => {
+test('during a rotation Standard Webhooks has both signatures, and the single header the old one', () => {
   const [current, previous] = [generateSecret(), generateSecret()];
   const body = Buffer.from('{"ü":1}');
   const headers = deliveryHeaders({
@@ -52,7 +52,7 @@ test('while a secret is rotated both verify as Standard Webhooks, and the single
   assert.equal(headers['user-agent'], 'Acme-Webhooks/1.0.0');
 });
 
-test('a secret opens with any key of the list, on its own row only, and not when a byte was changed', () => {
+test('a secret decrypts with any key of the list, only in its row, and only unchanged', () => {
   const [oldKey, newKey] = [randomBytes(32), randomBytes(32)];
   fc.assert(
     fc.property(fc.string({ minLength: 1 }), fc.uuid(), fc.nat(), (secret, owner, position) => {

@@ -10,7 +10,7 @@ import { sql } from '../src/database/database.ts';
 const { database } = await openTestDatabase();
 const form = /^[a-z0-9]+(-[a-z0-9]+)*$/;
 
-test('a slug is made from any name at all', () => {
+test('any name has a slug', () => {
   assert.equal(slugBase('Türk Telekom A.Ş.'), 'turk-telekom-a-s');
   assert.equal(slugBase('北京小米'), 'beijingxiaomi');
   assert.equal(slugBase("  O'Reilly & Söhne — GmbH  "), 'oreilly-sohne-gmbh');
@@ -73,7 +73,7 @@ test('any names make distinct, well-formed slugs', async () => {
   );
 });
 
-test('folding takes away case and accents, and folding again changes nothing', () => {
+test('folding removes case and accents, and is idempotent', () => {
   assert.equal(foldText('ÉCLAIR'), 'eclair');
   assert.equal(foldText('Straße İstanbul ØRSTED Łódź'), 'strasse istanbul orsted lodz');
   assert.equal(foldText('ﬁne ①'), 'fine 1');

@@ -6,7 +6,7 @@ import { openCuttableDatabase } from './support/cuttable-database.ts';
 import { eventually } from './support/eventually.ts';
 import { startTestService } from './support/service.ts';
 
-test('the status tells version, time, components and counts, without a key', async () => {
+test('the status has version, time, components and counts, without a key', async () => {
   const service = await startTestService();
   await put(service.database, 'alliances', [{ name: 'League' }]);
   await put(service.database, 'orgs', [{ name: 'Acme' }, { name: 'Hidden', listed: false }]);
@@ -34,7 +34,7 @@ test('the status tells version, time, components and counts, without a key', asy
   });
 });
 
-test('while the database is away the status says so, reads are 503, and both recover by themselves', async () => {
+test('the status reports an unavailable database, reads are 503, and both recover', async () => {
   const { opened, cut, mend } = await openCuttableDatabase();
   const service = await startTestService({ beside: opened });
   await put(opened.database, 'orgs', [{ name: 'Acme' }]);

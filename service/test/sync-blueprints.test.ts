@@ -59,7 +59,7 @@ const stored = async () =>
   (await stateOf(database, 'blueprints')).map((row) => row as unknown as Stored);
 const byKey = async () => new Map((await stored()).map((row) => [row.key, row]));
 
-test('what is new is made, what differs is written, what is gone is retired and what returns is brought back', async () => {
+test('a sync creates, updates, retires and reactivates blueprints', async () => {
   const first = await succeed(await fileOf(ndjson(all)));
   assert.deepEqual(first.counts, {
     total: 3,
@@ -88,7 +88,7 @@ test('what is new is made, what differs is written, what is gone is retired and 
   assert.equal((await byKey()).get('andesite')?.slug, 'andesite');
 });
 
-test('the run is announced with its counts, the release that all rows name, and no path', async () => {
+test("a sync publishes its counts and version, without the file's path", async () => {
   const run = await succeed(await fileOf(ndjson(all)));
   const [event] = await eventsOf(database, 'blueprint.sync.completed');
   assert.deepEqual(event, {
@@ -104,7 +104,7 @@ test('the run is announced with its counts, the release that all rows name, and 
   assert.equal((await eventsOf(database, 'blueprint.sync.completed')).at(-1).version, null);
 });
 
-test('a second run of the same source writes no row, moves no revision, and is announced', async () => {
+test('a second sync of the same source writes nothing but its event', async () => {
   const rows = [
     ...all,
     blueprint({
@@ -133,7 +133,7 @@ test('a second run of the same source writes no row, moves no revision, and is a
   assert.equal((await eventsOf(database, 'blueprint.sync.completed')).length, 2);
 });
 
-test('a JSON array, a byte order mark, Windows line ends and gzip are told by the content', async () => {
+test('JSON arrays, byte order marks, Windows line ends and gzip are detected by content', async () => {
   await succeed(await fileOf(ndjson(all)));
   const before = await stateOf(database, 'blueprints');
   const contents = [
@@ -152,7 +152,7 @@ test('a JSON array, a byte order mark, Windows line ends and gzip are told by th
   assert.deepEqual(await stateOf(database, 'blueprints'), before);
 });
 
-test('an export is a source like any other, and changes nothing', async () => {
+test('an export is a valid source and changes nothing', async () => {
   await succeed(await fileOf(ndjson([...all, blueprint({ active: false }), blueprint()])));
   await succeed(await fileOf(ndjson(all)));
   const before = await stateOf(database, 'blueprints');
@@ -164,7 +164,7 @@ test('an export is a source like any other, and changes nothing', async () => {
   assert.deepEqual(await stateOf(database, 'blueprints'), before);
 });
 
-test('a slug that a source names is kept for it, and one that is made keeps clear of it', async () => {
+test('a slug from the source is kept, and generated slugs avoid it', async () => {
   const rows = [
     blueprint({ key: 'a', name: 'Stone' }),
     blueprint({ key: 'b', name: 'Other', slug: 'stone' }),
@@ -196,7 +196,7 @@ async function fail(
   assert.deepEqual(await eventsOf(database, 'blueprint.sync.completed'), announced);
 }
 
-test('a row is named whose field is cut within a character, bad rows allowed or not', async () => {
+test('a bad row is reported even if its text is cut within a character', async () => {
   const bad = { ...diorite, [`${'a'.repeat(79)}😀`]: 1 };
   const file = await fileOf(ndjson([granite, bad]));
   await fail(file, 'bad_rows', { words: /is not known here/ });
@@ -205,7 +205,7 @@ test('a row is named whose field is cut within a character, bad rows allowed or 
   assert.match(run.problems[0]?.reason ?? '', /is not known here/);
 });
 
-test('a file that is cut off, malformed or empty changes nothing, bad rows allowed or not', async () => {
+test('a truncated, malformed or empty file changes nothing, with or without --skip-bad', async () => {
   await succeed(await fileOf(ndjson(all)));
   const text = JSON.stringify(all);
   const zipped = gzipSync(ndjson(all));
@@ -236,7 +236,7 @@ test('a file that is cut off, malformed or empty changes nothing, bad rows allow
   await fail(await fileOf('<html>\n'), 'empty', { skipBad: true });
 });
 
-test('one bad row undoes a run, which names the first hundred of them', async () => {
+test('one bad row fails the run, which reports the first hundred bad rows', async () => {
   await succeed(await fileOf(ndjson(all)));
   const bad = Array.from({ length: 150 }, () => ({ key: 'half' }));
   const outcome = await sync(await fileOf(ndjson([...all, ...bad])));
@@ -260,7 +260,7 @@ test('one bad row undoes a run, which names the first hundred of them', async ()
   });
 });
 
-test('where bad rows are left out they are counted, and the blueprints that they tell of stay', async () => {
+test('skipped rows are counted, and their blueprints stay', async () => {
   await succeed(await fileOf(ndjson([...all, blueprint({ key: 'gone' })])));
   const rows = [granite, diorite, { key: 'andesite', name: '' }];
   const run = await succeed(await fileOf(ndjson(rows)), { skipBad: true });
@@ -280,7 +280,7 @@ test('where bad rows are left out they are counted, and the blueprints that they
   assert.equal((await byKey()).get('gone')?.active, false);
 });
 
-test('a row that is left out and does not say which blueprint it is keeps all of them', async () => {
+test('a skipped row without a key keeps all blueprints', async () => {
   await succeed(await fileOf(ndjson(all)));
   for (const row of ['not json', '{"name":"Keyless"}', '{"key":7}', 'null']) {
     const run = await succeed(await fileOf(`${ndjson([granite, diorite])}${row}\n`), {
@@ -306,7 +306,7 @@ test('a source that would retire more than half changes nothing unless forced', 
   assert.equal((await succeed(strangers, { force: true })).counts?.['retired'], 1);
 });
 
-test('an address is read over HTTP, also gzipped and in chunks, and past a few redirects', async () => {
+test('a source is read over HTTP, with gzip, chunks and redirects', async () => {
   const body = ndjson(all);
   const server = await serve((response, { path, headers }) => {
     assert.equal(headers['accept-encoding'], 'gzip');
@@ -325,7 +325,7 @@ test('an address is read over HTTP, also gzipped and in chunks, and past a few r
   assert.equal((await succeed(chunked.url)).counts?.['unchanged'], 3);
 });
 
-test('an answer that is none, or does not come whole, changes nothing', async () => {
+test('an error or a truncated response changes nothing', async () => {
   await succeed(await fileOf(ndjson(all)));
   const body = ndjson(all);
   const answers: [Respond, SyncFailure['reason']][] = [
@@ -366,7 +366,7 @@ test('an answer that is none, or does not come whole, changes nothing', async ()
   await fail('http://127.0.0.1:1/blueprints.ndjson', 'unreachable', { words: /ECONNREFUSED/ });
 });
 
-test('lines that come without a word of where they end are not trusted, an array is', async () => {
+test('NDJSON without a known length is rejected, a JSON array is accepted', async () => {
   const untilClose = (text: string) =>
     startByteReceiver((socket) => socket.end(head('200 OK', 'Connection: close') + text));
   await succeed((await untilClose(JSON.stringify(all))).url);
@@ -375,7 +375,7 @@ test('lines that come without a word of where they end are not trusted, an array
   await fail(garbage.url, 'cut_off');
 });
 
-test('a source that takes too long is given up', async () => {
+test('a source that takes too long fails the run', async () => {
   await succeed(await fileOf(ndjson(all)));
   const slow = await startByteReceiver((socket) => {
     socket.write(head('200 OK', 'Content-Length: 100000'));
@@ -386,7 +386,7 @@ test('a source that takes too long is given up', async () => {
   await fail(silent.url, 'too_slow', { timeoutMs: 300 });
 });
 
-test('a source that is as it was is not read again, and the run counts everything as unchanged', async () => {
+test('an unchanged source is not read again, and its blueprints count as unchanged', async () => {
   const server = await serve((response, { headers }) => {
     if (headers['if-none-match'] === '"one"') return response.writeHead(304).end();
     return response.writeHead(200, { etag: '"one"', 'last-modified': 'then' }).end(ndjson(all));
@@ -410,7 +410,7 @@ test('a source that is as it was is not read again, and the run counts everythin
   assert.equal((await eventsOf(database, 'blueprint.sync.completed')).length, 3);
 });
 
-test('a source is read in full where the blueprints changed since, its address is another, or it is forced', async () => {
+test('a source is read in full after a change of the blueprints or the URL, or with --force', async () => {
   const server = await serve((response) =>
     response.writeHead(200, { etag: '"one"' }).end(ndjson(all)),
   );
@@ -430,7 +430,7 @@ test('a source is read in full where the blueprints changed since, its address i
   assert.equal(asked(), undefined);
 });
 
-test('what was left out is looked for again: such a run keeps no ETag', async () => {
+test('a run that skipped rows stores no ETag', async () => {
   const server = await serve((response) =>
     response.writeHead(200, { etag: '"one"' }).end(`${ndjson(all)}{"key":"bad"}\n`),
   );
@@ -439,7 +439,7 @@ test('what was left out is looked for again: such a run keeps no ETag', async ()
   assert.equal(server.received.at(-1).headers['if-none-match'], undefined);
 });
 
-test('credentials go to the host that they are for, and neither they nor a query are written down', async () => {
+test('credentials are sent only to their host, and neither they nor the query are stored', async () => {
   const other = await serve((response) => response.end(ndjson(all)));
   const server = await serve((response) => response.writeHead(307, { location: other.url }).end());
   const address = `${server.url.replace('http://', 'http://user:s%C3%A9cret@')}?token=hidden`;
@@ -456,7 +456,7 @@ test('credentials go to the host that they are for, and neither they nor a query
   assert.equal((await eventsOf(database, 'blueprint.sync.completed'))[0].source, '127.0.0.1');
 });
 
-test('while one run is under way another is refused, and afterwards it is not', async () => {
+test('only one run can be in progress', async () => {
   const { promise: asked, resolve: isAsked } = Promise.withResolvers<void>();
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   const server = await serve((response) => {
@@ -489,7 +489,7 @@ test('a run whose process stops is recorded as stopped and changes nothing', asy
   await succeed(await fileOf(ndjson(all)));
 });
 
-test('a run waits for an import that is under way, and has the last word about what that writes', async () => {
+test('a sync waits for a running import and then overwrites its rows', async () => {
   await succeed(await fileOf(ndjson(all)));
   const file = await fileOf(ndjson([...all, blueprint({ key: 'tuff' })]));
   let running: Promise<unknown> = Promise.resolve();
@@ -503,7 +503,7 @@ test('a run waits for an import that is under way, and has the last word about w
   assert.equal((await byKey()).get('granite')?.name, 'Granite');
 });
 
-test('runs are kept up to a bound, and the last that succeeded whatever its age', async () => {
+test('old runs are deleted, except the last successful one', async () => {
   const success = await succeed(await fileOf(ndjson(all)));
   await sql`
     insert into sync_runs (id, kind, source, status, started_at, finished_at, reason, message)

@@ -58,7 +58,7 @@ const membersOf = async () =>
     (await stateOf(database, 'orgs')).map((row) => [row['slug'], row['member_count']]),
   ) as Record<string, number>;
 
-test('each organisation with a server gets its count, and what did not change is not written', async () => {
+test('each organisation with a chat server gets its count, and unchanged ones are not written', async () => {
   const discord = await stage({ '11': 50, '22': 7, '33': 900 }, [
     org('grown', '11', 40),
     org('same', '22', 7),
@@ -80,7 +80,7 @@ test('each organisation with a server gets its count, and what did not change is
   assert.deepEqual(discord.asked.toSorted(), ['11', '22', '33']);
 });
 
-test('the event has the sums of listed organisations alone, and no names', async () => {
+test('the event has only sums of listed organisations, without names', async () => {
   const discord = await stage({ '11': 50, '22': 7, '33': 900 }, [
     org('grown', '11', 40),
     org('same', '22', 7),
@@ -110,7 +110,7 @@ test('the event has the sums of listed organisations alone, and no names', async
   );
 });
 
-test('a run that finds every count as it was moves no revision of the directory', async () => {
+test("a run without changes does not move the directory's revision", async () => {
   const discord = await stage({ '11': 4 }, [org('a', '11', 4), org('b', '11', 4)]);
   const before = await revisionOf(database, 'directory');
   await run(discord);
@@ -129,7 +129,7 @@ test("an alliance's members follow", async () => {
   assert.equal((await stateOf(database, 'alliances'))[0]?.['member_count'], 50);
 });
 
-test('a server that cannot be read is counted and keeps its count, and the rest goes on', async () => {
+test('a server that cannot be read keeps its count and is reported, and the run continues', async () => {
   const failing: Record<string, Guild> = {
     '1': (response) => send(response, 403, { message: 'Missing Access', code: 50_001 }),
     '2': (response) => send(response, 404, { message: 'Unknown Guild', code: 10_004 }),
@@ -166,7 +166,7 @@ test('a server that cannot be read is counted and keeps its count, and the rest 
   assert.equal(done.problems.length, ids.length + 1);
 });
 
-test('what Discord fails at once is asked for again, and counts where it then answers', async () => {
+test('a failed request to Discord is retried', async () => {
   const guild: Guild = (response, number) =>
     number === 1 ? send(response, 502, {}) : sendGuild(response, '11', 3);
   const discord = await stage({ '11': guild }, [org('a', '11')]);
@@ -185,7 +185,7 @@ for (const how of ['header', 'json', 'global'] as const)
     assert.equal(discord.asked.length, 2);
   });
 
-test('an answer that leaves no requests in the bucket is followed by a wait', async () => {
+test('an exhausted bucket is waited for', async () => {
   const guild: Guild = (response, number) =>
     number === 1
       ? send(discord.close(response, 0.3, 'remaining'), 500, {})
@@ -195,7 +195,7 @@ test('an answer that leaves no requests in the bucket is followed by a wait', as
   assert.equal(discord.early, 0);
 });
 
-test('no wait goes past the end of a run: what was not asked for by then has failed', async () => {
+test('no wait exceeds the run, and servers that were not reached count as failed', async () => {
   const discord = await stage({ '22': 7 }, [org('a', '11', 1), org('b', '22', 1)]);
   discord.guilds.set('11', (response) => discord.close(response, 3_600, 'json'));
   const outcome = await run(discord, { askMsMax: 5_000 });
@@ -208,7 +208,7 @@ test('no wait goes past the end of a run: what was not asked for by then has fai
   }
 });
 
-test('a server that is refused again and again is asked until the run ends, and the rest goes on', async () => {
+test('a rate-limited server is retried until the run ends, and the others continue', async () => {
   const discord = await stage({ '22': 7 }, [org('a', '11', 1), org('b', '22', 1)]);
   discord.guilds.set('11', (response) => discord.close(response, 0.2, 'json'));
   const done = runOf(await run(discord, { askMsMax: 1_500 }));
@@ -219,7 +219,7 @@ test('a server that is refused again and again is asked until the run ends, and 
   assert.equal((await membersOf())['b'], 7);
 });
 
-test('a small bucket for all servers is used up and waited for, and every server is read', async () => {
+test('a small bucket shared by all servers is waited for, and every server is read', async () => {
   const ids = Array.from({ length: 20 }, (_, index) => String(1000 + index));
   const discord = await stage(
     Object.fromEntries(ids.map((id, index) => [id, 5 + index])),
@@ -232,7 +232,7 @@ test('a small bucket for all servers is used up and waited for, and every server
   assert.ok(discord.asked.length <= 28, `${discord.asked.length} requests for 20 servers`);
 });
 
-test('answers that Discord counts against us are waited out before there are too many', async () => {
+test('invalid requests that Discord counts are slowed down', async () => {
   const limit = createRateLimit({ invalidMax: 3 });
   const soon = () => performance.now() + 60_000;
   const { signal } = new AbortController();
@@ -277,7 +277,7 @@ for (const [name, answer] of [
     assert.ok(discord.asked.length < 50, `${discord.asked.length} requests with a dead token`);
   });
 
-test('a token stands in no run, whatever becomes of it', async () => {
+test('no run contains the token', async () => {
   const discord = await stage({}, [org('a', '11')]);
   const token = 'secret-token-of-a-bot';
   await run(discord, { token });
@@ -292,7 +292,7 @@ test('a token stands in no run, whatever becomes of it', async () => {
   assert.doesNotMatch(JSON.stringify(runs), /secret-token/);
 });
 
-test('a provider that is away is not asked for everybody', async () => {
+test('a provider that is unavailable ends the run early', async () => {
   const ids = Array.from({ length: 300 }, (_, index) => String(1000 + index));
   const away: Guild = (response) => response.destroy();
   const discord = await stage(
@@ -304,7 +304,7 @@ test('a provider that is away is not asked for everybody', async () => {
   assert.ok(discord.asked.length < 200, `${discord.asked.length} requests`);
 });
 
-test('what happens to organisations during a run stands, but for their count', async () => {
+test('changes of organisations during a run are kept, except their count', async () => {
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   const discord = await stage({}, [
     org('renamed', '11'),
@@ -343,7 +343,7 @@ test('no transaction is open while Discord is asked', async () => {
   await running;
 });
 
-test('a run that meets whoever locks the same rows the other way round begins its writing again', async () => {
+test('a run retries its write after a deadlock', async () => {
   await put(database, 'alliances', [{ slug: 'north', name: 'North' }]);
   const discord = await stage({ '11': 50, '22': 7 }, [
     org('first', '11', 1, { alliance: 'north' }),
@@ -375,7 +375,7 @@ test('a run that meets whoever locks the same rows the other way round begins it
   assert.deepEqual(await membersOf(), { first: 50, second: 7 });
 });
 
-test('a run whose process stops changes nothing and says so', async () => {
+test('a run whose process stops changes nothing and is recorded as stopped', async () => {
   const stop = new AbortController();
   const discord = await stage({ '22': 7 }, [org('a', '11'), org('b', '22')]);
   discord.guilds.set('11', () => stop.abort());
@@ -384,7 +384,7 @@ test('a run whose process stops changes nothing and says so', async () => {
   assert.deepEqual(await membersOf(), { a: 1, b: 1 });
 });
 
-test('without organisations that chat a run is well, and asks nobody', async () => {
+test('a run without chat servers succeeds without requests', async () => {
   const discord = await stage({}, [org('a', null)]);
   const done = runOf(await run(discord));
   assert.deepEqual(done.counts, { orgs: 0, updated: 0, unchanged: 0, failed: 0, members: 0 });

@@ -35,7 +35,7 @@ const text = rows.map((row) => `${JSON.stringify(row)}\n`).join('');
 const file = join(folder, 'blueprints.ndjson');
 await writeFile(file, text);
 
-test('a file becomes the blueprints, a webhook hears of it, and /status says when', async () => {
+test('a sync from a file updates blueprints, webhooks and /status', async () => {
   const receiver = await startReceiver();
   await service.call('/webhooks', {
     method: 'POST',
@@ -55,7 +55,7 @@ test('a file becomes the blueprints, a webhook hears of it, and /status says whe
   assert.equal(body.pagination.total, 5);
 });
 
-test('a run that failed ends with 1, and is listed with its reason', async () => {
+test('a failed run exits with 1 and is listed with its reason', async () => {
   const small = join(folder, 'small.ndjson');
   await writeFile(small, `${JSON.stringify(rows[0])}\n`);
   const failed = await run(['blueprints', small, '--json']);
@@ -72,7 +72,7 @@ test('a run that failed ends with 1, and is listed with its reason', async () =>
   );
 });
 
-test('an address of another kind is no file', async () => {
+test('a URL of another scheme is rejected', async () => {
   const before = await lastRun();
   const ended = await run(['blueprints', 'ftp://example.org/blueprints.ndjson']);
   assert.equal(ended.code, 1);
@@ -80,7 +80,7 @@ test('an address of another kind is no file', async () => {
   assert.deepEqual(await lastRun(), before);
 });
 
-test('bad rows are named and left out where asked', async () => {
+test('bad rows are reported, and skipped with --skip-bad', async () => {
   const bad = join(folder, 'bad.ndjson');
   await writeFile(bad, `${text}{"key":"half"}\n`);
   const skipped = await run(['blueprints', bad, '--skip-bad']);
@@ -89,7 +89,7 @@ test('bad rows are named and left out where asked', async () => {
   assert.match(skipped.stdout, /^6 total, .* 5 unchanged, 1 failed\.\n$/);
 });
 
-test('the source is the configured one where none is named', async () => {
+test('the source defaults to the configured one', async () => {
   const receiver = await startReceiver((response) => response.end(text));
   const configured = await run(['blueprints', '--json'], {
     SYNC_BLUEPRINTS_URL: receiver.url,
@@ -104,7 +104,7 @@ test('the source is the configured one where none is named', async () => {
   );
 });
 
-test('chat servers are asked by the configured token, which nobody sees', async () => {
+test('chat servers are read with the configured token, which is never shown', async () => {
   const discord = await startDiscord();
   discord.guilds.set('11', 42);
   await put(database, 'orgs', [
@@ -147,7 +147,7 @@ async function serveHalf() {
   return { url: receiver.url, sent };
 }
 
-test('a run that is killed leaves nothing half done, is listed as interrupted, and the next one works', async () => {
+test('a killed run changes nothing, is listed as interrupted, and the next one works', async () => {
   const before = await stateOf(database, 'blueprints');
   const announced = await eventsOf(database, 'blueprint.sync.completed');
   const half = await serveHalf();
@@ -167,7 +167,7 @@ test('a run that is killed leaves nothing half done, is listed as interrupted, a
   assert.equal((await run(['blueprints', file])).code, 0);
 });
 
-test('a run that is killed while it writes leaves nothing half done either', async () => {
+test('a run that is killed while it writes changes nothing', async () => {
   const before = await stateOf(database, 'blueprints');
   const changed = join(folder, 'changed.ndjson');
   await writeFile(changed, text.replaceAll('"materials"', '"tools"'));

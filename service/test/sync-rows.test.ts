@@ -66,7 +66,7 @@ for (const [name, toText] of [
   });
 }
 
-test('no beginning of an array, and none of gzip, is taken for the whole', async () => {
+test('a truncated array or gzip stream is never taken for complete', async () => {
   await fc.assert(
     fc.asyncProperty(entries, pieceBytes, fc.nat(), async (rows, size, at) => {
       const array = Buffer.from(JSON.stringify(rows));
@@ -84,7 +84,7 @@ test('no beginning of an array, and none of gzip, is taken for the whole', async
   );
 });
 
-test('lines that end in the middle of one are cut off', async () => {
+test('a source that ends in the middle of a line is truncated', async () => {
   for (const text of ['{"key":"a"}\n{"key":"b', '{"key":"a', '\uFEFF {', '{"key":"a"}\n\n {"key"'])
     for (const size of [1, 7, 100])
       await assert.rejects(
@@ -94,7 +94,7 @@ test('lines that end in the middle of one are cut off', async () => {
       );
 });
 
-test('what never was lines of objects is faulty rows, and not cut off', async () => {
+test('lines that are not objects are bad rows, not a truncated source', async () => {
   const indented = JSON.stringify({ key: 'a', links: {} }, null, 2);
   for (const [name, bytes] of [
     ['a page', Buffer.from('<!doctype html>\n<html>\n<p>Sign in</p>\n</html>')],
@@ -113,7 +113,7 @@ test('what never was lines of objects is faulty rows, and not cut off', async ()
     }
 });
 
-test('any bytes at all are rows, faults or a failure that says why', async () => {
+test('any bytes are rows, bad rows, or a failure with a reason', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.oneof(
@@ -131,7 +131,7 @@ test('any bytes at all are rows, faults or a failure that says why', async () =>
   );
 });
 
-test('an entry without end is kept no longer than its bound, and told as too long', async () => {
+test('an endless entry is bounded and reported as too long', async () => {
   const pieceBytesMax = 64 * 1024;
   async function* long(): AsyncGenerator<Buffer> {
     yield Buffer.from('[{"name":"');

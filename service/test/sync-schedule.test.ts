@@ -65,7 +65,7 @@ async function runs(): Promise<SyncRun[]> {
 
 const isPlanned = () => eventually(async () => (await planOf())?.ahead);
 
-test('a schedule that is new runs nothing at once, and is planned for its next time in UTC', async () => {
+test('a new schedule waits for its next time in UTC', async () => {
   const { receiver, env } = await sourceOf(ok);
   const worker = startProcess(env);
   await isPlanned();
@@ -74,7 +74,7 @@ test('a schedule that is new runs nothing at once, and is planned for its next t
   assert.deepEqual([await runs(), receiver.received], [[], []]);
 });
 
-test('a time that passed while nobody ran is made up for once, by one of several processes', async () => {
+test('a missed time is caught up once, by one of several processes', async () => {
   const { receiver, env } = await sourceOf(ok);
   await makeDue();
   const processes = [1, 2, 3, 4].map(() => startProcess(env));
@@ -88,7 +88,7 @@ test('a time that passed while nobody ran is made up for once, by one of several
   assert.equal((await runs()).length, 1);
 });
 
-test('a time that comes while processes run is run once', async () => {
+test('a due time runs once over several processes', async () => {
   const { receiver, env } = await sourceOf(ok);
   await makeDue('blueprints', { due: '300 milliseconds' });
   const processes = [1, 2].map(() => startProcess(env));
@@ -98,7 +98,7 @@ test('a time that comes while processes run is run once', async () => {
   assert.equal((await runs()).length, 1);
 });
 
-test('a source that fails is asked again at its next time, not before', async () => {
+test('a failed run is repeated at the next time, not before', async () => {
   const { receiver, env } = await sourceOf((response) => response.writeHead(503).end());
   await makeDue();
   const worker = startProcess(env);
@@ -117,7 +117,7 @@ test('a source that fails is asked again at its next time, not before', async ()
   ]);
 });
 
-test('a run that a stop ends is said to be stopped, and made up for at the next start', async () => {
+test('a run that a stop ends is recorded as stopped and repeated at the next start', async () => {
   const { receiver, env } = await sourceOf(() => {});
   await makeDue();
   const first = startProcess(env);
@@ -141,7 +141,7 @@ test('a run that a stop ends is said to be stopped, and made up for at the next 
   );
 });
 
-test('a run that ended its process three times is left until its next time', async () => {
+test('a run that crashed its process three times waits for its next time', async () => {
   const { receiver, env } = await sourceOf(ok);
   await makeDue('blueprints', { tries: 3 });
   const worker = startProcess(env);
@@ -150,7 +150,7 @@ test('a run that ended its process three times is left until its next time', asy
   assert.deepEqual([(await planOf())?.tries, receiver.received.length], [0, 0]);
 });
 
-test('another schedule is planned anew', async () => {
+test('a changed schedule is planned again', async () => {
   const { receiver, env } = await sourceOf(ok, '0 0 1 2 *');
   await makeDue();
   const worker = startProcess(env);
@@ -160,7 +160,7 @@ test('another schedule is planned anew', async () => {
   assert.equal(receiver.received.length, 0);
 });
 
-test('a due run waits for one that somebody asked for, and then has its turn', async () => {
+test('a due run waits for a manual run and then starts', async () => {
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   const { receiver, env } = await sourceOf((response, _received, count) => {
     if (count > 1) response.end(text);
@@ -190,7 +190,7 @@ test('a due run waits for one that somebody asked for, and then has its turn', a
   );
 });
 
-test('both syncs have times of their own', async () => {
+test('both syncs have separate schedules', async () => {
   const discord = await startDiscord();
   discord.guilds.set('11', 42);
   await put(database, 'orgs', [{ slug: 'acme', name: 'Acme', chatServerId: '11' }]);

@@ -74,7 +74,7 @@ async function total(webhook: { id: string; key: string }, status: string): Prom
   return body.pagination.total;
 }
 
-test('what waits beyond ten thousand does not hold up a deactivation; claims end it, and recovery finds it', async () => {
+test('more than 10,000 pending deliveries do not delay a deactivation; claims cancel the rest', async () => {
   const webhook = await makeWebhook();
   await sql`
     with event as (
@@ -123,7 +123,7 @@ test('what waits beyond ten thousand does not hold up a deactivation; claims end
   assert.equal(deleted.status, 200);
 });
 
-test('a process whose clock is ahead or behind makes no healthy webhook fail', async () => {
+test('a wrong clock of a process makes no healthy webhook fail', async () => {
   const { id } = await makeWebhook();
   const ahead = new Date(Date.now() + 60_000);
   const behind = new Date(Date.now() - 60_000);
@@ -135,7 +135,7 @@ test('a process whose clock is ahead or behind makes no healthy webhook fail', a
   assert.equal(await isFailing(id), true);
 });
 
-test('of a success and a failure in one batch, the one that ended last decides', async () => {
+test('in a batch with a success and a failure, the later one decides', async () => {
   const { id } = await makeWebhook();
   const at = (ms: number) => ({ startedAt: new Date(1_800_000_000_000 + ms) });
   await updateHealth(attempt(id, { ...success, ...at(9) }), attempt(id, at(0)));
@@ -146,7 +146,7 @@ test('of a success and a failure in one batch, the one that ended last decides',
   assert.equal(await isFailing(id), false);
 });
 
-test('what waits for a webhook changes its line with how its last attempt went', async () => {
+test("pending deliveries change lanes with the outcome of the webhook's last attempt", async () => {
   const { id } = await makeWebhook();
   const other = await makeWebhook();
   await queue(id, 3);
@@ -162,7 +162,7 @@ test('what waits for a webhook changes its line with how its last attempt went',
   assert.deepEqual(await inLines(other.id), { ordinary: 2, failing: 0 });
 });
 
-test('a change of line touches ten thousand rows at most, and none that is in its line already', async () => {
+test('a change of lanes updates at most 10,000 rows, and none that is in its lane already', async () => {
   const { id } = await makeWebhook();
   await queue(id, 10_002);
   await updateHealth(attempt(id));
@@ -219,7 +219,7 @@ for (const [name, earlier, last, expected] of [
   });
 }
 
-test('each deactivation has one audit entry, however many workers record at once, and each is rolled back with it', async () => {
+test('concurrent workers audit each deactivation once, in its transaction', async () => {
   const webhooks = await Promise.all(Array.from({ length: 6 }, makeWebhook));
   const paused = await makeWebhook();
   const json = { active: false };

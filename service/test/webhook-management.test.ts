@@ -41,7 +41,7 @@ async function register(url: string, key = service.key) {
   return body.data as { id: string; secret: string };
 }
 
-test('a webhook is read, changed and switched off and on again', async () => {
+test('a webhook is read, changed, deactivated and activated', async () => {
   const receiver = await startReceiver();
   const { id } = await register('https://example.org/old');
   const first = await service.call(`/webhooks/${id}`);
@@ -92,7 +92,7 @@ test('a webhook is read, changed and switched off and on again', async () => {
   await service.call(`/webhooks/${id}`, { method: 'DELETE' });
 });
 
-test('a change that is wrong changes nothing', async () => {
+test('an invalid change changes nothing', async () => {
   const { id } = await register('https://example.org/hook');
   const before = await service.call(`/webhooks/${id}`);
   for (const changes of [
@@ -109,7 +109,7 @@ test('a change that is wrong changes nothing', async () => {
   await service.call(`/webhooks/${id}`, { method: 'DELETE' });
 });
 
-test('after a rotation both secrets verify for as long as they overlap', async () => {
+test('after a rotation both secrets verify during the overlap', async () => {
   const receiver = await startReceiver();
   const { id, secret: old } = await register(receiver.url);
   const rotated = await post(`/webhooks/${id}/rotate-secret`, { overlapSeconds: 3600 });
@@ -230,7 +230,7 @@ test('deliveries are listed newest first, filtered, and shown with body and atte
   await service.call(`/webhooks/${id}`, { method: 'DELETE', key });
 });
 
-test('a delivery is sent again with the same id and bytes, in a fresh cycle', async () => {
+test('a redelivery has the same id and bytes, in a new cycle', async () => {
   const receiver = await startReceiver((response) => response.writeHead(500).end());
   const { key } = await makeKey(service);
   const { id } = await register(receiver.url, key);
@@ -275,7 +275,7 @@ test('a delivery is sent again with the same id and bytes, in a fresh cycle', as
   await service.call(`/webhooks/${id}`, { method: 'DELETE', key });
 });
 
-test('what an app may no longer have is neither shown nor sent again', async () => {
+test('an event that an app may no longer have is neither shown nor redelivered', async () => {
   const receiver = await startReceiver();
   const { key, owner } = await makeKey(service, { bindTo: { kind: 'organization', id: acme.id } });
   const { id } = await register(receiver.url, key);
@@ -295,7 +295,7 @@ test('what an app may no longer have is neither shown nor sent again', async () 
   await service.call(`/webhooks/${id}`, { method: 'DELETE', key });
 });
 
-test('recovery brings back what failed and what deactivation cancelled, and nothing else', async () => {
+test('recovery redelivers failed deliveries and those that a deactivation cancelled', async () => {
   let healthy = false;
   const receiver = await startReceiver((response) => response.writeHead(healthy ? 200 : 500).end());
   const { key } = await makeKey(service);

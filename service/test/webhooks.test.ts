@@ -53,7 +53,7 @@ test('the secret is encrypted at rest', async () => {
   await strict.call(`/webhooks/${body.data.id}`, { method: 'DELETE' });
 });
 
-test('addresses that lead into private networks, or are no good for a delivery, are refused by the field', async () => {
+test('private and unusable URLs are rejected with the field', async () => {
   const refused = [
     'http://example.org/',
     'ftp://example.org/',
@@ -105,7 +105,7 @@ test('addresses that lead into private networks, or are no good for a delivery, 
   assert.equal(body.pagination.total, 0);
 });
 
-test('events that do not exist, or that the binding does not allow, are refused with the reason', async () => {
+test('unknown events and events that the binding does not allow are rejected with the reason', async () => {
   const bound = await makeKey(service, { bindTo: { kind: 'organization', id: acme.id } });
   const url = 'https://example.org/';
   const reasons = async (events: unknown, key?: string) => {
@@ -135,7 +135,7 @@ test('events that do not exist, or that the binding does not allow, are refused 
   );
 });
 
-test('an app has at most twenty webhooks, also when they are asked for at once', async () => {
+test('an app has at most twenty webhooks, also with concurrent requests', async () => {
   const { key } = await makeKey(service);
   const answers = await Promise.all(
     Array.from({ length: 24 }, () => create(service, { url: 'https://example.org/' }, key)),
@@ -146,7 +146,7 @@ test('an app has at most twenty webhooks, also when they are asked for at once',
   ]);
 });
 
-test("another app's webhook is as good as none", async () => {
+test("another app's webhook is a 404", async () => {
   const { body } = await create(service, { url: 'https://example.org/' });
   const other = await makeKey(service);
   const missing = '0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f';
@@ -175,7 +175,7 @@ test("another app's webhook is as good as none", async () => {
   );
 });
 
-test('a test is sent at once, in one attempt, and answers with its record', async () => {
+test('a test is sent in one attempt and returns its record', async () => {
   const receiver = await startReceiver((response) =>
     response.writeHead(202, { 'x-answer': 'yes' }).end('thanks'),
   );
@@ -227,7 +227,7 @@ test('a test is sent at once, in one attempt, and answers with its record', asyn
   }
 });
 
-test('a test that fails says how, is not tried again and counts towards nothing', async () => {
+test('a failed test has its error, is not retried, and does not affect health', async () => {
   const silent = await startReceiver(() => {});
   const broken = await startReceiver((response) => response.socket?.destroy());
   const cases: [string, string][] = [
@@ -257,7 +257,7 @@ test('a test that fails says how, is not tried again and counts towards nothing'
   }
 });
 
-test('a private address is refused at sending too, whatever was registered', async () => {
+test('a private address is blocked at sending, even if it was registered', async () => {
   const receiver = await startReceiver();
   const { body: created } = await create(service, { url: receiver.url });
   // The same webhook, sent by a process that may not reach this machine's network.

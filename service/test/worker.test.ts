@@ -79,7 +79,7 @@ async function register(url: string): Promise<string> {
 
 const publish = () => announce(database);
 
-test('a worker whose database is away says so once, and goes on by itself when it is back', async () => {
+test('a worker logs an unavailable database once, and recovers by itself', async () => {
   const receiver = await startReceiver();
   const webhook = await register(receiver.url);
   const behind = await openCuttableDatabase({ database, connection });
@@ -103,7 +103,7 @@ test('a worker whose database is away says so once, and goes on by itself when i
   await worker.stop();
 });
 
-test('a stop while the database is away ends, and what was sent is told again rather than lost', async () => {
+test('a stop ends while the database is unavailable, and sent deliveries are sent again rather than lost', async () => {
   const receiver = await startReceiver();
   const webhook = await register(receiver.url);
   const behind = await openCuttableDatabase({ database, connection });
@@ -124,7 +124,7 @@ test('a stop while the database is away ends, and what was sent is told again ra
   await sql`delete from webhooks where id = ${webhook}`.execute(database);
 });
 
-test('a secret that no key opens sends nothing and uses up no attempt', async () => {
+test('an unreadable secret sends nothing and uses up no attempt', async () => {
   const receiver = await startReceiver();
   const webhook = await register(receiver.url);
   const { worker, logged } = startWorker(service, keysOf(createSecretBox([Buffer.alloc(32, 1)])));

@@ -1,4 +1,4 @@
-/** A project that uses the package as it is published, in a folder of its own: what it prints, and what tsc says of it. */
+/** A project in a separate folder that uses the published package: its output, and tsc's. */
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -13,12 +13,12 @@ const root = fileURLToPath(new URL('../../../', import.meta.url));
 
 export type Consumer = {
   folder: string;
-  /** Where `@orgdir/client` is. */
+  /** The folder of `@orgdir/client`. */
   packageFolder: string;
   write(file: string, text: string): Promise<void>;
   /** Starts a file of it. It is ended with the test file. */
   start(file: string, options?: ProgramOptions): Program;
-  /** All that tsc has to say; empty where everything fits. */
+  /** The output of tsc; empty without errors. */
   check(options: { types: string[]; files: string[] }): Promise<string>;
 };
 export async function makeConsumer(): Promise<Consumer> {

@@ -1,4 +1,4 @@
-/** A program of Node.js, as its users run it: a process of its own, with nothing in its environment but what is given. */
+/** Runs a Node.js program in a separate process with only the given environment. */
 import { spawn } from 'node:child_process';
 import { after } from 'node:test';
 
@@ -8,9 +8,9 @@ export type Program = {
   prints(pattern: RegExp): Promise<RegExpExecArray>;
   /** Resolves with its exit code; null where a signal ended it. */
   ended: Promise<number | null>;
-  /** As Ctrl-C does. */
+  /** Like Ctrl-C. */
   interrupt(): void;
-  /** As a crash does; resolves when it is gone. */
+  /** Like a crash; resolves when the process has ended. */
   stop(): Promise<void>;
 };
 export type ProgramOptions = {

@@ -1,4 +1,4 @@
-/** What may stand between a client and the service: a server that answers as the test says, one answer a request. */
+/** A server that sends the responses of a script, one per request. */
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
@@ -10,13 +10,13 @@ export type Scripted = {
   body?: string;
   /** Only so many bytes of the body leave, then the connection is cut. */
   cutAfterBytes?: number;
-  /** The head of an answer, and never its body. */
+  /** Sends the head of a response and never its body. */
   stall?: true;
 };
 export type Asked = { method: string; url: string; headers: IncomingHttpHeaders; at: number };
 export type ScriptedServer = { url: string; asked: Asked[] };
 
-/** The last answer is given again and again. */
+/** The last response is repeated. */
 export async function startScriptedServer(...answers: Scripted[]): Promise<ScriptedServer> {
   const asked: Asked[] = [];
   const sockets = new Set<Socket>();

@@ -1,12 +1,12 @@
-/** An incoming webhook of a chat, as Discord has them: one POST is one message. */
+/** Posts to an incoming webhook of a chat, such as Discord's: one POST is one message. */
 
 export type Chat = { post(content: string): Promise<void> };
 
 export class ChatError extends Error {
   override readonly name = 'ChatError';
-  /** Whether the message may be in the chat all the same. */
+  /** Whether the message may have been posted despite the error. */
   readonly mayHaveArrived: boolean;
-  /** In how many seconds to try again, where the chat says so. */
+  /** How long to wait before retrying, in seconds, if the chat says so. */
   readonly retryAfter: number | null;
 
   constructor(message: string, mayHaveArrived: boolean, retryAfter: number | null = null) {
@@ -18,11 +18,11 @@ export class ChatError extends Error {
 
 const timeoutMs = 10_000;
 
-/** The address holds the chat's secret: it is in no error and no log. */
+/** The URL contains a secret, so no error or log includes it. */
 export function createChat(webhookUrl: string): Chat {
   return {
     async post(content) {
-      // Names come from outside: nobody is to be called by one such as @everyone.
+      // A name such as @everyone must not mention anybody.
       const body = JSON.stringify({ content, allowed_mentions: { parse: [] } });
       const response = await fetch(webhookUrl, {
         method: 'POST',
@@ -33,7 +33,7 @@ export function createChat(webhookUrl: string): Chat {
       await response.body?.cancel();
       if (!response.ok)
         throw new ChatError(
-          `the chat answered ${response.status}`,
+          `the chat responded with ${response.status}`,
           false,
           readRetryAfter(response),
         );
@@ -41,11 +41,11 @@ export function createChat(webhookUrl: string): Chat {
   };
 }
 
-/** Only where no connection came about is it certain that nothing arrived. */
+/** The message certainly did not arrive only if there was no connection. */
 function toChatError(error: unknown): never {
   const { code = '' } = ((error as Error).cause ?? {}) as { code?: string };
   const neverSent = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT'];
-  throw new ChatError(`the chat did not answer ${code}`.trim(), !neverSent.includes(code));
+  throw new ChatError(`the chat did not respond ${code}`.trim(), !neverSent.includes(code));
 }
 
 function readRetryAfter({ headers }: Response): number | null {

@@ -2,13 +2,13 @@ import type { Organisation } from '@orgdir/client';
 
 const descriptionMax = 300;
 
-/** What the chat is told of an organisation: a few lines, well below the 2,000 characters that Discord takes. */
+/** Renders a message of a few lines, well below Discord's limit of 2,000 characters. */
 export function describeOrg({ name, tag, description, links, memberCount }: Organisation): string {
   const members = memberCount === 1 ? '1 member' : `${memberCount} members`;
   const lines = [
-    `**${asText(name)}**${tag ? ` [${asText(tag)}]` : ''} is new in the directory · ${members}`,
-    description && asText(shorten(description)),
-    // As an address it has no character that would end it early.
+    `**${escapeMarkup(name)}**${tag ? ` [${escapeMarkup(tag)}]` : ''} is new in the directory · ${members}`,
+    description && escapeMarkup(shorten(description)),
+    // A normalised URL has no character that would end the link early.
     links.website && URL.canParse(links.website) && `<${new URL(links.website).href}>`,
   ];
   return lines.filter(Boolean).join('\n');
@@ -21,7 +21,7 @@ function shorten(text: string): string {
   return `${characters.slice(0, descriptionMax - 1).join('')}…`;
 }
 
-/** Without a meaning to the chat: no bold, no link, no heading. */
-function asText(text: string): string {
+/** Escapes the chat's markup. */
+function escapeMarkup(text: string): string {
   return text.replaceAll(/[\\`*_~|<>[\]()#:@-]/g, '\\$&');
 }

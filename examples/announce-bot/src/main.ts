@@ -1,4 +1,4 @@
-/** Announces new organisations in a chat. Reads its settings, starts the bot, and ends it on Ctrl-C or SIGTERM. */
+/** Announces new organisations in a chat. Starts the bot, and stops it on Ctrl-C or SIGTERM. */
 import { createClient } from '@orgdir/client';
 import { createBot } from './bot.ts';
 import { createChat } from './chat.ts';
@@ -14,7 +14,7 @@ const receiver = await startReceiver({
   host: setting('HOST', '127.0.0.1'),
   port: Number(setting('PORT', '4000')),
   secret: setting('WEBHOOK_SECRET'),
-  // What a delivery holds is read from the stream of events: it has each of them once, and in order.
+  // A delivery only wakes the bot, which then reads the events once each and in order.
   onDelivery: () => bot.wake(),
 });
 console.log(`waiting for deliveries at ${receiver.url}`);
@@ -26,8 +26,8 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
   });
 await bot.run();
 
-function setting(name: string, otherwise?: string): string {
-  const value = process.env[name] ?? otherwise;
-  if (!value) throw new Error(`${name} is not set: README.md has all settings`);
+function setting(name: string, fallback?: string): string {
+  const value = process.env[name] ?? fallback;
+  if (!value) throw new Error(`${name} is not set; README.md describes all settings`);
   return value;
 }

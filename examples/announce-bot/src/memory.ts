@@ -1,57 +1,56 @@
-/** What the bot must not forget, in a file: how far it has come, and what of the page there it has announced. */
+/** Stores the state of the bot in a file: the cursor, and the announced events of the current page. */
 import { readFile, rename, writeFile } from 'node:fs/promises';
 
 export type Memory = {
-  /** Nothing was ever kept. */
+  /** Whether there is no stored state. */
   readonly isNew: boolean;
-  /** Where the page under way begins; null: at the first event there is. */
+  /** The start of the current page; null is the first event. */
   readonly cursor: string | null;
   has(eventId: string): boolean;
   add(eventId: string): Promise<void>;
   remove(eventId: string): Promise<void>;
-  /** The page is done: the next begins here. */
-  turnPage(cursor: string | null): Promise<void>;
+  saveCursor(cursor: string | null): Promise<void>;
 };
 
-type Kept = { cursor: string | null; announced: string[] };
+type State = { cursor: string | null; announced: string[] };
 
-/** Throws where the file is there and cannot be read: to begin anew would announce nothing, or everything. */
+/** Throws if the file exists but cannot be read: starting over would announce nothing, or everything. */
 export async function openMemory(file: string): Promise<Memory> {
-  let kept = await read(file);
+  let state = await read(file);
 
-  async function keep(next: Kept): Promise<void> {
+  async function save(next: State): Promise<void> {
     await write(file, next);
-    kept = next;
+    state = next;
   }
-  const current = () => kept ?? { cursor: null, announced: [] };
+  const current = () => state ?? { cursor: null, announced: [] };
 
   return {
     get isNew() {
-      return kept === null;
+      return state === null;
     },
     get cursor() {
       return current().cursor;
     },
     has: (eventId) => current().announced.includes(eventId),
-    add: (eventId) => keep({ ...current(), announced: [...current().announced, eventId] }),
+    add: (eventId) => save({ ...current(), announced: [...current().announced, eventId] }),
     remove: (eventId) =>
-      keep({ ...current(), announced: current().announced.filter((each) => each !== eventId) }),
-    turnPage: (cursor) => keep({ cursor, announced: [] }),
+      save({ ...current(), announced: current().announced.filter((each) => each !== eventId) }),
+    saveCursor: (cursor) => save({ cursor, announced: [] }),
   };
 }
 
-async function read(file: string): Promise<Kept | null> {
+async function read(file: string): Promise<State | null> {
   try {
-    return JSON.parse(await readFile(file, 'utf8')) as Kept;
+    return JSON.parse(await readFile(file, 'utf8')) as State;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
     throw error;
   }
 }
 
-/** Whole or not at all, whenever the bot is killed. */
-async function write(file: string, kept: Kept): Promise<void> {
+/** Atomic, in case the bot is killed meanwhile. */
+async function write(file: string, state: State): Promise<void> {
   const draft = `${file}.draft`;
-  await writeFile(draft, JSON.stringify(kept), { flush: true });
+  await writeFile(draft, JSON.stringify(state), { flush: true });
   await rename(draft, file);
 }

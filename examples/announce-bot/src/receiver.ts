@@ -1,4 +1,4 @@
-/** Where the service delivers to. Only what is genuine and fresh counts. */
+/** Receives deliveries and rejects those that are not genuine and recent. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -12,18 +12,18 @@ export type ReceiverOptions = {
 };
 
 export async function startReceiver({ host, port, secret, onDelivery }: ReceiverOptions) {
-  async function take(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (request.method !== 'POST') return answer(response, 405);
+  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (request.method !== 'POST') return respond(response, 405);
     onDelivery(await verifyWebhook({ body: request, headers: request.headers, secret }));
-    // At once: the service waits for this, and gives up after ten seconds.
-    answer(response, 204);
+    // Respond at once: the service times out after ten seconds.
+    respond(response, 204);
   }
 
   const server = createServer((request, response) => {
-    take(request, response).catch((error: unknown) => {
-      const refused = error instanceof WebhookVerificationError;
-      console.error(refused ? `refused: ${error.reason}` : error);
-      answer(response, refused ? 401 : 500);
+    handle(request, response).catch((error: unknown) => {
+      const isRejected = error instanceof WebhookVerificationError;
+      console.error(isRejected ? `rejected: ${error.reason}` : error);
+      respond(response, isRejected ? 401 : 500);
     });
   });
   server.listen(port, host);
@@ -34,6 +34,6 @@ export async function startReceiver({ host, port, secret, onDelivery }: Receiver
   };
 }
 
-function answer(response: ServerResponse, status: number): void {
+function respond(response: ServerResponse, status: number): void {
   response.writeHead(status, { connection: 'close' }).end();
 }

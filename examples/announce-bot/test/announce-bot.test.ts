@@ -51,7 +51,7 @@ const keptCursor = async () =>
   (JSON.parse(await readFile(stateFile, 'utf8').catch(() => '{}')) as { cursor?: string }).cursor;
 const currentCursor = async () =>
   (await client.events.list({ limit: 100 })).pagination.nextCursor ?? undefined;
-/** Nothing that has happened is still to be announced. */
+/** Every event so far has been announced. */
 const caughtUp = () =>
   eventually(async () => {
     const [kept, current] = [await keptCursor(), await currentCursor()];
@@ -63,7 +63,7 @@ await eventually(currentCursor);
 let bot = await startBot();
 await caughtUp();
 
-test('what is new is announced, in words that can neither format nor mention', async () => {
+test('new organisations are announced, without markup or mentions', async () => {
   await announce({
     name: '@everyone *Novelty*',
     tag: 'NEW',
@@ -83,18 +83,18 @@ test('what is new is announced, in words that can neither format nor mention', a
   await caughtUp();
 });
 
-test('a delivery that is not genuine wakes nobody', async () => {
+test('a forged delivery does not wake the bot', async () => {
   const { status } = await fetch(url, { method: 'POST', body: '{}' });
   assert.equal(status, 401);
-  await bot.prints(/refused: missing_header/);
+  await bot.prints(/rejected: missing_header/);
   assert.equal((await fetch(url)).status, 405);
 });
 
-test('what happened while it was away is announced once, though it is delivered later as well', async () => {
+test('events during a downtime are announced once', async () => {
   await bot.stop();
   await announce({ name: 'Missed One' });
   await announce({ name: 'Missed Two' });
-  // Until the service has tried, and found nobody.
+  // Until the service has tried without success.
   await eventually(async () => {
     const { data } = await client.webhooks.deliveries.list(webhook.id, { status: 'pending' });
     return data.length === 2 && data.every(({ attemptCount }) => attemptCount > 0);
@@ -108,18 +108,18 @@ test('what happened while it was away is announced once, though it is delivered 
   assert.deepEqual(names(), ['Missed One', 'Missed Two']);
 });
 
-test('a chat that asks for patience gets the same message later', async () => {
+test('a rate-limited message is posted later', async () => {
   chat.respond = (response, _, count) =>
     response.writeHead(count === 4 ? 429 : 204, { 'retry-after': '0.1' }).end();
   await announce({ name: 'Patience' });
   await chat.waitFor(5);
   await caughtUp();
   assert.deepEqual(names(), ['Patience', 'Patience']);
-  await bot.prints(/the chat answered 429/);
+  await bot.prints(/the chat responded with 429/);
   assert.ok(!bot.output().includes(chat.url), 'the address of the chat is a secret');
 });
 
-test('killed while it posts, it does not say it again', async () => {
+test('a bot killed while posting does not post again', async () => {
   chat.respond = () => {};
   await announce({ name: 'Interrupted' });
   await chat.waitFor(6);
@@ -136,7 +136,7 @@ test('killed while it posts, it does not say it again', async () => {
 
 let seen = 1;
 
-/** Of whom the chat has heard since the last call. */
+/** The organisations that were announced since the last call. */
 function names(): string[] {
   const latest = messages().slice(seen);
   seen += latest.length;

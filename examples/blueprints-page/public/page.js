@@ -1,5 +1,5 @@
 // @ts-check
-/** The blueprints, with search and pages. What is shown stands in the address, so that it can be shared. */
+/** Lists blueprints, with search and pages. The URL has the search and page, so that it can be shared. */
 import { createClient, OrgdirError } from './client/index.js';
 
 /** @import { Blueprint, Page } from '@orgdir/client' */
@@ -16,24 +16,26 @@ const pageNumber = element('#page', HTMLElement);
 const previous = element('#previous', HTMLButtonElement);
 const next = element('#next', HTMLButtonElement);
 
-/** Ends the request under way when another follows: a late answer must not replace a newer one. */
-let underWay = new AbortController();
+/** Aborts the running request when another starts, so that a late response does not replace a newer one. */
+let running = new AbortController();
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let typing;
 
 search.addEventListener('input', () => {
   clearTimeout(typing);
-  typing = setTimeout(() => turnTo({ search: search.value.trim(), page: 1 }), 250);
+  typing = setTimeout(() => navigate({ search: search.value.trim(), page: 1 }), 250);
 });
 element('form', HTMLFormElement).addEventListener('submit', (event) => event.preventDefault());
-previous.addEventListener('click', () => turnTo({ ...place(), page: place().page - 1 }));
-next.addEventListener('click', () => turnTo({ ...place(), page: place().page + 1 }));
+previous.addEventListener('click', () =>
+  navigate({ ...currentView(), page: currentView().page - 1 }),
+);
+next.addEventListener('click', () => navigate({ ...currentView(), page: currentView().page + 1 }));
 addEventListener('popstate', () => void load());
-search.value = place().search;
+search.value = currentView().search;
 void load();
 
-/** What the address says. */
-function place() {
+/** The search and page in the URL. */
+function currentView() {
   const query = new URLSearchParams(location.search);
   return {
     search: (query.get('search') ?? '').slice(0, 100),
@@ -42,7 +44,7 @@ function place() {
 }
 
 /** @param {{ search: string, page: number }} to */
-function turnTo(to) {
+function navigate(to) {
   const query = new URLSearchParams({
     ...(to.search && { search: to.search }),
     page: String(to.page),
@@ -52,10 +54,10 @@ function turnTo(to) {
 }
 
 async function load() {
-  underWay.abort();
-  underWay = new AbortController();
-  const { signal } = underWay;
-  const { search: text, page } = place();
+  running.abort();
+  running = new AbortController();
+  const { signal } = running;
+  const { search: text, page } = currentView();
   try {
     const query = { search: text || undefined, page, active: true };
     show(await client.blueprints.list(query, { signal }));
@@ -64,10 +66,10 @@ async function load() {
   }
 }
 
-/** @param {Page<Blueprint>} answer */
+/** @param {Page<Blueprint>} response */
 function show({ data, pagination }) {
   const { page, total, totalPages } = pagination;
-  // As text, never as HTML: names come from outside.
+  // Names are untrusted, so they are inserted as text and never as HTML.
   rows.replaceChildren(...data.map(toRow));
   list.hidden = data.length === 0;
   pages.hidden = totalPages < 2;
@@ -83,8 +85,8 @@ function showFailure(error) {
   status.classList.add('failed');
   status.textContent =
     error instanceof OrgdirError
-      ? 'The directory cannot be read just now. Please try again later.'
-      : 'Something went wrong in this page.';
+      ? 'The directory is not available. Please try again later.'
+      : 'Something went wrong on this page.';
   console.error(error);
 }
 

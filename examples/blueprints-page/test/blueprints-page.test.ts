@@ -46,7 +46,7 @@ test('the script fits the types of the client', async () => {
   assert.equal(await consumer.check({ types: [], files: ['page.js'] }), '');
 });
 
-test('everything that it is made of is served, and holds no key', async () => {
+test('all files are served, without a key', async () => {
   const modules = await readdir(consumer.packageFolder);
   const paths = modules.filter((name) => name.endsWith('.js')).map((name) => `client/${name}`);
   assert.ok(paths.length > 10);
@@ -58,7 +58,7 @@ test('everything that it is made of is served, and holds no key', async () => {
   }
 });
 
-test('the proxy lets through what the page needs, and nothing else', async () => {
+test('the proxy forwards only what the page needs', async () => {
   const list = await fetch(at('api/v1/blueprints?search=zeppelin'));
   assert.equal(((await list.json()) as { data: unknown[] }).data.length, 1);
   const etag = list.headers.get('etag') ?? '';
@@ -73,7 +73,7 @@ test('the proxy lets through what the page needs, and nothing else', async () =>
   assert.equal((await fetch(at('api/v1/blueprints'), { method: 'POST' })).status, 405);
 });
 
-test('in a browser it lists, searches and turns pages', { skip: noBrowser }, async () => {
+test('the page lists, searches and changes pages in a browser', { skip: noBrowser }, async () => {
   const browser = await launchBrowser();
   const page = await browser.newPage();
   const faults: string[] = [];

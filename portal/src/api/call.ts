@@ -1,5 +1,5 @@
 /** Sends one request to the portal API of the service. Errors are those of the client, with code and request id. */
-import { ApiError, NetworkError, TimeoutError, UnexpectedAnswerError } from '@orgdir/client';
+import { ApiError, NetworkError, TimeoutError, UnexpectedResponseError } from '@orgdir/client';
 import { pageData } from '../page-data.ts';
 import type { Pagination } from './types.ts';
 
@@ -72,7 +72,7 @@ type Refusal = {
 function toError(
   { status, headers }: Response,
   content: unknown,
-): ApiError | UnexpectedAnswerError {
+): ApiError | UnexpectedResponseError {
   const seen = {
     status,
     requestId: headers.get('x-request-id'),
@@ -81,7 +81,7 @@ function toError(
   const { code, message, details = {} } = (content as Refusal | undefined)?.error ?? {};
   if (typeof code === 'string')
     return new ApiError({ ...seen, code, message: message ?? code, details });
-  return new UnexpectedAnswerError({
+  return new UnexpectedResponseError({
     ...seen,
     message: `The response did not come from the service (status ${status}).`,
   });

@@ -733,7 +733,7 @@ export interface WebhookTestRequest {
   event?: string | null;
 }
 
-/** What `listAccountActivity` can be asked for. */
+/** The query parameters of `listAccountActivity`. */
 export interface ListAccountActivityQuery {
   /** The page number, starting at 1. Pages past the last one are empty. */
   page?: number;
@@ -741,7 +741,7 @@ export interface ListAccountActivityQuery {
   limit?: number;
 }
 
-/** What `listAudit` can be asked for. */
+/** The query parameters of `listAudit`. */
 export interface ListAuditQuery {
   /** The page number, starting at 1. Pages past the last one are empty. */
   page?: number;
@@ -751,7 +751,7 @@ export interface ListAuditQuery {
   app?: string;
 }
 
-/** What `listBindable` can be asked for. */
+/** The query parameters of `listBindable`. */
 export interface ListBindableQuery {
   /** The page number, starting at 1. Pages past the last one are empty. */
   page?: number;
@@ -761,7 +761,7 @@ export interface ListBindableQuery {
   search?: string;
 }
 
-/** What `listKeys` can be asked for. */
+/** The query parameters of `listKeys`. */
 export interface ListKeysQuery {
   /** The page number, starting at 1. Pages past the last one are empty. */
   page?: number;
@@ -769,7 +769,7 @@ export interface ListKeysQuery {
   limit?: number;
 }
 
-/** What `listWebhooks` can be asked for. */
+/** The query parameters of `listWebhooks`. */
 export interface ListWebhooksQuery {
   /** The page number, starting at 1. Pages past the last one are empty. */
   page?: number;
@@ -777,7 +777,7 @@ export interface ListWebhooksQuery {
   limit?: number;
 }
 
-/** What `listDeliveries` can be asked for. */
+/** The query parameters of `listDeliveries`. */
 export interface ListDeliveriesQuery {
   /** The page number, starting at 1. Pages past the last one are empty. */
   page?: number;

@@ -1,5 +1,5 @@
 /** Describes an error for the user. */
-import { ApiError, NetworkError, TimeoutError, UnexpectedAnswerError } from '@orgdir/client';
+import { ApiError, NetworkError, TimeoutError, UnexpectedResponseError } from '@orgdir/client';
 
 /** Replaces messages of the service that are meant for programs. */
 const messages: Record<string, string> = {
@@ -29,7 +29,7 @@ const titles: Record<string, string> = {
 export function describeError(error: unknown): Described {
   if (error instanceof ApiError) return describeRefusal(error);
   const title = 'No response from the service';
-  if (error instanceof UnexpectedAnswerError)
+  if (error instanceof UnexpectedResponseError)
     return { title, message: error.message, requestId: error.requestId, fields: {} };
   if (error instanceof NetworkError || error instanceof TimeoutError)
     return {

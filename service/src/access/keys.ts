@@ -1,4 +1,4 @@
-/** Creates API keys, stores them as hashes, and revokes them for good. */
+/** Creates API keys, stores them as hashes, and revokes them. */
 import { v7 as uuidv7 } from 'uuid';
 import { scopes } from '../contract/key-scopes.ts';
 import { sql, type Database, type Executor, type Transaction } from '../database/database.ts';
@@ -25,7 +25,7 @@ export type ApiKey = {
   createdAt: Date;
 };
 
-/** What a request with this key may do. */
+/** The caller of a request, with the rights of its key. */
 export type Caller = {
   keyId: string;
   keyName: string;
@@ -147,7 +147,7 @@ export async function listKeys(executor: Executor, appId: string | null): Promis
   return rows;
 }
 
-/** Revokes a key for good. Returns false if it was revoked before. Throws `not_found`. */
+/** Revokes a key. Returns false if it was revoked before. Throws `not_found`. */
 export async function revokeKey(tx: Transaction, actor: Actor, id: string): Promise<boolean> {
   const { rows } = await sql<{ id: string; appId: string | null; name: string; fresh: boolean }>`
     update api_keys k set revoked_at = coalesce(k.revoked_at, now())

@@ -23,7 +23,7 @@ type Webhook = { id: string; url: string; description: string | null };
 const description = 'orgdir listen';
 /** The limit per app. */
 const webhooksMax = 20;
-/** Short, because nobody wants to wait on exit for a service that is gone. */
+/** Short, because users should not have to wait for an unavailable service. */
 const timeoutMs = 5_000;
 
 /** Does the same as the app's owner would, but without a key. */
@@ -95,7 +95,7 @@ async function findAbandoned(webhooks: Webhook[], url: string): Promise<Webhook[
   return ours.filter((_, index) => !listening[index]);
 }
 
-/** Only these addresses are probed, whoever wrote the description. */
+/** Only these addresses are probed, whatever the description says. */
 function isLocal({ url }: Webhook): boolean {
   return /^http:\/\/127\.0\.0\.1:\d+\/$/.test(url);
 }

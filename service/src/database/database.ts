@@ -11,7 +11,7 @@ type NoTables = Record<string, never>;
 export type Database = Kysely<NoTables>;
 /** An open transaction. Functions that take one do nothing outside it. */
 export type Transaction = KyselyTransaction<NoTables>;
-/** Where a read may run: on the pool, or inside the caller's transaction. */
+/** Reads run on the pool or in the caller's transaction. */
 export type Executor = Database | Transaction;
 
 /** The settings that `pg` needs to connect. The password is nowhere else. */

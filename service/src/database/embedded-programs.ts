@@ -60,7 +60,7 @@ export function asUser(user: SystemUser): { uid?: number; gid?: number } {
 /** `folder` contains `bin/postgres` and `bin/initdb`; the version begins with PostgreSQL's. */
 export type Programs = { folder: string; version: string };
 
-/** The programs that npm installed; for root, a copy next to the data, made once per version. */
+/** The installed programs; for root, a copy next to the data, created once per version. */
 export async function locatePrograms(dataDir: string, user: SystemUser): Promise<Programs> {
   const installed = installedPrograms();
   if (!user) return installed;

@@ -25,7 +25,7 @@ export async function findServer(installation: Installation): Promise<Server | n
   return file && (await isServer(installation, file.pid)) ? file : null;
 }
 
-/** Where the server listens, or listened before it was killed; null if none ever ran or the last one was stopped. */
+/** The socket folder of the current or the killed server; null if none ever ran or the last one was stopped. */
 export async function lastSocketDir(installation: Installation): Promise<string | null> {
   return (await readPidFile(installation))?.socketDir ?? null;
 }

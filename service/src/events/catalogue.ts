@@ -313,7 +313,7 @@ export const subscribableEvents = (Object.keys(catalogue) as EventName[]).filter
 /** For descriptions: v1 may get more events, so no schema of a response closes the list. */
 export const eventNames = `Events today: ${subscribableEvents.map((name) => `\`${name}\``).join(', ')}. More may be added.`;
 
-/** The events that a platform may publish. The service makes the others when what they report happens. */
+/** The events that a platform may publish. The service publishes the others itself. */
 export const publishableEvents = subscribableEvents.filter(
   (name) => catalogue[name].inner !== null || name === 'org.created' || name === 'alliance.created',
 );

@@ -18,7 +18,7 @@ export type PublishedEvent = {
   name: EventName;
   orgId: string | null;
   allianceId: string | null;
-  /** The JSON text as given. Null if the service makes the data. */
+  /** The JSON text as published. Null if the service creates the data. */
   data: string | null;
 };
 

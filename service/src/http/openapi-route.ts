@@ -10,7 +10,7 @@ export function registerOpenApiRoute(
   app: FastifyInstance,
   options: {
     title: string;
-    /** Who may call the operation, for APIs that do not use scopes. */
+    /** The callers of the operation, for APIs without scopes. */
     config?: FastifyContextConfig;
     responses: (body: Body) => ReturnType<typeof describeResponses>;
   },

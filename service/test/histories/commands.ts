@@ -1,4 +1,4 @@
-/** What can happen in a history. Things are named by small numbers, so that a shrunk history can be read. */
+/** The commands of a history. Objects have small numbers, so that a shrunk history is readable. */
 
 export type Kind = 'org' | 'alliance';
 /** An organisation or alliance by its number. */
@@ -14,7 +14,7 @@ export type Name =
   | 'alliance.created'
   | 'system.maintenance.enabled'
   | 'system.maintenance.disabled';
-/** How a receiver answers; `final` is the answer to the last attempt of a cycle. */
+/** The response of a receiver; `final` is the response to the last attempt of a cycle. */
 export type Answer = { status: number | 'timeout'; final: boolean };
 
 export type Command =
@@ -40,10 +40,10 @@ export type Command =
   | { do: 'redeliver' | 'read-delivery'; webhook: number; nth: number }
   | { do: 'pull'; app: number; limit: number; event: Name | null };
 
-/** One thing after another, but for two that happen at once. */
+/** Steps in sequence; a pair runs concurrently. */
 export type Step = Command | { do: 'at-once'; both: [Command, Command] };
 
-/** What stands when a history begins. */
+/** The initial state of a history. */
 export type Opening = {
   alliances: number;
   orgs: { listed: boolean; alliance: number | null }[];

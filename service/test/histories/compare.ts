@@ -1,4 +1,4 @@
-/** Holds what stands in the tables against the model, row by row. */
+/** Compares the tables with the model, row by row. */
 import type { Snapshot, StoredDelivery, StoredEvent, StoredWebhook } from './observation.ts';
 import { addressOf, privateWord } from './naming.ts';
 import { Disagreement, type Event, type State } from './state.ts';
@@ -13,7 +13,7 @@ export function compare(state: State, snapshot: Snapshot): void {
 /** The ids of events and deliveries that the model knows of and has not seen yet. */
 export function learn(state: State, { events, deliveries }: Snapshot): void {
   const known = new Set(state.events.map(({ stored }) => stored?.id));
-  // Of two that say the same the earlier has the smaller id.
+  // Of two equal rows, the earlier one has the smaller id.
   const fresh = byId(events.filter(({ id }) => !known.has(id)));
   for (const event of state.events.filter(({ stored }) => stored === null)) {
     const index = fresh.findIndex((row) => fits(event, row));

@@ -5,7 +5,7 @@ export function mayHave(state: State, event: Event, app: string): boolean {
   if (![...state.apps.values()].some(({ key }) => key === app)) return false;
   switch (event.name) {
     case 'org.created':
-      // Global, but an organisation that is not listed is announced to nobody.
+      // Global, but unlisted organisations are not announced.
       return [...state.orgs.values()].some(({ key, listed }) => key === event.subject && listed);
     case 'alliance.created':
     case 'system.maintenance.enabled':

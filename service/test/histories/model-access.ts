@@ -1,4 +1,4 @@
-/** Managers, apps, bindings: a binding stands on the role of the app's owner, and ends with it. */
+/** Managers, apps and bindings: a binding ends with the role of the app's owner. */
 import type { Rules } from './rules.ts';
 import { subjectAt } from './model-directory.ts';
 import { newKey, requireThat, type State } from './state.ts';

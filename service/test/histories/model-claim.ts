@@ -1,4 +1,4 @@
-/** What may be handed out for sending, what must be, and what is cancelled instead. */
+/** Which deliveries may, must and must not be claimed. */
 import { attemptsMax } from '../../src/contract/delivery-rules.ts';
 import type { Command } from './commands.ts';
 import { mayHave } from './may-have.ts';
@@ -97,7 +97,7 @@ function requireComplete(
     const share = Math.max(0, perWebhookMax - (busy.get(webhook?.id ?? '') ?? 0));
     const surely = mine.filter(({ due: { to } }) => to <= state.now).length;
     const got = mine.filter((delivery) => taken.includes(delivery)).length;
-    // A webhook that is gone has no id here to know its share by.
+    // A deleted webhook has no id to look up its share.
     if (webhook && got > share)
       throw new Disagreement(`${key} has ${got} more under way than its share`);
     if (webhook && taken.length < room && got < Math.min(share, surely))

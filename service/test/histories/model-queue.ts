@@ -7,7 +7,7 @@ import { cancelWaiting } from './model-webhooks.ts';
 import type { RecordedAnswer } from './observation.ts';
 import { webhookByKey, type Delivery, type State } from './state.ts';
 
-/** As the runner sets WEBHOOK_DEACTIVATE_AFTER and WEBHOOK_RETRY_*. */
+/** The values of WEBHOOK_DEACTIVATE_AFTER and WEBHOOK_RETRY_* in the runner. */
 export const deactivateAfter = 2;
 export const backoff = { baseMs: 10_000, factor: 6 };
 const jitter = 0.2;
@@ -17,7 +17,7 @@ export const queueRules: Rules<'fan-out' | 'claim' | 'record' | 'recover-leases'
     const waiting = [...state.events.keys()].filter(
       (index) => state.events[index]?.position === null,
     );
-    // In the order in which they were recorded, which is that of their ids.
+    // In the order in which they were recorded: the order of their ids.
     waiting.sort((one, other) => (idOf(state, one) < idOf(state, other) ? -1 : 1));
     for (const index of waiting) fanOut(state, index);
   },
@@ -50,7 +50,7 @@ export const queueRules: Rules<'fan-out' | 'claim' | 'record' | 'recover-leases'
   },
 };
 
-/** Tried again after the normal wait, and no sign of a failing receiver; what it answered before stands. */
+/** Retried after the normal backoff, without affecting health; the last response stays. */
 function interrupt(state: State, deliveries: Delivery[]): void {
   const gone = new Set<string>();
   for (const delivery of deliveries) {
@@ -103,7 +103,7 @@ function settle(state: State, delivery: Delivery, { verdict, statusCode }: Recor
   delivery.due = { from: due, to: due };
 }
 
-/** What an answer means for its webhook; true where it deactivates it. */
+/** Applies a response to its webhook; true if it deactivates it. */
 function countFor(state: State, delivery: Delivery, { verdict }: RecordedAnswer): boolean {
   const webhook = webhookByKey(state, delivery.webhook);
   if (!webhook || verdict.kind === 'retry') return false;
@@ -113,7 +113,7 @@ function countFor(state: State, delivery: Delivery, { verdict }: RecordedAnswer)
   return ends && deactivate(state, delivery.webhook);
 }
 
-/** False where it was inactive already, or is gone. */
+/** False if it was inactive or deleted. */
 function deactivate(state: State, key: string): boolean {
   const webhook = webhookByKey(state, key);
   if (!webhook?.active) return false;

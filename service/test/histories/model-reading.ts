@@ -1,4 +1,4 @@
-/** What an app may read: its deliveries' bodies, and the events that it may have. */
+/** What an app may read: the bodies of its deliveries, and events. */
 import { mayHave } from './may-have.ts';
 import { bodyOf } from './model-claim.ts';
 import type { Rules } from './rules.ts';

@@ -1,4 +1,4 @@
-/** What things are called: the runner says it to the service, and the model expects to hear it. */
+/** The names of objects, shared by the runner and the model. */
 import type { BoundName } from './commands.ts';
 
 export const slugOf = (kind: 'org' | 'alliance', slot: number) => `${kind}-${slot}`;
@@ -10,7 +10,7 @@ export const addressOf = (webhook: number, moves: number) =>
 /** Stands in private fields and must never be sent. */
 export const privateWord = 'do-not-tell';
 
-/** What the platform says of a bound event: `text` and `amount` in all the places where they fit. */
+/** The data of a bound event, with `text` and `amount` wherever they fit. */
 export function innerOf(name: BoundName, text: string, amount: number): Record<string, unknown> {
   const at = '2026-11-20T12:00:00.000Z';
   const items = [{ unit: null, quantity: amount, name: `item ${text}` }];

@@ -1,4 +1,4 @@
-/** What a history's steps show of the service: answers, and what stands in its tables. */
+/** The observable results of a history: responses and tables. */
 
 export type Handed = {
   id: string;
@@ -6,7 +6,7 @@ export type Handed = {
   number: number;
   cycleAttempt: number;
   url: string;
-  /** As it goes out. */
+  /** The bytes that are sent. */
   body: string;
 };
 export type PulledPage = {
@@ -20,10 +20,10 @@ export type Observation = {
   /** Left out by the runner, because what it needs is not there. */
   skipped?: true;
   refused: boolean;
-  /** Of what was made. */
+  /** The ids of created objects. */
   id?: string;
   claim?: { handed: Handed[]; cancelled: number; room: number; busy: ReadonlyMap<string, number> };
-  /** What was handed to `record`, with the answers. */
+  /** The recorded attempts, with the responses. */
   recorded?: RecordedAnswer[];
   page?: PulledPage;
   /** The delivery that was chosen, by event and webhook. */

@@ -3,7 +3,7 @@ import { openingCommands, type Opening } from './commands.ts';
 import { apply } from './model.ts';
 import { Disagreement, emptyState, type State } from './state.ts';
 
-/** The model at the opening. What could not be done there is left out, and nobody is told of any of it. */
+/** The initial state of the model. Impossible parts are left out, and no events are published. */
 export function openState(opening: Opening, now: number): State {
   const state = emptyState(now);
   for (const command of openingCommands(opening)) {

@@ -1,4 +1,4 @@
-/** Two workers' claims and what they record, taken by hand, so that everything else can happen in between. */
+/** The claims and records of two workers, called directly so that other steps can happen in between. */
 import { attemptsMax } from '../../src/contract/delivery-rules.ts';
 import { claim, roundStart } from '../../src/webhooks/queue/claim.ts';
 import { recordAttempts } from '../../src/webhooks/queue/record.ts';
@@ -26,7 +26,7 @@ export async function claimSome(
     room: { total: room, failing: room, perWebhook: perWebhookMax },
     inFlight: busy,
     leaseMs,
-    // One worker claims by time, the other webhook by webhook.
+    // One worker claims by time, the other by webhook.
     cursor: worker % 2 === 0 ? null : roundStart,
     phase: worker % 8,
   };
@@ -41,7 +41,7 @@ export async function claimSome(
   return { claim: { handed, cancelled, room, busy } };
 }
 
-/** The worker's oldest claims, answered; what it claimed and does not record, it is still at. */
+/** Records the oldest claims of a worker; the others stay in progress. */
 export async function recordSome(
   stage: Stage,
   worker: number,

@@ -40,7 +40,7 @@ type Act<C> = (stage: Stage, command: C, state: State) => (() => Promise<Found>)
 
 export const guard = { allowedNetworks: [], allowHttp: false };
 
-/** `state` says what the numbers stand for before the command. A refusal is an answer; what is thrown is a bug. */
+/** `state` is the state before the command. A rejection is a response; an exception is a bug. */
 export async function perform(stage: Stage, command: Command, state: State): Promise<Observation> {
   const act = (acts[command.do] as Act<Command>)(stage, command, state);
   if (!act) return { refused: false, skipped: true };
@@ -87,7 +87,7 @@ const acts: { [V in Verb]: Act<Extract<Command, { do: V }>> } = {
         })),
   'delete-app': (stage, { app }, state) =>
     withId(state.apps.get(app), ({ id }) =>
-      // Of two that delete it at once, the second finds it gone: that is what it wanted.
+      // Of two concurrent deletions, the second finds nothing, which is fine.
       inTransaction(stage, (tx) => deleteApp(tx, testActor, id).catch(unlessNotFound)),
     ),
   bind: (stage, { app, to }, state) =>

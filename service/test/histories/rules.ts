@@ -5,7 +5,7 @@ import type { State } from './state.ts';
 
 export type Seen = {
   observation: Observation;
-  /** What stood in the tables afterwards. */
+  /** The contents of the tables afterwards. */
   snapshot: Snapshot | null;
   /** False where something else happened at the same time. */
   alone: boolean;

@@ -16,7 +16,7 @@ import type { Stage } from './stage.ts';
 const longMs = 100 * 86_400_000;
 const start = Date.parse('2026-11-20T12:00:00Z');
 
-/** Throws an error that tells the whole history where the service and the model part. */
+/** Throws an error with the whole history if the service and the model differ. */
 export async function runHistory(stage: Stage, { opening, steps }: History): Promise<void> {
   const log: Entry[] = [];
   await stage.clear();
@@ -38,11 +38,11 @@ export async function runHistory(stage: Stage, { opening, steps }: History): Pro
   }
 }
 
-/** What happened, for the reader of a failure. */
+/** Describes the history for the reader of a failure. */
 type Entry = { step: Step; observations: Observation[] };
 type Done = { command: Command; observation: Observation };
 
-/** What a crash left runs out; then everything that may be sent is sent. */
+/** Lets leases of crashed workers expire, and then sends everything that may be sent. */
 const ending: Command[] = [{ do: 'fan-out' }, { do: 'pass', ms: longMs }, { do: 'recover-leases' }];
 const drain: Command[] = [
   { do: 'pass', ms: longMs },

@@ -1,4 +1,4 @@
-/** Puts what stands at the opening of a history into the tables, in one round trip. */
+/** Writes the initial state of a history into the tables, in one round trip. */
 import { sql } from '../../src/database/database.ts';
 import { addressOf, nameOf, personOf, privateWord, slugOf } from './naming.ts';
 import type { Stage } from './stage.ts';

@@ -1,4 +1,4 @@
-/** A database of its own in which one history after another takes place, with a clock that the history moves. */
+/** A database for consecutive histories, with a clock that the history moves. */
 import { randomBytes } from 'node:crypto';
 import { sql } from '../../src/database/database.ts';
 import { createSecretBox, type SecretBox } from '../../src/webhooks/sending/secrets.ts';
@@ -8,7 +8,7 @@ import type { Handed, Snapshot } from './observation.ts';
 export type Stage = TestDatabase & {
   secretKeys: Buffer[];
   secretBox: SecretBox;
-  /** What each of two workers has claimed and not recorded. */
+  /** The claims that each of two workers has not recorded yet. */
   workers: [Handed[], Handed[]];
   webhookOf: Map<string, string>;
   setClock(ms: number): Promise<void>;

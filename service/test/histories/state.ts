@@ -1,4 +1,4 @@
-/** What the model knows: plain data, so that it can be copied when two things happen at once. */
+/** The state of the model: plain data, so that it can be copied for concurrent steps. */
 import type { Name } from './commands.ts';
 
 type Org = {
@@ -15,7 +15,7 @@ type Webhook = {
   key: string;
   id: string;
   app: string;
-  /** How often its address changed. */
+  /** How often its URL changed. */
   moves: number;
   events: Name[] | null;
   active: boolean;
@@ -49,7 +49,7 @@ export type Delivery = {
   /** Attempts of this cycle and of all. */
   cycle: number;
   count: number;
-  /** The last answer of this cycle that came. */
+  /** The last response of this cycle. */
   answer: number | null;
   lease: { token: string; until: number } | null;
 };
@@ -75,7 +75,7 @@ export type State = {
   fannedOut: number[];
   /** By event and webhook. */
   deliveries: Map<string, Delivery>;
-  /** How far each app has read, and the cursor that says so. */
+  /** The position of each app in the event stream, and its cursor. */
   readers: Map<string, { upTo: number; cursor: string | null }>;
 };
 
@@ -116,7 +116,7 @@ export function emptyState(now: number): State {
   };
 }
 
-/** A new key for what a number stands for now. */
+/** A new id for the object that a number refers to. */
 export function newKey(state: State, name: string): string {
   const generation = (state.generations.get(name) ?? 0) + 1;
   state.generations.set(name, generation);

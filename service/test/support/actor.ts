@@ -1,4 +1,4 @@
 import type { Actor } from '../../src/access/actor.ts';
 
-/** Who changes things in tests that do not ask who. */
+/** The default actor of changes in tests. */
 export const testActor: Actor = { kind: 'system', id: null, name: 'test' };

@@ -71,7 +71,7 @@ export async function startByteReceiver(
   };
 }
 
-/** Where the first request ends, or 0 while it is not complete. */
+/** Returns the end of the first request, or 0 while it is not complete. */
 function requestEnd(bytes: Buffer): number {
   const headEnd = bytes.indexOf('\r\n\r\n');
   if (headEnd < 0) return 0;

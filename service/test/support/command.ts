@@ -88,7 +88,7 @@ function waitFor(child: ChildProcess, command: Command, pattern: RegExp): Promis
   });
 }
 
-/** What a service prints once it serves, on an embedded database with the demo. */
+/** The output of a service with an embedded database and demo data once it is ready. */
 export async function ready(service: Command): Promise<{ url: string; key: string }> {
   const [, url = ''] = await service.waitFor(/^Serving at (\S+)/m);
   const [, key = ''] = await service.waitFor(/^Demo key: +(\S+)/m);

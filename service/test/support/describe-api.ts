@@ -9,7 +9,7 @@ export const describeApi = () => describe('app', '/api/v1/openapi.json');
 export const describePortal = () => describe('app', '/portal/api/openapi.json');
 export const describeInternalApi = () => describe('internalApp', '/internal/v1/openapi.json');
 
-/** As a service with the default configuration describes itself. Connects to nothing. */
+/** The OpenAPI document of a service with the default configuration. Connects to nothing. */
 async function describe(name: 'app' | 'internalApp', path: string): Promise<string> {
   const database = openDatabase({}, { applicationName: 'openapi' });
   const parts = await createParts({

@@ -10,7 +10,7 @@ import { startReceiver } from './receiver.ts';
 export type Guild = number | ((response: ServerResponse, number: number) => unknown);
 
 export type DiscordServer = {
-  /** What `CHAT_BASE_URL` would be. */
+  /** The value of `CHAT_BASE_URL`. */
   baseUrl: string;
   token: string;
   guilds: Map<string, Guild>;
@@ -18,13 +18,13 @@ export type DiscordServer = {
   asked: string[];
   /** Requests that came before the server had said they might. */
   early: number;
-  /** Where it is set: so many requests in each window, for all guilds together. */
+  /** If set, the number of requests per window for all guilds together. */
   bucket: Bucket | null;
   /** Refuses everybody for so long, and tells it so in the answer that is being made. */
   close(response: ServerResponse, seconds: number, how: LimitHow): ServerResponse;
 };
 type Bucket = { requests: number; windowMs: number };
-/** Where an answer says how long to wait. */
+/** Where a response says how long to wait. */
 type LimitHow = 'remaining' | 'header' | 'json' | 'global';
 
 export async function startDiscord(): Promise<DiscordServer> {

@@ -7,19 +7,19 @@ import ipaddr from 'ipaddr.js';
 
 export type DnsQuery = { name: string; type: 'A' | 'AAAA' };
 export type DnsReply =
-  /** Those of the family that was asked for; none is an answer without records. */
+  /** The addresses of the requested family; an empty list is a response without records. */
   | string[]
   | { alias: string; addresses: string[] }
   | 'NXDOMAIN'
   | 'SERVFAIL'
   | 'REFUSED'
   | 'silence'
-  /** As they are, behind the query's id. */
+  /** Raw bytes after the query's id. */
   | Buffer;
 export type DnsScript = (query: DnsQuery) => DnsReply;
 
 export type DnsServer = {
-  /** As `setServers` wants it. */
+  /** In the format of `setServers`. */
   address: string;
   queries: DnsQuery[];
   /** Resolves once there were so many queries for a name. */
@@ -32,7 +32,7 @@ const types = new Map<number, DnsQuery['type']>([
   [28, 'AAAA'],
 ]);
 const typeNumbers = { A: 1, AAAA: 28, CNAME: 5 };
-/** What every resolver takes over UDP; more is asked for again over TCP. */
+/** The maximum size over UDP; larger responses are requested again over TCP. */
 const udpBytesMax = 512;
 
 export async function startDnsServer(script: DnsScript): Promise<DnsServer> {

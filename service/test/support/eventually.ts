@@ -10,7 +10,7 @@ export async function eventually<T>(ask: () => Promise<T | null | undefined | fa
   for (;;) {
     const answer = await ask();
     if (answer) return answer;
-    // Without it the test's process would outlive the test.
+    // Otherwise the test's process would outlive the test.
     if (Date.now() > deadline) throw new Error(`still waiting for: ${ask.toString()}`);
     await new Promise((resolve) => setImmediate(resolve));
   }

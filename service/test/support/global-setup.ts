@@ -48,7 +48,7 @@ async function openServer(): Promise<{
   const url = process.env['DATABASE_URL'];
   if (url) return { connection: { connectionString: url }, close: async () => {} };
   const dataDir = await mkdtemp(join(tmpdir(), 'orgdir-test-'));
-  // Nothing here has to survive a power cut.
+  // Test data need not survive a power cut.
   const settings = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off'];
   const server = await openEmbedded({ dataDir, purpose: 'tool', settings });
   return {

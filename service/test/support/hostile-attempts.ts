@@ -51,7 +51,7 @@ async function attemptAll({ urls, concurrent }: HostileRun): Promise<void> {
   process.disconnect();
 }
 
-/** What is really in use: what only waits to be collected does not count. */
+/** The memory in use, without garbage. */
 function usedBytes(): number {
   globalThis.gc?.();
   const { heapUsed, external } = process.memoryUsage();

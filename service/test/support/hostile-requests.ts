@@ -20,17 +20,17 @@ import { rawRequest, type RawAnswer, type RawRequest } from './raw-request.ts';
 export type Target = { path: string; method: string; operation: Operation };
 export type HostileApi = {
   url: string;
-  /** What shows who the caller is: a key, or a session. */
+  /** The headers that authenticate the caller: a key or a session. */
   credentials: Record<string, string>;
   document: OpenApiDocument;
   check: AnswerCheck;
-  /** What to put for a parameter of a path. */
+  /** The values of path parameters. */
   valid(target: Target, name: string): string;
   /** The operation's example, and what this run must have different. */
   body(example: Record<string, unknown>): Record<string, unknown>;
-  /** What a request that is in order may be answered beside what every API says, by operation. */
+  /** The allowed statuses of valid requests in addition to those of every API, by operation. */
   refused?: Record<string, number[]>;
-  /** Each parameter and field gets one in so many of the values, all of them by turns. */
+  /** Each parameter and field gets a fraction of the values, all of them in turn. */
   oneIn?: number;
   /** Grows with every change. Without it nobody looks whether refused writes change something. */
   changes?(): Promise<number>;
@@ -38,7 +38,7 @@ export type HostileApi = {
   restore?(answer: RawAnswer): Promise<void>;
 };
 
-/** Of random mixtures. */
+/** The number of random combinations. */
 const runs = 60;
 const readMethods = new Set(['GET', 'HEAD', 'OPTIONS']);
 
@@ -74,7 +74,7 @@ export function testHostileRequests(api: HostileApi): void {
     };
   }
 
-  /** What needs none gets none: signing out would end the session of all that follows. */
+  /** Operations without authentication get none: a sign-out would end the session of later requests. */
   function credentialsOf({ operation }: Target): Record<string, string> {
     const { origin } = api.credentials;
     return operation.security.length > 0 ? api.credentials : origin ? { origin } : {};
@@ -98,7 +98,7 @@ export function testHostileRequests(api: HostileApi): void {
     return Object.keys(schema ? (schema['properties'] as object) : (validBody(target) ?? {}));
   }
 
-  /** Those of `values` whose turn it is. */
+  /** The values for this turn. */
   function byTurns<T>(values: T[]): T[] {
     turn += 1;
     return values.filter((_, index) => (index + turn) % oneIn === 0);

@@ -1,4 +1,4 @@
-/** What nobody should send, and somebody does: for every parameter, field and body of an API. */
+/** Hostile values for every parameter, field and body of an API. */
 
 const long = 'a'.repeat(3_000);
 export const hostileTexts = [
@@ -89,7 +89,7 @@ export const hostileValues: unknown[] = [
   deep(15),
   deep(200),
 ];
-/** As they stand, between a `?` and the end. */
+/** Raw query strings. */
 export const brokenQueries = [
   '%',
   '%zz',

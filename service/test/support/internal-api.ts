@@ -6,7 +6,7 @@ import { send, type Answer, type CallOptions, type TestService } from './service
 
 export type TestInternalApi = {
   url: string;
-  /** Of the platform. */
+  /** A platform key. */
   key: string;
   keyId: string;
   /** `path` is below `/internal/v1`. Sends `key` unless told otherwise. */

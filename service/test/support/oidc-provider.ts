@@ -12,7 +12,7 @@ type Grant = { nonce: string | null; challenge: string | null; claims: Claims };
 export type OidcProvider = {
   issuer: string;
   client: { id: string; secret: string };
-  /** Who comes next. */
+  /** The next user to sign in. */
   person: Claims;
   /** Whether the token response has an ID token, as the standard requires. */
   withIdToken: boolean;

@@ -63,7 +63,7 @@ function createAnswerCheck(document: OpenApiDocument, file: string): AnswerCheck
   }));
   return (method, pathname, status, body) => {
     const matching = operations.filter(({ pattern }) => pattern.test(pathname));
-    // As OpenAPI has it: a path without parameters goes before one with them.
+    // Like OpenAPI: a path without parameters is matched first.
     const found = matching.find(({ path }) => !path.includes('{')) ?? matching[0];
     const operation = found?.methods[method.toLowerCase()];
     // No operation: 404 and 405 come in the error envelope too.

@@ -1,4 +1,4 @@
-/** What every description of ours must be: what the routes say, free of faults, described to the last field. */
+/** The rules for all OpenAPI documents: they match the routes, are valid, and describe every field. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
@@ -18,13 +18,13 @@ const program = (name: string) => fileURLToPath(new URL(`node_modules/.bin/${nam
 type Rules = {
   file: URL;
   document: OpenApiDocument;
-  /** As the routes have it now. */
+  /** The current OpenAPI document of the routes. */
   describe: () => Promise<string>;
   /** Paths that need no key. */
   open: string[];
   /** The statuses that every operation, and every one with a key, must know. */
   statuses: { all: string[]; keyed: string[] };
-  /** How a caller is known, where that is not by a key. */
+  /** How callers authenticate, if not with a key. */
   security?: object[];
 };
 

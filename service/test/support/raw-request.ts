@@ -16,7 +16,7 @@ export function rawRequest(
   url: string,
   { method = 'GET', path, headers: given = {}, body }: RawRequest,
 ): Promise<RawAnswer> {
-  // Some methods get no frame for their body by themselves.
+  // Node.js does not frame the body of some methods.
   const framed = body === undefined || 'transfer-encoding' in given;
   const headers = framed ? given : { ...given, 'content-length': String(Buffer.byteLength(body)) };
   return new Promise((resolve, reject) => {

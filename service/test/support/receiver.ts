@@ -63,7 +63,7 @@ export async function startReceiver(respond: Respond = ok): Promise<Receiver> {
   return receiver;
 }
 
-/** What lets a test's service send to this machine. */
+/** Allows a test's service to send to this machine. */
 export const loopbackAllowed = {
   WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
   WEBHOOK_ALLOW_HTTP: 'true',

@@ -33,7 +33,7 @@ function exitCodeNow(): number {
   return Number(process.exitCode ?? 0);
 }
 
-/** As `run` in `commands/program.ts` does it. Null where nothing was thrown. */
+/** Like `run` in `commands/program.ts`. Null if nothing was thrown. */
 async function perform(words: string[]): Promise<number | null> {
   const json = words.includes('--json');
   try {
@@ -44,7 +44,7 @@ async function perform(words: string[]): Promise<number | null> {
   }
 }
 
-/** What is written as text; the test runner, which has the same output, writes bytes. */
+/** The text output; the test runner, which shares the output, writes bytes. */
 function capture(stream: NodeJS.WriteStream): { text(): string; restore(): void } {
   const original = stream.write.bind(stream) as (...args: unknown[]) => boolean;
   let text = '';

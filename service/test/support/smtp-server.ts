@@ -9,11 +9,11 @@ import { eventually } from './eventually.ts';
 export type ReceivedMail = {
   from: string;
   to: string[];
-  /** By lower-case name, unfolded. */
+  /** Headers by lower-case name, unfolded. */
   headers: Map<string, string>;
   text: string;
   secure: boolean;
-  /** Who signed in, or undefined. */
+  /** The user who signed in, or undefined. */
   user: unknown;
 };
 

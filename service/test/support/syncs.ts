@@ -1,4 +1,4 @@
-/** What the tests of the syncs share: runs of both kinds, what was announced, and what stands in the directory. */
+/** Shared by the tests of syncs: runs of both kinds, their events, and the directory. */
 import { syncBlueprints, type BlueprintSyncRequest } from '../../src/sync/sync-blueprints.ts';
 import type { RunOutcome } from '../../src/sync/perform-run.ts';
 import type { SyncRun } from '../../src/contract/sync-run.ts';

@@ -93,7 +93,7 @@ export function registerEvents(app: FastifyInstance, { database }: { database: D
   );
 }
 
-/** Writes the JSON by hand because `data` is JSON text already: parsing it would change its bytes. */
+/** Builds the JSON from text, because `data` is JSON text already and parsing it would change its bytes. */
 function render({ events, nextCursor, hasMore }: EventPage, limit: number): string {
   const data = events.map(
     ({ id, event, createdAt, data: recorded }) =>

@@ -2,7 +2,7 @@ import type { Logger } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
 import type { Deactivation } from './update-webhook-health.ts';
 
-/** Logs and counts webhooks that were deactivated, whoever recorded the attempt that did it. */
+/** Logs and counts deactivated webhooks. */
 export function logDeactivations(
   { log, metrics }: { log: Logger; metrics: Metrics },
   deactivated: Deactivation[],

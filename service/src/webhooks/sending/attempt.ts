@@ -160,7 +160,7 @@ function openClient(origin: string, connector: GuardedConnector): Client {
 
 type AttemptError = NonNullable<AttemptResult['error']>;
 
-/** One request and its outcome. It ends once, by whichever comes first: the response, an error or the deadline. */
+/** One request and its outcome. The first of response, error and deadline ends it. */
 class Exchange implements Dispatcher.DispatchHandler {
   readonly #startedAt = new Date();
   readonly #start = performance.now();

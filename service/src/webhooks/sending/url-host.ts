@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 
-/** Hosts of URLs in use, because each attempt asks for one. */
+/** Caches the hosts of URLs, because each attempt needs one. */
 const hosts = new LRUCache<string, string>({ max: 2_000 });
 
 /** The host and port of a URL, the only part that may be shown. Empty for an invalid URL. */

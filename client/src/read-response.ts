@@ -1,56 +1,56 @@
-/** Takes an HTTP answer apart: what it holds, or why it is none. */
+/** Reads an HTTP response: its content, or an error. */
 import { ApiError } from './api-error.ts';
 import { readBytes } from './read-bytes.ts';
 import { parseRetryAfter } from './retry-after.ts';
-import { UnexpectedAnswerError } from './unexpected-answer-error.ts';
+import { UnexpectedResponseError } from './unexpected-response-error.ts';
 
-export type Answer =
-  | { kind: 'answered'; content: unknown }
-  | { kind: 'failed'; failure: ApiError | UnexpectedAnswerError };
+export type Result =
+  | { kind: 'content'; content: unknown }
+  | { kind: 'failed'; failure: ApiError | UnexpectedResponseError };
 
 type Envelope = {
   success?: unknown;
   error?: { code?: unknown; message?: unknown; details?: unknown };
 };
 
-/** A page of a hundred events of 64 KiB, and as much again for escapes; more is no answer of this service. */
+/** A page of 100 events of 64 KiB, doubled for escapes. No response of the service is larger. */
 const bodyBytesMax = 16 * 1024 * 1024;
 
-/** `what` names the request in errors. Throws what `fetch` does where the answer breaks off. */
-export async function readAnswer(what: string, response: Response): Promise<Answer> {
+/** `operation` names the request in errors. Throws the error of `fetch` if the response breaks off. */
+export async function readResponse(operation: string, response: Response): Promise<Result> {
   const bytes = response.body && (await readBytes(response.body, bodyBytesMax));
   const content = bytes === null ? undefined : parse(bytes);
-  if (response.ok && isAnswer(content)) return { kind: 'answered', content };
-  return { kind: 'failed', failure: toError(what, response, content) };
+  if (response.ok && isServiceResponse(content)) return { kind: 'content', content };
+  return { kind: 'failed', failure: toError(operation, response, content) };
 }
 
 function toError(
-  what: string,
+  operation: string,
   response: Response,
   content: unknown,
-): ApiError | UnexpectedAnswerError {
+): ApiError | UnexpectedResponseError {
   const { status, headers } = response;
-  const seen = {
+  const common = {
     status,
     requestId: headers.get('x-request-id'),
     retryAfter: parseRetryAfter(headers.get('retry-after'), Date.now()),
   };
   const { error } = (isObject(content) ? content : {}) as Envelope;
   if (!isObject(error) || typeof error['code'] !== 'string')
-    return new UnexpectedAnswerError({ ...seen, message: describe(what, response) });
+    return new UnexpectedResponseError({ ...common, message: describe(operation, response) });
   return new ApiError({
-    ...seen,
+    ...common,
     code: error['code'],
     message: String(error['message']),
     details: isObject(error['details']) ? error['details'] : {},
   });
 }
 
-function describe(what: string, { type, status }: Response): string {
+function describe(operation: string, { type, status }: Response): string {
   const redirected = type === 'opaqueredirect' || (status >= 300 && status < 400);
   return redirected
-    ? `${what}: answered with a redirect; baseUrl must be the address that it leads to`
-    : `${what}: answered ${status}, and not as the service does; is baseUrl its address?`;
+    ? `${operation}: the response is a redirect; set baseUrl to its target`
+    : `${operation}: the response (status ${status}) is not from the service; check baseUrl`;
 }
 
 function parse(bytes: Uint8Array): unknown {
@@ -61,8 +61,8 @@ function parse(bytes: Uint8Array): unknown {
   }
 }
 
-/** In the envelope, as all answers are but the description of the API. */
-function isAnswer(content: unknown): boolean {
+/** All responses have the envelope, except the OpenAPI document. */
+function isServiceResponse(content: unknown): boolean {
   return isObject(content) && (content['success'] === true || 'openapi' in content);
 }
 

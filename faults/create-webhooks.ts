@@ -1,4 +1,4 @@
-/** An alliance, and as many apps bound to it as the receivers' webhooks need; made by the functions that the service itself calls. */
+/** Creates an alliance, bound apps and webhooks for the receivers with the functions of the service. */
 import { Readable } from 'node:stream';
 import { createApp } from '../service/src/access/apps.ts';
 import { bindApp } from '../service/src/access/bindings.ts';
@@ -15,7 +15,7 @@ export const allianceSlug = 'night-watch';
 const owner = 'faults@example.org';
 const webhooksPerApp = 20;
 
-/** What lets the service send to this machine. */
+/** Allows the service to send to this machine. */
 export const loopbackAllowed = {
   WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
   WEBHOOK_ALLOW_HTTP: 'true',
@@ -24,7 +24,7 @@ export const loopbackAllowed = {
 const actor = { kind: 'system', id: null, name: 'faults' } as const;
 
 /** Returns the secret of each webhook by its path. */
-export async function layOut(
+export async function createWebhooks(
   database: Database,
   secretBox: SecretBox,
   addresses: ReceiverAddress[],
