@@ -103,6 +103,7 @@ const owners: [RegExp, RegExp][] = [
   [/^kysely$/, /^(database\/|directory\/list\.ts)/],
   [/^undici$/, /^(webhooks\/sending\/(attempt|guard)|sync\/http-client)\.ts$/],
   [/^croner$/, /^cron\.ts$/],
+  [/^stream-(json|chain)(\/.*)?$/, /^sync\/read-array\.ts$/],
   [/^(commander|@clack\/prompts|@orgdir\/client)$/, /^commands\//],
   [/^prom-client$/, /^metrics\.ts$/],
   [/^nodemailer$/, /^mail\.ts$/],
