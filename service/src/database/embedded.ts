@@ -67,8 +67,6 @@ function connectionTo(place: Place, socketDir: string): ConnectionSettings {
   };
 }
 
-// --- joining ------------------------------------------------------------------------------------
-
 /** A connection that holds this process's locks. */
 async function join(place: Place, options: EmbeddedOptions): Promise<pg.Client> {
   const deadline = Date.now() + startDeadlineMs;
@@ -143,8 +141,6 @@ async function tryLock(client: pg.Client, lock: number): Promise<boolean> {
   );
   return rows[0]?.locked === true;
 }
-
-// --- watching and leaving -----------------------------------------------------------------------
 
 /**
  * The connection that holds the locks breaks when the server dies. If the server only restarted its backends, joins it
