@@ -1,7 +1,9 @@
 /** Checks each environment variable: valid values, and the error line for invalid ones. */
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { loadConfig } from '../src/config.ts';
+import { settings } from '../src/settings.ts';
 import { runCommand } from './support/command.ts';
 
 const key = Buffer.alloc(32, 1).toString('base64');
@@ -197,7 +199,7 @@ test('the internal port must differ from the public one if both listen', () => {
 test('mail needs a server and a sender, or is off', () => {
   assert.equal(
     messageOf({ SMTP_URL: 'smtp://127.0.0.1' }),
-    'MAIL_FROM must be set if SMTP_URL is set, for example Directory <no-reply@example.org>',
+    'MAIL_FROM must be set if SMTP_URL is set: one address in plain letters, with or without a name, for example Directory <no-reply@example.org>',
   );
   assert.equal(loadConfig({ MAIL_FROM: 'a@b.example' }).mail, null);
   assert.deepEqual(
@@ -241,19 +243,19 @@ test('a sign-in provider needs all its settings, or is off', () => {
   for (const [env, line] of [
     [
       { GITHUB_CLIENT_ID: 'x' },
-      'GITHUB_CLIENT_SECRET must be set if GITHUB_CLIENT_ID is set: the provider shows both for this service',
+      'GITHUB_CLIENT_SECRET must be set if GITHUB_CLIENT_ID is set: the secret that the provider gave you for this service (printable ASCII without spaces), for example the one that its settings show',
     ],
     [
       { DISCORD_CLIENT_SECRET: 'x' },
-      'DISCORD_CLIENT_ID must be set if DISCORD_CLIENT_SECRET is set: the provider shows both for this service',
+      'DISCORD_CLIENT_ID must be set if DISCORD_CLIENT_SECRET is set: the id that the provider gave you for this service (printable ASCII without spaces), for example Iv1.0123456789abcdef',
     ],
     [
       { OIDC_CLIENT_ID: 'x', OIDC_CLIENT_SECRET: 'y' },
-      'OIDC_ISSUER_URL must be set if OIDC_CLIENT_ID is set, for example https://accounts.example.org',
+      'OIDC_ISSUER_URL must be set if OIDC_CLIENT_SECRET is set: an http or https address without query or credentials, for example https://directory.example.org',
     ],
     [
       { OIDC_ISSUER_URL: 'https://a.example/' },
-      'OIDC_CLIENT_ID must be set if OIDC_ISSUER_URL is set: the client id that the provider shows for this service',
+      'OIDC_CLIENT_ID must be set if OIDC_ISSUER_URL is set: the id that the provider gave you for this service (printable ASCII without spaces), for example Iv1.0123456789abcdef',
     ],
   ] as const)
     assert.equal(messageOf(env), line);
@@ -287,20 +289,23 @@ test('a sync needs all its settings, or is off', () => {
   for (const [env, line] of [
     [
       { SYNC_BLUEPRINTS_URL: source },
-      'SYNC_BLUEPRINTS_CRON must be set if SYNC_BLUEPRINTS_URL is set (never: only on request), for example 0 4 * * *',
+      'SYNC_BLUEPRINTS_CRON must be set if SYNC_BLUEPRINTS_URL is set: a cron schedule of five fields, in UTC, that comes due, or never (only on request), for example 0 4 * * *',
     ],
     [
       { SYNC_BLUEPRINTS_CRON: '0 4 * * *' },
-      'SYNC_BLUEPRINTS_URL must be set if SYNC_BLUEPRINTS_CRON is set, for example https://example.org/blueprints.ndjson',
+      'SYNC_BLUEPRINTS_URL must be set if SYNC_BLUEPRINTS_CRON is set: an http, https or file address, for example https://example.org/blueprints.ndjson',
     ],
     [
       { CHAT_PROVIDER: 'discord' },
-      'CHAT_TOKEN must be set if CHAT_PROVIDER is set: the token of your bot',
+      'CHAT_TOKEN must be set if CHAT_PROVIDER is set: the token of your bot, without Bot before it (printable ASCII without spaces), for example the one that the Discord Developer Portal shows',
     ],
-    [{ CHAT_TOKEN: 'x' }, 'CHAT_PROVIDER must be set if CHAT_TOKEN is set, for example discord'],
+    [
+      { CHAT_TOKEN: 'x' },
+      'CHAT_PROVIDER must be set if CHAT_TOKEN is set: discord, the only provider, for example discord',
+    ],
     [
       { SYNC_CHAT_CRON: '@hourly' },
-      'CHAT_PROVIDER must be set if SYNC_CHAT_CRON is set, for example discord',
+      'CHAT_PROVIDER must be set if SYNC_CHAT_CRON is set: discord, the only provider, for example discord',
     ],
   ] as const)
     assert.equal(messageOf(env), line);
@@ -351,4 +356,22 @@ test('an invalid variable ends the process with that line only', { timeout: 30_0
     stderr,
     'PORT must be a whole number from 0 to 65535, not "http", for example 3000\n',
   );
+});
+
+test('.env.example has every setting once, in the order of the table, with its default', () => {
+  const text = readFileSync(new URL('../../.env.example', import.meta.url), 'utf8');
+  const shown = [...text.matchAll(/^# ([A-Z_]+)=(.*)$/gm)].map(([, name = '', value = '']) => ({
+    name,
+    value: value.replace(/^'(.*)'$/, '$1'),
+  }));
+  assert.deepEqual(
+    shown.map(({ name }) => name),
+    Object.keys(settings),
+  );
+  for (const { name, value } of shown) {
+    const standard = settings[name]?.default;
+    if (standard && name !== 'DATA_DIR') assert.equal(value, standard, name);
+    else if (value !== '')
+      assert.doesNotThrow(() => loadConfig({ ...beside[name], [name]: value }));
+  }
 });

@@ -4,11 +4,11 @@ import { Readable } from 'node:stream';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { sql, type Database } from '../src/database/database.ts';
-import { csvColumns, csvLine } from '../src/directory/csv-line.ts';
 import { exportLines } from '../src/directory/export.ts';
 import { importLines, importSchemas, type ImportKind } from '../src/directory/import.ts';
 import { readCsv, readNdjson } from '../src/directory/import-source.ts';
 import { AllianceInput, BlueprintInput, OrgInput } from '../src/directory/inputs.ts';
+import { csvColumns, toCsv } from '../src/directory/to-csv.ts';
 import { openTestDatabase } from './support/database.ts';
 import { blueprint, put } from './support/directory.ts';
 import { testPublicUrl } from './support/service.ts';
@@ -30,11 +30,13 @@ function exportText(
 ): Promise<string> {
   return database.transaction().execute(async (tx) => {
     const columns = csvColumns(importSchemas[kind]);
-    const lines = format === 'csv' ? [columns.join(',')] : [];
+    let text = format === 'csv' ? `${columns.join(',')}\n` : '';
     for await (const entries of exportLines(tx, kind))
-      for (const entry of entries)
-        lines.push(format === 'csv' ? csvLine({ ...entry }, columns) : JSON.stringify(entry));
-    return lines.map((line) => `${line}\n`).join('');
+      text +=
+        format === 'csv'
+          ? toCsv(entries, columns)
+          : entries.map((entry) => `${JSON.stringify(entry)}\n`).join('');
+    return text;
   });
 }
 

@@ -9,10 +9,10 @@ import type { Fields } from '../src/contract/field.ts';
 import { managedOrgFields, orgFields, orgSearch } from '../src/contract/organisation.ts';
 import { sql } from '../src/database/database.ts';
 import { columnsOf } from '../src/directory/columns.ts';
-import { csvColumns, csvLine } from '../src/directory/csv-line.ts';
 import { exportLines } from '../src/directory/export.ts';
 import { importLines, importSchemas, type ImportKind } from '../src/directory/import.ts';
 import { readCsv } from '../src/directory/import-source.ts';
+import { csvColumns, toCsv } from '../src/directory/to-csv.ts';
 import { put } from './support/directory.ts';
 import { startInternalApi } from './support/internal-api.ts';
 import { samplesOf } from './support/sample.ts';
@@ -82,7 +82,7 @@ const ways: Record<string, Write> = {
   NDJSON: (kind, entry) => put(database, kind, [entry]),
   CSV: (kind, entry) => {
     const columns = csvColumns(importSchemas[kind]);
-    const text = `${columns.join(',')}\n${csvLine(entry, columns)}\n`;
+    const text = `${columns.join(',')}\n${toCsv([entry], columns)}`;
     const lines = readCsv(Readable.from([Buffer.from(text)]), importSchemas[kind]);
     const options = { kind, skipBad: false, emitEvents: false, publicUrl: testPublicUrl };
     return database.transaction().execute((tx) => importLines(tx, lines, options));

@@ -5,7 +5,6 @@ import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { lineBytesMax, type SourceLine } from '../src/directory/import-source.ts';
 import { readRows } from '../src/sync/read-rows.ts';
-import { splitArray } from '../src/sync/split-array.ts';
 import { SyncFailure } from '../src/sync/sync-failure.ts';
 
 const runs = { numRuns: 100 };
@@ -131,15 +130,19 @@ test('any bytes are rows, bad rows, or a failure with a reason', async () => {
   );
 });
 
-test('an endless entry is bounded and reported as too long', async () => {
-  const pieceBytesMax = 64 * 1024;
+test('an entry over the limit is reported by its number and never fills the memory', async () => {
+  const { heapUsed } = process.memoryUsage();
+  let peakBytes = 0;
+  const piece = Buffer.alloc(64 * 1024, 'x');
+  const pieces = 2048;
   async function* long(): AsyncGenerator<Buffer> {
     yield Buffer.from('[{"name":"');
-    for (let count = 0; count < 100; count += 1) yield Buffer.alloc(pieceBytesMax, 'x');
+    for (let count = 0; count < pieces; count += 1) {
+      yield piece;
+      peakBytes = Math.max(peakBytes, process.memoryUsage().heapUsed - heapUsed);
+    }
     yield Buffer.from('"},{"key":"after"}]');
   }
-  const [first] = await Array.fromAsync(splitArray(long(), pieceBytesMax));
-  assert.ok(first && first.bytes.length > pieceBytesMax && first.bytes.length <= 3 * pieceBytesMax);
   const state = { etag: null, lastModified: null };
   const content = { bytes: long(), sizeBytes: null, tellsItsEnd: true, state } as const;
   const { rows } = await readRows({ kind: 'content', ...content }, () => {});
@@ -147,4 +150,31 @@ test('an endless entry is bounded and reported as too long', async () => {
     { number: 1, fault: `is longer than ${lineBytesMax / 1024} KiB` },
     { number: 2, value: { key: 'after' } },
   ]);
+  assert.ok(peakBytes < (pieces * piece.length) / 2, `${peakBytes} bytes`);
+});
+
+test('nesting without end is refused', async () => {
+  async function* deep(): AsyncGenerator<Buffer> {
+    for (;;) yield Buffer.alloc(64 * 1024, '[');
+  }
+  const state = { etag: null, lastModified: null };
+  const content = { bytes: deep(), sizeBytes: null, tellsItsEnd: true, state } as const;
+  const { rows } = await readRows({ kind: 'content', ...content }, () => {});
+  await assert.rejects(
+    Array.fromAsync(rows),
+    (error) => error instanceof SyncFailure && error.reason === 'malformed',
+  );
+});
+
+test('an array that is not JSON in one place is malformed', async () => {
+  for (const bytes of [
+    Buffer.from('[{"a":1},{"a":tru},{"a":"the rest"}]'),
+    Buffer.from('[1 2]'),
+    Buffer.from([0x5b, 0x22, 0xff, 0x22, 0x5d]),
+  ])
+    for (const size of [1, 100])
+      await assert.rejects(
+        read(bytes, size),
+        (error) => error instanceof SyncFailure && error.reason === 'malformed',
+      );
 });

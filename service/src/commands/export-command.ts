@@ -1,8 +1,8 @@
 import { Argument, Option, type Command } from 'commander';
 import type { Transaction } from '../database/database.ts';
-import { csvColumns, csvLine } from '../directory/csv-line.ts';
 import { exportLines } from '../directory/export.ts';
 import { importSchemas, type ImportKind } from '../directory/import.ts';
+import { csvColumns, toCsv } from '../directory/to-csv.ts';
 import { invalid } from '../errors.ts';
 import { toJsonLine } from './escape-controls.ts';
 import { print, withDatabase } from './with-database.ts';
@@ -116,12 +116,15 @@ async function writeKind(
   write: Write,
 ): Promise<number> {
   const columns = csvColumns(importSchemas[kind]);
-  const toText = format === 'csv' ? (entry: object) => csvLine({ ...entry }, columns) : toJsonLine;
+  const toText = (entries: object[]) =>
+    format === 'csv'
+      ? toCsv(entries, columns)
+      : entries.map((entry) => `${toJsonLine(entry)}\n`).join('');
   const showProgress = createProgress(kind, write === writeToStandardOutput);
   let count = 0;
   if (format === 'csv') await write(`${columns.join(',')}\n`);
   for await (const entries of exportLines(tx, kind)) {
-    await write(entries.map((entry) => `${toText(entry)}\n`).join(''));
+    await write(toText(entries));
     count += entries.length;
     showProgress(count);
   }

@@ -21,12 +21,11 @@ const partitionRetryMs = 500;
 /** Applies missing migrations and returns the names of their files. Safe to run in several processes at once. */
 export async function migrate(database: Database): Promise<string[]> {
   await requireSupportedServer(database);
-  const files = await readMigrations();
   return database.connection().execute(async (connection) => {
     await sql`select pg_advisory_lock(${migrationLock})`.execute(connection);
     try {
       await prepare(connection);
-      const applied = await applyMissing(connection, files);
+      const applied = await applyMissing(connection);
       // Revokes public access to objects that a migration added, and grants roles that were created meanwhile their
       // rights.
       await sql`select settle_privileges()`.execute(connection);
@@ -106,7 +105,7 @@ export type MigrationDifferences = {
 
 /** Compares a database with the migrations of this version; a database without any lacks all. Changes nothing. */
 export async function compareMigrations(database: Database): Promise<MigrationDifferences> {
-  const files = await readMigrations();
+  const files = await Promise.all((await listMigrations()).map(readMigration));
   const { rows: found } = await sql<{ made: boolean }>`
     select to_regclass('orgdir.migrations') is not null as made
   `.execute(database);
@@ -147,13 +146,9 @@ async function requireSupportedServer(database: Database): Promise<void> {
 
 type Migration = { name: string; text: string; checksum: string };
 
-async function readMigrations(): Promise<Migration[]> {
-  return Promise.all(
-    (await listMigrations()).map(async (name) => {
-      const text = await readFile(new URL(name, folder), 'utf8');
-      return { name, text, checksum: createHash('sha256').update(text).digest('hex') };
-    }),
-  );
+async function readMigration(name: string): Promise<Migration> {
+  const text = await readFile(new URL(name, folder), 'utf8');
+  return { name, text, checksum: createHash('sha256').update(text).digest('hex') };
 }
 
 async function prepare(connection: Database): Promise<void> {
@@ -167,31 +162,18 @@ async function prepare(connection: Database): Promise<void> {
   `.execute(connection);
 }
 
-async function applyMissing(connection: Database, files: Migration[]): Promise<string[]> {
-  const { rows } = await sql<{ name: string; checksum: string }>`
-    select name, checksum from migrations
-  `.execute(connection);
-  const known = new Map(rows.map((row) => [row.name, row.checksum]));
-  requireKnown(known, files);
-  const missing = files.filter((file) => !known.has(file.name));
-  for (const file of missing) await apply(connection, file);
-  return missing.map((file) => file.name);
-}
-
-function requireKnown(known: Map<string, string>, files: Migration[]): void {
-  const byName = new Map(files.map((file) => [file.name, file.checksum]));
-  for (const [name, checksum] of known) {
-    if (!byName.has(name)) {
-      throw new StartError(
-        `the database was migrated by a newer version of the service (${name}); start that version or a later one`,
-      );
-    }
-    if (byName.get(name) !== checksum) {
-      throw new StartError(
-        `the migration ${name} was changed after it was applied to this database; restore the file and add a new one`,
-      );
-    }
-  }
+async function applyMissing(connection: Database): Promise<string[]> {
+  const { missing, changed, newer } = await compareMigrations(connection);
+  if (newer[0] !== undefined)
+    throw new StartError(
+      `the database was migrated by a newer version of the service (${newer[0]}); start that version or a later one`,
+    );
+  if (changed[0] !== undefined)
+    throw new StartError(
+      `the migration ${changed[0]} was changed after it was applied to this database; restore the file and add a new one`,
+    );
+  for (const name of missing) await apply(connection, await readMigration(name));
+  return missing;
 }
 
 async function apply(connection: Database, file: Migration): Promise<void> {

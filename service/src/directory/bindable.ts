@@ -43,12 +43,12 @@ export async function listBindable(
     order by page.available desc, page.name_sort, page.kind, page.id
   `.execute(executor);
   const found = rows.filter((row) => row.id !== null);
-  return { total: rows[0]?.total ?? 0, entries: found.map((row) => toBindable(row, owner)) };
+  return { total: rows[0]?.total ?? 0, entries: found.map(toBindable) };
 }
 
-function toBindable({ kind, id, slug, name, available }: Row, owner: string): Bindable {
-  const why = owner === null ? 'Your address is not verified.' : 'You are not a manager of it.';
-  return { kind, id, slug, name, available, reason: available ? null : why };
+function toBindable({ kind, id, slug, name, available }: Row): Bindable {
+  const reason = available ? null : 'You are not a manager of it.';
+  return { kind, id, slug, name, available, reason };
 }
 
 /** The entry with this slug among those that the owner may see: listed ones and those they manage. */

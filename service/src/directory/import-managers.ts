@@ -7,7 +7,9 @@ import { sql, type Transaction } from '../database/database.ts';
 
 type ManagedLine = { slug: string; managers?: string[] };
 
-const storage = {
+export type ManagedKind = 'orgs' | 'alliances';
+
+export const managerTables = {
   orgs: { table: 'org_managers', column: 'org_id' },
   alliances: { table: 'alliance_managers', column: 'alliance_id' },
 } as const;
@@ -15,13 +17,13 @@ const storage = {
 /** Every slug must exist by now. A line without `managers` changes nothing. */
 export async function writeManagers(
   tx: Transaction,
-  kind: 'orgs' | 'alliances',
+  kind: ManagedKind,
   lines: ManagedLine[],
 ): Promise<void> {
   const named = lines.filter(({ managers }) => managers !== undefined);
   if (named.length === 0) return;
-  const table = sql.table(storage[kind].table);
-  const column = sql.ref(storage[kind].column);
+  const table = sql.table(managerTables[kind].table);
+  const column = sql.ref(managerTables[kind].column);
   const slugs = named.map(({ slug }) => slug);
   const wanted = sql`
     select t.id, g.email

@@ -13,6 +13,7 @@ export type SourceLine = { number: number; bytes?: number } & (
 
 /** More than the largest entry that the schemas allow, with every character escaped. */
 export const lineBytesMax = 2 * 1024 * 1024;
+export const tooLong = { fault: `is longer than ${lineBytesMax / 1024} KiB` };
 const newline = 0x0a;
 
 /** One JSON value per line. Empty lines and a byte order mark are skipped. */
@@ -46,11 +47,8 @@ async function* splitLines(input: AsyncIterable<Buffer>): AsyncGenerator<Buffer>
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** Returns null for an empty line. `first` says whether a byte order mark may come first. */
-export function parseLine(
-  line: Buffer,
-  first: boolean,
-): { value: unknown } | { fault: string } | null {
-  if (line.length > lineBytesMax) return { fault: `is longer than ${lineBytesMax / 1024} KiB` };
+function parseLine(line: Buffer, first: boolean): { value: unknown } | { fault: string } | null {
+  if (line.length > lineBytesMax) return tooLong;
   let text: string;
   try {
     text = utf8.decode(line);

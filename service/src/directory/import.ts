@@ -5,7 +5,7 @@
 import type { TSchema } from 'typebox';
 import { createValidator, type Validator } from '../contract/validate.ts';
 import { sql, type Database, type Transaction } from '../database/database.ts';
-import { ServiceError } from '../errors.ts';
+import { ServiceError, type Issue } from '../errors.ts';
 import { allianceIds, upsertAlliances } from './alliances.ts';
 import { announceAlliances, announceOrgs } from './announce.ts';
 import { blueprintKeys, blueprintSlugs, findBlueprint, upsertBlueprints } from './blueprints.ts';
@@ -99,7 +99,6 @@ export async function tidyAfterImport(
 
 type Accepted = { line: number; input: Input };
 type Input = OrgInput & AllianceInput & BlueprintInput;
-type Counted = { created: boolean }[];
 
 function createRun(tx: Transaction, options: ImportOptions) {
   const { kind } = options;
@@ -119,41 +118,25 @@ function createRun(tx: Transaction, options: ImportOptions) {
   function accept(line: SourceLine): Accepted | null {
     if ('fault' in line) return refuse(line.number, line.fault);
     const checked = validate(line.value, '$');
-    if (!checked.ok) {
-      return refuse(
-        line.number,
-        checked.issues
-          .map(({ path, message }) => `${path.replace(/^\$\.?/, '') || 'the line'} ${message}`)
-          .join('; '),
-      );
-    }
+    if (!checked.ok) return refuse(line.number, formatIssues(checked.issues, 'the line'));
     const input = checked.value;
-    if (input.slug !== null && !isAllowedSlug(input.slug))
-      return refuse(line.number, `slug ${input.slug} is reserved`);
-    const fault = valueFault(input);
+    const fault = valueFault(input) ?? repetitionFault(input);
     if (fault !== null) return refuse(line.number, fault);
     const { key, slug } = input;
-    const keyLine = lineOfKey.get(key);
-    if (keyLine !== undefined) return refuse(line.number, `key ${key} belongs to line ${keyLine}`);
-    const slugLine = slug === null ? undefined : lineOfSlug.get(slug);
-    if (slugLine !== undefined)
-      return refuse(line.number, `slug ${slug} belongs to line ${slugLine}`);
     if (kind === 'blueprints') lineOfKey.set(key, line.number);
     if (slug !== null) lineOfSlug.set(slug, line.number);
     return { line: line.number, input };
   }
 
-  /** Starts only when there is something to write: lines may arrive slowly, and other writers would wait meanwhile. */
-  async function takeTurn(): Promise<SlugAllocator> {
-    // The server lets this import wait however long another one takes. Over HTTP the pool's limit is shorter: it drops
-    // the connection after 65 s.
-    await sql`set local statement_timeout = 0`.execute(tx);
-    await lockDirectory(tx, kind);
-    return SlugAllocator.start(tx, kind);
+  function repetitionFault({ key, slug }: Input): string | null {
+    const keyLine = lineOfKey.get(key);
+    if (keyLine !== undefined) return `key ${key} belongs to line ${keyLine}`;
+    const slugLine = slug === null ? undefined : lineOfSlug.get(slug);
+    return slugLine === undefined ? null : `slug ${slug} belongs to line ${slugLine}`;
   }
 
   async function write(batch: Accepted[]): Promise<void> {
-    slugs ??= await takeTurn();
+    slugs ??= await takeTurn(tx, kind);
     // After a bad line nothing is stored; the rest is read only to report further bad lines.
     const doomed = result.bad > 0 && !options.skipBad;
     const known = await withoutHeldSlugs(tx, kind, await check[kind](tx, batch, refuse), refuse);
@@ -167,8 +150,25 @@ function createRun(tx: Transaction, options: ImportOptions) {
   return { result, accept, write };
 }
 
+/** Starts only when there is something to write: lines may arrive slowly, and other writers would wait meanwhile. */
+async function takeTurn(tx: Transaction, kind: ImportKind): Promise<SlugAllocator> {
+  // The server lets this import wait however long another one takes. Over HTTP the pool's limit is shorter: it drops
+  // the connection after 65 s.
+  await sql`set local statement_timeout = 0`.execute(tx);
+  await lockDirectory(tx, kind);
+  return SlugAllocator.start(tx, kind);
+}
+
+/** `whole` stands for the entry itself, such as `the line`. */
+export function formatIssues(issues: Issue[], whole: string): string {
+  return issues
+    .map(({ path, message }) => `${path.replace(/^\$\.?/, '') || whole} ${message}`)
+    .join('; ');
+}
+
 /** Checks rules that a schema cannot express. */
-function valueFault({ active, retiredAt, managers }: Input): string | null {
+function valueFault({ slug, active, retiredAt, managers }: Input): string | null {
+  if (slug !== null && !isAllowedSlug(slug)) return `slug ${slug} is reserved`;
   if (active && retiredAt) return 'retiredAt goes only with active: false';
   try {
     toAddresses(managers ?? []);
@@ -282,7 +282,7 @@ async function nameAll(
 
 const writers: Record<
   ImportKind,
-  (tx: Transaction, inputs: Named[], options: ImportOptions) => Promise<Counted>
+  (tx: Transaction, inputs: Named[], options: ImportOptions) => Promise<{ created: boolean }[]>
 > = {
   async orgs(tx, inputs, { emitEvents, publicUrl }) {
     const written = await upsertOrgs(tx, inputs);

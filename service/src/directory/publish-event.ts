@@ -88,19 +88,12 @@ async function renderBound(
 ): Promise<NewEvent> {
   const { audience } = catalogue[name];
   const isOrg = audience === 'organization';
-  rejectIf(
-    (isOrg ? publication.alliance : publication.org) !== null,
-    isOrg ? 'alliance' : 'org',
-    `cannot be used with ${name}`,
-  );
-  const {
-    id,
-    slug,
-    name: title,
-  } = isOrg
-    ? await requireOrg(tx, publication.org)
-    : await requireAlliance(tx, publication.alliance);
-  const subject = { id, slug, name: title };
+  const { org, alliance } = publication;
+  const other = isOrg ? 'alliance' : 'org';
+  rejectIf(publication[other] !== null, other, `cannot be used with ${name}`);
+  const found = isOrg ? await requireOrg(tx, org) : await requireAlliance(tx, alliance);
+  const { id } = found;
+  const subject = { id, slug: found.slug, name: found.name };
   const supplied = requireInner(name, publication.data);
   const data = isOrg
     ? { organizationId: id, organization: subject, [inner]: supplied }
@@ -114,26 +107,25 @@ function requireInner(name: EventName, data: unknown): unknown {
   return result.value;
 }
 
-async function requireOrg(tx: Transaction, slug: string | null) {
-  if (slug === null)
-    throw invalid({
-      path: 'org',
-      message: 'is required: the slug of the organisation that the event is about',
-    });
-  const org = await findOrg(tx, slug);
-  if (!org) throw new ServiceError('not_found', `There is no organisation ${slug}.`);
-  return org;
-}
+const requireOrg = (tx: Transaction, slug: string | null) =>
+  requireSubject('org', 'organisation', slug, (known) => findOrg(tx, known));
+const requireAlliance = (tx: Transaction, slug: string | null) =>
+  requireSubject('alliance', 'alliance', slug, (known) => findAlliance(tx, known));
 
-async function requireAlliance(tx: Transaction, slug: string | null) {
+async function requireSubject<T>(
+  path: string,
+  noun: string,
+  slug: string | null,
+  find: (slug: string) => Promise<T | null>,
+): Promise<T> {
   if (slug === null)
     throw invalid({
-      path: 'alliance',
-      message: 'is required: the slug of the alliance that the event is about',
+      path,
+      message: `is required: the slug of the ${noun} that the event is about`,
     });
-  const alliance = await findAlliance(tx, slug);
-  if (!alliance) throw new ServiceError('not_found', `There is no alliance ${slug}.`);
-  return alliance;
+  const found = await find(slug);
+  if (!found) throw new ServiceError('not_found', `There is no ${noun} ${slug}.`);
+  return found;
 }
 
 function rejectIf(wrong: boolean, path: string, message: string): void {

@@ -6,15 +6,9 @@ import type { Actor } from '../access/actor.ts';
 import { nameActor } from '../access/audit-log.ts';
 import { sql, type Executor, type Transaction } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
-import { writeManagers } from './import-managers.ts';
+import { managerTables, writeManagers, type ManagedKind } from './import-managers.ts';
 
-export type ManagedKind = 'orgs' | 'alliances';
 export type Managers = { managers: string[] };
-
-const storage = {
-  orgs: { table: 'org_managers', column: 'org_id' },
-  alliances: { table: 'alliance_managers', column: 'alliance_id' },
-} as const;
 
 /** Their addresses in order, or null if there is no such entry. */
 export async function readManagers(
@@ -22,7 +16,7 @@ export async function readManagers(
   kind: ManagedKind,
   slug: string,
 ): Promise<Managers | null> {
-  const { table, column } = storage[kind];
+  const { table, column } = managerTables[kind];
   const { rows } = await sql<Managers>`
     select array(
       select m.email from ${sql.table(table)} m where m.${sql.ref(column)} = t.id order by m.email

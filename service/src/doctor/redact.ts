@@ -1,20 +1,21 @@
 /** Removes secrets of the environment from a text, wherever they come from. */
+import { settings } from '../settings.ts';
 
-const whole = ['SECRET_KEY', 'CHAT_TOKEN'];
-const withPassword = ['DATABASE_URL', 'SMTP_URL', 'SYNC_BLUEPRINTS_URL'];
+const secrets = (kind: 'value' | 'password') =>
+  Object.keys(settings).filter((name) => settings[name]?.type.secret === kind);
 /** Shorter values are not secrets worth protecting, and would match ordinary words. */
 const secretLengthMin = 3;
 
 export function createRedaction(
   env: Readonly<Record<string, string | undefined>>,
 ): (text: string) => string {
-  const secrets = [
-    ...whole.flatMap((name) => (env[name] ?? '').split(',').map((part) => part.trim())),
-    ...withPassword.flatMap((name) => passwordsOf(env[name] ?? '')),
+  const hidden = [
+    ...secrets('value').flatMap((name) => (env[name] ?? '').split(',').map((part) => part.trim())),
+    ...secrets('password').flatMap((name) => passwordsOf(env[name] ?? '')),
   ]
     .filter((secret) => secret.length >= secretLengthMin)
     .sort((one, other) => other.length - one.length);
-  return (text) => secrets.reduce((rest, secret) => rest.replaceAll(secret, '***'), text);
+  return (text) => hidden.reduce((rest, secret) => rest.replaceAll(secret, '***'), text);
 }
 
 /** The password as written and decoded; if the text is not a valid address, everything between `:` and the last `@`. */

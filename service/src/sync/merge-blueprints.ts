@@ -14,7 +14,7 @@ import type { SourceRows } from './read-rows.ts';
 import { badRows, type Staged } from './stage-blueprints.ts';
 import { SyncFailure } from './sync-failure.ts';
 
-export type BlueprintCounts = {
+type BlueprintCounts = {
   total: number;
   created: number;
   updated: number;

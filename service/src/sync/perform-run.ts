@@ -11,10 +11,21 @@ import {
   type Database,
   type Transaction,
 } from '../database/database.ts';
-import { beginRun, failRun, releaseRunLock, runningRun, tryRunLock } from './runs.ts';
+import { recordEvent } from '../events/record-event.ts';
+import {
+  beginRun,
+  completeRun,
+  failRun,
+  releaseRunLock,
+  runningRun,
+  tryRunLock,
+  type Completion,
+} from './runs.ts';
 import { SyncFailure } from './sync-failure.ts';
 
 export type RunRequest = Pick<SyncRun, 'kind' | 'source' | 'trigger'> & {
+  /** The source as everyone sees it. */
+  publicSource: string;
   /** Aborts the run because its process stops. */
   signal: AbortSignal;
   /** Called when the run is recorded as running. */
@@ -38,12 +49,10 @@ export type RunOutcome =
   | { kind: 'conflict'; run: SyncRun | null }
   | { kind: 'not_due' };
 
-/** Must end the run with `completeRun`, in the transaction of its changes, and return the result. */
-export type RunWork = (
-  session: Database,
-  run: SyncRun,
-  resolveDueTime: (tx: Transaction, run: SyncRun) => Promise<void>,
-) => Promise<SyncRun>;
+/** Ends the run as successful and records its event, in the transaction of its changes. */
+export type CompleteRun = (tx: Transaction, completion: Completion) => Promise<SyncRun>;
+/** Returns the run that `complete` ended. */
+export type RunWork = (session: Database, complete: CompleteRun) => Promise<SyncRun>;
 
 /** Settings of this session only: a frozen process must not keep its locks for as long as it is frozen. */
 const settings = { idle_in_transaction_session_timeout: '60000' };
@@ -91,16 +100,36 @@ async function performLocked(
   if (request.due && !(await request.due.take(session))) return { kind: 'not_due' };
   const run = await beginRun(session, request);
   request.onStart?.(run);
-  const resolveDueTime = async (tx: Transaction, ended: SyncRun) => request.due?.resolve(tx, ended);
   try {
     request.signal.throwIfAborted();
-    return { kind: 'succeeded', run: await work(session, run, resolveDueTime) };
+    const ended = await work(session, (tx, completion) => complete(tx, run, completion, request));
+    return { kind: 'succeeded', run: ended };
   } catch (error) {
-    return {
-      kind: 'failed',
-      run: await recordFailure(session, run, error, request, resolveDueTime),
-    };
+    return { kind: 'failed', run: await recordFailure(session, run, error, request) };
   }
+}
+
+async function complete(
+  tx: Transaction,
+  run: SyncRun,
+  completion: Completion,
+  { due, publicSource }: RunRequest,
+): Promise<SyncRun> {
+  const ended = await completeRun(tx, run, completion);
+  await due?.resolve(tx, ended);
+  await recordEvent(tx, {
+    name: run.kind === 'blueprints' ? 'blueprint.sync.completed' : 'chat.sync.completed',
+    data: {
+      runId: run.id,
+      source: publicSource,
+      startedAt: ended.startedAt,
+      finishedAt: ended.finishedAt ?? ended.startedAt,
+      durationMs: ended.durationMs ?? 0,
+      counts: completion.counts,
+      version: completion.version,
+    },
+  });
+  return ended;
 }
 
 /** Ends a statement, and its lock, within seconds after its client was killed. Not every server supports this. */
@@ -113,14 +142,13 @@ async function recordFailure(
   session: Database,
   run: SyncRun,
   error: unknown,
-  { signal }: RunRequest,
-  resolveDueTime: (tx: Transaction, ended: SyncRun) => Promise<void>,
+  { signal, due }: RunRequest,
 ): Promise<SyncRun> {
   const failure = failureOf(error, signal);
   try {
     const failed = await session.transaction().execute(async (tx) => {
       const ended = await failRun(tx, run, failure);
-      await resolveDueTime(tx, ended);
+      await due?.resolve(tx, ended);
       return ended;
     });
     if (failure.reason !== 'internal') return failed;

@@ -1,14 +1,9 @@
 /** Reads the rows of a blueprint source: gzip or not, NDJSON or one JSON array, by content. Checks no schema. */
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
-import {
-  lineBytesMax,
-  parseLine,
-  readNdjson,
-  type SourceLine,
-} from '../directory/import-source.ts';
+import { readNdjson, type SourceLine } from '../directory/import-source.ts';
 import { sourceBytesMax, tooLarge, type OpenedSource } from './open-source.ts';
-import { isSpace, splitArray } from './split-array.ts';
+import { readArray } from './read-array.ts';
 import { SyncFailure } from './sync-failure.ts';
 
 export type SourceRows = {
@@ -39,7 +34,7 @@ export async function readRows(
   const text = await peek(zipped ? watch(unzip(raw.all)) : raw.all, blankBytesMax, isSign);
   const sign = skipMark(text.first).find((byte) => !isSpace(byte));
   if (sign === undefined) throw new SyncFailure('empty', 'the source is empty');
-  if (sign === openArray) return { unit: 'entry', rows: readArray(withoutMark(text.all)) };
+  if (sign === openArray) return { unit: 'entry', rows: readArray(text.all) };
   if (!tellsItsEnd && !zipped)
     throw new SyncFailure(
       'cut_off',
@@ -94,20 +89,16 @@ async function peek(
 
 const mark = Buffer.from('\uFEFF');
 
+function isSpace(byte: number): boolean {
+  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+}
+
 function isSign(byte: number): boolean {
   return !isSpace(byte) && !mark.includes(byte);
 }
 
 function skipMark(bytes: Buffer): Buffer {
   return bytes.subarray(0, mark.length).equals(mark) ? bytes.subarray(mark.length) : bytes;
-}
-
-async function* withoutMark(bytes: Bytes): AsyncGenerator<Buffer> {
-  let first = true;
-  for await (const chunk of bytes) {
-    yield first ? skipMark(chunk) : chunk;
-    first = false;
-  }
 }
 
 async function* unzip(bytes: Bytes): AsyncGenerator<Buffer> {
@@ -133,13 +124,6 @@ function unzipFailure(error: unknown): unknown {
   if (typeof code === 'string' && code.startsWith('Z_'))
     return new SyncFailure('malformed', 'the source is not valid gzip', { cause: error });
   return error;
-}
-
-async function* readArray(bytes: Bytes): AsyncGenerator<SourceLine> {
-  for await (const { number, bytes: entry } of splitArray(bytes, lineBytesMax)) {
-    const parsed = parseLine(entry, false);
-    if (parsed) yield { number, ...parsed };
-  }
 }
 
 /**

@@ -7,7 +7,7 @@ import { toUtc } from '../contract/parse-time.ts';
 import { createValidator, type Validator } from '../contract/validate.ts';
 import { sql, type Database } from '../database/database.ts';
 import type { BlueprintInput } from '../directory/inputs.ts';
-import { importSchemas } from '../directory/import.ts';
+import { formatIssues, importSchemas } from '../directory/import.ts';
 import { isAllowedSlug } from '../directory/slug.ts';
 import type { SourceRows } from './read-rows.ts';
 import { SyncFailure } from './sync-failure.ts';
@@ -95,7 +95,7 @@ class Stage {
     // Reads the key before the check, because the rest of the row may fail it.
     const key = readKey(row.value);
     const checked = this.#validate(row.value, '$');
-    if (!checked.ok) return this.#refuse(number, formatIssues(checked.issues), key);
+    if (!checked.ok) return this.#refuse(number, formatIssues(checked.issues, 'the row'), key);
     const { retiredAt } = checked.value;
     const input = { ...checked.value, retiredAt: retiredAt && toUtc(retiredAt) };
     if (input.slug !== null && !isAllowedSlug(input.slug))
@@ -135,12 +135,6 @@ function readKey(value: unknown): string | null {
   const usable =
     typeof key === 'string' && key !== '' && key.length <= keyLengthMax && !key.includes('\0');
   return usable && key.isWellFormed() ? key : null;
-}
-
-function formatIssues(issues: { path: string; message: string }[]): string {
-  return issues
-    .map(({ path, message }) => `${path.replace(/^\$\.?/, '') || 'the row'} ${message}`)
-    .join('; ');
 }
 
 /** Returns the numbers of the rows that were written: neither their key nor their slug existed before. */

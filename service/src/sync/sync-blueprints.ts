@@ -6,13 +6,12 @@ import type { SyncRun } from '../contract/sync-run.ts';
 import type { ConnectionSettings, Database, Transaction } from '../database/database.ts';
 import { sql } from '../database/database.ts';
 import { tidyAfterImport } from '../directory/import.ts';
-import { recordEvent } from '../events/record-event.ts';
 import { createHttpClient } from './http-client.ts';
-import { mergeBlueprints, type BlueprintCounts, type Merged } from './merge-blueprints.ts';
+import { mergeBlueprints } from './merge-blueprints.ts';
 import { openSource, type OpenedSource, type SourceState } from './open-source.ts';
-import { performRun, type DueTime, type RunOutcome } from './perform-run.ts';
+import { performRun, type CompleteRun, type DueTime, type RunOutcome } from './perform-run.ts';
 import { readRows } from './read-rows.ts';
-import { completeRun, lastValidators, type Validators } from './runs.ts';
+import { lastValidators, type Completion, type Validators } from './runs.ts';
 import {
   locationFingerprint,
   locationName,
@@ -40,140 +39,93 @@ export type BlueprintSyncRequest = {
   due?: DueTime;
 };
 
+type Content = Extract<OpenedSource, { kind: 'content' }>;
+type Last = Awaited<ReturnType<typeof lastValidators>>;
+
 const timeoutMs = 10 * 60_000;
 
 export async function syncBlueprints(
   connection: ConnectionSettings,
   request: BlueprintSyncRequest,
 ): Promise<RunOutcome> {
-  const { trigger, signal, onStart, due } = request;
-  const source = locationName(request.location);
+  const { location, trigger, signal, onStart, due } = request;
+  const [source, publicSource] = [locationName(location), publicLocationName(location)];
   return performRun(
     connection,
-    { kind: 'blueprints', source, trigger, signal, onStart, due },
-    (session, run, resolveDueTime) =>
-      new BlueprintRun(session, run, resolveDueTime, request).perform(),
+    { kind: 'blueprints', source, publicSource, trigger, signal, onStart, due },
+    (session, complete) => perform(session, complete, request),
   );
 }
 
-type ResolveDueTime = (tx: Transaction, run: SyncRun) => Promise<void>;
-type Content = Extract<OpenedSource, { kind: 'content' }>;
-type Known = Awaited<ReturnType<typeof lastValidators>>;
-
-class BlueprintRun {
-  readonly #session: Database;
-  readonly #run: SyncRun;
-  readonly #resolveDueTime: ResolveDueTime;
-  readonly #request: BlueprintSyncRequest;
-  readonly #fingerprint: string | null;
-
-  constructor(
-    session: Database,
-    run: SyncRun,
-    resolveDueTime: ResolveDueTime,
-    request: BlueprintSyncRequest,
-  ) {
-    this.#session = session;
-    this.#run = run;
-    this.#resolveDueTime = resolveDueTime;
-    this.#request = request;
-    const { location } = request;
-    this.#fingerprint = location.kind === 'url' ? locationFingerprint(location.url) : null;
-  }
-
-  async perform(): Promise<SyncRun> {
-    const client = createHttpClient();
-    try {
-      const known = await this.#known();
-      const { location, userAgent, signal } = this.#request;
-      const inTime = AbortSignal.any([
-        signal,
-        AbortSignal.timeout(this.#request.timeoutMs ?? timeoutMs),
-      ]);
-      const opened = await openSource(location, {
-        client,
-        userAgent,
-        known: known?.validators ?? null,
-        signal: inTime,
-      });
-      if (opened.kind === 'unchanged') return await this.#confirm(known);
-      return await this.#take(opened);
-    } finally {
-      await client.close();
-    }
-  }
-
-  /** The source's state at the last change of the blueprints. */
-  async #known(): Promise<Known> {
-    if (this.#fingerprint === null || this.#request.force) return null;
-    return lastValidators(this.#session, this.#fingerprint);
-  }
-
-  /** The source and the blueprints are unchanged; the run is recorded with everything unchanged. */
-  async #confirm(known: Known): Promise<SyncRun> {
-    if (!known) throw new Error('nothing was known that could be confirmed');
-    const { run, validators } = known;
-    const total = run.counts?.['total'] ?? 0;
-    const counts = { total, created: 0, updated: 0, retired: 0, unchanged: total, failed: 0 };
-    return this.#session
-      .transaction()
-      .execute((tx) =>
-        this.#complete(tx, { counts, version: run.version, problems: [] }, validators),
-      );
-  }
-
-  async #take(content: Content): Promise<SyncRun> {
-    const { skipBad, signal, force, publicUrl, onProgress } = this.#request;
-    const source = await readRows(content, onProgress ?? (() => {}));
-    const staged = await stageBlueprints(this.#session, source, { skipBad, signal });
-    const options = { unit: source.unit, skipBad, force, publicUrl, signal };
-    const { run, counts } = await this.#session.transaction().execute(async (tx) => {
-      const merged = await mergeBlueprints(tx, staged, options);
-      const validators = await this.#validators(tx, content.state, merged.counts);
-      return { run: await this.#complete(tx, merged, validators), counts: merged.counts };
+async function perform(
+  session: Database,
+  complete: CompleteRun,
+  request: BlueprintSyncRequest,
+): Promise<SyncRun> {
+  const { location, userAgent, force, signal } = request;
+  const fingerprint = location.kind === 'url' ? locationFingerprint(location.url) : null;
+  // The source's state at the last change of the blueprints.
+  const last = fingerprint === null || force ? null : await lastValidators(session, fingerprint);
+  const client = createHttpClient();
+  try {
+    const opened = await openSource(location, {
+      client,
+      userAgent,
+      known: last?.validators ?? null,
+      signal: AbortSignal.any([signal, AbortSignal.timeout(request.timeoutMs ?? timeoutMs)]),
     });
-    const { created, updated, retired } = counts;
-    const written = { created, updated: updated + retired, bad: 0, badLines: [] };
-    await tidyAfterImport(this.#session, 'blueprints', written);
-    return run;
+    if (opened.kind === 'content')
+      return await take(session, complete, request, opened, fingerprint);
+    if (!last) throw new Error('nothing was known that could be confirmed');
+    return await session.transaction().execute((tx) => complete(tx, repeated(last)));
+  } finally {
+    await client.close();
   }
+}
 
-  /** If rows were skipped, the source has more than the blueprints show, so the next run reads it again. */
-  async #validators(
-    tx: Transaction,
-    state: SourceState,
-    counts: BlueprintCounts,
-  ): Promise<Validators | null> {
-    const says = state.etag !== null || state.lastModified !== null;
-    if (this.#fingerprint === null || !says || counts.failed > 0) return null;
-    // Increases the revision now instead of at the commit, so that it can be stored with the run.
-    await sql`set constraints all immediate`.execute(tx);
-    const { rows } = await sql<{ revision: number }>`
-      select revision from revisions where scope = 'blueprints'
-    `.execute(tx);
-    const revision = rows[0]?.revision ?? 0;
-    return { ...state, fingerprint: this.#fingerprint, revision };
-  }
+/** The source and the blueprints are unchanged. */
+function repeated({ run, validators }: NonNullable<Last>): Completion {
+  const total = run.counts?.['total'] ?? 0;
+  const counts = { total, created: 0, updated: 0, retired: 0, unchanged: total, failed: 0 };
+  return { counts, version: run.version, problems: [], validators };
+}
 
-  async #complete(
-    tx: Transaction,
-    { counts, version, problems }: Merged,
-    validators: Validators | null,
-  ): Promise<SyncRun> {
-    const run = await completeRun(tx, this.#run, { counts, version, problems, validators });
-    await this.#resolveDueTime(tx, run);
-    await recordEvent(tx, {
-      name: 'blueprint.sync.completed',
-      data: {
-        runId: run.id,
-        source: publicLocationName(this.#request.location),
-        startedAt: run.startedAt,
-        finishedAt: run.finishedAt ?? run.startedAt,
-        durationMs: run.durationMs ?? 0,
-        counts,
-        version,
-      },
-    });
-    return run;
-  }
+async function take(
+  session: Database,
+  complete: CompleteRun,
+  request: BlueprintSyncRequest,
+  content: Content,
+  fingerprint: string | null,
+): Promise<SyncRun> {
+  const { skipBad, signal, force, publicUrl, onProgress } = request;
+  const source = await readRows(content, onProgress ?? (() => {}));
+  const staged = await stageBlueprints(session, source, { skipBad, signal });
+  const options = { unit: source.unit, skipBad, force, publicUrl, signal };
+  const { run, counts } = await session.transaction().execute(async (tx) => {
+    const merged = await mergeBlueprints(tx, staged, options);
+    // If rows were skipped, the source has more than the blueprints show, so the next run reads it again.
+    const validators =
+      fingerprint === null || merged.counts.failed > 0
+        ? null
+        : await validatorsOf(tx, content.state, fingerprint);
+    return { run: await complete(tx, { ...merged, validators }), counts: merged.counts };
+  });
+  const { created, updated, retired } = counts;
+  const written = { created, updated: updated + retired, bad: 0, badLines: [] };
+  await tidyAfterImport(session, 'blueprints', written);
+  return run;
+}
+
+async function validatorsOf(
+  tx: Transaction,
+  state: SourceState,
+  fingerprint: string,
+): Promise<Validators | null> {
+  if (state.etag === null && state.lastModified === null) return null;
+  // Increases the revision now instead of at the commit, so that it can be stored with the run.
+  await sql`set constraints all immediate`.execute(tx);
+  const { rows } = await sql<{ revision: number }>`
+    select revision from revisions where scope = 'blueprints'
+  `.execute(tx);
+  return { ...state, fingerprint, revision: rows[0]?.revision ?? 0 };
 }

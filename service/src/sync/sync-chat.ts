@@ -3,17 +3,10 @@
  * open, then writes all counts and the event in one transaction. A server that cannot be read keeps its count.
  */
 import type { SyncProblem, SyncRun } from '../contract/sync-run.ts';
-import {
-  sql,
-  type ConnectionSettings,
-  type Database,
-  type Transaction,
-} from '../database/database.ts';
+import { sql, type ConnectionSettings, type Database } from '../database/database.ts';
 import { writeMemberCounts, type ChatCount } from '../directory/member-counts.ts';
-import { recordEvent } from '../events/record-event.ts';
 import type { ChatAnswer, ChatProvider } from './chat-provider.ts';
-import { performRun, type DueTime, type RunOutcome } from './perform-run.ts';
-import { completeRun } from './runs.ts';
+import { performRun, type CompleteRun, type DueTime, type RunOutcome } from './perform-run.ts';
 import { SyncFailure } from './sync-failure.ts';
 
 export type ChatSyncRequest = {
@@ -41,12 +34,20 @@ export async function syncChat(
   const { provider, trigger, signal, onStart, due } = request;
   return performRun(
     connection,
-    { kind: 'chat', source: provider.name, trigger, signal, onStart, due },
-    async (session, run, resolveDueTime) => {
+    {
+      kind: 'chat',
+      source: provider.name,
+      publicSource: provider.name,
+      trigger,
+      signal,
+      onStart,
+      due,
+    },
+    async (session, complete) => {
       const orgs = await listChatOrgs(session);
       const asked = await askAll([...new Set(orgs.map(({ serverId }) => serverId))], request);
       requireAnswers(asked);
-      return record(session, run, resolveDueTime, orgs, asked);
+      return record(session, complete, orgs, asked);
     },
   );
 }
@@ -123,8 +124,7 @@ function requireAnswers(asked: Asked): void {
 
 async function record(
   session: Database,
-  run: SyncRun,
-  resolveDueTime: (tx: Transaction, run: SyncRun) => Promise<void>,
+  complete: CompleteRun,
   orgs: ChatOrg[],
   asked: Asked,
 ): Promise<SyncRun> {
@@ -140,15 +140,7 @@ async function record(
     try {
       return await session.transaction().execute(async (tx) => {
         const counts = await writeMemberCounts(tx, answers);
-        const ended = await completeRun(tx, run, {
-          counts,
-          version: null,
-          problems,
-          validators: null,
-        });
-        await resolveDueTime(tx, ended);
-        await announce(tx, ended, counts);
-        return ended;
+        return complete(tx, { counts, version: null, problems, validators: null });
       });
     } catch (error) {
       // A change of an alliance's members locks the same rows in another order, so one of the two may have to restart.
@@ -159,22 +151,3 @@ async function record(
 }
 
 const deadlockDetected = '40P01';
-
-async function announce(
-  tx: Transaction,
-  run: SyncRun,
-  counts: Awaited<ReturnType<typeof writeMemberCounts>>,
-): Promise<void> {
-  await recordEvent(tx, {
-    name: 'chat.sync.completed',
-    data: {
-      runId: run.id,
-      source: run.source,
-      startedAt: run.startedAt,
-      finishedAt: run.finishedAt ?? run.startedAt,
-      durationMs: run.durationMs ?? 0,
-      counts,
-      version: null,
-    },
-  });
-}

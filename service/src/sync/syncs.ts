@@ -63,59 +63,17 @@ const busyMs = 1_000;
 const kinds = ['blueprints', 'chat'] as const;
 
 export function createSyncs(dependencies: SyncsDependencies): Syncs {
-  const { config, version, database, connection, metrics, log } = dependencies;
+  const { config, database, metrics, log } = dependencies;
   const { syncs } = config;
   const stopping = new AbortController();
   const underWay = new Set<Promise<unknown>>();
-  const userAgent = `${config.serviceName}-Sync/${version}`;
-  let provider: ChatProvider | null = null;
+  const runner = createRunner(dependencies, stopping.signal);
   const configured = kinds.filter((kind) => syncs[kind]);
   metrics.lastSyncs(coalesce(() => lastKnownSuccesses(database, configured), scrapeBounds));
-
-  async function run(kind: SyncKind, asked: Asked): Promise<RunOutcome> {
-    const signal = stopping.signal;
-    const common = { ...asked, publicUrl: config.publicUrl, userAgent, signal };
-    if (kind === 'blueprints') {
-      const location = readLocation(syncs.blueprints?.source ?? '');
-      if (!location) throw new Error('no source is configured');
-      return syncBlueprints(connection, { ...common, location });
-    }
-    if (!syncs.chat) throw new Error('no chat provider is configured');
-    provider ??= createChatProvider(syncs.chat, { publicUrl: config.publicUrl, version });
-    return syncChat(connection, { ...common, provider });
-  }
-
-  /** Runs and returns the outcome. Throws errors that are not the source's fault. */
-  async function perform(kind: SyncKind, asked: Asked): Promise<RunOutcome> {
-    const outcome = await run(kind, asked);
-    if (outcome.kind === 'succeeded' || outcome.kind === 'failed')
-      logRun(dependencies, outcome.run);
-    return outcome;
-  }
-
-  function createSchedule(kind: SyncKind, schedule: Schedule): Loop {
-    let planned = false;
-    return createLoop({
-      name: `${kind} sync`,
-      log,
-      async turn() {
-        if (!planned) await plan(database, kind, schedule);
-        planned = true;
-        const untilMs = await untilDue(database, kind);
-        if (untilMs > 0) return Math.min(Math.ceil(untilMs), waitMsMax);
-        const due = dueTime(kind, schedule);
-        const asked = { trigger: 'schedule', force: false, skipBad: false, due } as const;
-        const outcome = await perform(kind, asked);
-        return outcome.kind === 'conflict' ? busyMs : 0;
-      },
-    });
-  }
-
-  const loops: Loop[] = [];
-  for (const kind of kinds) {
+  const loops = kinds.flatMap((kind) => {
     const schedule = syncs[kind]?.schedule;
-    if (schedule) loops.push(createSchedule(kind, schedule));
-  }
+    return schedule ? [createScheduleLoop(dependencies, kind, schedule, runner)] : [];
+  });
 
   return {
     async begin(kind, options) {
@@ -126,7 +84,7 @@ export function createSyncs(dependencies: SyncsDependencies): Syncs {
         trigger: 'api',
         onStart: (started) => begin({ kind: 'started', run: started }),
       };
-      const ended = perform(kind, asked);
+      const ended = runner.perform(kind, asked);
       underWay.add(ended);
       void ended
         .catch((error: unknown) => log.error({ err: error, kind }, 'sync.broken'))
@@ -140,9 +98,63 @@ export function createSyncs(dependencies: SyncsDependencies): Syncs {
       stopping.abort();
       const ended = Promise.all([...loops.map((loop) => loop.stop()), ...underWay]);
       await Promise.race([ended.catch(() => {}), wait(stopWithinMs, undefined, { ref: false })]);
-      await provider?.close();
+      await runner.close();
     },
   };
+}
+
+type Runner = ReturnType<typeof createRunner>;
+
+function createRunner(dependencies: SyncsDependencies, signal: AbortSignal) {
+  const { connection, config, version } = dependencies;
+  const { syncs, publicUrl, serviceName } = config;
+  let provider: ChatProvider | null = null;
+
+  function run(kind: SyncKind, asked: Asked): Promise<RunOutcome> {
+    const common = { ...asked, publicUrl, userAgent: `${serviceName}-Sync/${version}`, signal };
+    if (kind === 'blueprints') {
+      const location = readLocation(syncs.blueprints?.source ?? '');
+      if (!location) throw new Error('no source is configured');
+      return syncBlueprints(connection, { ...common, location });
+    }
+    if (!syncs.chat) throw new Error('no chat provider is configured');
+    provider ??= createChatProvider(syncs.chat, { publicUrl, version });
+    return syncChat(connection, { ...common, provider });
+  }
+
+  return {
+    /** Throws errors that are not the source's fault. */
+    async perform(kind: SyncKind, asked: Asked): Promise<RunOutcome> {
+      const outcome = await run(kind, asked);
+      if (outcome.kind === 'succeeded' || outcome.kind === 'failed')
+        logRun(dependencies, outcome.run);
+      return outcome;
+    },
+    close: async () => provider?.close(),
+  };
+}
+
+function createScheduleLoop(
+  { database, log }: SyncsDependencies,
+  kind: SyncKind,
+  schedule: Schedule,
+  runner: Runner,
+): Loop {
+  let planned = false;
+  return createLoop({
+    name: `${kind} sync`,
+    log,
+    async turn() {
+      if (!planned) await plan(database, kind, schedule);
+      planned = true;
+      const untilMs = await untilDue(database, kind);
+      if (untilMs > 0) return Math.min(Math.ceil(untilMs), waitMsMax);
+      const due = dueTime(kind, schedule);
+      const asked = { trigger: 'schedule', force: false, skipBad: false, due } as const;
+      const outcome = await runner.perform(kind, asked);
+      return outcome.kind === 'conflict' ? busyMs : 0;
+    },
+  });
 }
 
 function logRun({ metrics, log }: Pick<SyncsDependencies, 'metrics' | 'log'>, run: SyncRun): void {

@@ -1,0 +1,190 @@
+/**
+ * The types of settings. Each checks and decodes the text of an environment variable. Its description completes the
+ * error message "NAME must be …, for example …".
+ */
+import ipaddr from 'ipaddr.js';
+import { Type } from 'typebox';
+import { parseSchedule } from './cron.ts';
+
+/** A secret never appears in a message. `password`: only the password of an address is secret. */
+type Options = { examples?: string[]; secret?: 'value' | 'password' };
+
+const text = (description: string, pattern: string, options: Options = {}) =>
+  Type.String({ description, pattern, ...options });
+
+/** `parse` returns null for an invalid text. */
+const parsed = <T>(description: string, parse: (text: string) => T | null, options?: Options) =>
+  Type.Decode(
+    Type.Refine(Type.String({ description, ...options }), (value) => parse(value) !== null),
+    (value) => parse(value) as T,
+  );
+
+const list = (item: string) => `^${item}(\\s*,\\s*${item})*$`;
+const split = (value: string) => value.split(',').map((part) => part.trim());
+
+export const wholeNumber = (least: number, most: number) =>
+  parsed(`a whole number from ${least} to ${most}`, (value) => {
+    const number = /^\d{1,10}$/.test(value) ? Number(value) : Number.NaN;
+    return number >= least && number <= most ? number : null;
+  });
+
+export const flag = Type.Decode(
+  text('true or false', '^(true|false)$'),
+  (value) => value === 'true',
+);
+
+export const hostName = parsed('a host name or an IP address', (value) =>
+  /^[A-Za-z0-9.:_-]{1,255}$/.test(value) && URL.canParse(`http://${inUrl(value)}`) ? value : null,
+);
+
+export function inUrl(host: string): string {
+  return host.includes(':') ? `[${host}]` : host;
+}
+
+/** In lower case, without the trailing dot of a fully qualified name. */
+export const hostNames = Type.Decode(
+  text('host names without ports, separated by commas', list('[\\w-]+(\\.[\\w-]+)*\\.?')),
+  (value) => split(value.toLowerCase()).map((name) => name.replace(/\.$/, '')),
+);
+
+export const networks = parsed(
+  'networks in CIDR notation, separated by commas',
+  (value) => {
+    const names = split(value).filter((name) => name !== '');
+    return names.every((name) => ipaddr.isValidCIDR(name)) ? names : null;
+  },
+  { examples: ['127.0.0.0/8,::1/128'] },
+);
+
+export const roles = Type.Decode(
+  text('api, worker or both', list('(api|worker)')),
+  (value) => new Set(split(value)) as ReadonlySet<'api' | 'worker'>,
+);
+
+const levels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
+export const logLevel = Type.Enum(levels, { description: `one of ${levels.join(', ')}` });
+
+export const folder = Type.String({ description: 'a folder' });
+export const label = text('1 to 40 characters', '^[^\\p{C}]{1,40}$');
+export const headerWord = text(
+  'one word of at most 40 ASCII letters and digits, because it begins header names',
+  '^[A-Za-z][A-Za-z0-9]{0,39}$',
+);
+
+/** Without a slash at the end. */
+export const baseUrl = parsed(
+  'an http or https address without query or credentials',
+  (value) => {
+    const url = URL.parse(value);
+    const isPlain = url && !url.search && !url.hash && !url.username && !url.password;
+    return isPlain && /^https?:$/.test(url.protocol) ? url.href.replace(/\/+$/, '') : null;
+  },
+  { examples: ['https://directory.example.org'], secret: 'password' },
+);
+
+export const postgresUrl = parsed(
+  'a PostgreSQL address',
+  (value) => (/^postgres(ql)?:$/.test(URL.parse(value)?.protocol ?? '') ? value : null),
+  { examples: ['postgres://orgdir:password@127.0.0.1:5432/orgdir'], secret: 'password' },
+);
+
+export const secretKeys = Type.Decode(
+  text('32 bytes in base64 (several separated by commas)', list('[A-Za-z0-9+/]{43}='), {
+    examples: ['the output of: openssl rand -base64 32'],
+    secret: 'value',
+  }),
+  (value) => split(value).map((key) => Buffer.from(key, 'base64')),
+);
+
+/** A value that a provider shows. */
+const given = (description: string, options: Options) =>
+  text(`${description} (printable ASCII without spaces)`, '^[\\x21-\\x7e]{1,500}$', options);
+
+export const clientId = given('the id that the provider gave you for this service', {
+  examples: ['Iv1.0123456789abcdef'],
+});
+export const clientSecret = given('the secret that the provider gave you for this service', {
+  examples: ['the one that its settings show'],
+  secret: 'value',
+});
+export const botToken = given('the token of your bot, without Bot before it', {
+  examples: ['the one that the Discord Developer Portal shows'],
+  secret: 'value',
+});
+export const chatProvider = Type.Literal('discord', {
+  description: 'discord, the only provider',
+  examples: ['discord'],
+});
+
+const cron = 'a cron schedule of five fields, in UTC, that comes due';
+const daily = { examples: ['0 4 * * *'] };
+export const schedule = parsed(cron, parseSchedule, daily);
+export const scheduleOrNever = parsed(
+  `${cron}, or never (only on request)`,
+  (value) => (value === 'never' ? value : parseSchedule(value)),
+  daily,
+);
+
+/** User and password are sent decoded, so the percent-encoding must be valid. */
+export const sourceUrl = parsed(
+  'an http, https or file address',
+  (value) => {
+    const url = URL.parse(value);
+    if (!url || !/^(https?|file):$/.test(url.protocol)) return null;
+    if ((url.protocol === 'file:') !== (url.hostname === '')) return null;
+    return decode(url.username + url.password + url.pathname) === null ? null : value;
+  },
+  { examples: ['https://example.org/blueprints.ndjson'], secret: 'password' },
+);
+
+function decode(encoded: string): string | null {
+  try {
+    return decodeURIComponent(encoded);
+  } catch {
+    return null;
+  }
+}
+
+/** Only ASCII, so that every server accepts it and no header can be injected. */
+export const mailAddress = parsed(
+  'one address in plain letters, with or without a name',
+  (value) => {
+    const [, name = '', address = value] =
+      /^([A-Za-z0-9 ._'-]{1,80}) <([^<>]+)>$/.exec(value) ?? [];
+    const isPlain = /^[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9.-]{1,253}$/.test(address);
+    return isPlain ? { name: name.trim(), address } : null;
+  },
+  { examples: ['Directory <no-reply@example.org>'] },
+);
+
+export const mailServer = parsed(
+  'an smtp or smtps address, with a user and a password or neither, and nothing after the port',
+  parseMailServer,
+  { examples: ['smtp://user:password@mail.example.org:587'], secret: 'password' },
+);
+
+function parseMailServer(value: string) {
+  const url = URL.parse(value);
+  if (!url || !/^smtps?:$/.test(url.protocol) || url.hostname === '') return null;
+  if (!/^\/?$/.test(url.pathname + url.search + url.hash)) return null;
+  const [user, password] = [decode(url.username), decode(url.password)];
+  if (user === null || password === null || (user === '') !== (password === '')) return null;
+  const credentials = user === '' ? null : { user, password };
+  const secure = url.protocol === 'smtps:';
+  const isLocal = isLoopback(url.hostname);
+  return {
+    host: url.hostname.replace(/^\[|\]$/g, ''),
+    port: url.port === '' ? (secure ? 465 : credentials ? 587 : 25) : Number(url.port),
+    /** TLS from the first byte. */
+    secure,
+    /** A sign-in link in clear text is worth as much as a password. */
+    requireTls: !secure && !isLocal,
+    /** Nobody can intercept the connection to a server on this machine, and its certificate is often self-signed. */
+    verifyCertificate: !isLocal,
+    credentials,
+  };
+}
+
+export function isLoopback(hostname: string): boolean {
+  return /^((.+\.)?localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
+}
