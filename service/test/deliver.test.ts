@@ -30,7 +30,7 @@ function prepare(secretBox = box) {
       done();
     },
   });
-  const log = pino({ base: {}, redact: ['*.secret', 'host'] }, output);
+  const log = pino({ base: {} }, output);
   const dependencies = {
     sender,
     webhooks,

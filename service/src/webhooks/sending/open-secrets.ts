@@ -6,10 +6,10 @@ import type { SigningSecrets } from './sign.ts';
 
 type Sealed = { webhookId: string; secret: Buffer; previousSecret: Buffer | null };
 
-/** Logs once per minute and webhook; otherwise one webhook's backlog would fill the log. */
-const toldAgainMs = 60_000;
-const toldMax = 5_000;
-const toldBy = new WeakMap<SigningKeys, LRUCache<string, true>>();
+/** One line per webhook and minute; otherwise the backlog of one webhook would fill the log. */
+const logAgainMs = 60_000;
+const loggedMax = 5_000;
+const loggedWebhooks = new LRUCache<string, true>({ max: loggedMax, ttl: logAgainMs });
 
 export function openSecrets(
   { signingKeys, log }: { signingKeys: SigningKeys; log: Logger },
@@ -21,16 +21,10 @@ export function openSecrets(
       previous: previousSecret && signingKeys.get(webhookId, previousSecret),
     };
   } catch (error) {
-    if (isNews(signingKeys, webhookId))
+    if (!loggedWebhooks.has(webhookId)) {
+      loggedWebhooks.set(webhookId, true);
       log.error({ webhookId, reason: (error as Error).message }, 'secret.unreadable');
+    }
     return null;
   }
-}
-
-function isNews(signingKeys: SigningKeys, webhookId: string): boolean {
-  let told = toldBy.get(signingKeys);
-  if (!told) toldBy.set(signingKeys, (told = new LRUCache({ max: toldMax, ttl: toldAgainMs })));
-  if (told.get(webhookId)) return false;
-  told.set(webhookId, true);
-  return true;
 }
