@@ -6,19 +6,20 @@
 import { normaliseEmail } from '../access/email.ts';
 import type { Config } from '../config.ts';
 import type { Database } from '../database/database.ts';
-import { isConnectionFault, unavailable } from '../database/database.ts';
-import { ServiceError } from '../errors.ts';
+import { unavailable } from '../database/database.ts';
 import type { Logger } from '../log.ts';
 import type { Mailer } from '../mail.ts';
 import { Accounts } from './accounts.ts';
 import { createAccountMail } from './account-mail.ts';
 import type { Auth } from './auth.ts';
 import { headersOf, type Caller } from './caller.ts';
+import { throwWithoutDetails } from './auth-errors.ts';
 import { deriveSecret } from './derive-secret.ts';
 import { createFailedSignIns } from './failed-sign-ins.ts';
 import { offerFirstAccount } from './first-account.ts';
 import type { PasswordHashing } from './hash-password.ts';
 import { createKnownDevices } from './known-devices.ts';
+import { createProviderSignIn, type ProviderSignIn } from './provider-sign-in.ts';
 import { confirmSession, readPassword } from './set-password.ts';
 
 export type SignInDependencies = Pick<Config, 'publicUrl' | 'serviceName' | 'signIn'> & {
@@ -45,36 +46,23 @@ export type SignedIn = {
   signedInAt: Date;
 };
 
-/** `cookies`: the `Set-Cookie` lines of the response. */
-type Leaving = { url: string; cookies: string[] };
-
-export type SignIn = {
+export type SignIn = ProviderSignIn & {
   /** Who sends these cookies, or null; and the cookies to send back if the session is prolonged or has ended. */
   read(cookie: string): Promise<{ signedIn: SignedIn | null; cookies: string[] }>;
   /** The cookies of the new session; null if the address or the password is wrong. */
   withPassword(email: string, password: string, caller: Caller): Promise<string[] | null>;
-  /** Where to send the browser to sign in with a provider. Throws `not_found` for a provider that is not configured. */
-  withProvider(provider: string, back: BackTo, caller: Caller): Promise<Leaving>;
-  /** The same, to add the provider to the account of whoever is signed in. */
-  linkProvider(provider: string, back: BackTo, caller: Caller): Promise<Leaving>;
-  /** Responds to the provider's redirect below `/portal/api/auth/callback`; null for one that better-auth refuses. */
-  callback(url: string, caller: Caller): Promise<Response | null>;
   /** Ends the session of these cookies, and returns those that clear it. */
   signOut(caller: Caller): Promise<string[]>;
   /** The id of a browser that has signed in with this address before, or null. */
   knownDevice(caller: Caller, email: string): string | null;
   /** Where links that set a password go. Null: there are none. */
   links: 'mail' | 'terminal' | null;
-  providers: { id: string; name: string }[];
   accounts: Accounts;
   /** A link that creates the first account while there is none; else null. */
   offerFirstAccount(): Promise<string | null>;
   /** Writes what is counted so far. */
   stop(): Promise<void>;
 };
-
-/** Pages of the portal to return to: after success, and after a failure with `?error=`. */
-type BackTo = { callbackURL: string; errorCallbackURL: string };
 
 /** As `auth.ts` names it; other cookies of the same host mean nothing here. */
 const sessionCookie = /(?:^|;\s*)(?:__Host-)?orgdir\.session_token=/;
@@ -86,11 +74,11 @@ export function createSignIn(dependencies: SignInDependencies): SignIn {
   const devices = createKnownDevices(secret, publicUrl.startsWith('https:'));
   const failed = createFailedSignIns(database, log);
   const mail = createAccountMail(dependencies);
-  const providers = providersOf(signIn);
+  const byProvider = createProviderSignIn(signIn, load);
   const accounts = new Accounts({
     database,
     publicUrl,
-    providers,
+    providers: byProvider.providers,
     mail,
     hash: hashPassword,
     verify: verifyPassword,
@@ -102,11 +90,6 @@ export function createSignIn(dependencies: SignInDependencies): SignIn {
       createAuth({ ...dependencies, secret, notifyMethodAdded }),
     );
     return loading;
-  }
-
-  function loadWith(provider: string): Promise<Auth> {
-    if (!providers.some(({ id }) => id === provider)) throw new ServiceError('not_found');
-    return load();
   }
 
   async function hashPassword(password: string): Promise<string> {
@@ -124,8 +107,8 @@ export function createSignIn(dependencies: SignInDependencies): SignIn {
   }
 
   return {
+    ...byProvider,
     links,
-    providers,
     accounts,
     offerFirstAccount: () => offerFirstAccount(database, publicUrl),
     stop: () => failed.flush(),
@@ -160,25 +143,6 @@ export function createSignIn(dependencies: SignInDependencies): SignIn {
       return [...signed.headers.getSetCookie(), devices.remember(body.email)];
     },
 
-    async withProvider(provider, back, caller) {
-      const { api } = await loadWith(provider);
-      return leaving(api.signInSocial(redirectRequest(provider, back, caller)));
-    },
-
-    async linkProvider(provider, back, caller) {
-      const { api } = await loadWith(provider);
-      return leaving(api.linkSocialAccount(redirectRequest(provider, back, caller)));
-    },
-
-    async callback(url, caller) {
-      const auth = await load();
-      const request = new Request(url, { headers: headersOf(caller) });
-      return auth.handler(request).catch((error: unknown) => {
-        if (typeof (error as { status?: unknown }).status === 'string') return null;
-        return throwWithoutDetails(error);
-      });
-    },
-
     async signOut(caller) {
       const { api } = await load();
       const { headers } = await api
@@ -189,44 +153,11 @@ export function createSignIn(dependencies: SignInDependencies): SignIn {
   };
 }
 
-function redirectRequest(provider: string, back: BackTo, caller: Caller) {
-  return {
-    body: { provider, ...back, disableRedirect: true },
-    headers: headersOf(caller),
-    returnHeaders: true as const,
-  };
-}
-
-async function leaving(
-  redirect: Promise<{ response: { url?: string | undefined }; headers: Headers }>,
-): Promise<Leaving> {
-  const { response, headers } = await redirect.catch(throwWithoutDetails);
-  return { url: response.url ?? '', cookies: headers.getSetCookie() };
-}
-
-function providersOf({ github, discord, oidc }: Config['signIn']): SignIn['providers'] {
-  return [
-    ...(github ? [{ id: 'github', name: 'GitHub' }] : []),
-    ...(discord ? [{ id: 'discord', name: 'Discord' }] : []),
-    ...(oidc ? [{ id: 'oidc', name: oidc.name }] : []),
-  ];
-}
-
 /** Null for a wrong address or password; anything else is thrown. */
 function refusalOf(error: unknown): null {
   const { status, body } = error as { status?: unknown; body?: { code?: unknown } };
   if (status === 'UNAUTHORIZED' || body?.code === 'INVALID_EMAIL') return null;
   return throwWithoutDetails(error);
-}
-
-/** Keeps where it failed and how, but not the message: a database's holds what was to be written, such as an address. */
-function throwWithoutDetails(error: unknown): never {
-  if (error instanceof ServiceError || isConnectionFault(error)) throw error;
-  const { name, code, stack = '' } = error as { name?: string; code?: string; stack?: string };
-  const failure = new Error(`sign-in failed: ${[name, code].filter(Boolean).join(' ')}`);
-  const frames = stack.split('\n').filter((line) => /^\s+at /.test(line));
-  failure.stack = [failure.message, ...frames].join('\n');
-  throw failure;
 }
 
 type Found = Awaited<ReturnType<Auth['api']['getSession']>>;
