@@ -4,6 +4,9 @@
  * shrinks, so nothing may grow it before there is load: `bin/orgdir.js` keeps it small until then. About a tenth of the
  * deliveries leave something behind in the old generation, which V8 would let grow to several times its used size
  * before it collects.
+ *
+ * Flags at the start cannot replace this. With only the limits of the young generation the process takes 341 MiB under
+ * load instead of 247, and 179 at rest instead of 142. Decision 17 has the figures of other flags.
  */
 import { setFlagsFromString } from 'node:v8';
 
