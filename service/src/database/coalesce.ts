@@ -28,11 +28,11 @@ export function coalesce<T>(
       if (running === result) running = null;
     };
     const abandonTimer = setTimeout(forget, abandonAfterMs).unref();
-    const done = () => {
+    const settled = () => {
       clearTimeout(abandonTimer);
       setTimeout(forget, reuseMs).unref();
     };
-    result.then(done, done);
+    result.then(settled, settled);
     return result;
   }
 
