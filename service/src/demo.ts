@@ -46,9 +46,7 @@ export async function loadDemoOnce(
     });
 }
 
-/**
- * The demo key, for the terminal of the machine that created it. Null if there is no demo data, or the key was revoked.
- */
+/** Returns the demo key, or null if there is no demo data or the key was revoked. */
 export async function readDemoKey(database: Database, dataDir: string): Promise<string | null> {
   const key = await readFile(keyFile(dataDir), 'utf8').catch(() => null);
   if (key === null) return null;

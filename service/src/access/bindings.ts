@@ -1,7 +1,4 @@
-/**
- * Binds apps to the organisation or alliance whose internal events they may have. A foreign key ends a binding when its
- * owner stops being a manager.
- */
+/** Binds apps to organisations and alliances. A foreign key ends a binding when its owner stops being a manager. */
 import { sql, violatedConstraint, type Transaction } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
 import type { Actor } from './actor.ts';

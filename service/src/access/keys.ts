@@ -113,9 +113,7 @@ function requireScopes(names: readonly string[]): KeyScope[] {
   return [...new Set(names)] as KeyScope[];
 }
 
-/**
- * Throws `conflict` if the app, or the platform, has the most usable keys already. The caller has locked the app's row.
- */
+/** Throws `conflict` if the app or the platform has the maximum of valid keys. The caller has locked the app's row. */
 export async function enforceKeyLimit(tx: Transaction, appId: string | null): Promise<void> {
   // Prevents two simultaneous commands from both creating the twentieth key; the platform has no row to lock.
   if (appId === null) await sql`select pg_advisory_xact_lock(70420020)`.execute(tx);
@@ -167,9 +165,7 @@ export async function revokeKey(tx: Transaction, actor: Actor, id: string): Prom
   return row.fresh;
 }
 
-/**
- * Returns the caller behind a key's hash unless the key is revoked or expired, and the revision at which that was so.
- */
+/** Returns the caller of a key unless it is revoked or expired, and the revision of this result. */
 export async function findCaller(
   database: Database,
   hash: Buffer,

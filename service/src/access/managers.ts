@@ -7,10 +7,7 @@ import { normaliseEmail } from './email.ts';
 
 export type Subject = { kind: 'organization' | 'alliance'; id: string };
 
-/**
- * Makes an address a manager. Returns false if it already is one. Throws `not_found` if the organisation or alliance is
- * gone.
- */
+/** Returns false if the address already is a manager. Throws `not_found`. */
 export async function addManager(
   tx: Transaction,
   actor: Actor,

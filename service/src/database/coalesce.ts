@@ -28,11 +28,11 @@ export function coalesce<T>(
       if (running === result) running = null;
     };
     const abandonTimer = setTimeout(forget, abandonAfterMs).unref();
-    const release = () => {
+    const settled = () => {
       clearTimeout(abandonTimer);
       setTimeout(forget, reuseMs).unref();
     };
-    result.then(release, release);
+    result.then(settled, settled);
     return result;
   }
 

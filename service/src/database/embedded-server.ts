@@ -1,7 +1,4 @@
-/**
- * Finds the server process of the embedded database by `postmaster.pid`, starts it and stops it. `embedded.ts` decides
- * when.
- */
+/** Finds the server of the embedded database by `postmaster.pid`, starts it and stops it. */
 import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { lchown, link, mkdir, mkdtemp, readFile, rename, rm, stat } from 'node:fs/promises';

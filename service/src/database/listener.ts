@@ -1,7 +1,4 @@
-/**
- * One connection that listens for notifications and reconnects when it breaks. Notifications may be lost, so callers
- * must also poll.
- */
+/** A connection that listens for notifications and reconnects. Notifications may be lost, so callers must also poll. */
 import { setTimeout as wait } from 'node:timers/promises';
 import type pg from 'pg';
 import { openClient, type ConnectionSettings } from './database.ts';

@@ -37,10 +37,7 @@ export async function migrate(database: Database): Promise<string[]> {
   });
 }
 
-/**
- * Creates missing partitions from yesterday to a week ahead. Tables that another session has locked are left to the
- * next call.
- */
+/** Creates missing partitions from yesterday to a week ahead. Skips tables that another session has locked. */
 export async function ensurePartitions(database: Database): Promise<void> {
   await sql`
     select ensure_partitions(today - 1, today + ${partitionDaysAhead}::int)
@@ -48,10 +45,7 @@ export async function ensurePartitions(database: Database): Promise<void> {
   `.execute(database);
 }
 
-/**
- * Without today's partitions nothing can be recorded, and tomorrow may be a minute away. The worker can create later
- * days.
- */
+/** Without today's partitions nothing can be recorded, and tomorrow may be a minute away. */
 async function requirePartitions(connection: Database): Promise<void> {
   for (let tries = 1; ; tries += 1) {
     await ensurePartitions(connection);

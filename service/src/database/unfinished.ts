@@ -4,6 +4,7 @@ import { join } from 'node:path';
 
 /** Longer than a first start can take on any machine. */
 const unfinishedMaxAgeMs = 600_000;
+/** In a container a process may get the id of an earlier one, so the names of this process are remembered. */
 const created = new Set<string>();
 let createdCount = 0;
 
@@ -25,9 +26,6 @@ export async function removeUnfinished(dataDir: string): Promise<void> {
   }
 }
 
-/**
- * In a container a process may get the number of an earlier one, so this process remembers the names it has created.
- */
 async function isAbandoned(path: string, pid: number): Promise<boolean> {
   if (pid === process.pid || !isAlive(pid)) return true;
   const found = await lstat(path).catch(() => null);

@@ -35,9 +35,7 @@ export const allianceSource = {
   joins: sql``,
 } as const;
 
-/**
- * The members that `which` allows, with the fields of `reference`. As JSON, so that the detail takes one round trip.
- */
+/** The members that `which` allows, with the fields of `reference`, as JSON to save a round trip. */
 export function selectMembers(reference: TObject, which: Sql): Sql {
   const fields = columnsOf(managedOrgFields).filter(({ name }) => name in reference.properties);
   return sql`

@@ -1,7 +1,4 @@
-/**
- * Lists what an app's owner can bind it to: the entries they manage, listed or not. Other listed entries appear as
- * unavailable.
- */
+/** Lists what an owner can bind an app to: the entries they manage. Other listed entries appear as unavailable. */
 import type { Subject } from '../access/managers.ts';
 import type { Bindable } from '../contract/portal.ts';
 import { sql, type Executor } from '../database/database.ts';

@@ -1,7 +1,4 @@
-/**
- * Normalises a language tag to the form that BCP 47 recommends (`pt-BR`): tags ignore case, so one form is stored and
- * searched for.
- */
+/** Normalises a language tag (`pt-BR`): tags ignore case, so one form is stored and searched for. */
 export function canonicalLanguage(tag: string): string {
   try {
     return Intl.getCanonicalLocales(tag)[0] ?? tag;

@@ -1,6 +1,4 @@
-/**
- * Publishes an event under an idempotency key: a repeated request with the same key and content gets the same event.
- */
+/** Publishes an event with an idempotency key: the same key and content give the same event. */
 import { createHash } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import { sql, unavailable, type Transaction } from '../database/database.ts';

@@ -18,9 +18,7 @@ export type EventPage = {
 };
 export type PullOptions = { after: string | null; limit: number; event: string | null };
 
-/**
- * How many events one page reads. An app that may have only a few gets an early response and goes on from its cursor.
- */
+/** Events read per page. An app that may have only a few of them continues from its cursor. */
 const positionsPerPage = 10_000;
 
 type Row = {

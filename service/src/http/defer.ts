@@ -1,7 +1,4 @@
-/**
- * Serves the addresses under a prefix from a separate application, which is built at the first request. Until then its
- * modules, routes and schemas take no memory.
- */
+/** Serves a prefix from a separate application, which is built at the first request to save memory until then. */
 import type { FastifyInstance } from 'fastify';
 
 export function defer(

@@ -24,9 +24,7 @@ export function toOriginForm(request: IncomingMessage): string {
   return path.startsWith('/') ? path : `/${path}`;
 }
 
-/**
- * Node.js keeps the first Host field and drops the others, but a proxy may look at the last one and see another host.
- */
+/** Node.js keeps the first Host field, but a proxy may use the last one. */
 export function hasSeveralHosts({ rawHeaders }: IncomingMessage): boolean {
   let hosts = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {

@@ -1,6 +1,4 @@
-/**
- * Admits callers with a platform key to the internal API. A page in a browser has no such key and gets no CORS headers.
- */
+/** Admits callers with a platform key to the internal API. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { keyActor, type Actor } from '../../access/actor.ts';
 import type { KeyCache } from '../../access/key-cache.ts';

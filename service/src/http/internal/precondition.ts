@@ -3,9 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import { ServiceError } from '../../errors.ts';
 import { entryOf } from './entry-of.ts';
 
-/**
- * Throws `precondition_failed` if the current entry, or null if there is none, does not meet the request's condition.
- */
+/** The returned function throws `precondition_failed`. `current` is null if there is no entry. */
 export function preconditionOf({ headers }: FastifyRequest): (current: object | null) => void {
   const ifMatch = headers['if-match'];
   const ifNoneMatch = headers['if-none-match'];
@@ -18,10 +16,7 @@ export function preconditionOf({ headers }: FastifyRequest): (current: object | 
   };
 }
 
-/**
- * Whether a list of tags, or `*`, includes the tag. Tags are compared strongly: a tag that a proxy has made weak never
- * matches.
- */
+/** Compares tags strongly: a tag that a proxy has made weak never matches. */
 function includesTag(header: string, etag: string | null): boolean {
   if (etag === null) return false;
   return header.trim() === '*' || header.split(',').some((tag) => tag.trim() === etag);

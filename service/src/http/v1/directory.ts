@@ -187,10 +187,7 @@ function detailRoute(
   );
 }
 
-/**
- * If this address is in the cache, it is valid: the entry is sent as soon as the caller is admitted, without
- * validation.
- */
+/** A cached URL is valid, so its entry is sent without validation. */
 function sendCached(responseCache: ResponseCache): onRequestHookHandler {
   return (request, reply, done) => {
     const entry = request.method === 'GET' ? responseCache.peek(request.url) : null;

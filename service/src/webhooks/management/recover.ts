@@ -1,7 +1,4 @@
-/**
- * Sends failed deliveries, and those that a deactivation cancelled, again since a given time. For one delivery, see
- * `redeliver.ts`.
- */
+/** Redelivers deliveries that have failed, or were cancelled by a deactivation, since a time. */
 import type { Actor } from '../../access/actor.ts';
 import { recordAudit } from '../../access/audit-log.ts';
 import { sql, type Transaction } from '../../database/database.ts';

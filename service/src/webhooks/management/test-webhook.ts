@@ -1,7 +1,4 @@
-/**
- * Sends a test delivery: at once, in the process that got the request, in one attempt. Tests don't affect the webhook's
- * health.
- */
+/** Sends a test delivery in the process that got the request, in one attempt. Tests do not affect health. */
 import { randomUUID } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import type { DeliveryDetail } from '../../contract/webhook.ts';

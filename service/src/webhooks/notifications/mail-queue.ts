@@ -1,7 +1,4 @@
-/**
- * The mail queue of operational events: which mails are due, and the result of each try. Sends nothing;
- * `mail-owners.ts` does.
- */
+/** The mail queue of operational events: due mails, and the result of each try. `mail-owners.ts` sends them. */
 import { sql, type Database } from '../../database/database.ts';
 import type { MailError } from '../../mail.ts';
 import { mailAttemptsMax, type OperationalEvent } from './operational-events.ts';
@@ -21,10 +18,7 @@ export type ClaimedMail = Omit<OperationalEvent, 'appId'> & {
   attempt: number;
 };
 
-/**
- * The longest delay of a mail. Older events are no longer news, and a new SMTP_URL must not release a flood of old
- * mail.
- */
+/** The maximum delay of a mail: a new SMTP_URL must not release a flood of old mail. */
 const mailWithinHours = 24;
 /** Longer than a mail may take, so that no other process sends it meanwhile. */
 const mailLeaseSeconds = 60;

@@ -27,10 +27,7 @@ export const mailAttemptsMax = 8;
 /** Rows kept per webhook; a new one removes the oldest. */
 const eventsPerWebhookMax = 100;
 
-/**
- * Writes events; the caller holds the locks on their webhooks. At most one event of each kind waits for its mail: the
- * newest.
- */
+/** The caller has locked the webhooks. At most one event of each kind, the newest, waits for its mail. */
 export async function recordOperationalEvents(
   tx: Transaction,
   events: OperationalEvent[],

@@ -42,14 +42,9 @@ export const roundStart = '00000000-0000-0000-0000-000000000000';
 export const claimMax = 256;
 /** One in this many claimed deliveries belongs to a failing webhook. */
 export const failingEvery = 8;
-/**
- * How many webhooks a claim by webhook looks at, so that its cost does not grow with the number of waiting webhooks.
- */
+/** Webhooks per claim by webhook, so that its cost does not grow with the number of waiting webhooks. */
 const webhooksPerClaim = 128;
-/**
- * How many rows a claim by time looks at: enough to get past webhooks that have used up their share, without reading a
- * whole backlog.
- */
+/** Rows per claim by time: enough to get past webhooks that have used up their share. */
 const windowMax = 512;
 /** The same for the failing lane, which holds deliveries of webhooks whose last attempt failed. */
 const failingWindowMax = 128;
@@ -220,7 +215,7 @@ function byWebhook(cursor: string) {
 
 function read(rows: Row[], leaseToken: string): Claim {
   const [first] = rows;
-  if (!first) throw new Error('a claim says at least what it saw');
+  if (!first) throw new Error('the claim returned no row');
   return {
     deliveries: first.id === null ? [] : toDeliverables(rows, leaseToken),
     cancelled: first.cancelled,

@@ -34,16 +34,11 @@ export type Dispatcher = {
 
 /** How long work may wait if its notification is lost. */
 export const pollMs = 1_000;
-/**
- * The pause between two walks over webhooks. A walk takes some milliseconds, and every attempt that ends asks for one.
- */
+/** The pause between two walks over webhooks. A walk takes a few milliseconds, and every ended attempt requests one. */
 const walkPauseMs = 25;
 /** The pause while claims by time fill the process. The walk is then only for deliveries that older ones hide. */
 const walkPauseWhileFullMs = 250;
-/**
- * Attempts started in one turn of the event loop. If all started at once, responses, including the database's, would
- * wait.
- */
+/** Attempts started in one turn of the event loop. If all started at once, responses would wait. */
 const startsPerTurn = 32;
 /** A claim of this size means real load: from then on, speed matters more than memory. */
 const busyFrom = 64;

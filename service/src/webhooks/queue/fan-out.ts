@@ -4,10 +4,7 @@
  */
 import { sql, type Database } from '../../database/database.ts';
 
-/**
- * The bounds of one statement; more events wait for the next. This many deliveries take about a second, far below the
- * statement timeout.
- */
+/** The limits of one statement, which takes about a second, far below the statement timeout. */
 const eventsPerBatch = 100;
 const deliveriesPerBatch = 50_000;
 const fanOutLock = 70420006;

@@ -1,10 +1,7 @@
 /** Finds the last response to deliveries whose last attempt got none. */
 import { sql, type Transaction } from '../../database/database.ts';
 
-/**
- * Returns the deliveries whose last response within the current cycle was 410. `ended` gives each delivery's last
- * attempt.
- */
+/** Returns the deliveries whose last response in the cycle was 410. `ended` has each delivery's last attempt. */
 export async function findGone(
   tx: Transaction,
   ended: { deliveryId: string; number: number; cycleAttempt: number }[],

@@ -8,26 +8,15 @@
 export const inFlightPerWebhookMax = 8;
 /** Attempts that wait for a response. Each costs a socket and some tens of kilobytes. */
 const inFlightMax = 1024;
-/** Attempts under way plus those that have a response and wait to be recorded. */
+/** Running attempts plus those that wait to be recorded. */
 const heldMax = 2048;
-/**
- * Attempts for webhooks whose last attempt failed. They get at most half, because most dead receivers are among them.
- */
+/** Attempts for failing webhooks get at most half, because most dead receivers are among them. */
 const inFlightFailingMax = 512;
-/**
- * From here on, only webhooks with nothing under way may start an attempt, so that a few slow webhooks cannot fill the
- * process.
- */
+/** Above this, only webhooks without a running attempt may start one, so that a few slow ones cannot fill the process. */
 const inFlightCrowded = 768;
-/**
- * Attempts younger than `freshMs`. When receivers respond at once, this many keep a process busy; more would only wait
- * longer for the processor and hold memory meanwhile.
- */
+/** Attempts younger than `freshMs`. This many fast ones keep a process busy; more would only wait and hold memory. */
 const freshMax = 768;
-/**
- * When fresh attempts fill the process, this many must end before the next claim, because a small claim costs as much
- * as a large one.
- */
+/** This many must end before the next claim, because a small claim costs as much as a large one. */
 const freshRoomMin = 256;
 /** An attempt that is older than this waits for its receiver, not for our processor. */
 const freshMs = 100;

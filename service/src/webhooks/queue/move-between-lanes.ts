@@ -1,17 +1,9 @@
-/**
- * Moves a webhook's pending deliveries between the ordinary and the failing lane, to match how its last attempt went.
- */
+/** Moves a webhook's pending deliveries between the ordinary and the failing lane, to match its last attempt. */
 import { sql, type Transaction } from '../../database/database.ts';
 
-/**
- * The most rows that one statement looks at, the first to fall due, because it runs while the webhooks' rows are
- * locked. The rest of a longer backlog stays in its lane, and claims work around it.
- */
+/** Rows per statement, which holds locks on webhooks. The rest of a backlog stays, and claims work around it. */
 const lookedAtMax = 10_000;
 
-/**
- * In the failing lane, deliveries keep nobody else waiting. Rows that are already in the right lane are not touched.
- */
 export async function moveBetweenLanes(
   tx: Transaction,
   webhooks: { webhookId: string; failing: boolean }[],

@@ -1,22 +1,14 @@
-/**
- * Counts what the queue holds, for metrics and probes. Bounded in rows, in time, and in how often it asks the database.
- */
+/** Counts the queue for metrics and probes, with limits on rows, time and frequency. */
 import { sql, type Database } from '../../database/database.ts';
 import { coalesce } from '../../database/coalesce.ts';
 import type { QueueState } from '../../metrics.ts';
 
-/**
- * Counts stop here, at about 20 ms, so that a scrape stays cheap. A larger count would only say again that there is far
- * too much.
- */
+/** Counts stop here, at about 20 ms, so that a scrape stays cheap. */
 const countMax = 10_000;
 /** A scrape does not wait for a database that is unavailable or stalled, and two scrapers cost no more than one. */
 const bounds = { timeoutMs: 2_000, reuseMs: 1_000 };
 
-/**
- * Returns a reader that asks the database at most once per second, however many call it. Rejects while the database is
- * unavailable.
- */
+/** Returns a reader that queries at most once per second and rejects while the database is unavailable. */
 export function createQueueReader(database: Database): () => Promise<QueueState> {
   return coalesce(() => readQueueState(database), bounds);
 }

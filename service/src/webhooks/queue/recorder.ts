@@ -43,9 +43,7 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
   let waiting: Waiting[] = [];
   let writing: Promise<void> | null = null;
   let stopping = false;
-  /**
-   * When writes began to fail; null while they succeed. All batches share this, so that they don't each wait in turn.
-   */
+  /** When writes started to fail, or null. Shared by all batches, so that they do not each wait in turn. */
   let failingSince: number | null = null;
 
   function startWriting(): void {
@@ -103,10 +101,7 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
     }
   }
 
-  /**
-   * One attempt that PostgreSQL refuses must not fail its whole batch. Its lease runs out, and it is recorded as
-   * interrupted.
-   */
+  /** An attempt that PostgreSQL rejects must not fail its batch: its lease expires, and it counts as interrupted. */
   async function writeSingly(
     attempts: RecordedAttempt[],
     endedLeases: string[],
@@ -139,10 +134,7 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
   };
 }
 
-/**
- * Whether PostgreSQL refuses the attempt itself (classes 22 and 23). Other errors, such as a full disk or a deadlock,
- * pass.
- */
+/** Whether PostgreSQL rejects the attempt itself (classes 22 and 23). Other errors, such as a deadlock, are temporary. */
 function isRefusal(error: unknown): boolean {
   const { code } = error as { code?: string };
   return code?.startsWith('22') === true || code?.startsWith('23') === true;

@@ -37,10 +37,7 @@ export async function rotatePartitions(
   return dropped;
 }
 
-/**
- * Oldest first. Events are kept a day longer than deliveries, because a delivery created after midnight belongs to a
- * later day than its event.
- */
+/** Oldest first. Events stay a day longer, because a delivery after midnight belongs to a later day than its event. */
 async function listExpired(database: Database, retentionDays: number): Promise<Day[]> {
   const { rows } = await sql<Day>`
     select to_char(day, 'YYYYMMDD') as day, array_agg(name order by name) as partitions
@@ -100,10 +97,7 @@ async function isDropped(tx: Transaction, partitions: string[]): Promise<boolean
   return rows[0]?.gone !== false;
 }
 
-/**
- * One statement, so that it sees an event that moves from one place to the other. It reads the whole queue and
- * therefore takes no lock.
- */
+/** One statement, so that it sees an event that moves between tables. It takes no lock, because it reads the queue. */
 async function isNeeded(tx: Transaction, day: string): Promise<boolean> {
   const { rows } = await sql<{ needed: boolean }>`
     with d as materialized (select ${startOf(day)} as start)
@@ -121,10 +115,7 @@ async function isNeeded(tx: Transaction, day: string): Promise<boolean> {
   return rows[0]?.needed === true;
 }
 
-/**
- * Whether a delivery of that day was sent again meanwhile; its attempts would have no partition. Takes one index
- * look-up.
- */
+/** Whether a delivery of that day was redelivered meanwhile: its attempts would have no partition. */
 async function isQueued(tx: Transaction, day: string): Promise<boolean> {
   const { rows } = await sql<{ queued: boolean }>`
     select exists (

@@ -172,10 +172,7 @@ async function auditDeactivations(tx: Transaction, rows: UpdatedWebhook[]): Prom
   await recordAudit(tx, worker, ...entries);
 }
 
-/**
- * Notifies owners once when a webhook starts to fail and once when it is deactivated. If both happen together, only the
- * deactivation is recorded.
- */
+/** Notifies owners when a webhook starts to fail or is deactivated; if both happen, only of the deactivation. */
 async function notifyOwners(
   tx: Transaction,
   rows: UpdatedWebhook[],

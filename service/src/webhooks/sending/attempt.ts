@@ -55,10 +55,7 @@ const addressWaitMsMin = 10;
 const informationalMax = 32;
 /** Node's own bound for a server, set here so that no process option changes it. */
 const headerBytesMax = 16 * 1024;
-/**
- * Attempts ended at their deadline in one turn of the event loop. Many that began together must not delay those that
- * get a response.
- */
+/** Attempts timed out per turn of the event loop, so that they do not delay those that get a response. */
 const overduePerTurn = 4;
 /** Parsed webhook URLs that are kept in memory. */
 const targetsMax = 2_000;
@@ -260,9 +257,7 @@ function reachDeadline(exchange: Exchange): void {
   exchange.reachDeadline();
 }
 
-/**
- * A server may refuse the handshake after the client has finished it, for example when it wants a client certificate.
- */
+/** A server may reject the handshake late, for example if it requires a client certificate. */
 const tlsCode = /^(ERR_SSL|EPROTO)/;
 
 function errorKind(error: Error & { code?: string }): AttemptError {

@@ -1,7 +1,4 @@
-/**
- * The process's own time and randomness, as arguments for tests. The database decides when a delivery is due
- * (`queue_now()`).
- */
+/** The process's time and randomness. Whether a delivery is due is decided by the database (`queue_now()`). */
 export type Clock = {
   now(): Date;
   /** In [0, 1). */

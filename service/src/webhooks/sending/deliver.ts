@@ -1,7 +1,4 @@
-/**
- * Makes the attempt of one claimed delivery: body, signature, request, verdict. Stores nothing; next:
- * `queue/record.ts`.
- */
+/** Makes the attempt of one claimed delivery: body, signature, request, verdict. Next: `queue/record.ts`. */
 import type { Config } from '../../config.ts';
 import type { Logger } from '../../log.ts';
 import { logAttempt } from './attempt-log.ts';
@@ -40,10 +37,7 @@ export type RecordedAttempt = Pick<
   verdict: Verdict;
 };
 
-/**
- * How long a delivery waits if its secret cannot be read. That is the operator's fault, not the receiver's, so no
- * attempt is used up.
- */
+/** The wait if a secret cannot be read. That is not the receiver's fault, so it uses up no attempt. */
 const unreadableWaitMs = 300_000;
 
 /** Makes the attempt and decides what follows. Never throws because of a receiver. */

@@ -86,9 +86,7 @@ export function createGuardedConnector(options: GuardedConnectorOptions): Guarde
   };
 }
 
-/**
- * Rejects a name if any of its addresses is forbidden: a name that resolves to both kinds is an attack or a mistake.
- */
+/** Rejects a name if any of its addresses is forbidden: that is an attack or a mistake. */
 async function checkedAddresses(
   host: string,
   { allowedNetworks, resolve }: GuardedConnectorOptions,
@@ -122,10 +120,7 @@ async function untilAborted<T>(pending: Promise<T>, signal: AbortSignal): Promis
   }
 }
 
-/**
- * Tries the addresses in turn and alternates between families. An address that refuses or stays silent makes way for
- * the next.
- */
+/** Tries the addresses in turn, alternating between families. */
 function openTcp(
   target: buildConnector.Options,
   addresses: string[],

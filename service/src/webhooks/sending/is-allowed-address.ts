@@ -2,10 +2,7 @@
 import ipaddr from 'ipaddr.js';
 import type { Network } from '../../config.ts';
 
-/**
- * The part of IPv6 that is assigned for public use. Everything else is reserved, or an IPv4 address in disguise
- * (`::7f00:1`).
- */
+/** The public part of IPv6. Everything else is reserved, or an IPv4 address in disguise (`::7f00:1`). */
 const publicIpv6 = ipaddr.parseCIDR('2000::/3');
 
 /** Not public, although `ipaddr.js` calls these unicast: IANA's special registries, and Azure's metadata address. */

@@ -13,10 +13,7 @@ export class BodyCapture {
   #keptBytes = 0;
   #readBytes = 0;
 
-  /**
-   * Returns whether to read on. Copies the chunk, because it is part of a larger buffer that would stay in memory with
-   * it.
-   */
+  /** Returns whether to read on. Copies the chunk, because a slice would keep its whole buffer in memory. */
   add(chunk: Buffer): boolean {
     this.#readBytes += chunk.length;
     if (this.#keptBytes < keptBytesMax) {

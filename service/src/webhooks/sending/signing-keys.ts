@@ -1,7 +1,4 @@
-/**
- * Keeps opened secrets as signing keys while they are in use, because decrypting a secret and making keys from it costs
- * more than signing.
- */
+/** Caches decrypted secrets as signing keys, because decrypting costs more than signing. */
 import { LRUCache } from 'lru-cache';
 import type { SecretBox } from './secrets.ts';
 import { signingKey, type SigningKey } from './sign.ts';
