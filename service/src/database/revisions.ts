@@ -27,10 +27,8 @@ export function createRevisions(database: Database, connection: ConnectionSettin
   let confirmedAt = Number.NEGATIVE_INFINITY;
   let timer: NodeJS.Timeout | undefined;
   let running = false;
-  let reading: Promise<void> | null = null;
-  let again = false;
-
-  const listener = createListener(connection, ['orgdir_revision'], refreshSoon);
+  const refresh = createRefresh(read, () => running);
+  const listener = createListener(connection, ['orgdir_revision'], refresh.soon);
 
   async function read(): Promise<void> {
     // The time before the query: its result includes every change committed by then.
@@ -53,19 +51,6 @@ export function createRevisions(database: Database, connection: ConnectionSettin
     for (const call of listeners) call(scope);
   }
 
-  function refreshSoon(): void {
-    if (!running) return;
-    again = true;
-    reading ??= readUntilIdle().finally(() => (reading = null));
-  }
-
-  async function readUntilIdle(): Promise<void> {
-    while (again && running) {
-      again = false;
-      await read();
-    }
-  }
-
   return {
     current(scope) {
       return performance.now() - confirmedAt < trustedMs ? (revisions.get(scope) ?? null) : null;
@@ -77,14 +62,36 @@ export function createRevisions(database: Database, connection: ConnectionSettin
       if (running) return;
       running = true;
       listener.start();
-      timer = setInterval(refreshSoon, pollMs);
+      timer = setInterval(refresh.soon, pollMs);
       await read();
     },
     async stop() {
       running = false;
       clearInterval(timer);
       await listener.stop();
-      await reading;
+      await refresh.ended();
     },
+  };
+}
+
+/** One read at a time; one that is asked for during another follows it. */
+function createRefresh(read: () => Promise<void>, isRunning: () => boolean) {
+  let reading: Promise<void> | null = null;
+  let again = false;
+
+  async function readWhileAsked(): Promise<void> {
+    while (again && isRunning()) {
+      again = false;
+      await read();
+    }
+  }
+
+  return {
+    soon: () => {
+      if (!isRunning()) return;
+      again = true;
+      reading ??= readWhileAsked().finally(() => (reading = null));
+    },
+    ended: async () => reading,
   };
 }

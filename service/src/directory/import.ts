@@ -6,18 +6,18 @@ import type { TSchema } from 'typebox';
 import { createValidator, type Validator } from '../contract/validate.ts';
 import { sql, type Database, type Transaction } from '../database/database.ts';
 import { ServiceError, type Issue } from '../errors.ts';
-import { allianceIds, upsertAlliances } from './alliances.ts';
+import { upsertAlliances } from './alliances.ts';
 import { announceAlliances, announceOrgs } from './announce.ts';
-import { blueprintKeys, blueprintSlugs, findBlueprint, upsertBlueprints } from './blueprints.ts';
-import { describeReservation, reservedSlugs } from './former-slugs.ts';
+import { upsertBlueprints } from './blueprints.ts';
+import { checkBatch, nameAll, type Accepted, type Input, type Named } from './import-batch.ts';
 import type { SourceLine } from './import-source.ts';
 import { toAddresses, writeManagers } from './import-managers.ts';
 import { AllianceInput, BlueprintInput, OrgInput } from './inputs.ts';
-import { lockDirectory } from './lock-directory.ts';
+import { lockDirectory, type SlugTable } from './lock-directory.ts';
 import { upsertOrgs } from './orgs.ts';
 import { isAllowedSlug, SlugAllocator } from './slug.ts';
 
-export type ImportKind = 'orgs' | 'alliances' | 'blueprints';
+export type ImportKind = SlugTable;
 type BadLine = { line: number; reason: string };
 export type ImportResult = {
   created: number;
@@ -97,9 +97,6 @@ export async function tidyAfterImport(
     .catch(() => {});
 }
 
-type Accepted = { line: number; input: Input };
-type Input = OrgInput & AllianceInput & BlueprintInput;
-
 function createRun(tx: Transaction, options: ImportOptions) {
   const { kind } = options;
   let slugs: SlugAllocator | null = null;
@@ -139,7 +136,7 @@ function createRun(tx: Transaction, options: ImportOptions) {
     slugs ??= await takeTurn(tx, kind);
     // After a bad line nothing is stored; the rest is read only to report further bad lines.
     const doomed = result.bad > 0 && !options.skipBad;
-    const known = await withoutHeldSlugs(tx, kind, await check[kind](tx, batch, refuse), refuse);
+    const known = await checkBatch(tx, kind, batch, refuse);
     if (doomed || known.length === 0) return;
     const named = await nameAll(tx, kind, slugs, known);
     for (const { slug, line } of named) lineOfSlug.set(slug, line);
@@ -177,107 +174,6 @@ function valueFault({ slug, active, retiredAt, managers }: Input): string | null
     if (!(error instanceof ServiceError)) throw error;
     return error.message.replace(':', '');
   }
-}
-
-type Known = Input & { line: number; allianceId: string | null };
-type Named = Known & { slug: string };
-type Refuse = (line: number, reason: string) => null;
-
-/** Checks rules that need the database. Returns the valid lines with the ids they refer to. */
-const check: Record<
-  ImportKind,
-  (tx: Transaction, batch: Accepted[], refuse: Refuse) => Promise<Known[]>
-> = {
-  orgs: withKnownAlliances,
-  alliances: async (_, batch) => batch.map(toKnown),
-  blueprints: withFreeSlugs,
-};
-
-function toKnown({ line, input }: Accepted): Known {
-  return { ...input, line, allianceId: null };
-}
-
-/** A blueprint is identified by its key, so a slug in the file may belong to another blueprint. */
-async function withFreeSlugs(tx: Transaction, batch: Accepted[], refuse: Refuse): Promise<Known[]> {
-  const owners = await blueprintKeys(
-    tx,
-    batch.flatMap(({ input }) => input.slug ?? []),
-  );
-  return batch.map(toKnown).filter(({ line, slug, key }) => {
-    const owner = slug === null ? undefined : owners.get(slug);
-    if (owner === undefined || owner === key) return true;
-    refuse(line, `slug ${slug} belongs to the blueprint ${owner}`);
-    return false;
-  });
-}
-
-async function withKnownAlliances(
-  tx: Transaction,
-  batch: Accepted[],
-  refuse: Refuse,
-): Promise<Known[]> {
-  const wanted = [
-    ...new Set(batch.flatMap(({ input }) => (input.alliance === null ? [] : [input.alliance]))),
-  ];
-  const ids = await allianceIds(tx, wanted);
-  return batch.flatMap(({ line, input }): Known[] => {
-    if (input.alliance === null) return [toKnown({ line, input })];
-    const allianceId = ids.get(input.alliance);
-    if (allianceId !== undefined) return [{ ...input, line, allianceId }];
-    refuse(line, `alliance ${input.alliance} does not exist; import the alliances first`);
-    return [];
-  });
-}
-
-/**
- * A slug that another entry had recently is refused, because its former owner may take it back. Only blueprints have a
- * key that identifies the former owner.
- */
-async function withoutHeldSlugs(
-  tx: Transaction,
-  kind: ImportKind,
-  inputs: Known[],
-  refuse: Refuse,
-): Promise<Known[]> {
-  const held = await reservedSlugs(
-    tx,
-    kind,
-    inputs.flatMap(({ slug }) => slug ?? []),
-  );
-  if (held.size === 0) return inputs;
-  const free: Known[] = [];
-  for (const input of inputs) {
-    const hold = input.slug === null ? undefined : held.get(input.slug);
-    const own = hold && kind === 'blueprints' ? await findBlueprint(tx, input.key) : null;
-    if (!hold || own?.id === hold.entryId) free.push(input);
-    else refuse(input.line, describeReservation(input.slug ?? '', hold));
-  }
-  return free;
-}
-
-/** Gives a slug to every input that has none; an existing blueprint keeps its slug. */
-async function nameAll(
-  tx: Transaction,
-  kind: ImportKind,
-  slugs: SlugAllocator,
-  inputs: Known[],
-): Promise<Named[]> {
-  const existing =
-    kind === 'blueprints'
-      ? await blueprintSlugs(
-          tx,
-          inputs.map(({ key }) => key),
-        )
-      : new Map<string, string>();
-  const chosen = inputs.map((input) => input.slug ?? existing.get(input.key) ?? null);
-  slugs.reserve(chosen.filter((slug) => slug !== null));
-  const made = await slugs.allocate(
-    inputs.filter((_, index) => chosen[index] === null).map(({ name }) => name),
-  );
-  return inputs.map((input, index) => ({
-    ...input,
-    slug: chosen[index] ?? (made.shift() as string),
-  }));
 }
 
 const writers: Record<
