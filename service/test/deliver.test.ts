@@ -120,6 +120,7 @@ test('a test of a webhook whose secret no key opens says so, and leaves nothing 
   const keyless = await startTestService({ beside: { database, connection } });
   const answer = await keyless.call(`/webhooks/${body.data.id}/test`, { method: 'POST', key });
   assert.deepEqual([answer.status, answer.body.error.code], [503, 'unavailable']);
+  assert.equal(answer.headers.get('retry-after'), '300', 'when the worker tries its deliveries');
   const { rows } = await sql<{ left: number }>`
     select (select count(*) from events) + (select count(*) from pending_deliveries)
       + (select count(*) from deliveries) + (select count(*) from leases) as left

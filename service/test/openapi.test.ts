@@ -43,3 +43,10 @@ test('parameters that have a default, and bodies without a required field, may b
 test('the webhooks are the events of the catalogue', () => {
   assert.deepEqual(Object.keys(openApi.webhooks), Object.keys(catalogue));
 });
+
+test('a delivery is retried, a test is not', () => {
+  for (const [event, { post }] of Object.entries(openApi.webhooks)) {
+    const texts = JSON.stringify([post.description, post.responses]);
+    assert.equal(/tried again|retried/.test(texts), event !== 'webhook.test', event);
+  }
+});

@@ -96,7 +96,7 @@ function webhookOperation(name: EventName, serviceName: string) {
     operationId: `on${pascalCase(name)}`,
     tags: ['Events'],
     summary,
-    description: `${recipients[audience]} Answer with any 2xx status within ten seconds; everything else is tried again, up to ${attemptsMaxInWords} times.`,
+    description: `${recipients[audience]} ${name === 'webhook.test' ? testRule : deliveryRule}`,
     // The receiver identifies the sender by the signatures.
     security: [],
     parameters: deliveryHeaders(name, serviceName),
@@ -112,11 +112,18 @@ function webhookOperation(name: EventName, serviceName: string) {
     responses: {
       '200': { description: 'Received. Any other 2xx says the same.' },
       '4XX': {
-        description: 'Refused; it is tried again. After a last 410 the webhook is deactivated.',
+        description:
+          name === 'webhook.test'
+            ? 'The test failed.'
+            : 'Refused; it is tried again. After a last 410 the webhook is deactivated.',
       },
     },
   };
 }
+
+const deliveryRule = `Answer with any 2xx status within ten seconds; everything else is tried again, up to ${attemptsMaxInWords} times.`;
+const testRule =
+  'Answer with any 2xx status within ten seconds. A test is sent once, and its outcome does not affect the webhook.';
 
 const recipients = {
   global: 'Goes to every webhook that asks for it.',

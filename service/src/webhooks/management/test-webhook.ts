@@ -7,7 +7,7 @@ import { v7 as uuidv7 } from 'uuid';
 import type { DeliveryDetail } from '../../contract/webhook.ts';
 import { sql, type Database } from '../../database/database.ts';
 import { ServiceError } from '../../errors.ts';
-import { deliver, type DeliverDependencies } from '../sending/deliver.ts';
+import { deliver, unreadableWaitMs, type DeliverDependencies } from '../sending/deliver.ts';
 import type { Deliverable } from '../sending/deliverable.ts';
 import { readDelivery } from './deliveries.ts';
 import type { InFlight } from '../queue/in-flight.ts';
@@ -85,6 +85,7 @@ function requireReadable(
   throw new ServiceError(
     'unavailable',
     'The secret of the webhook cannot be read at the moment, so nothing can be signed with it.',
+    { headers: { 'retry-after': String(unreadableWaitMs / 1000) } },
   );
 }
 

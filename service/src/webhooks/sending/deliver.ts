@@ -44,7 +44,7 @@ export type RecordedAttempt = Pick<
  * How long a delivery waits if its secret cannot be read. That is the operator's fault, not the receiver's, so no
  * attempt is used up.
  */
-const unreadableWaitMs = 300_000;
+export const unreadableWaitMs = 300_000;
 
 /** Makes the attempt and decides what follows. Never throws because of a receiver. */
 export async function deliver(
