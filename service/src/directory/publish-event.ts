@@ -51,7 +51,7 @@ function requireName(name: string): EventName {
   if (catalogueEntry(name) && name !== 'webhook.test') return name as EventName;
   throw invalid({
     path: 'name',
-    message: `must be one of ${subscribableEvents.join(', ')}; there is no event ${name}`,
+    message: `must be one of ${subscribableEvents.join(', ')}, not ${name}`,
   });
 }
 

@@ -118,7 +118,7 @@ export async function checkEvents(
       return [
         {
           path,
-          message: `there is no event ${JSON.stringify(name.slice(0, 80))} to ask for; there are ${subscribableEvents.join(', ')}`,
+          message: `must be one of ${subscribableEvents.join(', ')}, not ${JSON.stringify(name.slice(0, 80))}`,
         },
       ];
     }
