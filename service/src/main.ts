@@ -2,6 +2,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { httpAddress, type Config } from './config.ts';
 import { createParts, type Parts } from './create-parts.ts';
+import { storePublicUrl } from './database/public-url.ts';
 import { decideDemo, readDemoKey } from './demo.ts';
 import { StartError } from './errors.ts';
 import { endRequests } from './http/end-requests.ts';
@@ -86,6 +87,8 @@ type Addresses = Pick<Service, 'address' | 'internalAddress'>;
 async function startParts(parts: Parts): Promise<Addresses> {
   try {
     const addresses = await listenAndAnswer(parts);
+    // Only now: a second process that finds its port taken must not replace the address.
+    if (parts.config.roles.has('api')) await sharePublicUrl(parts);
     if (parts.config.roles.has('worker')) startWork(parts);
     return addresses;
   } catch (error) {
@@ -102,6 +105,11 @@ async function listenAndAnswer(parts: Parts): Promise<Addresses> {
   const address = app ? await listen(app, config, '') : null;
   keyCache.start();
   return { address, internalAddress };
+}
+
+async function sharePublicUrl({ database, config: { publicUrl }, log }: Parts): Promise<void> {
+  const before = await storePublicUrl(database, publicUrl);
+  if (before !== null) log.warn({ publicUrl, before }, 'public_url.replaced');
 }
 
 function startWork({ worker, ownerMail, syncs }: Parts): void {
