@@ -28,8 +28,18 @@ export async function buildPackage(folder: string): Promise<void> {
 
 async function renderManifest(): Promise<string> {
   const manifest = JSON.parse(await readFile(join(client, 'package.json'), 'utf8'));
-  const { name, version, description, license, type, sideEffects, engines } = manifest;
+  const { name, version, description, license, repository, type, sideEffects, engines } = manifest;
   const exports = { '.': { types: './index.d.ts', default: './index.js' } };
-  const published = { name, version, description, license, type, sideEffects, exports, engines };
+  const published = {
+    name,
+    version,
+    description,
+    license,
+    repository,
+    type,
+    sideEffects,
+    exports,
+    engines,
+  };
   return `${JSON.stringify(published, null, 2)}\n`;
 }

@@ -27,6 +27,13 @@ test('the package has no dependencies and has every file of its manifest', async
   ]);
 });
 
+test('links in its README work without the rest of this repository', async () => {
+  const text = await readFile(join(dist, 'README.md'), 'utf8');
+  const links = [...text.matchAll(/\]\(([^)]*)\)/g)].map(([, link]) => link);
+  assert.ok(links.length > 0);
+  for (const link of links) assert.match(link ?? '', /^(https:|#)/);
+});
+
 test('the package imports only its own files', async () => {
   for (const file of await readdir(dist)) {
     if (!/\.(js|d\.ts)$/.test(file)) continue;

@@ -2,6 +2,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { httpAddress, type Config } from './config.ts';
 import { createParts, type Parts } from './create-parts.ts';
+import { storePublicUrl } from './database/public-url.ts';
 import { loadDemoOnce, readDemoKey } from './demo.ts';
 import { StartError } from './errors.ts';
 import { endRequests } from './http/end-requests.ts';
@@ -85,6 +86,8 @@ type Addresses = Pick<Service, 'address' | 'internalAddress'>;
 async function startParts(parts: Parts): Promise<Addresses> {
   try {
     const addresses = await startListening(parts);
+    // Only now: a second process that finds its port taken must not replace the address.
+    if (parts.config.roles.has('api')) await sharePublicUrl(parts);
     if (parts.config.roles.has('worker')) startTasks(parts);
     return addresses;
   } catch (error) {
@@ -101,6 +104,11 @@ async function startListening(parts: Parts): Promise<Addresses> {
   const address = app ? await listen(app, config, '') : null;
   keyCache.start();
   return { address, internalAddress };
+}
+
+async function sharePublicUrl({ database, config: { publicUrl }, log }: Parts): Promise<void> {
+  const before = await storePublicUrl(database, publicUrl);
+  if (before !== null) log.warn({ publicUrl, before }, 'public_url.replaced');
 }
 
 function startTasks({ worker, ownerMail, syncs }: Parts): void {

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import type { Command } from 'commander';
 import { createProgram } from '../src/commands/program.ts';
+import { lineBytesMax } from '../src/directory/import-source.ts';
 import { toUrl } from './support/database.ts';
 import { put } from './support/directory.ts';
 import { runHere } from './support/run-here.ts';
@@ -67,6 +68,11 @@ test('the help of every command has a description, an example and the exit codes
     assert.match(text, new RegExp(`Examples?:\\n( {2}.*\\n)* {2}.*orgdir ${name}\\b`), name);
     assert.match(text, /Exit codes: 0 done, 1 refused or failed .*, 2 invalid arguments/, name);
   }
+});
+
+test('docs/command-line.md gives the longest line of an import', async () => {
+  const page = await readFile(new URL('../../docs/command-line.md', import.meta.url), 'utf8');
+  assert.ok(page.includes(`A line has at most ${lineBytesMax / 1024 ** 2} MiB.`));
 });
 
 test('docs/command-line.md names every command', async () => {

@@ -120,6 +120,7 @@ test('a test with an unreadable secret fails without leaving a delivery', async 
   const keyless = await startTestService({ beside: { database, connection } });
   const answer = await keyless.call(`/webhooks/${body.data.id}/test`, { method: 'POST', key });
   assert.deepEqual([answer.status, answer.body.error.code], [503, 'unavailable']);
+  assert.equal(answer.headers.get('retry-after'), '300', 'when the worker tries its deliveries');
   const { rows } = await sql<{ left: number }>`
     select (select count(*) from events) + (select count(*) from pending_deliveries)
       + (select count(*) from deliveries) + (select count(*) from leases) as left

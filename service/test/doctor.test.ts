@@ -144,6 +144,20 @@ test('a path that is not a folder, a full disk and readable secret files are rep
   await rm(join(folder, 'secret-key'));
 });
 
+test('a folder that cannot be created is the fault, not the disk', async () => {
+  const file = join(folder, 'not-a-folder');
+  await writeFile(file, '');
+  for (const DATA_DIR of [
+    join(file, 'data'),
+    ...(process.platform === 'linux' ? ['/proc/data'] : []),
+  ]) {
+    const found = await look({ DATABASE_URL: '', SECRET_KEY: '', DATA_DIR });
+    const [data, space] = [found('data_dir')[0], found('disk_space')[0]];
+    assert.deepEqual([data?.status, space?.status], ['failed', 'skipped'], DATA_DIR);
+    assert.match(data?.message ?? '', /does not exist and cannot be created/);
+  }
+});
+
 test('a database requires a SECRET_KEY that decrypts its secrets', async () => {
   assert.deepEqual((await outcome('secret_key', { SECRET_KEY: '' }))[0], 'failed');
   await sql`insert into apps (id, name, owner_email) values (uuid_v7(), 'Herald', 'ada@example.org')`.execute(

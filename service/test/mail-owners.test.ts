@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { after, afterEach, beforeEach, test } from 'node:test';
 import { createApp } from '../src/access/apps.ts';
 import { sql } from '../src/database/database.ts';
+import { storePublicUrl } from '../src/database/public-url.ts';
 import { createLogger } from '../src/log.ts';
 import { createMailer, type MailerOptions } from '../src/mail.ts';
 import { createOwnerMail, type OwnerMail } from '../src/webhooks/notifications/mail-owners.ts';
@@ -172,6 +173,19 @@ test('a mail has the cause, the last response and the way to recover', async () 
   ])
     assert.ok(mail.text.includes(part), `${part} is not in:\n${mail.text}`);
   assert.doesNotMatch(mail.text, /hunter2|token|\/in\b/);
+});
+
+test('addresses in a mail are those of the api process, not those of the worker', async () => {
+  await storePublicUrl(database, 'https://public.example');
+  const server = await startSmtpServer();
+  startOwnerMail(server);
+  const webhook = await makeWebhook();
+  await happen(webhook);
+  const [mail] = await server.received(1);
+  assert.match(mail?.text ?? '', /"https:\/\/public\.example\/api\/v1\/webhooks\//);
+  assert.doesNotMatch(mail?.text ?? '', /directory\.example/);
+  await settledRow(webhook);
+  await storePublicUrl(database, context.publicUrl);
 });
 
 test('a mail names no count when more deliveries are pending than are cancelled at once', async () => {

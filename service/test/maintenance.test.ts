@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { pino } from 'pino';
 import { disableMaintenance, enableMaintenance } from '../src/system/maintenance.ts';
 import { testActor } from './support/actor.ts';
 import { put } from './support/directory.ts';
@@ -89,4 +90,26 @@ test('Retry-After is half a minute without an expected end, and at most an hour'
   const { body } = await service.call('/orgs');
   assert.equal(body.error.message, 'The service is under maintenance.');
   await disableMaintenance(service.database, testActor);
+});
+
+test('a 503 during maintenance is not logged, any other 503 is an error', async () => {
+  const lines: { msg: string; level: number; reasonCode?: string }[] = [];
+  const log = pino({ level: 'info' }, { write: (line: string) => lines.push(JSON.parse(line)) });
+  // It has another SECRET_KEY, so it cannot test a webhook of `service`.
+  const { database, connection } = service;
+  const other = await startTestService({ beside: { database, connection }, log });
+  await enableMaintenance(database, testActor, { message: null, expectedEnd: null });
+  await eventually(async () => (await other.call('/orgs')).status === 503);
+  await disableMaintenance(database, testActor);
+  await eventually(async () => (await other.call('/orgs')).status === 200);
+  await eventually(answersWith(200));
+  const json = { url: 'https://example.org/' };
+  const { body } = await service.call('/webhooks', { method: 'POST', json });
+  const path = `/webhooks/${body.data.id}/test`;
+  assert.equal((await other.call(path, { method: 'POST', key: service.key })).status, 503);
+  const failures = lines.filter(({ msg }) => msg === 'request.failed');
+  assert.deepEqual(
+    failures.map(({ level, reasonCode }) => [level, reasonCode]),
+    [[pino.levels.values['error'], 'unavailable']],
+  );
 });

@@ -68,3 +68,10 @@ test('it names the events without closing the list, and refuses U+0000 in text p
         if (place === 'query' && schema.type === 'string' && !schema.enum && !schema.format)
           assert.ok(!new RegExp(schema.pattern ?? '', 'u').test('a\0'), `${name} takes U+0000`);
 });
+
+test('a delivery is retried, a test is not', () => {
+  for (const [event, { post }] of Object.entries(openApi.webhooks)) {
+    const texts = JSON.stringify([post.description, post.responses]);
+    assert.equal(/tried again|retried/.test(texts), event !== 'webhook.test', event);
+  }
+});

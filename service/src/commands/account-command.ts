@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { readPublicUrl } from '../database/public-url.ts';
 import { createAccountLink } from '../sign-in/accounts.ts';
 import { cliActor } from './cli-actor.ts';
 import { print, withDatabase } from './with-database.ts';
@@ -16,10 +17,11 @@ export function addAccountCommand(program: Command): void {
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  orgdir account link ada@example.org')
     .action(async (email: string, { json }: { json?: boolean }) => {
-      const link = await withDatabase(({ database }, { publicUrl }) =>
-        database
-          .transaction()
-          .execute((tx) => createAccountLink(tx, cliActor(), { email, publicUrl })),
+      const link = await withDatabase(({ database }, config) =>
+        database.transaction().execute(async (tx) => {
+          const publicUrl = await readPublicUrl(tx, config.publicUrl);
+          return createAccountLink(tx, cliActor(), { email, publicUrl });
+        }),
       );
       const purpose = link.hasAccount ? 'choose a new password' : 'create the account';
       print(json, link, [

@@ -10,6 +10,7 @@ import {
 } from '../contract/alliance.ts';
 import { managedOrgFields } from '../contract/organisation.ts';
 import { sql, type Database, type Executor, type Transaction } from '../database/database.ts';
+import { publicUrlOr } from '../database/public-url.ts';
 import {
   columnList,
   columnsOf,
@@ -68,16 +69,17 @@ export async function readAlliance(database: Database, slug: string, baseUrl: st
   return { revision, row: row && { ...toAlliance(row, baseUrl), orgs: row.orgs } };
 }
 
-/** The alliances with these ids as they stand in the caller's transaction, in the order of ids. */
+/** The alliances with these ids for an event, as they stand in the caller's transaction, in the order of ids. */
 export async function publicAlliances(
   tx: Executor,
   ids: string[],
-  baseUrl: string,
+  ownUrl: string,
 ): Promise<Alliance[]> {
-  const { rows } = await sql<AllianceRow>`
-    select ${allianceSource.columns} from alliances t where t.id = any(${ids}::uuid[]) order by t.id
+  const { rows } = await sql<AllianceRow & { public_url: string }>`
+    select ${allianceSource.columns}, ${publicUrlOr(ownUrl)} as public_url
+    from alliances t where t.id = any(${ids}::uuid[]) order by t.id
   `.execute(tx);
-  return rows.map((row) => toAlliance(row, baseUrl));
+  return rows.map((row) => toAlliance(row, row.public_url));
 }
 
 /** The fields of an alliance that events, bindings and imports need. Null if there is none. */

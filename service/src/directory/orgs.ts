@@ -6,6 +6,7 @@ import {
   type Organisation,
 } from '../contract/organisation.ts';
 import { sql, type Database, type Executor, type Transaction } from '../database/database.ts';
+import { publicUrlOr } from '../database/public-url.ts';
 import {
   columnList,
   columnsOf,
@@ -74,17 +75,19 @@ export async function readOrg(database: Database, slug: string, baseUrl: string)
   return { revision, row: row && toOrganisation(row, baseUrl) };
 }
 
-/** The listed organisations with these ids as they stand in the caller's transaction, in the order of ids. */
+/**
+ * The listed organisations with these ids for an event, as they stand in the caller's transaction, in the order of ids.
+ */
 export async function publicOrgs(
   tx: Executor,
   ids: string[],
-  baseUrl: string,
+  ownUrl: string,
 ): Promise<Organisation[]> {
-  const { rows } = await sql<OrgRow>`
-    select ${orgSource.columns} from orgs t ${orgSource.joins}
+  const { rows } = await sql<OrgRow & { public_url: string }>`
+    select ${orgSource.columns}, ${publicUrlOr(ownUrl)} as public_url from orgs t ${orgSource.joins}
     where t.id = any(${ids}::uuid[]) and t.listed order by t.id
   `.execute(tx);
-  return rows.map((row) => toOrganisation(row, baseUrl));
+  return rows.map((row) => toOrganisation(row, row.public_url));
 }
 
 /** The fields of an organisation, listed or not, that events and bindings need. Null if there is none. */

@@ -16,23 +16,50 @@ export async function checkDataDir(
   if (faulty.has('DATA_DIR') || faulty.has('DATABASE_URL'))
     return [skipped('data_dir', 'not checked: the configuration is invalid')];
   if (databaseUrl !== null) return [skipped('data_dir', 'not used: DATABASE_URL is set')];
-  return [await checkFolder(dataDir), await checkSpace(dataDir), ...(await checkModes(dataDir))];
+  const folder = await checkFolder(dataDir);
+  if (folder.status === 'failed')
+    return [folder, skipped('disk_space', 'not checked: the folder cannot be used')];
+  return [folder, await checkSpace(dataDir), ...(await checkModes(dataDir))];
 }
 
 async function checkFolder(dataDir: string): Promise<Finding> {
   const found = await stat(dataDir).catch(() => null);
-  if (!found) return ok('data_dir', `${dataDir} does not exist yet; the first start creates it`);
+  if (!found) return checkCreation(dataDir);
   if (!found.isDirectory())
     return failed('data_dir', `${dataDir} is not a folder`, 'choose another DATA_DIR');
-  const isWritable = await access(dataDir, constants.W_OK | constants.X_OK).then(
-    () => true,
-    () => false,
-  );
-  if (isWritable) return ok('data_dir', dataDir);
+  if (await isWritable(dataDir)) return ok('data_dir', dataDir);
   return failed(
     'data_dir',
     `this user cannot write to ${dataDir}`,
     'run as the user who first started the service, or choose another DATA_DIR',
+  );
+}
+
+/** Whether the first start can create the folder. */
+async function checkCreation(dataDir: string): Promise<Finding> {
+  const parent = await existing(dataDir);
+  const fault = await whyNothingCanBeCreated(parent);
+  if (fault === null)
+    return ok('data_dir', `${dataDir} does not exist yet; the first start creates it`);
+  return failed(
+    'data_dir',
+    `${dataDir} does not exist and cannot be created: ${fault}`,
+    'create it for this user, or choose another DATA_DIR',
+  );
+}
+
+async function whyNothingCanBeCreated(parent: string): Promise<string | null> {
+  if (!(await stat(parent)).isDirectory()) return `${parent} is not a folder`;
+  if (!(await isWritable(parent))) return `this user cannot write to ${parent}`;
+  // Such as /proc, where root may write and still can create nothing.
+  if ((await statfs(parent)).blocks === 0) return `${parent} does not store files`;
+  return null;
+}
+
+function isWritable(folder: string): Promise<boolean> {
+  return access(folder, constants.W_OK | constants.X_OK).then(
+    () => true,
+    () => false,
   );
 }
 

@@ -96,7 +96,7 @@ function webhookOperation(name: EventName, serviceName: string) {
     operationId: `on${pascalCase(name)}`,
     tags: ['Webhook events'],
     summary,
-    description: `${recipients[audience]} Respond with any 2xx status within ten seconds. Otherwise the delivery is retried, up to ${attemptsMaxInWords} attempts in all.`,
+    description: `${recipients[audience]} ${name === 'webhook.test' ? testRule : deliveryRule}`,
     // The receiver identifies the sender by the signatures.
     security: [],
     parameters: deliveryHeaders(name, serviceName),
@@ -113,11 +113,17 @@ function webhookOperation(name: EventName, serviceName: string) {
       '200': { description: 'The delivery succeeded, as with any 2xx status.' },
       '4XX': {
         description:
-          'The attempt failed and is retried. If the last attempt gets a 410, the webhook is deactivated.',
+          name === 'webhook.test'
+            ? 'The test failed.'
+            : 'The attempt failed and is retried. If the last attempt gets a 410, the webhook is deactivated.',
       },
     },
   };
 }
+
+const deliveryRule = `Respond with any 2xx status within ten seconds. Otherwise the delivery is retried, up to ${attemptsMaxInWords} attempts in all.`;
+const testRule =
+  'Respond with any 2xx status within ten seconds. A test is sent once, and its result does not affect the webhook.';
 
 const recipients = {
   global: 'Sent to every webhook that subscribes to it.',

@@ -11,7 +11,8 @@ export function sendError(
   reply: FastifyReply,
 ): FastifyReply {
   const known = toServiceError(error, request);
-  if (known.status >= 500) logFailure(known, error, request);
+  // Maintenance is planned, and the audit log has it.
+  if (known.status >= 500 && known.code !== 'maintenance') logFailure(known, error, request);
   return reply
     .code(known.status)
     .headers({ ...known.headers, 'cache-control': 'no-store' })

@@ -29,7 +29,13 @@ export type OpenApiDocument = {
   paths: Record<string, Record<string, Operation>>;
   webhooks: Record<
     string,
-    { post: { requestBody: { content: Record<string, { schema: object; example: unknown }> } } }
+    {
+      post: {
+        description: string;
+        requestBody: { content: Record<string, { schema: object; example: unknown }> };
+        responses: Record<string, { description: string }>;
+      };
+    }
   >;
   components: { schemas: Record<string, Schema>; responses: Record<string, Response> };
 };

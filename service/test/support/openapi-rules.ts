@@ -9,11 +9,10 @@ import { promisify } from 'node:util';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import ajvFormats from 'ajv-formats';
 import type { OpenApiDocument } from './openapi-check.ts';
-import { openApiFile } from './openapi-file.ts';
+import { openApiFile, redoclyEnv, rootProgram } from './openapi-file.ts';
 
 const run = promisify(execFile);
 const root = fileURLToPath(new URL('.', openApiFile));
-const program = (name: string) => fileURLToPath(new URL(`node_modules/.bin/${name}`, openApiFile));
 
 type Rules = {
   file: URL;
@@ -42,22 +41,17 @@ export function testDescription(rules: Rules): void {
   });
 
   test('it passes spectral with spectral:oas, hints included', async () => {
-    const { stdout } = await run(program('spectral'), ['lint', '--fail-severity=hint', name], {
+    const { stdout } = await run(rootProgram('spectral'), ['lint', '--fail-severity=hint', name], {
       cwd: root,
     });
     assert.match(stdout, /No results/);
   });
 
   test('it passes redocly with the recommended rules, without a warning', async () => {
-    const { stdout, stderr } = await run(
-      program('redocly'),
-      ['lint', '--format=json', name],
-      // No look for a newer version, no report of use: nothing leaves this machine.
-      {
-        cwd: root,
-        env: { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' },
-      },
-    );
+    const { stdout, stderr } = await run(rootProgram('redocly'), ['lint', '--format=json', name], {
+      cwd: root,
+      env: redoclyEnv,
+    });
     assert.deepEqual(JSON.parse(stdout).totals, { errors: 0, warnings: 0, ignored: 0 }, stderr);
   });
 

@@ -1,4 +1,5 @@
 /** The real application over a database of its own, on a real socket. Every answer is held against openapi.json. */
+import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { randomBytes } from 'node:crypto';
 import { createApp as createOwnedApp } from '../../src/access/apps.ts';
@@ -136,6 +137,8 @@ export async function send(
     ...(body === undefined ? {} : { body }),
   });
   const text = await response.text();
+  if (response.status === 429 || response.status === 503)
+    assert.match(response.headers.get('retry-after') ?? 'no Retry-After', /^\d+$/);
   const parsed = text === '' ? null : (JSON.parse(text) as unknown);
   if (text !== '') check(method, new URL(response.url).pathname, response.status, parsed);
   return { status: response.status, headers: response.headers, body: parsed, text };

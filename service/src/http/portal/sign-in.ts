@@ -157,6 +157,8 @@ const passwordOperations = [
         throw new ServiceError(
           'unavailable',
           'This service sends no mail, so nobody can sign up or choose a new password here; ask its operator for a link.',
+          // Only another configuration changes this.
+          { headers: { 'retry-after': '3600' } },
         );
       const email = normaliseEmail(body.email, 'body.email');
       limits.mail(caller.ip, email);

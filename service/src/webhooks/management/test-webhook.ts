@@ -4,7 +4,7 @@ import { v7 as uuidv7 } from 'uuid';
 import type { DeliveryDetail } from '../../contract/webhook.ts';
 import { sql, type Database } from '../../database/database.ts';
 import { ServiceError } from '../../errors.ts';
-import { deliver, type DeliverDependencies } from '../sending/deliver.ts';
+import { deliver, unreadableWaitMs, type DeliverDependencies } from '../sending/deliver.ts';
 import type { Deliverable } from '../sending/deliverable.ts';
 import { readDelivery } from './deliveries.ts';
 import type { InFlight } from '../queue/in-flight.ts';
@@ -82,6 +82,7 @@ function requireReadable(
   throw new ServiceError(
     'unavailable',
     'The secret of the webhook cannot be decrypted at the moment, so the test cannot be signed.',
+    { headers: { 'retry-after': String(unreadableWaitMs / 1000) } },
   );
 }
 

@@ -118,7 +118,7 @@ export async function checkEvents(
       return [
         {
           path,
-          message: `${JSON.stringify(name.slice(0, 80))} is not an event; use ${subscribableEvents.join(', ')}`,
+          message: `must be one of ${subscribableEvents.join(', ')}, not ${JSON.stringify(name.slice(0, 80))}`,
         },
       ];
     }

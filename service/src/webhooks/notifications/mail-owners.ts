@@ -5,6 +5,7 @@
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import type { ConnectionSettings, Database } from '../../database/database.ts';
+import { readPublicUrl } from '../../database/public-url.ts';
 import { createListener } from '../../database/listener.ts';
 import type { Logger } from '../../log.ts';
 import { createLoop } from '../../loop.ts';
@@ -66,8 +67,9 @@ async function giveUpLate({ database, log }: OwnerMailDependencies): Promise<voi
 }
 
 async function sendBatch(dependencies: OwnerMailDependencies): Promise<boolean> {
+  const publicUrl = await readPublicUrl(dependencies.database, dependencies.publicUrl);
   const claimed = await claimMails(dependencies.database, mailsAtOnce);
-  await Promise.all(claimed.map((mail) => send(dependencies, mail)));
+  await Promise.all(claimed.map((mail) => send({ ...dependencies, publicUrl }, mail)));
   return claimed.length > 0;
 }
 

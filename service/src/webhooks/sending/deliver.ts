@@ -38,7 +38,7 @@ export type RecordedAttempt = Pick<
 };
 
 /** The wait if a secret cannot be read. That is not the receiver's fault, so it uses up no attempt. */
-const unreadableWaitMs = 300_000;
+export const unreadableWaitMs = 300_000;
 
 /** Makes the attempt and decides what follows. Never throws because of a receiver. */
 export async function deliver(

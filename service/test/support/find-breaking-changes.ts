@@ -1,0 +1,80 @@
+/** Compares two versions of an OpenAPI document with `redocly diff`, and adds what it lets pass. */
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { openApiFile, redoclyEnv, rootProgram } from './openapi-file.ts';
+
+const run = promisify(execFile);
+const config = fileURLToPath(new URL('redocly.yaml', openApiFile));
+
+/** Lists that may grow (docs/reference/README.md#versioning), where `redocly diff` refuses every new response value. */
+const extensibleLists = new Set([
+  '#/components/schemas/ErrorObject/properties/code/enum',
+  '#/components/schemas/EventRecord/properties/event/enum',
+]);
+
+type Side = { pointer: string; value?: unknown };
+type Change = {
+  path: string;
+  /** What changed of a modified node. */
+  property?: string;
+  impact: 'major' | 'minor' | 'patch';
+  verdicts: { ruleId: string; message: string }[];
+  base?: Side;
+  revision?: Side;
+};
+
+/** Returns one line per change that can break a client, empty if there is none. */
+export async function findBreakingChanges(base: object, revision: object): Promise<string[]> {
+  const changes = await compare(base, revision);
+  return changes.flatMap((change) =>
+    describe(change).map((message) => `${change.path}: ${message}`),
+  );
+}
+
+async function compare(base: object, revision: object): Promise<Change[]> {
+  const folder = await mkdtemp(join(tmpdir(), 'orgdir-diff-'));
+  const report = join(folder, 'report.json');
+  try {
+    await writeFile(join(folder, 'base.json'), JSON.stringify(base));
+    await writeFile(join(folder, 'revision.json'), JSON.stringify(revision));
+    const format = ['--format=json', `--output=${report}`, '--fail-on=none'];
+    await run(
+      rootProgram('redocly'),
+      ['diff', 'base.json', 'revision.json', `--config=${config}`, ...format],
+      { cwd: folder, env: redoclyEnv },
+    );
+    return (JSON.parse(await readFile(report, 'utf8')) as { changes: Change[] }).changes;
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+function describe(change: Change): string[] {
+  const found = change.verdicts
+    .filter(({ ruleId }) => !(ruleId === 'enum-values-added' && isExtensible(change)))
+    .map(({ message }) => message);
+  if (found.length === 0 && change.property === 'default')
+    return [`the default changed from ${text(change.base)} to ${text(change.revision)}`];
+  const lost = lostValues(change);
+  if (found.length === 0 && lost.length > 0) return [`the list lost ${lost.join(', ')}`];
+  return found;
+}
+
+function isExtensible({ base }: Change): boolean {
+  return base !== undefined && extensibleLists.has(base.pointer);
+}
+
+/** A response may send fewer values without breaking its readers, but version 1 takes no error code or event away. */
+function lostValues({ property, base, revision }: Change): string[] {
+  if (property !== 'enum' || !Array.isArray(base?.value)) return [];
+  const kept = Array.isArray(revision?.value) ? revision.value : [];
+  return base.value.filter((value) => !kept.includes(value)).map(String);
+}
+
+function text(side: Side | undefined): string {
+  return JSON.stringify(side?.value) ?? 'none';
+}
