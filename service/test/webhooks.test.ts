@@ -115,7 +115,7 @@ test('unknown events and events that the binding does not allow are rejected wit
   };
   assert.match(
     (await reasons(['org.created', 'no.such']))[0]?.message ?? '',
-    /no event "no\.such"/,
+    /"no\.such" is not an event/,
   );
   assert.equal((await reasons(['org.created', 'no.such']))[0]?.path, 'body.events.1');
   assert.match(
