@@ -109,5 +109,5 @@ test('the page lists, searches and changes pages in a browser', { skip: noBrowse
 
   await server.stop();
   await page.getByRole('searchbox').fill('gear');
-  await status.getByText('cannot be read just now').waitFor();
+  await status.getByText('is not available').waitFor();
 });
