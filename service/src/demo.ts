@@ -16,7 +16,7 @@ const kinds: ImportKind[] = ['alliances', 'orgs', 'blueprints'];
 const installationName = 'demo';
 
 /** Commands may have imported a directory before the service's first start; the demo data must not mix with it. */
-const hasEntries = sql<boolean>`
+const hasEntries = sql`
   exists (select from orgs) or exists (select from alliances) or exists (select from blueprints)
 `;
 

@@ -1,26 +1,19 @@
 import assert from 'node:assert/strict';
-import { createReadStream } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { sql } from '../src/database/database.ts';
-import { importLines, type ImportKind } from '../src/directory/import.ts';
-import { readNdjson } from '../src/directory/import-source.ts';
+import { loadDemoOnce, readDemoKey } from '../src/demo.ts';
 import { openTestDatabase } from './support/database.ts';
 
 const { database } = await openTestDatabase();
 
-test('the demo data can be imported and has varied names and quantities', async () => {
-  for (const kind of ['alliances', 'orgs', 'blueprints'] satisfies ImportKind[]) {
-    const file = createReadStream(new URL(`../../demo/${kind}.ndjson`, import.meta.url));
-    const result = await database.transaction().execute((tx) =>
-      importLines(tx, readNdjson(file), {
-        kind,
-        skipBad: false,
-        emitEvents: false,
-        publicUrl: '',
-      }),
-    );
-    assert.deepEqual([result.updated, result.bad], [0, 0]);
-  }
+test('the demo data can be imported and has varied names and quantities', async (t) => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'orgdir-demo-'));
+  t.after(() => rm(dataDir, { recursive: true }));
+  await loadDemoOnce(database, { dataDir, wanted: true, publicUrl: '' });
+  assert.notEqual(await readDemoKey(database, dataDir), null);
   const { rows } = await sql<Record<string, number>>`
     select (select count(*) from orgs) as orgs, (select count(*) from alliances) as alliances,
       (select count(*) from blueprints) as blueprints,

@@ -6,7 +6,7 @@ import { Webhook as StandardWebhook } from 'standardwebhooks';
 import { githubSignature } from '../src/webhooks/sending/sign.ts';
 import { openTestDatabase, toUrl } from './support/database.ts';
 import { loopbackAllowed, startReceiver } from './support/receiver.ts';
-import { runCommand } from './support/run-command.ts';
+import { runHere } from './support/run-here.ts';
 import { makeKey, startTestService, type TestService } from './support/service.ts';
 
 const opened = await openTestDatabase();
@@ -18,7 +18,7 @@ const startWith = (...keys: Buffer[]) =>
     beside: { ...opened, secretKeys: keys },
   });
 const reseal = (...keys: Buffer[]) =>
-  runCommand(['webhooks', 'reseal', '--json'], {
+  runHere(['webhooks', 'reseal', '--json'], {
     DATABASE_URL: toUrl(opened.connection),
     SECRET_KEY: keys.map((key) => key.toString('base64')).join(','),
   });

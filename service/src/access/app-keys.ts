@@ -1,5 +1,5 @@
 /** Reads the keys of one app for its owner, including revoked and expired ones, of which there may be any number. */
-import { sql, type Executor } from '../database/database.ts';
+import { sql, type Executor, type LeftJoined } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
 import type { ApiKey } from './keys.ts';
 
@@ -14,7 +14,7 @@ export async function listAppKeys(
   appId: string,
   { page, limit }: { page: number; limit: number },
 ): Promise<{ total: number; keys: ApiKey[] }> {
-  const { rows } = await sql<ApiKey & { total: number }>`
+  const { rows } = await sql<{ total: number } & LeftJoined<ApiKey>>`
     select totals.total, page.* from (select count(*) as total from api_keys where app_id = ${appId}) totals
     left join lateral (
       select ${columns} from api_keys where app_id = ${appId}
@@ -23,7 +23,7 @@ export async function listAppKeys(
     order by page.id desc
   `.execute(executor);
   const [first] = rows;
-  return { total: first?.total ?? 0, keys: rows.filter(({ id }) => id !== null) };
+  return { total: first?.total ?? 0, keys: rows.filter((row) => row.id !== null) };
 }
 
 /** Returns one key. Throws `not_found`. */

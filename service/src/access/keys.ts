@@ -1,7 +1,13 @@
 /** Creates API keys, stores them as hashes, and revokes them. */
 import { v7 as uuidv7 } from 'uuid';
 import { scopes } from '../contract/key-scopes.ts';
-import { sql, type Database, type Executor, type Transaction } from '../database/database.ts';
+import {
+  sql,
+  type Database,
+  type Executor,
+  type LeftJoined,
+  type Transaction,
+} from '../database/database.ts';
 import { invalid, ServiceError } from '../errors.ts';
 import type { Actor } from './actor.ts';
 import { generateApiKey, hashApiKey } from './api-key.ts';
@@ -165,19 +171,20 @@ export async function revokeKey(tx: Transaction, actor: Actor, id: string): Prom
   return row.fresh;
 }
 
+type KeyRow = {
+  id: string;
+  name: string;
+  app_id: string | null;
+  scopes: KeyScope[];
+  expires_at: Date | null;
+};
+
 /** Returns the caller of a key unless it is revoked or expired, and the revision of this result. */
 export async function findCaller(
   database: Database,
   hash: Buffer,
 ): Promise<{ revision: number; caller: Caller | null }> {
-  const { rows } = await sql<{
-    revision: number;
-    id: string | null;
-    name: string;
-    app_id: string | null;
-    scopes: KeyScope[];
-    expires_at: Date | null;
-  }>`
+  const { rows } = await sql<{ revision: number } & LeftJoined<KeyRow>>`
     select r.revision, k.id, k.name, k.app_id, k.scopes, k.expires_at
     from revisions r left join api_keys k on k.hash = ${hash} and k.revoked_at is null
     where r.scope = 'access'

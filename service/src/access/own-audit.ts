@@ -1,5 +1,5 @@
 /** Reads the audit log of one owner's apps, including deleted ones. Operators are not named to owners. */
-import { sql, type Executor } from '../database/database.ts';
+import { sql, type Executor, type LeftJoined } from '../database/database.ts';
 import type { PortalAuditEntry } from '../contract/portal.ts';
 
 type Row = Omit<PortalAuditEntry, 'at' | 'actor' | 'subject'> & {
@@ -9,7 +9,6 @@ type Row = Omit<PortalAuditEntry, 'at' | 'actor' | 'subject'> & {
   subject_kind: string;
   subject_id: string | null;
   subject_name: string | null;
-  total: number;
 };
 
 /** Returns one page, newest first, and the total. */
@@ -20,7 +19,7 @@ export async function listOwnAudit(
 ): Promise<{ total: number; entries: PortalAuditEntry[] }> {
   const { appId, page, limit } = query;
   const offset = (page - 1) * limit;
-  const { rows } = await sql<Row>`
+  const { rows } = await sql<{ total: number } & LeftJoined<Row>>`
     with own as materialized (
       select id, name, false as deleted from apps
       where owner_email = ${owner} and ${appId === undefined ? sql`true` : sql`id = ${appId}`}

@@ -14,6 +14,9 @@ export type Transaction = KyselyTransaction<NoTables>;
 /** Reads run on the pool or in the caller's transaction. */
 export type Executor = Database | Transaction;
 
+/** The columns of a left join: of a row, or all null if there is none. */
+export type LeftJoined<Row> = Row | { [Column in keyof Row]: null };
+
 /** The settings that `pg` needs to connect. The password is nowhere else. */
 export type ConnectionSettings = Pick<
   pg.ClientConfig,

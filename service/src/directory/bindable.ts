@@ -1,10 +1,10 @@
 /** Lists what an owner can bind an app to: the entries they manage. Other listed entries appear as unavailable. */
 import type { Subject } from '../access/managers.ts';
 import type { Bindable } from '../contract/portal.ts';
-import { sql, type Executor } from '../database/database.ts';
+import { sql, type Executor, type LeftJoined } from '../database/database.ts';
 import { likePattern } from './fold-text.ts';
 
-type Row = Omit<Bindable, 'reason'> & { total: number };
+type Row = Omit<Bindable, 'reason'>;
 
 /** One page with the total, available entries first. Without a search text, only available entries. */
 export async function listBindable(
@@ -15,7 +15,7 @@ export async function listBindable(
   const pattern = query.search === undefined ? null : likePattern(query.search, 'anywhere');
   const named = pattern === null ? sql`true` : sql`search_text like ${pattern}`;
   const others = pattern === null ? sql`false` : sql`search_text like ${pattern}`;
-  const { rows } = await sql<Row>`
+  const { rows } = await sql<{ total: number } & LeftJoined<Row>>`
     with found as materialized (
       select 'organization' as kind, id, slug, name, name_sort, true as available from orgs
       where ${named} and id in (select org_id from org_managers where email = ${owner})
@@ -54,14 +54,14 @@ export async function findBindable(
   owner: string,
   { kind, slug }: { kind: Subject['kind']; slug: string },
 ): Promise<Subject | null> {
-  const { rows } = await (
+  const found =
     kind === 'organization'
-      ? sql<{ id: string }>`
+      ? sql`
         select id from orgs o where slug = ${slug}
           and (listed or exists (select from org_managers m where m.org_id = o.id and m.email = ${owner}))
       `
-      : sql<{ id: string }>`select id from alliances where slug = ${slug}`
-  ).execute(executor);
+      : sql`select id from alliances where slug = ${slug}`;
+  const { rows } = await sql<{ id: string }>`${found}`.execute(executor);
   const [row] = rows;
   return row ? { kind, id: row.id } : null;
 }

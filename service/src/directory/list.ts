@@ -34,10 +34,14 @@ export type ListPlan = {
   joins: Sql;
 };
 
-type Ordinal = { revision: number; total: number; ordinal: number | null };
+/** A row, or a null ordinal if the page has none. */
+type Found<Row> = { revision: number; total: number } & (
+  | (Row & { ordinal: number })
+  | { ordinal: null; [column: string]: unknown }
+);
 
 export async function readPage<Row>(database: Database, plan: ListPlan): Promise<Page<Row>> {
-  const { rows } = await sql<Row & Ordinal>`
+  const { rows } = await sql<Found<Row>>`
     ${plan.filters.length === 0 && plan.search === undefined && !plan.everything ? unfiltered(plan) : filtered(plan)}
     select r.revision, totals.total, found.*
     from revisions r
@@ -51,7 +55,8 @@ export async function readPage<Row>(database: Database, plan: ListPlan): Promise
   `.execute(database);
   const [first] = rows;
   if (!first) throw new Error(`the revision of ${plan.scope} is missing`);
-  return { revision: first.revision, total: first.total, rows: first.ordinal === null ? [] : rows };
+  const { revision, total } = first;
+  return { revision, total, rows: rows.filter((row) => row.ordinal !== null) };
 }
 
 function unfiltered(plan: ListPlan): Sql {
@@ -124,7 +129,9 @@ export async function readOne<Row>(
   database: Database,
   plan: Pick<ListPlan, 'scope' | 'kind' | 'always' | 'columns' | 'joins'> & { slug: string },
 ): Promise<{ revision: number; row: Row | null }> {
-  const { rows } = await sql<Row & { revision: number; id: string | null }>`
+  const { rows } = await sql<
+    { revision: number } & ((Row & { id: string }) | { id: null; [column: string]: unknown })
+  >`
     select r.revision, found.*
     from revisions r
     left join lateral (

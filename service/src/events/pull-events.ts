@@ -1,5 +1,5 @@
 /** Lists the events that an app may have now, in fan-out order, so that a late commit is never skipped. */
-import { sql, type Database } from '../database/database.ts';
+import { sql, type Database, type LeftJoined } from '../database/database.ts';
 import { invalid } from '../errors.ts';
 import type { EventName } from './catalogue.ts';
 
@@ -21,15 +21,8 @@ export type PullOptions = { after: string | null; limit: number; event: string |
 /** Events read per page. An app that may have only a few of them continues from its cursor. */
 const positionsPerPage = 10_000;
 
-type Row = {
-  id: string | null;
-  name: EventName;
-  created_at: Date;
-  data: string;
-  position: number;
-  newest: number | null;
-  start: number;
-};
+type EventRow = { id: string; name: EventName; created_at: Date; data: string; position: number };
+type Row = { newest: number | null; start: number } & LeftJoined<EventRow>;
 
 /** Throws `validation_failed` for an invalid cursor. */
 export async function pullEvents(
@@ -76,9 +69,9 @@ function toPage(rows: Row[], limit: number, after: string | null): EventPage {
   };
 }
 
-function toEvent(row: Row): PulledEvent {
+function toEvent(row: EventRow): PulledEvent {
   return {
-    id: row.id ?? '',
+    id: row.id,
     event: row.name,
     createdAt: row.created_at.toISOString(),
     data: row.data,

@@ -4,7 +4,7 @@
  */
 import type { Actor } from '../access/actor.ts';
 import { recordAudit, type AuditAction } from '../access/audit-log.ts';
-import { sql, type Database, type Transaction } from '../database/database.ts';
+import { sql, type Database, type LeftJoined, type Transaction } from '../database/database.ts';
 import type { Caller } from './caller.ts';
 
 export type AccountAction = Extract<AuditAction, `account.${string}`>;
@@ -48,7 +48,7 @@ export async function listActivity(
   accountId: string,
   { page, limit }: { page: number; limit: number },
 ): Promise<{ total: number; entries: AccountActivity[] }> {
-  const { rows } = await sql<AccountActivity & { total: number }>`
+  const { rows } = await sql<{ total: number } & LeftJoined<AccountActivity>>`
     select totals.total, page.* from (
       select count(*) as total from audit_log where subject_kind = 'account' and subject_id = ${accountId}
     ) totals
@@ -58,5 +58,5 @@ export async function listActivity(
     ) page on true
     order by page.at desc, page.id desc
   `.execute(database);
-  return { total: rows[0]?.total ?? 0, entries: rows.filter(({ id }) => id !== null) };
+  return { total: rows[0]?.total ?? 0, entries: rows.filter((row) => row.id !== null) };
 }

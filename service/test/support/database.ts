@@ -8,12 +8,16 @@ import {
   type ConnectionSettings,
   type Database,
 } from '../../src/database/database.ts';
+import { observeRows, rowTypesVariable } from './row-types/observe.ts';
 
 export const serverVariable = 'ORGDIR_TEST_SERVER';
 export const templateName = 'orgdir_test_template';
 
 const dropTriesMax = 100;
 const dropRetryMs = 100;
+
+const rowTypesFolder = process.env[rowTypesVariable];
+if (rowTypesFolder) observeRows(rowTypesFolder);
 
 export type TestDatabase = { database: Database; connection: ConnectionSettings };
 

@@ -16,11 +16,15 @@ import {
   templateName,
   withName,
 } from './database.ts';
+import { startRowTypes } from './row-types/report.ts';
 
 let end: (() => Promise<void>) | undefined;
 
 export async function globalSetup(): Promise<void> {
   await buildIfStale();
+  // Before the server, which would outlive an exit.
+  const scope = process.env['ROW_TYPES'];
+  const endRowTypes = scope && (await startRowTypes(scope));
   const server = await openServer();
   process.env[serverVariable] = JSON.stringify(server.connection);
   await dropDatabase(templateName);
@@ -32,6 +36,7 @@ export async function globalSetup(): Promise<void> {
   await migrate(database);
   await database.destroy();
   end = async () => {
+    if (endRowTypes) await endRowTypes();
     await dropDatabase(templateName);
     await server.close();
   };

@@ -6,7 +6,7 @@ import {
   type Delivery,
   type DeliveryDetail,
 } from '../../contract/webhook.ts';
-import { sql, type Executor } from '../../database/database.ts';
+import { sql, type Executor, type LeftJoined } from '../../database/database.ts';
 import { ServiceError } from '../../errors.ts';
 import { renderBody } from '../sending/sign.ts';
 
@@ -21,6 +21,8 @@ export type DeliveryRow = {
   created_at: Date;
   completed_at: Date | null;
 };
+
+type EventRow = { event_created_at: Date; data: string };
 
 type AttemptRow = {
   number: number;
@@ -158,9 +160,7 @@ export async function readDelivery(
   webhookId: string,
   id: string,
 ): Promise<DeliveryDetail> {
-  const { rows } = await sql<
-    DeliveryRow & { event_created_at: Date; data: string; allowed: boolean }
-  >`
+  const { rows } = await sql<DeliveryRow & LeftJoined<EventRow> & { allowed: boolean }>`
     select d.*, e.created_at as event_created_at, e.data,
       app_may_receive(e.audience, e.org_id, e.alliance_id, e.created_at, ${appId}) as allowed
     from (
@@ -181,7 +181,7 @@ export async function readDelivery(
   `.execute(executor);
   return {
     ...toRecord(row),
-    body: row.allowed ? bodyOf(row) : null,
+    body: row.allowed && row.data !== null ? bodyOf(row) : null,
     attempts: attempts.map(toAttempt),
   };
 }
@@ -200,7 +200,7 @@ export function toRecord(row: DeliveryRow): Delivery {
   };
 }
 
-function bodyOf(row: DeliveryRow & { event_created_at: Date; data: string }): string {
+function bodyOf(row: DeliveryRow & EventRow): string {
   return renderBody({
     id: row.id,
     event: row.event,

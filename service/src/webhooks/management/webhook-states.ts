@@ -1,5 +1,5 @@
 /** Reads the state of webhooks, each with its latest operational event, for operators. */
-import { sql, type Executor } from '../../database/database.ts';
+import { sql, type Executor, type LeftJoined } from '../../database/database.ts';
 import type { OperationalEvent } from '../notifications/operational-events.ts';
 import { urlHost } from '../sending/url-host.ts';
 
@@ -13,8 +13,9 @@ export type WebhookState = {
   /** When it was deactivated. */
   since: Date | null;
   exhaustedInARow: number;
-  latestEvent: { kind: OperationalEvent['kind']; at: Date; mailedAt: Date | null } | null;
+  latestEvent: LatestEvent | null;
 };
+type LatestEvent = { kind: OperationalEvent['kind']; at: Date; mailedAt: Date | null };
 
 /** More webhooks than an app may have. */
 export const webhookStatesMax = 1_000;
@@ -25,12 +26,7 @@ export async function listWebhookStates(
   appId: string | null,
 ): Promise<WebhookState[]> {
   const { rows } = await sql<
-    Omit<WebhookState, 'host' | 'latestEvent'> & {
-      url: string;
-      kind: OperationalEvent['kind'] | null;
-      at: Date;
-      mailedAt: Date | null;
-    }
+    Omit<WebhookState, 'host' | 'latestEvent'> & { url: string } & LeftJoined<LatestEvent>
   >`
     select w.id, w.app_id as "appId", w.url,
       case when not w.active then 'deactivated' when w.exhausted_in_a_row > 0 then 'failing' else 'active' end as state,

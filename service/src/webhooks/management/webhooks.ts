@@ -3,7 +3,13 @@ import { v7 as uuidv7 } from 'uuid';
 import type { Actor } from '../../access/actor.ts';
 import { recordAudit } from '../../access/audit-log.ts';
 import type { CreatedWebhook, Webhook } from '../../contract/webhook.ts';
-import { sql, type Database, type Executor, type Transaction } from '../../database/database.ts';
+import {
+  sql,
+  type Database,
+  type Executor,
+  type LeftJoined,
+  type Transaction,
+} from '../../database/database.ts';
 import { invalid, ServiceError, type Issue } from '../../errors.ts';
 import {
   catalogue,
@@ -138,7 +144,7 @@ export async function listWebhooks(
   appId: string,
   query: { page: number; limit: number },
 ) {
-  const { rows } = await sql<WebhookRow & { total: number }>`
+  const { rows } = await sql<{ total: number } & LeftJoined<WebhookRow>>`
     select totals.total, page.* from (select count(*) as total from webhooks where app_id = ${appId}) totals
     left join lateral (
       select ${webhookColumns} from webhooks w where w.app_id = ${appId}

@@ -4,7 +4,7 @@
  * `sending/deliver.ts`.
  */
 import { randomUUID } from 'node:crypto';
-import { sql, type Database } from '../../database/database.ts';
+import { sql, type Database, type LeftJoined } from '../../database/database.ts';
 import type { Deliverable } from '../sending/deliverable.ts';
 import { inFlightPerWebhookMax } from './in-flight.ts';
 
@@ -153,18 +153,19 @@ export async function claim(database: Database, options: ClaimOptions): Promise<
   return read(rows, token);
 }
 
-type Row = Omit<Deliverable, 'id' | 'leaseToken' | 'data' | 'eventCreatedAt'> & {
-  /** Null in the only row of a claim that found nothing. */
-  id: string | null;
+type Leased = Omit<Deliverable, 'leaseToken' | 'data' | 'eventCreatedAt'> & {
+  eventId: string;
   /** `data` and `eventCreatedAt` are set only in the first row of each event. */
   data: string | null;
   eventCreatedAt: Date | null;
-  eventId: string;
+};
+type Round = {
   cancelled: number;
   complete: boolean;
   last: string | null;
   nextDueMs: number | null;
 };
+type Row = Round & LeftJoined<Leased>;
 
 /** `head` holds the candidates; `look` says whether they are everything that is due. */
 function byTime() {
@@ -217,7 +218,10 @@ function read(rows: Row[], leaseToken: string): Claim {
   const [first] = rows;
   if (!first) throw new Error('the claim returned no row');
   return {
-    deliveries: first.id === null ? [] : toDeliverables(rows, leaseToken),
+    deliveries: toDeliverables(
+      rows.filter((row) => row.id !== null),
+      leaseToken,
+    ),
     cancelled: first.cancelled,
     complete: first.complete,
     nextCursor: first.complete ? null : first.last,
@@ -225,12 +229,10 @@ function read(rows: Row[], leaseToken: string): Claim {
   };
 }
 
-function toDeliverables(rows: Row[], leaseToken: string): Deliverable[] {
+function toDeliverables(rows: Leased[], leaseToken: string): Deliverable[] {
   const events = new Map<string, Pick<Deliverable, 'data' | 'eventCreatedAt'>>();
   for (const { eventId, data, eventCreatedAt } of rows)
     if (data !== null && eventCreatedAt !== null) events.set(eventId, { data, eventCreatedAt });
   // Mutates the rows instead of copying them; nothing else uses them.
-  return rows.map(
-    (row) => Object.assign(row, { leaseToken, ...events.get(row.eventId) }) as Row & Deliverable,
-  );
+  return rows.map((row) => Object.assign(row, { leaseToken, ...events.get(row.eventId) }));
 }

@@ -2,7 +2,7 @@
  * Takes back expired leases: their worker died or froze, so their attempts are recorded as interrupted. The next
  * attempt follows after the normal backoff. Next: `record.ts`.
  */
-import { sql, type Database } from '../../database/database.ts';
+import { sql, type Database, type LeftJoined } from '../../database/database.ts';
 import { systemClock, type Clock } from '../sending/clock.ts';
 import type { RecordedAttempt } from '../sending/deliver.ts';
 import { recordAttempts } from './record.ts';
@@ -60,7 +60,9 @@ type Interrupted = Omit<RecordedAttempt, 'verdict' | 'statusCode' | 'error'>;
 async function claimExpired(
   database: Database,
 ): Promise<{ token: string; deliveries: Interrupted[] } | null> {
-  const { rows } = await sql<Interrupted & { token: string; deliveryId: string | null }>`
+  const { rows } = await sql<
+    { token: string; durationMs: number } & LeftJoined<Omit<Interrupted, 'durationMs'>>
+  >`
     with clock as materialized (select queue_now() as now),
     expired as materialized (
       select * from leases where leased_until < (select now from clock)
