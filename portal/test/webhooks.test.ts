@@ -162,6 +162,24 @@ test(
   },
 );
 
+test('a busy button keeps the focus and does nothing', options, async () => {
+  const pending = Promise.withResolvers<void>();
+  const slow = await startReceiver(async (response) => {
+    await pending.promise;
+    response.writeHead(204).end();
+  });
+  const appId = await makeApp('Busy');
+  const page = await openWebhook(appId, await makeWebhook(appId, { url: slow.url }));
+  const send = button(section(page, 'Send a test'), 'Send a test');
+  await send.press('Enter');
+  await send.and(page.locator('[aria-disabled=true]:focus')).waitFor();
+  await page.keyboard.press('Enter');
+  pending.resolve();
+  await page.getByText('Accepted with 204').first().waitFor();
+  await assertFocused(send);
+  assert.equal(slow.received.length, 1);
+});
+
 test('a failed test says in words what went wrong and what to check', options, async () => {
   const silent = createServer();
   silent.listen(0, '127.0.0.1');
@@ -234,7 +252,7 @@ test('it is edited, paused and resumed', options, async () => {
   assert.equal((await webhookOf(appId, id)).deactivatedReason, 'owner');
   await button(state, 'Resume').click();
   await state.getByText('Active', { exact: true }).waitFor();
-  await assertFocused(page.getByRole('heading', { name: 'State' }));
+  await assertFocused(button(state, 'Pause'));
   assert.equal((await webhookOf(appId, id)).active, true);
 });
 

@@ -1,4 +1,4 @@
-import { Box, Button, Group, Stack, Text } from '@mantine/core';
+import { Box, Group, Stack, Text } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { changePassword } from '../api/operations.ts';
 import type { PasswordChange } from '../api/types.ts';
@@ -8,6 +8,7 @@ import { focusFirstError } from '../ui/focus-first-error.ts';
 import { Problem } from '../ui/problem.tsx';
 import { toastSuccess } from '../ui/toast.ts';
 import { NewPasswordField, PasswordField, refuseNewPassword } from '../sign-in/password-field.tsx';
+import { BusyButton } from '../ui/busy-button.tsx';
 
 export function ChangePassword() {
   const form = useForm<PasswordChange>({
@@ -52,9 +53,9 @@ export function ChangePassword() {
           You will be signed out everywhere else.
         </Text>
         <Group>
-          <Button type="submit" variant="default" loading={changing.isPending}>
+          <BusyButton type="submit" variant="default" busy={changing.isPending}>
             Change password
-          </Button>
+          </BusyButton>
         </Group>
       </Stack>
     </Box>

@@ -5,6 +5,7 @@ import { useSearchParams } from 'react-router';
 import { accountMethods } from '../api/operations.ts';
 import type { AccountMethod } from '../api/types.ts';
 import { Loaded } from '../ui/loaded.tsx';
+import { moveFocus } from '../ui/move-focus.ts';
 import { Problem } from '../ui/problem.tsx';
 import { Section } from '../ui/section.tsx';
 import { describeProviderError } from '../sign-in/describe-provider-error.ts';
@@ -36,7 +37,7 @@ export function Methods() {
               removed={() => {
                 setIsNews(false);
                 // The button that was pressed is gone.
-                heading.current?.focus();
+                moveFocus(heading.current);
               }}
             />
             <AddProviders methods={entries} />
@@ -67,7 +68,7 @@ function AddProviders({ methods }: { methods: AccountMethod[] }) {
         {missing.map(({ id, name }) => (
           <ProviderButton
             key={id}
-            loading={isLeaving && leaving.variables === id}
+            busy={isLeaving && leaving.variables === id}
             onClick={() => leaving.mutate(id)}
           >
             Add {name}

@@ -1,4 +1,4 @@
-import { Button, Group } from '@mantine/core';
+import { Group } from '@mantine/core';
 import { useState } from 'react';
 import { updateAccount } from '../api/operations.ts';
 import { useWrite } from '../api/use-write.ts';
@@ -6,6 +6,7 @@ import { Problem } from '../ui/problem.tsx';
 import { toastSuccess } from '../ui/toast.ts';
 import { Section } from '../ui/section.tsx';
 import { NameField, refuseName } from '../sign-in/name-field.tsx';
+import { BusyButton } from '../ui/busy-button.tsx';
 
 export function NameForm({ name: before }: { name: string }) {
   const [name, setName] = useState(before);
@@ -38,9 +39,9 @@ export function NameForm({ name: before }: { name: string }) {
             onChange={(event) => setName(event.currentTarget.value)}
             error={tried && refusal}
           />
-          <Button type="submit" variant="default" loading={renaming.isPending}>
+          <BusyButton type="submit" variant="default" busy={renaming.isPending}>
             Change name
-          </Button>
+          </BusyButton>
         </Group>
       </form>
       {renaming.isError && <Problem error={renaming.error} />}

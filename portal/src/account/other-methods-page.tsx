@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from 'react-router';
 import { accountMethods } from '../api/operations.ts';
 import { SignedOutLayout } from '../layout/signed-out-layout.tsx';
-import { focusHeading } from '../ui/focus-heading.ts';
+import { moveFocus } from '../ui/move-focus.ts';
 import { Loaded } from '../ui/loaded.tsx';
 import { MethodList } from './method-list.tsx';
 
@@ -21,7 +21,7 @@ export function OtherMethodsPage() {
           const others = entries.filter(({ provider }) => provider !== 'credential');
           return (
             <>
-              <MethodList methods={others} removed={focusHeading} />
+              <MethodList methods={others} removed={() => moveFocus()} />
               {others.length === 0 && <Text>There are no other ways to sign in.</Text>}
             </>
           );

@@ -1,4 +1,4 @@
-import { Button, Stack, Text } from '@mantine/core';
+import { Stack, Text } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { accountMethods, requestPasswordLink } from '../api/operations.ts';
 import { pageData } from '../page-data.ts';
@@ -7,6 +7,7 @@ import { Problem } from '../ui/problem.tsx';
 import { Section } from '../ui/section.tsx';
 import { describeSentLink } from '../sign-in/sent-link.ts';
 import { ChangePassword } from './change-password.tsx';
+import { BusyButton } from '../ui/busy-button.tsx';
 
 export function Password({ email }: { email: string }) {
   const query = useQuery(accountMethods());
@@ -33,13 +34,13 @@ function NoPassword({ email }: { email: string }) {
     <Stack gap="sm" align="flex-start">
       <Text size="sm">This account has no password.</Text>
       {canRequest && (
-        <Button
+        <BusyButton
           variant="default"
-          loading={requesting.isPending}
+          busy={requesting.isPending}
           onClick={() => requesting.mutate()}
         >
           Send a link to set one
-        </Button>
+        </BusyButton>
       )}
       <Text size="sm" role="status">
         {requesting.isSuccess && describeSentLink(email).message}

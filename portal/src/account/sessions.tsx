@@ -6,6 +6,7 @@ import type { AccountSession } from '../api/types.ts';
 import { useWrite } from '../api/use-write.ts';
 import { Confirm } from '../ui/confirm.tsx';
 import { Loaded } from '../ui/loaded.tsx';
+import { moveFocus } from '../ui/move-focus.ts';
 import { toastSuccess } from '../ui/toast.ts';
 import { Section } from '../ui/section.tsx';
 import { describeSession } from './describe-session.ts';
@@ -30,7 +31,7 @@ export function Sessions() {
         asked={asked}
         close={() => setAsked(null)}
         // The button that was pressed is gone.
-        ended={() => heading.current?.focus()}
+        ended={() => moveFocus(heading.current)}
       />
     </Section>
   );

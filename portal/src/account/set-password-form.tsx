@@ -1,4 +1,4 @@
-import { Button, Stack, Text } from '@mantine/core';
+import { Stack, Text } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { useMutation } from '@tanstack/react-query';
 import { useNavigate } from 'react-router';
@@ -11,6 +11,7 @@ import { AddressField } from '../sign-in/address-field.tsx';
 import { NameField, refuseName } from '../sign-in/name-field.tsx';
 import { pageBefore } from '../sign-in/next-page.ts';
 import { NewPasswordField, refuseNewPassword } from '../sign-in/password-field.tsx';
+import { BusyButton } from '../ui/busy-button.tsx';
 
 /** Sets the password of a new or an existing account, and signs in with it. */
 export function SetPasswordForm({
@@ -76,9 +77,9 @@ export function SetPasswordForm({
           {...form.getInputProps('password')}
         />
         {setting.isError && <Problem error={setting.error} />}
-        <Button type="submit" loading={setting.isPending}>
+        <BusyButton type="submit" busy={setting.isPending}>
           {isNew ? 'Create account' : 'Set password'}
-        </Button>
+        </BusyButton>
       </Stack>
     </form>
   );

@@ -1,4 +1,4 @@
-import { Alert, Button, Stack, Text } from '@mantine/core';
+import { Alert, Stack, Text } from '@mantine/core';
 import { ApiError } from '@orgdir/client';
 import { useMutation } from '@tanstack/react-query';
 import { useNavigate } from 'react-router';
@@ -6,6 +6,7 @@ import { signOut } from '../api/operations.ts';
 import { useEndSession } from '../session/use-session.ts';
 import { Problem } from '../ui/problem.tsx';
 import { pageBefore } from '../sign-in/next-page.ts';
+import { BusyButton } from '../ui/busy-button.tsx';
 
 /** Changing the ways to sign in needs a session that began within a day. */
 export function SignInAgain() {
@@ -24,14 +25,14 @@ export function SignInAgain() {
         <Text size="sm">
           You signed in more than a day ago. Sign in again to change how you sign in.
         </Text>
-        <Button
+        <BusyButton
           size="xs"
           variant="default"
-          loading={leaving.isPending}
+          busy={leaving.isPending}
           onClick={() => leaving.mutate()}
         >
           Sign in again
-        </Button>
+        </BusyButton>
         {leaving.isError && <Problem error={leaving.error} />}
       </Stack>
     </Alert>

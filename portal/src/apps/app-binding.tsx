@@ -5,6 +5,7 @@ import { bindApp, unbindApp } from '../api/operations.ts';
 import type { Bindable, PortalApp } from '../api/types.ts';
 import { useWrite } from '../api/use-write.ts';
 import { Confirm } from '../ui/confirm.tsx';
+import { moveFocus } from '../ui/move-focus.ts';
 import { toastSuccess } from '../ui/toast.ts';
 import { Section } from '../ui/section.tsx';
 import { subjectWords } from './app-words.ts';
@@ -25,7 +26,7 @@ export function AppBinding({
   const unbind = useWrite(() => unbindApp(app.id), changes);
   const toastAndFocus = (message: string) => {
     toastSuccess(message);
-    headingRef.current?.focus();
+    moveFocus(headingRef.current);
   };
   const { binding } = app;
   return (

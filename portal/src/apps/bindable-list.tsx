@@ -1,8 +1,9 @@
-import { Button, Group, Stack, Text } from '@mantine/core';
+import { Group, Stack, Text } from '@mantine/core';
 import { Lock } from 'lucide-react';
 import type { Bindable } from '../api/types.ts';
 import { subjectWords } from './app-words.ts';
 import classes from './bindable-list.module.css';
+import { BusyButton } from '../ui/busy-button.tsx';
 
 export function BindableList({
   subjects,
@@ -26,15 +27,15 @@ export function BindableList({
         >
           <Name subject={subject} />
           {subject.available ? (
-            <Button
+            <BusyButton
               size="xs"
               onClick={() => bind(subject)}
-              loading={busyWith === subject.id}
+              busy={busyWith === subject.id}
               disabled={busyWith !== null && busyWith !== subject.id}
               aria-label={`Bind to ${subject.name}`}
             >
               Bind
-            </Button>
+            </BusyButton>
           ) : (
             <Text size="sm" c="dimmed">
               <Lock size={14} aria-hidden /> Not available. {subject.reason}

@@ -4,6 +4,7 @@ import { useNavigate } from 'react-router';
 import { createApp } from '../api/operations.ts';
 import { useWrite } from '../api/use-write.ts';
 import { AppNameField } from './app-name-field.tsx';
+import { BusyButton } from '../ui/busy-button.tsx';
 
 /** Creates an app and opens its page. */
 export function CreateApp({ opened, close }: { opened: boolean; close: () => void }) {
@@ -30,7 +31,7 @@ function CreateAppForm({ close }: { close: () => void }) {
     <form
       onSubmit={(event) => {
         event.preventDefault();
-        if (!write.isPending) create();
+        create();
       }}
     >
       <Stack>
@@ -48,9 +49,9 @@ function CreateAppForm({ close }: { close: () => void }) {
           <Button variant="default" onClick={close}>
             Cancel
           </Button>
-          <Button type="submit" loading={write.isPending}>
+          <BusyButton type="submit" busy={write.isPending}>
             Create app
-          </Button>
+          </BusyButton>
         </Group>
       </Stack>
     </form>

@@ -1,4 +1,4 @@
-import { Button, Group, Stack } from '@mantine/core';
+import { Group, Stack } from '@mantine/core';
 import { useState } from 'react';
 import { updateApp } from '../api/operations.ts';
 import type { PortalApp } from '../api/types.ts';
@@ -6,6 +6,7 @@ import { useWrite } from '../api/use-write.ts';
 import { toastSuccess } from '../ui/toast.ts';
 import { Section } from '../ui/section.tsx';
 import { AppNameField } from './app-name-field.tsx';
+import { BusyButton } from '../ui/busy-button.tsx';
 
 export function RenameApp({ app }: { app: PortalApp }) {
   // Null until somebody types: the field then follows the app's name, even if it changes elsewhere.
@@ -26,7 +27,7 @@ export function RenameApp({ app }: { app: PortalApp }) {
       <form
         onSubmit={(event) => {
           event.preventDefault();
-          if (!write.isPending) save();
+          save();
         }}
       >
         <Stack maw="30rem">
@@ -37,9 +38,9 @@ export function RenameApp({ app }: { app: PortalApp }) {
             description="Only you see it."
           />
           <Group>
-            <Button type="submit" variant="default" loading={write.isPending}>
+            <BusyButton type="submit" variant="default" busy={write.isPending}>
               Save name
-            </Button>
+            </BusyButton>
           </Group>
         </Stack>
       </form>

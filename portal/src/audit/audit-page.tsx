@@ -7,7 +7,7 @@ import type { PortalApp, PortalAuditEntry } from '../api/types.ts';
 import { Page } from '../layout/page.tsx';
 import { Empty } from '../ui/empty.tsx';
 import { Loaded } from '../ui/loaded.tsx';
-import { focusHeading } from '../ui/focus-heading.ts';
+import { moveFocus } from '../ui/move-focus.ts';
 import { Paged } from '../ui/paged.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { usePage } from '../ui/use-page.ts';
@@ -100,7 +100,7 @@ function Nothing({ page, isFiltered }: { page: number; isFiltered: boolean }) {
       <Empty
         title="This page is past the last one"
         action={
-          <Anchor component={Link} to="/audit" onClick={focusHeading}>
+          <Anchor component={Link} to="/audit" onClick={() => moveFocus()}>
             Go to the first page
           </Anchor>
         }

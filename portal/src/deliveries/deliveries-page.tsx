@@ -5,7 +5,7 @@ import { useSearchParams } from 'react-router';
 import { app as appOperation, deliveries, webhook, type WebhookId } from '../api/operations.ts';
 import { crumbsOf } from '../apps/app-frame.tsx';
 import { Page } from '../layout/page.tsx';
-import { focusHeading } from '../ui/focus-heading.ts';
+import { moveFocus } from '../ui/move-focus.ts';
 import { Loaded } from '../ui/loaded.tsx';
 import { useWebhookId } from '../webhooks/use-webhook-id.ts';
 import { hostOf } from '../webhooks/webhook-words.ts';
@@ -30,7 +30,7 @@ export function DeliveriesPage() {
   const receiver = useQuery(webhook(id)).data;
   const [list, nowMs] = useDeliveries(id, filters, pausedAt);
   const listElement = useRef<HTMLElement>(null);
-  const focusList = () => (listElement.current ? listElement.current.focus() : focusHeading());
+  const focusList = () => moveFocus(listElement.current ?? undefined);
   const change = (to: Filters) => setQuery(writeFilters(to));
   const changeAndSee = (to: Filters) => {
     change(to);

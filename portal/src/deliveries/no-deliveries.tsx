@@ -1,10 +1,11 @@
-import { Anchor, Button, Stack } from '@mantine/core';
+import { Anchor, Stack } from '@mantine/core';
 import { Link } from 'react-router';
 import { testWebhook, type WebhookId } from '../api/operations.ts';
 import { useWrite } from '../api/use-write.ts';
 import { Empty } from '../ui/empty.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { useWebhookId } from '../webhooks/use-webhook-id.ts';
+import { BusyButton } from '../ui/busy-button.tsx';
 
 /** Shown for an empty list, with a button that sends a test. */
 export function NoDeliveries({ id, sent }: { id: WebhookId; sent: () => void }) {
@@ -21,9 +22,9 @@ export function NoDeliveries({ id, sent }: { id: WebhookId; sent: () => void }) 
       action={
         <Stack gap="sm" align="flex-start">
           {test.isError && <Problem error={test.error} />}
-          <Button loading={test.isPending} onClick={() => test.mutate()}>
+          <BusyButton busy={test.isPending} onClick={() => test.mutate()}>
             Send a test
-          </Button>
+          </BusyButton>
         </Stack>
       }
     >

@@ -6,9 +6,11 @@ import { attemptsMaxInWords } from '../../../service/src/contract/delivery-rules
 import { recover, type WebhookId } from '../api/operations.ts';
 import { useWrite } from '../api/use-write.ts';
 import { describeError } from '../ui/describe-error.ts';
+import { moveFocus } from '../ui/move-focus.ts';
 import { Problem } from '../ui/problem.tsx';
 import { webhookChanges } from '../webhooks/use-webhook-id.ts';
 import { fromLocalInput, toLocalInput } from './local-time.ts';
+import { BusyButton } from '../ui/busy-button.tsx';
 
 const hourMs = 3_600_000;
 const spans = [
@@ -66,7 +68,7 @@ function RecoverForm({ id, active, close }: { id: WebhookId; active: boolean; cl
       onSubmit={(event) => {
         event.preventDefault();
         const since = sinceOf();
-        if (active && since !== null) write.mutate(since);
+        if (since !== null) write.mutate(since);
       }}
     >
       <Stack>
@@ -104,9 +106,9 @@ function RecoverForm({ id, active, close }: { id: WebhookId; active: boolean; cl
           <Button variant="default" onClick={close}>
             Cancel
           </Button>
-          <Button type="submit" loading={write.isPending} disabled={!active || sinceOf() === null}>
+          <BusyButton type="submit" busy={write.isPending} disabled={!active || sinceOf() === null}>
             Send again
-          </Button>
+          </BusyButton>
         </Group>
       </Stack>
     </form>
@@ -116,7 +118,7 @@ function RecoverForm({ id, active, close }: { id: WebhookId; active: boolean; cl
 function Recovered({ count, close }: { count: number; close: () => void }) {
   const message = useRef<HTMLParagraphElement>(null);
   // The form that had the focus is gone.
-  useEffect(() => message.current?.focus(), []);
+  useEffect(() => moveFocus(message.current), []);
   return (
     <Stack>
       <Text ref={message} tabIndex={-1} style={{ outline: 'none' }}>

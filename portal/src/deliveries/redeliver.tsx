@@ -1,4 +1,4 @@
-import { Anchor, Button, Group, Stack, Text } from '@mantine/core';
+import { Anchor, Group, Stack, Text } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { RotateCw } from 'lucide-react';
 import type { ReactNode } from 'react';
@@ -10,6 +10,7 @@ import type { DeliveryDetail, Webhook } from '../api/types.ts';
 import { describeAttempt } from '../ui/describe-attempt.ts';
 import { Problem } from '../ui/problem.tsx';
 import { useWebhookId, webhookChanges } from '../webhooks/use-webhook-id.ts';
+import { BusyButton } from '../ui/busy-button.tsx';
 
 /** Sends the delivery again and shows the result. The page polls while it is pending. */
 export function Redeliver({
@@ -31,19 +32,15 @@ export function Redeliver({
   return (
     <Stack gap="xs" align="flex-start">
       <Group gap="sm">
-        <Button
+        <BusyButton
           leftSection={<RotateCw size={16} aria-hidden />}
-          loading={write.isPending}
-          // Not `disabled`, so that the button keeps the focus and screen readers read the reason.
-          aria-disabled={refusal !== null}
-          data-disabled={refusal !== null}
-          onClick={() => {
-            if (refusal === null) write.mutate();
-          }}
+          busy={write.isPending}
+          disabled={refusal !== null}
+          onClick={() => write.mutate()}
           aria-describedby="redeliver-said"
         >
           Redeliver
-        </Button>
+        </BusyButton>
         <Text size="sm" c="dimmed" id="redeliver-said" flex="1 1 14rem">
           {refusal ?? `Keeps the id and the body, with up to ${attemptsMaxInWords} new attempts.`}
         </Text>

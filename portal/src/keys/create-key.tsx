@@ -10,6 +10,7 @@ import { Section } from '../ui/section.tsx';
 import { expiresAt, expiryChoices, today } from './expiry.ts';
 import { ScopeChoice } from './scope-choice.tsx';
 import type { Scope } from './scope-words.ts';
+import { BusyButton } from '../ui/busy-button.tsx';
 
 type Fields = { name: string; scopes: Scope[]; expiry: string; day: string };
 
@@ -35,7 +36,6 @@ export function CreateKey({
   useEffect(() => form.getInputNode('name')?.focus(), []);
   const create = ({ name, scopes, expiry, day }: Fields) => {
     const body = { name, scopes, expiresAt: expiresAt(expiry, day, Date.now()) ?? null };
-    if (write.isPending) return;
     write.mutate(body, {
       onError: (error) => form.setErrors(errorsOf(describeError(error).fields)),
     });
@@ -73,9 +73,9 @@ export function CreateKey({
           </Group>
           {hasOtherError && <Problem error={write.error} />}
           <Group>
-            <Button type="submit" loading={write.isPending}>
+            <BusyButton type="submit" busy={write.isPending}>
               Create key
-            </Button>
+            </BusyButton>
             <Button variant="default" onClick={cancel}>
               Cancel
             </Button>

@@ -2,6 +2,7 @@ import { Badge, Code, Group, Paper, Stack, Text, Title } from '@mantine/core';
 import { useRef } from 'react';
 import type { PortalKey } from '../api/types.ts';
 import { DescriptionList, type Term } from '../ui/description-list.tsx';
+import { moveFocus } from '../ui/move-focus.ts';
 import { Time } from '../ui/time.tsx';
 import { keyState, type KeyState } from './key-state.ts';
 import type { MadeKey } from './new-key.tsx';
@@ -53,7 +54,7 @@ export function KeyEntry({
         {!hasEnded && (
           <Group gap="xs">
             <RotateKey appId={appId} apiKey={apiKey} made={made} />
-            <RevokeKey appId={appId} apiKey={apiKey} after={() => heading.current?.focus()} />
+            <RevokeKey appId={appId} apiKey={apiKey} after={() => moveFocus(heading.current)} />
           </Group>
         )}
       </Group>

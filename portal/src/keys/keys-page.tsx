@@ -6,7 +6,7 @@ import { Link, useParams } from 'react-router';
 import { keys } from '../api/operations.ts';
 import { AppFrame } from '../apps/app-frame.tsx';
 import { Empty } from '../ui/empty.tsx';
-import { focusHeading } from '../ui/focus-heading.ts';
+import { moveFocus } from '../ui/move-focus.ts';
 import { Loaded } from '../ui/loaded.tsx';
 import { Paged } from '../ui/paged.tsx';
 import { usePage } from '../ui/use-page.ts';
@@ -30,11 +30,11 @@ export function KeysPage() {
   };
   const cancel = () => {
     setMaking(false);
-    newKey.current?.focus();
+    moveFocus(newKey.current);
   };
   const putAway = (id: string) => {
     setMade((all) => all.filter((key) => key.id !== id));
-    newKey.current?.focus();
+    moveFocus(newKey.current);
   };
   return (
     <AppFrame
@@ -89,7 +89,7 @@ function Keys({
         if (pagination.total === 0) return isMaking ? null : <NoKeys make={make} />;
         if (entries.length === 0)
           return (
-            <Anchor component={Link} to={`/apps/${appId}/keys`} onClick={focusHeading}>
+            <Anchor component={Link} to={`/apps/${appId}/keys`} onClick={() => moveFocus()}>
               This page is past the last one. Go to the first page
             </Anchor>
           );

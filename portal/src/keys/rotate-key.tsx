@@ -7,6 +7,7 @@ import { useWrite } from '../api/use-write.ts';
 import { Problem } from '../ui/problem.tsx';
 import { nameOfKey } from './name-of-key.ts';
 import type { MadeKey } from './new-key.tsx';
+import { BusyButton } from '../ui/busy-button.tsx';
 
 const graces = [
   { value: '0', label: 'Expires immediately' },
@@ -66,7 +67,7 @@ export function RotateKey({
         <form
           onSubmit={(event) => {
             event.preventDefault();
-            if (!write.isPending) write.mutate(Number(grace));
+            write.mutate(Number(grace));
           }}
         >
           <Stack>
@@ -92,9 +93,9 @@ export function RotateKey({
               <Button variant="default" onClick={closeUnlessBusy}>
                 Cancel
               </Button>
-              <Button type="submit" loading={write.isPending}>
+              <BusyButton type="submit" busy={write.isPending}>
                 Rotate key
-              </Button>
+              </BusyButton>
             </Group>
           </Stack>
         </form>

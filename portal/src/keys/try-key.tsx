@@ -1,11 +1,12 @@
 import { ApiError, createClient } from '@orgdir/client';
-import { Button, Stack, Text } from '@mantine/core';
+import { Stack, Text } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { apiAddress } from '../api/public-api.ts';
 import { CodeBlock } from '../ui/code-block.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { sampleFor, type Sampled } from './sample-call.ts';
 import type { Scope } from './scope-words.ts';
+import { BusyButton } from '../ui/busy-button.tsx';
 
 type Outcome =
   | ({ kind: 'answered' } & Sampled)
@@ -23,9 +24,9 @@ export function TryKey({ apiKey, scopes }: { apiKey: string; scopes: Scope[] }) 
   return (
     <Stack gap="xs" align="stretch">
       <div>
-        <Button size="xs" onClick={() => attempt.mutate()} loading={attempt.isPending}>
+        <BusyButton size="xs" onClick={() => attempt.mutate()} busy={attempt.isPending}>
           Try it
-        </Button>
+        </BusyButton>
       </div>
       <Text size="sm" role="status">
         {outcome?.kind === 'answered' && `It works: ${outcome.words}.`}

@@ -1,4 +1,4 @@
-import { Anchor, Button, Stack, Text } from '@mantine/core';
+import { Anchor, Stack, Text } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { useMutation } from '@tanstack/react-query';
 import { Link, useNavigate } from 'react-router';
@@ -13,6 +13,7 @@ import { NameField, refuseName } from './name-field.tsx';
 import { pageBefore } from './next-page.ts';
 import { NewPasswordField, refuseNewPassword } from './password-field.tsx';
 import { useLinkToken } from './use-link-token.ts';
+import { BusyButton } from '../ui/busy-button.tsx';
 
 export function FirstAccountPage() {
   const token = useLinkToken();
@@ -66,9 +67,9 @@ function FirstAccountForm({ token }: { token: string }) {
         <AddressField {...form.getInputProps('email')} />
         <NewPasswordField label="Password" {...form.getInputProps('password')} />
         {creating.isError && <Problem error={creating.error} />}
-        <Button type="submit" loading={creating.isPending}>
+        <BusyButton type="submit" busy={creating.isPending}>
           Create account
-        </Button>
+        </BusyButton>
       </Stack>
     </form>
   );

@@ -1,4 +1,4 @@
-import { Alert, Anchor, Button, Stack } from '@mantine/core';
+import { Alert, Anchor, Stack } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { useMutation } from '@tanstack/react-query';
 import { Link, useNavigate } from 'react-router';
@@ -7,6 +7,7 @@ import { focusFirstError } from '../ui/focus-first-error.ts';
 import { Problem } from '../ui/problem.tsx';
 import { AddressField, refuseAddress } from './address-field.tsx';
 import { PasswordField } from './password-field.tsx';
+import { BusyButton } from '../ui/busy-button.tsx';
 
 /** Signs in with a password, and continues to `next`. */
 export function PasswordForm({ next }: { next: string }) {
@@ -52,9 +53,9 @@ export function PasswordForm({ next }: { next: string }) {
           </Alert>
         )}
         {signingIn.isError && <Problem error={signingIn.error} />}
-        <Button type="submit" loading={signingIn.isPending}>
+        <BusyButton type="submit" busy={signingIn.isPending}>
           Sign in
-        </Button>
+        </BusyButton>
       </Stack>
     </form>
   );

@@ -1,11 +1,10 @@
-import { Button, type ButtonProps } from '@mantine/core';
+import type { ButtonProps } from '@mantine/core';
+import { BusyButton } from '../ui/busy-button.tsx';
 
 /** The operator chooses a provider's name, of any length: a long one wraps. */
-export function ProviderButton(
-  props: ButtonProps & { onClick: () => void; children: (string | undefined)[] },
-) {
+export function ProviderButton(props: ButtonProps & { busy: boolean; onClick: () => void }) {
   return (
-    <Button
+    <BusyButton
       variant="default"
       h="auto"
       mih={36}

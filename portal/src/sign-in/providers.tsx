@@ -17,7 +17,7 @@ export function Providers({ next }: { next: string }) {
       {providers.map(({ id, name }) => (
         <ProviderButton
           key={id}
-          loading={isLeaving && leaving.variables === id}
+          busy={isLeaving && leaving.variables === id}
           onClick={() => leaving.mutate(id)}
         >
           Continue with {name}

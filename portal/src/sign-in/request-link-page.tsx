@@ -10,6 +10,7 @@ import { focusFirstError } from '../ui/focus-first-error.ts';
 import { Problem } from '../ui/problem.tsx';
 import { AddressField, refuseAddress } from './address-field.tsx';
 import { describeSentLink } from './sent-link.ts';
+import { BusyButton } from '../ui/busy-button.tsx';
 
 /** Sends a link that sets a password. Signing up and resetting a password are the same request. */
 export function RequestLinkPage({
@@ -81,9 +82,9 @@ function RequestForm({
         <Text size="sm">{lead}</Text>
         <AddressField {...form.getInputProps('email')} />
         {requesting.isError && <Problem error={requesting.error} />}
-        <Button type="submit" loading={requesting.isPending}>
+        <BusyButton type="submit" busy={requesting.isPending}>
           Send link
-        </Button>
+        </BusyButton>
       </Stack>
     </form>
   );

@@ -1,6 +1,7 @@
 import { Button, Group, Modal, Stack, TextInput } from '@mantine/core';
 import { useState, type ReactNode } from 'react';
 import { Problem } from './problem.tsx';
+import { BusyButton } from './busy-button.tsx';
 
 /** Asks before an action that cannot be undone. `typed`: text that the user must type first, if much would be lost. */
 export function Confirm({
@@ -52,7 +53,7 @@ function Answer({
     <form
       onSubmit={(event) => {
         event.preventDefault();
-        if (mayConfirm && !busy) confirm();
+        confirm();
       }}
     >
       <Stack>
@@ -75,9 +76,9 @@ function Answer({
           >
             Cancel
           </Button>
-          <Button type="submit" color="red.9" loading={busy} disabled={!mayConfirm}>
+          <BusyButton type="submit" color="red.9" busy={busy} disabled={!mayConfirm}>
             {action}
-          </Button>
+          </BusyButton>
         </Group>
       </Stack>
     </form>

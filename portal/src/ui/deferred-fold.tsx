@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useRef, useState, type ComponentType, type ReactNode } from 'react';
 import { Fold } from './fold.tsx';
 import { importAgain } from './import-again.ts';
+import { moveFocus } from './move-focus.ts';
 
 type Deferral = { name: string; load: () => Promise<{ default: ComponentType }> };
 
@@ -32,7 +33,7 @@ function Deferred({ name, load }: Deferral) {
 
   function retry(): void {
     // The button disappears, so the focus moves to the box.
-    box.current?.focus();
+    moveFocus(box.current);
     void script.refetch();
   }
 

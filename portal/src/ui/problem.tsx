@@ -1,7 +1,7 @@
 import { Alert, Button, Code, Stack, Text } from '@mantine/core';
 import { useLayoutEffect, useRef } from 'react';
 import { describeError } from './describe-error.ts';
-import { focusHeading } from './focus-heading.ts';
+import { moveFocus } from './move-focus.ts';
 
 /** Shows and announces an error, with the id of the request. */
 export function Problem({ error, retry }: { error: unknown; retry?: () => void }) {
@@ -11,7 +11,7 @@ export function Problem({ error, retry }: { error: unknown; retry?: () => void }
     const retryButton = button.current;
     return () => {
       // The retry worked and the button disappears, so the heading takes the focus.
-      if (retryButton && retryButton === document.activeElement) focusHeading();
+      if (retryButton && retryButton === document.activeElement) moveFocus();
     };
   }, []);
   return (

@@ -1,5 +1,6 @@
 import { Alert, Button, Code, Group, Stack, Text, Title } from '@mantine/core';
 import { useEffect, useRef, type ReactNode } from 'react';
+import { moveFocus } from './move-focus.ts';
 import { CopyButton } from './copy-button.tsx';
 
 /**
@@ -18,7 +19,7 @@ export function SecretOnce({
   done: () => void;
 }) {
   const heading = useRef<HTMLHeadingElement>(null);
-  useEffect(() => heading.current?.focus(), []);
+  useEffect(() => moveFocus(heading.current), []);
   return (
     <Alert color="green" variant="outline" role="region" aria-label={title}>
       <Stack gap="sm" align="stretch">

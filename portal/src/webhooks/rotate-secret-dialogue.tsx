@@ -1,6 +1,7 @@
 import { Button, Group, Modal, Radio, Stack, Text } from '@mantine/core';
 import { useState } from 'react';
 import { Problem } from '../ui/problem.tsx';
+import { BusyButton } from '../ui/busy-button.tsx';
 
 const overlaps = [
   {
@@ -50,7 +51,7 @@ export function RotateSecretDialogue({
       <form
         onSubmit={(event) => {
           event.preventDefault();
-          if (!busy) rotate(seconds);
+          rotate(seconds);
         }}
       >
         <Stack>
@@ -85,9 +86,9 @@ export function RotateSecretDialogue({
             <Button variant="default" onClick={closeUnlessBusy}>
               Cancel
             </Button>
-            <Button type="submit" loading={busy}>
+            <BusyButton type="submit" busy={busy}>
               Replace the secret
-            </Button>
+            </BusyButton>
           </Group>
         </Stack>
       </form>

@@ -1,4 +1,4 @@
-import { Button, Group, NativeSelect, VisuallyHidden } from '@mantine/core';
+import { Group, NativeSelect, VisuallyHidden } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { events as eventsOperation, testWebhook } from '../api/operations.ts';
@@ -9,6 +9,7 @@ import { Problem } from '../ui/problem.tsx';
 import { Section } from '../ui/section.tsx';
 import { TestResult } from './test-result.tsx';
 import { useWebhookId } from './use-webhook-id.ts';
+import { BusyButton } from '../ui/busy-button.tsx';
 
 const noSample = '';
 
@@ -32,7 +33,7 @@ export function SendTest({ webhook }: { webhook: Webhook }) {
       <form
         onSubmit={(submitted) => {
           submitted.preventDefault();
-          if (!send.isPending) send.mutate(event);
+          send.mutate(event);
         }}
       >
         <Group align="flex-end" gap="sm">
@@ -45,9 +46,9 @@ export function SendTest({ webhook }: { webhook: Webhook }) {
               ...allowed.map(({ event: name }) => ({ value: name, label: name })),
             ]}
           />
-          <Button type="submit" loading={send.isPending}>
+          <BusyButton type="submit" busy={send.isPending}>
             Send a test
-          </Button>
+          </BusyButton>
         </Group>
       </form>
       <VisuallyHidden role="status">

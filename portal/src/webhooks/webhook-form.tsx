@@ -1,4 +1,4 @@
-import { Button, Group, Stack, Textarea, TextInput } from '@mantine/core';
+import { Group, Stack, Textarea, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { useState, type ReactNode } from 'react';
 import type { Webhook } from '../api/types.ts';
@@ -6,6 +6,7 @@ import { describeError } from '../ui/describe-error.ts';
 import { focusFirstError } from '../ui/focus-first-error.ts';
 import { Problem } from '../ui/problem.tsx';
 import { EventChoice, type ChosenEvents } from './event-choice.tsx';
+import { BusyButton } from '../ui/busy-button.tsx';
 
 export type WebhookSettings = Pick<Webhook, 'url' | 'description' | 'events'>;
 
@@ -52,7 +53,6 @@ export function WebhookForm({
   const focusFirst = focusFirstError(form);
 
   async function submit(values: Values): Promise<void> {
-    if (form.submitting) return;
     setError(null);
     try {
       await save(settingsOf(values));
@@ -97,9 +97,9 @@ export function WebhookForm({
         />
         {error !== null && <Problem error={error} />}
         <Group>
-          <Button type="submit" loading={form.submitting}>
+          <BusyButton type="submit" busy={form.submitting}>
             {action}
-          </Button>
+          </BusyButton>
           {cancel}
         </Group>
       </Stack>

@@ -4,6 +4,7 @@ import { rotateWebhookSecret } from '../api/operations.ts';
 import type { Webhook } from '../api/types.ts';
 import { useWrite } from '../api/use-write.ts';
 import { pageData } from '../page-data.ts';
+import { moveFocus } from '../ui/move-focus.ts';
 import { SecretOnce } from '../ui/secret-once.tsx';
 import { Section } from '../ui/section.tsx';
 import { Time } from '../ui/time.tsx';
@@ -51,7 +52,7 @@ export function WebhookSecret({ webhook }: { webhook: Webhook }) {
             secret={secret}
             done={() => {
               setSecret(null);
-              opener.current?.focus();
+              moveFocus(opener.current);
             }}
           />
         )}

@@ -3,6 +3,7 @@ import { useRef, useState } from 'react';
 import { updateWebhook } from '../api/operations.ts';
 import type { Webhook, WebhookChanges } from '../api/types.ts';
 import { useWrite } from '../api/use-write.ts';
+import { moveFocus } from '../ui/move-focus.ts';
 import { toastSuccess } from '../ui/toast.ts';
 import { Section } from '../ui/section.tsx';
 import { DescriptionList } from '../ui/description-list.tsx';
@@ -19,7 +20,7 @@ export function WebhookSettingsSection({ webhook }: { webhook: Webhook }) {
 
   function close(): void {
     setIsEditing(false);
-    heading.current?.focus();
+    moveFocus(heading.current);
   }
 
   async function save(settings: WebhookSettings): Promise<void> {

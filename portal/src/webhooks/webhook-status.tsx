@@ -1,5 +1,5 @@
-import { Alert, Anchor, Button, Group, List, Stack, Text } from '@mantine/core';
-import { useRef, useState } from 'react';
+import { Alert, Anchor, Group, List, Stack, Text } from '@mantine/core';
+import { useState } from 'react';
 import { Link } from 'react-router';
 import { updateWebhook } from '../api/operations.ts';
 import type { Webhook } from '../api/types.ts';
@@ -13,11 +13,11 @@ import { LastTimes } from './last-times.tsx';
 import { useWebhookId, webhookChanges } from './use-webhook-id.ts';
 import { WebhookBadge } from './webhook-badge.tsx';
 import { deliveriesInARow, stateOf } from './webhook-words.ts';
+import { BusyButton } from '../ui/busy-button.tsx';
 
 /** Shows the state of a webhook with advice, and pauses or resumes it. */
 export function WebhookStatus({ webhook }: { webhook: Webhook }) {
   const id = useWebhookId();
-  const heading = useRef<HTMLHeadingElement>(null);
   const [asksToPause, setAsksToPause] = useState(false);
   const write = useWrite((active: boolean) => updateWebhook(id, { active }), webhookChanges);
   const isPaused = stateOf(webhook) === 'paused';
@@ -27,8 +27,6 @@ export function WebhookStatus({ webhook }: { webhook: Webhook }) {
       onSuccess: () => {
         setAsksToPause(false);
         toastSuccess(active ? 'The webhook is active again.' : 'The webhook is paused.');
-        // The button lost the focus while it was busy.
-        if (active) heading.current?.focus();
       },
     });
   }
@@ -36,16 +34,15 @@ export function WebhookStatus({ webhook }: { webhook: Webhook }) {
   return (
     <Section
       title="State"
-      headingRef={heading}
       actions={
         // The button is never busy behind the dialogue, so that it gets the focus back when the dialogue closes.
-        <Button
+        <BusyButton
           variant={webhook.active ? 'default' : 'filled'}
           onClick={() => (webhook.active ? setAsksToPause(true) : switchTo(true))}
-          loading={write.isPending && write.variables}
+          busy={write.isPending && write.variables}
         >
           {webhook.active ? 'Pause' : isPaused ? 'Resume' : 'Reactivate'}
-        </Button>
+        </BusyButton>
       }
     >
       <Stack gap="sm">
