@@ -8,7 +8,7 @@ import { App } from './app.tsx';
 import { styleNonce } from './page-data.ts';
 import { showFailure } from './ui/show-failure.ts';
 
-// The scroll lock of dialogues adds its styles with this nonce.
+// The scroll lock of dialogs adds its styles with this nonce.
 setNonce(styleNonce);
 const root = document.querySelector('#root');
 if (root) createRoot(root, { onUncaughtError: showFailure }).render(<App />);

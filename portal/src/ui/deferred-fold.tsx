@@ -1,4 +1,4 @@
-import { Alert, Box, Button, Loader, Stack, Text, type TitleOrder } from '@mantine/core';
+import { Alert, Box, Button, Loader, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useRef, useState, type ComponentType, type ReactNode } from 'react';
 import { Fold } from './fold.tsx';
@@ -12,7 +12,7 @@ export function DeferredFold({
   name,
   load,
   ...fold
-}: Deferral & { order: TitleOrder; title: ReactNode; summary: ReactNode }) {
+}: Deferral & { title: ReactNode; summary: ReactNode }) {
   const [wasOpened, setWasOpened] = useState(false);
   return (
     <Fold {...fold} onOpen={() => setWasOpened(true)}>
@@ -52,7 +52,7 @@ function Deferred({ name, load }: Deferral) {
 
 function NotLoaded({ retry }: { retry: () => void }) {
   return (
-    <Alert color="red" variant="outline" title="This part could not be loaded" role="alert">
+    <Alert color="red" title="This part could not be loaded" role="alert">
       <Stack gap="xs" align="flex-start">
         <Text size="sm">
           Check your connection and try again. If that doesn't help, reload the page: there may be a
