@@ -6,11 +6,9 @@ import { setNonce } from 'get-nonce';
 import { createRoot } from 'react-dom/client';
 import { App } from './app.tsx';
 import { styleNonce } from './page-data.ts';
-import { keepFocus } from './ui/keep-focus.ts';
 import { showFailure } from './ui/show-failure.ts';
 
-// The scroll lock of dialogues adds its styles with this nonce.
+// The scroll lock of dialogs adds its styles with this nonce.
 setNonce(styleNonce);
-keepFocus();
 const root = document.querySelector('#root');
 if (root) createRoot(root, { onUncaughtError: showFailure }).render(<App />);

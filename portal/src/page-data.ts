@@ -3,7 +3,6 @@ import type { PortalSession, SignInOptions } from './api/types.ts';
 
 export type PageData = {
   serviceName: string;
-  /** The version of the service. */
   version: string;
   /** The prefix of `/profile/developer`, `/portal/api` and `/docs`; usually empty. */
   basePath: string;

@@ -4,6 +4,7 @@ import {
   Anchor,
   createTheme,
   DEFAULT_THEME,
+  Modal,
   type CSSVariablesResolver,
   type MantineColorsTuple,
 } from '@mantine/core';
@@ -28,12 +29,15 @@ export const theme = createTheme({
   components: {
     // Colour alone does not distinguish a link from text around it.
     Anchor: Anchor.extend({ defaultProps: { underline: 'always' } }),
+    Modal: Modal.extend({
+      defaultProps: { centered: true, closeButtonProps: { 'aria-label': 'Close' } },
+    }),
     // A `header` element would count as a second page header.
     ModalHeader: { defaultProps: { component: 'div' } },
     // Yellow and orange titles have too little contrast.
     // Static advice must not interrupt screen readers: only `Problem` sets `role="alert"`.
     Alert: Alert.extend({
-      defaultProps: { role: 'note' },
+      defaultProps: { role: 'note', variant: 'outline' },
       styles: { title: { color: 'var(--mantine-color-text)' } },
     }),
   },

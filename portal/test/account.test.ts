@@ -101,10 +101,10 @@ test('sessions are listed and ended, one or all others', options, async () => {
     .evaluateAll((buttons) => buttons.map((button) => button.getAttribute('aria-label')));
   assert.equal(new Set(names).size, 2, names.join());
   await sessions.getByRole('button', { name: 'End session: Firefox on Linux' }).click();
-  const dialogue = page.getByRole('dialog', { name: 'End this session?' });
-  await dialogue.getByText(/Firefox on Linux, from 127\.0\.0\.1, signed in \S/).waitFor();
+  const dialog = page.getByRole('dialog', { name: 'End this session?' });
+  await dialog.getByText(/Firefox on Linux, from 127\.0\.0\.1, signed in \S/).waitFor();
   await assertAccessible(page, 'a session that is to end');
-  await dialogue.getByRole('button', { name: 'End session', exact: true }).click();
+  await dialog.getByRole('button', { name: 'End session', exact: true }).click();
   await page.getByText('Session ended.').waitFor();
   const heading = page.getByRole('heading', { name: 'Sessions' });
   await heading.and(page.locator(':focus')).waitFor();
@@ -136,8 +136,8 @@ test(
     await section(other, 'Email address').getByText('dora@example.org').waitFor();
 
     await methods.getByRole('button', { name: 'Remove Example Login' }).click();
-    const dialogue = page.getByRole('dialog', { name: 'Remove Example Login?' });
-    await dialogue.getByRole('button', { name: 'Remove', exact: true }).click();
+    const dialog = page.getByRole('dialog', { name: 'Remove Example Login?' });
+    await dialog.getByRole('button', { name: 'Remove', exact: true }).click();
     await page.getByText('Example Login removed.').waitFor();
     await page
       .getByRole('heading', { name: 'Ways to sign in' })

@@ -48,7 +48,7 @@ test('whoever did it is named, but for those who are not to be', () => {
   assert.equal(who('system', null), 'The service');
 });
 
-test('a webhook that the service disabled says why, and one that its owner paused does not', () => {
+test('a webhook that the service deactivated says why, and one that its owner deactivated does not', () => {
   const sentence = (kind: 'system' | 'user', reason?: string) => {
     const actor = { kind, name: kind === 'user' ? 'ada@example.org' : null };
     const subject = { kind: 'webhook', id: null, name: reason ? 'example.org' : null };
@@ -64,10 +64,10 @@ test('a webhook that the service disabled says why, and one that its owner pause
       sentence('user'),
     ],
     [
-      'The service disabled the webhook at example.org because deliveries kept failing',
-      'The service disabled the webhook at example.org because its server answered 410 Gone',
-      'You paused the webhook at example.org',
-      'You paused a webhook',
+      'The service deactivated the webhook at example.org because deliveries kept failing',
+      'The service deactivated the webhook at example.org because its server answered 410 Gone',
+      'You deactivated the webhook at example.org',
+      'You deactivated a webhook',
     ],
   );
 });
@@ -106,7 +106,7 @@ test('it describes changes made here, with a key and by the operator', options, 
     .execute((tx) => removeManager(tx, operator, { kind: 'organization', id }, ada.email));
 
   const page = await portal.open({ as: ada, path: '/audit' });
-  const list = page.getByRole('list', { name: 'Audit log entries' });
+  const list = page.getByRole('list', { name: 'Audit log' });
   await list.waitFor();
   const { host } = new URL(url);
   assert.deepEqual(await list.getByRole('listitem').locator('> p').allInnerTexts(), [
@@ -146,7 +146,7 @@ test(
     assert.equal(deleted.status, 200);
 
     const page = await portal.open({ as: eve, path: '/audit' });
-    const list = page.getByRole('list', { name: 'Audit log entries' });
+    const list = page.getByRole('list', { name: 'Audit log' });
     await list.getByRole('listitem').nth(3).waitFor();
     const sentences = () => list.getByRole('listitem').locator('> p').allInnerTexts();
     const ofHerald = [
@@ -207,7 +207,7 @@ test('a long log is read page by page, and the page stands in the address', opti
   await page.getByRole('region', { name: 'Audit log, page 1' }).and(focus).waitFor();
   await page.goto(`${portalUrl}/audit?page=9`);
   await page.getByText('This page is past the last one').waitFor();
-  await page.getByRole('link', { name: 'Go to the first page' }).click();
+  await page.getByRole('button', { name: 'Go to the first page' }).click();
   await page.getByText('1–25 of 31').waitFor();
-  await page.getByRole('heading', { name: 'Audit log', level: 1 }).and(focus).waitFor();
+  await page.getByRole('region', { name: 'Audit log, page 1' }).and(focus).waitFor();
 });

@@ -357,14 +357,14 @@ test('a recovery that is refused says why, whichever time was chosen', options, 
   // The clock is slow, so that 14 days ago are more to the service.
   await page.clock.setFixedTime(Date.now() - 10 * 60_000);
   await page.getByRole('button', { name: 'Recover failed…' }).click();
-  const dialogue = page.getByRole('dialog');
-  await dialogue.getByLabel('Time range').selectOption('The last 14 days');
-  await dialogue.getByRole('button', { name: 'Send again' }).click();
-  await dialogue.getByRole('alert').filter({ hasText: 'Something went wrong' }).waitFor();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Time range').selectOption('The last 14 days');
+  await dialog.getByRole('button', { name: 'Send again' }).click();
+  await dialog.getByRole('alert').filter({ hasText: 'Something went wrong' }).waitFor();
   // It is right again, and 14 days are counted from now.
   await page.clock.setFixedTime(Date.now());
-  await dialogue.getByRole('button', { name: 'Send again' }).click();
-  await dialogue.getByText('No deliveries failed in this time range').waitFor();
+  await dialog.getByRole('button', { name: 'Send again' }).click();
+  await dialog.getByText('No deliveries failed in this time range').waitFor();
   await page.context().close();
 });
 

@@ -62,10 +62,10 @@ test(
     await page.getByText('Accepted with 200').first().waitFor();
     assert.equal(receiver.received.length, 1);
 
-    await pressOn(page, page.getByRole('button', { name: 'Pause' }));
-    await confirm(page, 'Pause');
-    await page.getByText('Paused by you').first().waitFor();
-    await pressOn(page, page.getByRole('button', { name: 'Resume' }));
+    await pressOn(page, page.getByRole('button', { name: 'Deactivate' }));
+    await confirm(page, 'Deactivate');
+    await page.getByText('Deactivated: by you').first().waitFor();
+    await pressOn(page, page.getByRole('button', { name: 'Reactivate' }));
     await page.getByText('The webhook is active again.').waitFor();
 
     await chooseFromMenu(page, 'Sign out');
@@ -125,9 +125,9 @@ test(
 
 /** Cancel has the focus first. */
 async function confirm(page: Page, action: string): Promise<void> {
-  const dialogue = page.getByRole('dialog');
-  await dialogue.getByRole('button', { name: 'Cancel' }).and(page.locator(':focus')).waitFor();
-  await pressOn(page, dialogue.getByRole('button', { name: action, exact: true }));
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('button', { name: 'Cancel' }).and(page.locator(':focus')).waitFor();
+  await pressOn(page, dialog.getByRole('button', { name: action, exact: true }));
 }
 
 async function chooseFromMenu(page: Page, chosen: 'Account' | 'Sign out'): Promise<void> {

@@ -82,7 +82,7 @@ test(
     await page.getByRole('combobox', { name: 'Expires' }).selectOption('On a day you choose');
     await page.getByLabel('Last day').fill('2001-01-01');
     await button(page, 'Create key').press('Enter');
-    await page.getByText('Enter a name.').waitFor();
+    await page.getByText('Enter a name').waitFor();
     await page.getByText('Choose at least one.').waitFor();
     await page.getByText('Choose today or a later day.').waitFor();
     await page.getByRole('textbox', { name: 'Name' }).and(page.locator(':focus')).waitFor();
@@ -168,16 +168,16 @@ test('a key that is revoked opens nothing, and the screen says so', options, asy
   await makeKey(page, 'Leaked', ['Read the directory']);
   const command = await commandOn(page);
   await page.getByRole('button', { name: 'Revoke Leaked' }).click();
-  const dialogue = page.getByRole('dialog', { name: 'Revoke Leaked' });
+  const dialog = page.getByRole('dialog', { name: 'Revoke Leaked' });
   await button(page, 'Cancel').and(page.locator(':focus')).waitFor();
-  await dialogue.getByText('stops working').waitFor();
+  await dialog.getByText('stops working').waitFor();
   await assertAccessible(page, 'the question before revoking');
   await page.keyboard.press('Escape');
   await page
     .getByRole('button', { name: 'Revoke Leaked' })
     .and(page.locator(':focus'))
     .press('Enter');
-  await dialogue.getByRole('button', { name: 'Revoke key' }).click();
+  await dialog.getByRole('button', { name: 'Revoke key' }).click();
   await page.locator('h2:focus', { hasText: 'Leaked' }).waitFor();
   const entry = entryOf(page, 'Leaked');
   await entry.getByText('Revoked').first().waitFor();
@@ -202,13 +202,13 @@ test(
     const first = await commandOn(page);
     await button(page, "Done, I've saved it").click();
     const rotate = page.getByRole('button', { name: 'Rotate Server' });
-    const dialogue = page.getByRole('dialog', { name: 'Rotate Server' });
+    const dialog = page.getByRole('dialog', { name: 'Rotate Server' });
     await rotate.click();
     await page.getByRole('radio', { name: '24 hours' }).and(page.locator(':focus')).waitFor();
-    await assertAccessible(page, 'the dialogue to rotate a key');
+    await assertAccessible(page, 'the dialog to rotate a key');
     await page.keyboard.press('Escape');
     await rotate.and(page.locator(':focus')).press('Enter');
-    await dialogue.getByRole('radio', { name: '1 hour' }).check();
+    await dialog.getByRole('radio', { name: '1 hour' }).check();
     await button(page, 'Rotate key').click();
     await page.locator('h2:focus', { hasText: 'Your new key: Server' }).waitFor();
     await page.getByText('The old key works until').waitFor();
@@ -233,7 +233,7 @@ test(
       await route.continue();
     });
     await rotate.first().click();
-    await dialogue.getByRole('radio', { name: 'Expires immediately' }).check();
+    await dialog.getByRole('radio', { name: 'Expires immediately' }).check();
     await button(page, 'Rotate key').click();
     await page.getByText('The old key no longer works.').waitFor();
     await page.locator('h2:focus', { hasText: 'Your new key: Server' }).waitFor();

@@ -50,7 +50,7 @@ test('it shows what fails, what expires, and the deliveries of the day', options
 
   const page = await portal.open({ as: person });
   const failing = page.getByRole('region', { name: 'Webhooks that need attention' });
-  await failing.getByText('Failing: 1 delivery failed since the last success').waitFor();
+  await failing.getByText('Failing: 1 delivery failed for good').waitFor();
   await page.getByRole('link', { name: /^Server \(…/ }).waitFor();
   const chart = page.getByRole('img', {
     name: /^Deliveries by hour: 1 succeeded, 1 failed, 0 pending/,

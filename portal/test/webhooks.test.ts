@@ -82,7 +82,7 @@ test(
     await page.getByText('Choose at least one event.').waitFor();
     await assertFocused(page.getByLabel('URL'));
     await page.getByLabel('URL').fill('https://name:secret@example.org/');
-    await button(page, 'Select all for everyone').click();
+    await button(page, 'Select all for every app').click();
     assert.ok(await page.getByLabel('blueprint.sync.completed').isChecked());
     await page.getByLabel('chat.sync.completed').uncheck();
     await button(page, 'Create webhook').click();
@@ -145,7 +145,7 @@ test(
     ]);
     const page = await portal.open({ as: ada, path: `/apps/${appId}/webhooks/new` });
     await page.getByLabel('Only selected events').check();
-    const group = page.getByRole('group', { name: 'From your organisation' });
+    const group = page.getByRole('group', { name: 'For apps of an organisation' });
     await group.getByText('bound to an organization').first().waitFor();
     const box = group.getByRole('checkbox', { name: 'application.created' });
     assert.ok(await box.isDisabled());
@@ -156,11 +156,28 @@ test(
     await post(`/apps/${appId}/binding`, { kind: 'organization', slug: 'acme' }, 'PUT');
     await page.reload();
     await page.getByLabel('Only selected events').check();
-    await button(page, 'Select all from your organisation').click();
+    await button(page, 'Select all for apps of an organisation').click();
     assert.ok(await box.isChecked());
     assert.ok(await page.getByRole('checkbox', { name: 'resource.offer.created' }).isDisabled());
   },
 );
+
+test('a busy button keeps the focus and does nothing', options, async () => {
+  const pending = Promise.withResolvers<void>();
+  const slow = await startReceiver((response) => {
+    void pending.promise.then(() => response.writeHead(204).end());
+  });
+  const appId = await makeApp('Busy');
+  const page = await openWebhook(appId, await makeWebhook(appId, { url: slow.url }));
+  const send = button(section(page, 'Send a test'), 'Send a test');
+  await send.press('Enter');
+  await send.and(page.locator('[aria-disabled=true]:focus')).waitFor();
+  await page.keyboard.press('Enter');
+  pending.resolve();
+  await page.getByText('Accepted with 204').first().waitFor();
+  await assertFocused(send);
+  assert.equal(slow.received.length, 1);
+});
 
 test('a failed test says in words what went wrong and what to check', options, async () => {
   const silent = createServer();
@@ -202,7 +219,7 @@ test('a failed test says in words what went wrong and what to check', options, a
   assert.equal((await webhookOf(appId, id)).exhaustedInARow, 0);
 });
 
-test('it is edited, paused and resumed', options, async () => {
+test('it is edited, deactivated and reactivated', options, async () => {
   const appId = await makeApp('Edited');
   const id = await makeWebhook(appId);
   const page = await openWebhook(appId, id);
@@ -226,15 +243,15 @@ test('it is edited, paused and resumed', options, async () => {
   );
 
   const state = section(page, 'State');
-  await button(state, 'Pause').click();
+  await button(state, 'Deactivate').click();
   await assertFocused(button(page.getByRole('dialog'), 'Cancel'));
-  await button(page.getByRole('dialog'), 'Pause').click();
-  await state.getByText('Paused by you').waitFor();
-  await assertFocused(button(state, 'Resume'));
+  await button(page.getByRole('dialog'), 'Deactivate').click();
+  await state.getByText('Deactivated: by you').waitFor();
+  await assertFocused(button(state, 'Reactivate'));
   assert.equal((await webhookOf(appId, id)).deactivatedReason, 'owner');
-  await button(state, 'Resume').click();
+  await button(state, 'Reactivate').click();
   await state.getByText('Active', { exact: true }).waitFor();
-  await assertFocused(page.getByRole('heading', { name: 'State' }));
+  await assertFocused(button(state, 'Deactivate'));
   assert.equal((await webhookOf(appId, id)).active, true);
 });
 
@@ -247,10 +264,10 @@ test(
     const page = await openWebhook(appId, id);
     const secrets = section(page, 'Secret and signatures');
     await button(secrets, 'Replace the secret').click();
-    const dialogue = page.getByRole('dialog', { name: 'Replace the secret' });
-    assert.ok(await dialogue.getByLabel('24 hours').isChecked());
+    const dialog = page.getByRole('dialog', { name: 'Replace the secret' });
+    assert.ok(await dialog.getByLabel('24 hours').isChecked());
     await assertAccessible(page, 'replacing a secret');
-    await dialogue.getByLabel('1 hour').check();
+    await dialog.getByLabel('1 hour').check();
     // The secret waits for nothing that is read again.
     let goOn = () => {};
     const reads = new Promise<void>((resolve) => (goOn = resolve));
@@ -259,14 +276,14 @@ test(
       await reads;
       await route.continue();
     });
-    await button(dialogue, 'Replace the secret').click();
+    await button(dialog, 'Replace the secret').click();
     await assertFocused(page.getByRole('heading', { name: 'The new secret' }));
     goOn();
     const secret = (await page.getByTestId('secret').textContent()) ?? '';
     await page.unroute(others);
     // Asking again takes nothing away; what is shown goes when another takes its place.
     await button(secrets, 'Replace the secret').press('Enter');
-    await button(dialogue, 'Cancel').click();
+    await button(dialog, 'Cancel').click();
     await assertFocused(button(secrets, 'Replace the secret'));
     assert.equal(await page.getByTestId('secret').textContent(), secret);
     await secrets.getByText(/expires in (59 minutes|1 hour)/).waitFor();
@@ -279,11 +296,11 @@ test(
     assert.equal(headers['webhook-signature']?.split(' ').length, 2);
     await verifyWebhook({ headers, body, secret });
     await button(secrets, 'Replace the secret').click();
-    await button(dialogue, 'Replace the secret').click();
+    await button(dialog, 'Replace the secret').click();
     await assertFocused(page.getByRole('heading', { name: 'The new secret' }));
     const another = (await page.getByTestId('secret').textContent()) ?? '';
     await button(secrets, 'Replace the secret').click();
-    await button(dialogue, 'Replace the secret').click();
+    await button(dialog, 'Replace the secret').click();
     await secrets.getByText(another).waitFor({ state: 'detached' });
     await assertFocused(page.getByRole('heading', { name: 'The new secret' }));
 
@@ -405,12 +422,12 @@ test(
     const id = await makeWebhook(appId);
     const page = await openWebhook(appId, id);
     await button(page, 'Delete webhook').click();
-    const dialogue = page.getByRole('dialog');
-    await assertFocused(button(dialogue, 'Cancel'));
-    await button(dialogue, 'Cancel').click();
+    const dialog = page.getByRole('dialog');
+    await assertFocused(button(dialog, 'Cancel'));
+    await button(dialog, 'Cancel').click();
     assert.equal((await webhookOf(appId, id)).id, id);
     await button(page, 'Delete webhook').click();
-    await button(dialogue, 'Delete webhook').click();
+    await button(dialog, 'Delete webhook').click();
     await page.getByRole('heading', { name: 'No webhooks yet' }).waitFor();
     await assertFocused(page.getByRole('heading', { level: 1 }));
     await page.goBack();
@@ -426,7 +443,7 @@ test('an app with as many webhooks as it may have says so', options, async () =>
   for (let count = 0; count < 20; count += 1) await makeWebhook(appId);
   await button(page, 'Create webhook').click();
   await page.getByText('The app has 20 webhooks').waitFor();
-  await page.getByRole('link', { name: 'Cancel' }).click();
+  await page.getByRole('button', { name: 'Cancel' }).click();
   await page.getByText('This app has 20 webhooks').waitFor();
   assert.equal(await page.getByRole('link', { name: 'New webhook' }).count(), 0);
 });

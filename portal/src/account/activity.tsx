@@ -1,12 +1,10 @@
-import { Anchor, Stack, Text } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
+import { Text } from '@mantine/core';
 import { accountActivity } from '../api/operations.ts';
 import type { AccountActivityEntry } from '../api/types.ts';
-import { Loaded } from '../ui/loaded.tsx';
-import { Paged } from '../ui/paged.tsx';
+import { Note } from '../ui/note.tsx';
+import { PagedList } from '../ui/paged-list.tsx';
 import { Section } from '../ui/section.tsx';
 import { Time } from '../ui/time.tsx';
-import { usePage } from '../ui/use-page.ts';
 import { describeActivity } from './describe-activity.ts';
 import { describeBrowser } from './describe-browser.ts';
 import { methodName } from './method-name.ts';
@@ -15,28 +13,18 @@ const perPage = 10;
 
 /** Lists sign-ins, failed sign-ins and changes to the account, from the audit log. */
 export function Activity() {
-  const [page, go] = usePage();
-  const query = useQuery(accountActivity({ page, limit: perPage }));
   return (
     <Section
       title="Recent activity"
       lead="Sign-ins and changes to your account, newest first. If you don't recognise something, change your password."
     >
-      <Loaded query={query}>
-        {({ entries, pagination }) => (
-          <Paged name="Recent activity" page={page} pagination={pagination} go={go}>
-            {entries.length === 0 ? (
-              <Nothing page={page} go={go} />
-            ) : (
-              <Stack component="ul" gap="sm" m={0} p={0} style={{ listStyle: 'none' }}>
-                {entries.map((entry) => (
-                  <ActivityEntry key={entry.id} entry={entry} />
-                ))}
-              </Stack>
-            )}
-          </Paged>
-        )}
-      </Loaded>
+      <PagedList
+        name="Recent activity"
+        read={(page) => accountActivity({ page, limit: perPage })}
+        empty={<Note>No activity yet.</Note>}
+      >
+        {(entry) => <ActivityEntry key={entry.id} entry={entry} />}
+      </PagedList>
     </Section>
   );
 }
@@ -49,11 +37,11 @@ function ActivityEntry({ entry }: { entry: AccountActivityEntry }) {
   return (
     <li>
       <Text fw={600}>{describeActivity(entry, methodName)}</Text>
-      <Text size="sm" c="dimmed">
+      <Note>
         <Time at={at} />
         {browser && ` · ${browser}`}
         {addresses.length > 0 && ` · ${addresses.join(', ')}`}
-      </Text>
+      </Note>
     </li>
   );
 }
@@ -61,21 +49,4 @@ function ActivityEntry({ entry }: { entry: AccountActivityEntry }) {
 function addressesOf({ ipAddress, details }: AccountActivityEntry): string[] {
   const { ips } = details as { ips?: string[] };
   return ips ?? (ipAddress ? [ipAddress] : []);
-}
-
-function Nothing({ page, go }: { page: number; go: (page: number) => void }) {
-  return (
-    <Text size="sm" c="dimmed">
-      {page === 1 ? (
-        'No activity yet.'
-      ) : (
-        <>
-          This page is past the last one.{' '}
-          <Anchor component="button" type="button" inherit onClick={() => go(1)}>
-            Go to the first page
-          </Anchor>
-        </>
-      )}
-    </Text>
-  );
 }

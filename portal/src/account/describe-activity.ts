@@ -1,5 +1,6 @@
 /** Describes an entry of the account's activity as a sentence. */
 import type { AccountActivityEntry } from '../api/types.ts';
+import { capitalise } from '../ui/capitalise.ts';
 
 type Details = AccountActivityEntry['details'];
 type Sentence = (details: Details, methodName: MethodName) => string;
@@ -36,8 +37,7 @@ const sentences: Record<string, Sentence> = {
 
 /** A later version of the service may record more: `account.photo_changed` becomes `Photo changed`. */
 function describeUnknown(action: string): string {
-  const words = action.slice(action.indexOf('.') + 1).replaceAll(/[._]/g, ' ');
-  return `${words[0]?.toUpperCase() ?? ''}${words.slice(1)}`;
+  return capitalise(action.slice(action.indexOf('.') + 1).replaceAll(/[._]/g, ' '));
 }
 
 function describeMethod(id: unknown, name: MethodName): string {

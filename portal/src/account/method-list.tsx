@@ -1,53 +1,58 @@
-import { Button, Group, Stack, Text } from '@mantine/core';
-import { useState } from 'react';
+import { Group, Text } from '@mantine/core';
+import { removeAccountMethod } from '../api/operations.ts';
 import type { AccountMethod } from '../api/types.ts';
+import { useWrite } from '../api/use-write.ts';
+import { Confirm } from '../ui/confirm.tsx';
+import { Note } from '../ui/note.tsx';
 import { Time } from '../ui/time.tsx';
+import { toastSuccess } from '../ui/toast.ts';
 import { methodName } from './method-name.ts';
-import { RemoveMethod } from './remove-method.tsx';
+import { needsSignIn, SignInAgain } from './sign-in-again.tsx';
 
-/** Lists ways to sign in. Each has a button that removes it, except the last one. */
-export function MethodList({
-  methods,
-  isLast = () => false,
-  removed,
-}: {
+type Props = {
   methods: AccountMethod[];
   isLast?: (method: AccountMethod) => boolean;
+  /** Moves the focus, because the button is gone. */
   removed: () => void;
-}) {
-  const [asked, setAsked] = useState<AccountMethod | null>(null);
+};
+
+/** Lists ways to sign in. Each has a button that removes it, except the last one. */
+export function MethodList({ methods, isLast = () => false, removed }: Props) {
   return (
-    <>
-      <Stack component="ul" gap="sm" m={0} p={0} style={{ listStyle: 'none' }}>
-        {methods.map((method) => (
-          <MethodEntry
-            key={method.id}
-            method={method}
-            {...(!isLast(method) && { remove: () => setAsked(method) })}
-          />
-        ))}
-      </Stack>
-      <RemoveMethod method={asked} close={() => setAsked(null)} removed={removed} />
-    </>
+    <ul className="plain-list">
+      {methods.map((method) => (
+        <Group key={method.id} component="li" justify="space-between" gap="sm">
+          <div>
+            <Text fw={600}>{methodName(method.provider)}</Text>
+            <Note>
+              Added <Time at={method.createdAt} />
+              {isLast(method) && '. Your only way to sign in, so it cannot be removed.'}
+            </Note>
+          </div>
+          {!isLast(method) && <RemoveMethod method={method} removed={removed} />}
+        </Group>
+      ))}
+    </ul>
   );
 }
 
-function MethodEntry({ method, remove }: { method: AccountMethod; remove?: () => void }) {
+function RemoveMethod({ method, removed }: { method: AccountMethod; removed: () => void }) {
   const name = methodName(method.provider);
+  const write = useWrite(() => removeAccountMethod(method.id), ['/account'], {
+    done: () => {
+      toastSuccess(`${name} removed.`);
+      removed();
+    },
+  });
+  const isOld = needsSignIn(write.error);
   return (
-    <Group component="li" justify="space-between" gap="sm">
-      <Stack gap={0}>
-        <Text fw={600}>{name}</Text>
-        <Text size="sm" c="dimmed">
-          Added <Time at={method.createdAt} />
-          {!remove && '. Your only way to sign in, so it cannot be removed.'}
-        </Text>
-      </Stack>
-      {remove && (
-        <Button size="xs" variant="default" onClick={remove} aria-label={`Remove ${name}`}>
-          Remove
-        </Button>
-      )}
-    </Group>
+    <Confirm
+      button={{ children: 'Remove', size: 'xs', 'aria-label': `Remove ${name}` }}
+      title={`Remove ${name}?`}
+      action="Remove"
+      write={isOld ? { ...write, error: null } : write}
+    >
+      {isOld ? <SignInAgain /> : <Text>You will no longer be able to sign in with it.</Text>}
+    </Confirm>
   );
 }

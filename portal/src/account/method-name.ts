@@ -1,4 +1,4 @@
-import { providers } from '../sign-in/providers.tsx';
+import { providers } from '../sign-in/provider-buttons.tsx';
 
 /** `GitHub` for `github`. A provider that is no longer configured has only its id. */
 export function methodName(provider: string): string {

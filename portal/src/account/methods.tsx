@@ -4,13 +4,13 @@ import { useEffect, useRef, useState } from 'react';
 import { useSearchParams } from 'react-router';
 import { accountMethods } from '../api/operations.ts';
 import type { AccountMethod } from '../api/types.ts';
-import { Loaded } from '../ui/loaded.tsx';
-import { Problem } from '../ui/problem.tsx';
-import { Section } from '../ui/section.tsx';
 import { describeProviderError } from '../sign-in/describe-provider-error.ts';
 import { addProvider } from '../sign-in/go-to-provider.ts';
-import { ProviderButton } from '../sign-in/provider-button.tsx';
-import { providers } from '../sign-in/providers.tsx';
+import { ProviderButtons, providers } from '../sign-in/provider-buttons.tsx';
+import { Loaded } from '../ui/loaded.tsx';
+import { moveFocus } from '../ui/move-focus.ts';
+import { Problem } from '../ui/problem.tsx';
+import { Section } from '../ui/section.tsx';
 import { MethodList } from './method-list.tsx';
 import { methodName } from './method-name.ts';
 import { needsSignIn, SignInAgain } from './sign-in-again.tsx';
@@ -18,7 +18,7 @@ import { needsSignIn, SignInAgain } from './sign-in-again.tsx';
 /** The password and the providers that open the account. */
 export function Methods() {
   const query = useQuery(accountMethods());
-  const [isNews, setIsNews] = useState(true);
+  const [showsResult, setShowsResult] = useState(true);
   const heading = useRef<HTMLHeadingElement>(null);
   return (
     <Section
@@ -26,7 +26,7 @@ export function Methods() {
       lead="Each one opens this account. Add only methods that nobody else can use."
       headingRef={heading}
     >
-      {isNews && <Arrival />}
+      {showsResult && <ProviderResult />}
       <Loaded query={query}>
         {({ entries }) => (
           <Stack>
@@ -34,9 +34,8 @@ export function Methods() {
               methods={entries}
               isLast={(method) => !hasOther(entries, method)}
               removed={() => {
-                setIsNews(false);
-                // The button that was pressed is gone.
-                heading.current?.focus();
+                setShowsResult(false);
+                moveFocus(heading.current);
               }}
             />
             <AddProviders methods={entries} />
@@ -58,21 +57,12 @@ function hasOther(methods: AccountMethod[], method: AccountMethod): boolean {
 
 function AddProviders({ methods }: { methods: AccountMethod[] }) {
   const leaving = useMutation({ mutationFn: addProvider });
-  const isLeaving = leaving.isPending || leaving.isSuccess;
   const missing = providers.filter(({ id }) => !methods.some(({ provider }) => provider === id));
   if (missing.length === 0) return null;
   return (
     <Stack gap="xs">
       <Group gap="xs">
-        {missing.map(({ id, name }) => (
-          <ProviderButton
-            key={id}
-            loading={isLeaving && leaving.variables === id}
-            onClick={() => leaving.mutate(id)}
-          >
-            Add {name}
-          </ProviderButton>
-        ))}
+        <ProviderButtons offered={missing} verb="Add" leaving={leaving} />
       </Group>
       {needsSignIn(leaving.error) ? (
         <SignInAgain />
@@ -84,7 +74,7 @@ function AddProviders({ methods }: { methods: AccountMethod[] }) {
 }
 
 /** Shows once if a provider was added or why not. */
-function Arrival() {
+function ProviderResult() {
   const [query, setQuery] = useSearchParams();
   const [{ error, added }] = useState({ error: query.get('error'), added: query.get('added') });
   useEffect(() => {
@@ -92,13 +82,13 @@ function Arrival() {
   }, [error, added, setQuery]);
   if (error !== null)
     return (
-      <Alert color="red" variant="outline" title="Nothing was added" role="alert">
+      <Alert color="red" title="Nothing was added" role="alert">
         <Text size="sm">{describeProviderError(error)}</Text>
       </Alert>
     );
   if (added === null) return null;
   return (
-    <Alert color="green" variant="outline" title={`${methodName(added)} added`} role="status">
+    <Alert color="green" title={`${methodName(added)} added`} role="status">
       <Text size="sm">You can now sign in with it.</Text>
     </Alert>
   );

@@ -1,49 +1,24 @@
-import { Button, Group } from '@mantine/core';
-import { useState } from 'react';
 import { updateAccount } from '../api/operations.ts';
 import { useWrite } from '../api/use-write.ts';
-import { Problem } from '../ui/problem.tsx';
-import { toastSuccess } from '../ui/toast.ts';
+import { NameField, validateName } from '../sign-in/fields.tsx';
+import { Form } from '../ui/form.tsx';
 import { Section } from '../ui/section.tsx';
-import { NameField, refuseName } from '../sign-in/name-field.tsx';
+import { toastSuccess } from '../ui/toast.ts';
+import { useWriteForm } from '../ui/use-write-form.ts';
 
-export function NameForm({ name: before }: { name: string }) {
-  const [name, setName] = useState(before);
-  const [tried, setTried] = useState(false);
-  const renaming = useWrite(updateAccount, ['/session', '/account']);
-  const refusal = refuseName(name);
-
-  function save(): void {
-    setTried(true);
-    if (refusal === null)
-      renaming.mutate({ name: name.trim() }, { onSuccess: () => toastSuccess('Name changed.') });
-  }
-
+export function NameForm({ name }: { name: string }) {
+  const write = useWrite(updateAccount, ['/session', '/account'], {
+    done: () => toastSuccess('Name changed.'),
+  });
+  const { form, formProps } = useWriteForm(write, {
+    initialValues: { name },
+    validate: { name: validateName },
+  });
   return (
     <Section title="Name">
-      <form
-        noValidate
-        onSubmit={(event) => {
-          event.preventDefault();
-          save();
-        }}
-      >
-        <Group align="flex-start" gap="sm">
-          <NameField
-            label={undefined}
-            aria-label="Name"
-            flex="1 1 14rem"
-            maw={400}
-            value={name}
-            onChange={(event) => setName(event.currentTarget.value)}
-            error={tried && refusal}
-          />
-          <Button type="submit" variant="default" loading={renaming.isPending}>
-            Change name
-          </Button>
-        </Group>
-      </form>
-      {renaming.isError && <Problem error={renaming.error} />}
+      <Form {...formProps} action="Change name" maw={400}>
+        <NameField label={undefined} aria-label="Name" {...form.getInputProps('name')} />
+      </Form>
     </Section>
   );
 }

@@ -3,8 +3,8 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from 'react-router';
 import { accountMethods } from '../api/operations.ts';
 import { SignedOutLayout } from '../layout/signed-out-layout.tsx';
-import { focusHeading } from '../ui/focus-heading.ts';
 import { Loaded } from '../ui/loaded.tsx';
+import { moveFocus } from '../ui/move-focus.ts';
 import { MethodList } from './method-list.tsx';
 
 /** Shown after a password reset: an intruder may have added a sign-in method to get back in. */
@@ -19,12 +19,8 @@ export function OtherMethodsPage() {
       <Loaded query={query}>
         {({ entries }) => {
           const others = entries.filter(({ provider }) => provider !== 'credential');
-          return (
-            <>
-              <MethodList methods={others} removed={focusHeading} />
-              {others.length === 0 && <Text>There are no other ways to sign in.</Text>}
-            </>
-          );
+          if (others.length === 0) return <Text>There are no other ways to sign in.</Text>;
+          return <MethodList methods={others} removed={() => moveFocus()} />;
         }}
       </Loaded>
       <Button component={Link} to="/" replace>

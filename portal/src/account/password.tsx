@@ -1,12 +1,18 @@
-import { Button, Stack, Text } from '@mantine/core';
+import { Stack, Text } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
-import { accountMethods, requestPasswordLink } from '../api/operations.ts';
+import { accountMethods, changePassword, requestPasswordLink } from '../api/operations.ts';
+import { useWrite } from '../api/use-write.ts';
 import { pageData } from '../page-data.ts';
+import { describeSentLink } from '../sign-in/describe-sent-link.ts';
+import { NewPasswordField, PasswordField, validateNewPassword } from '../sign-in/fields.tsx';
+import { BusyButton } from '../ui/busy-button.tsx';
+import { Form } from '../ui/form.tsx';
 import { Loaded } from '../ui/loaded.tsx';
+import { Note } from '../ui/note.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { Section } from '../ui/section.tsx';
-import { describeSentLink } from '../sign-in/sent-link.ts';
-import { ChangePassword } from './change-password.tsx';
+import { toastSuccess } from '../ui/toast.ts';
+import { useWriteForm } from '../ui/use-write-form.ts';
 
 export function Password({ email }: { email: string }) {
   const query = useQuery(accountMethods());
@@ -25,26 +31,45 @@ export function Password({ email }: { email: string }) {
   );
 }
 
+function ChangePassword() {
+  const write = useWrite(changePassword, ['/session', '/account'], {
+    done: () => {
+      form.reset();
+      toastSuccess('Password changed. You are signed out everywhere else.');
+    },
+  });
+  const { form, formProps } = useWriteForm(write, {
+    initialValues: { currentPassword: '', newPassword: '' },
+    validate: {
+      currentPassword: (password) => (password === '' ? 'Enter your current password' : null),
+      newPassword: validateNewPassword,
+    },
+  });
+  return (
+    <Form {...formProps} action="Change password" maw={400}>
+      <PasswordField label="Current password" {...form.getInputProps('currentPassword')} />
+      <NewPasswordField label="New password" {...form.getInputProps('newPassword')} />
+      <Note>You will be signed out everywhere else.</Note>
+    </Form>
+  );
+}
+
 /** A link sets the first password, too. */
 function NoPassword({ email }: { email: string }) {
-  const requesting = useMutation({ mutationFn: () => requestPasswordLink(email) });
+  const write = useMutation({ mutationFn: () => requestPasswordLink(email) });
   const canRequest = pageData.signInOptions.password.links !== null && !email.endsWith('.invalid');
   return (
     <Stack gap="sm" align="flex-start">
       <Text size="sm">This account has no password.</Text>
       {canRequest && (
-        <Button
-          variant="default"
-          loading={requesting.isPending}
-          onClick={() => requesting.mutate()}
-        >
+        <BusyButton variant="default" busy={write.isPending} onClick={() => write.mutate()}>
           Send a link to set one
-        </Button>
+        </BusyButton>
       )}
       <Text size="sm" role="status">
-        {requesting.isSuccess && describeSentLink(email).message}
+        {write.isSuccess && describeSentLink(email).message}
       </Text>
-      {requesting.isError && <Problem error={requesting.error} />}
+      {write.isError && <Problem error={write.error} />}
     </Stack>
   );
 }

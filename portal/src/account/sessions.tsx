@@ -1,22 +1,22 @@
-import { Button, Stack, Text } from '@mantine/core';
+import { Badge, Group, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { useRef, useState } from 'react';
+import { useRef } from 'react';
 import { accountSessions, endAccountSession, endOtherAccountSessions } from '../api/operations.ts';
 import type { AccountSession } from '../api/types.ts';
 import { useWrite } from '../api/use-write.ts';
 import { Confirm } from '../ui/confirm.tsx';
 import { Loaded } from '../ui/loaded.tsx';
-import { toastSuccess } from '../ui/toast.ts';
+import { moveFocus } from '../ui/move-focus.ts';
+import { Note } from '../ui/note.tsx';
 import { Section } from '../ui/section.tsx';
-import { describeSession } from './describe-session.ts';
-import { SessionEntry } from './session-entry.tsx';
-
-type Asked = AccountSession | 'others';
+import { formatExact, Time } from '../ui/time.tsx';
+import { toastSuccess } from '../ui/toast.ts';
+import { describeBrowser } from './describe-browser.ts';
 
 export function Sessions() {
   const query = useQuery(accountSessions());
-  const [asked, setAsked] = useState<Asked | null>(null);
   const heading = useRef<HTMLHeadingElement>(null);
+  const ended = () => moveFocus(heading.current);
   return (
     <Section
       title="Sessions"
@@ -24,91 +24,89 @@ export function Sessions() {
       headingRef={heading}
     >
       <Loaded query={query}>
-        {({ entries }) => <SessionList sessions={entries} ask={setAsked} />}
+        {({ entries }) => (
+          <Stack>
+            <ul className="plain-list">
+              {entries
+                .toSorted((a, b) => Number(b.current) - Number(a.current))
+                .map((session) => (
+                  <SessionEntry key={session.id} session={session} ended={ended} />
+                ))}
+            </ul>
+            {entries.some(({ current }) => !current) ? (
+              <EndOthers ended={ended} />
+            ) : (
+              <Note>You have no other sessions.</Note>
+            )}
+          </Stack>
+        )}
       </Loaded>
-      <EndSession
-        asked={asked}
-        close={() => setAsked(null)}
-        // The button that was pressed is gone.
-        ended={() => heading.current?.focus()}
-      />
     </Section>
   );
 }
 
-function SessionList({
-  sessions,
-  ask,
-}: {
-  sessions: AccountSession[];
-  ask: (asked: Asked) => void;
-}) {
-  const currentFirst = sessions.toSorted((a, b) => Number(b.current) - Number(a.current));
+/** `ended` moves the focus, because the button is gone. */
+function SessionEntry({ session, ended }: { session: AccountSession; ended: () => void }) {
+  const { ipAddress, userAgent, createdAt, current } = session;
   return (
-    <Stack align="flex-start">
-      <Stack component="ul" gap="sm" m={0} p={0} w="100%" style={{ listStyle: 'none' }}>
-        {currentFirst.map((session) => (
-          <SessionEntry key={session.id} session={session} end={() => ask(session)} />
-        ))}
-      </Stack>
-      {sessions.every(({ current }) => current) ? (
-        <Text size="sm" c="dimmed">
-          You have no other sessions.
-        </Text>
-      ) : (
-        <Button variant="default" onClick={() => ask('others')}>
-          End all other sessions
-        </Button>
-      )}
-    </Stack>
+    <Group component="li" justify="space-between" gap="sm">
+      <div>
+        <Group gap="xs">
+          <Text fw={600}>{describeBrowser(userAgent)}</Text>
+          {current && <Badge variant="default">Current session</Badge>}
+        </Group>
+        <Note>
+          {ipAddress && `From ${ipAddress}. `}Signed in <Time at={createdAt} />
+        </Note>
+      </div>
+      {!current && <EndSession session={session} ended={ended} />}
+    </Group>
   );
 }
 
-function EndSession({
-  asked,
-  close,
-  ended,
-}: {
-  /** Null: the dialogue is closed. */
-  asked: Asked | null;
-  close: () => void;
-  ended: () => void;
-}) {
-  const ending = useWrite(
-    (which: Asked) =>
-      which === 'others' ? endOtherAccountSessions() : endAccountSession(which.id),
-    ['/account'],
-  );
-  const shut = () => {
-    ending.reset();
-    close();
-  };
-  const confirm = () => {
-    if (asked === null) return;
-    ending.mutate(asked, {
-      onSuccess: () => {
-        shut();
-        toastSuccess(asked === 'others' ? 'All other sessions ended.' : 'Session ended.');
-        ended();
-      },
-    });
-  };
-  const isOne = asked !== null && asked !== 'others';
+function EndSession({ session, ended }: { session: AccountSession; ended: () => void }) {
+  const name = describeSession(session);
+  const write = useWrite(() => endAccountSession(session.id), ['/account'], {
+    done: () => {
+      toastSuccess('Session ended.');
+      ended();
+    },
+  });
   return (
     <Confirm
-      opened={asked !== null}
-      title={isOne ? 'End this session?' : 'End all other sessions?'}
-      action={isOne ? 'End session' : 'End sessions'}
-      busy={ending.isPending}
-      error={ending.error}
-      confirm={confirm}
-      close={shut}
+      button={{ children: 'End session', size: 'xs', 'aria-label': `End session: ${name}` }}
+      title="End this session?"
+      action="End session"
+      write={write}
     >
-      <Text>
-        {isOne
-          ? `This browser is signed out at once: ${describeSession(asked)}.`
-          : 'All browsers except this one are signed out at once.'}
-      </Text>
+      <Text>This browser is signed out at once: {name}.</Text>
     </Confirm>
   );
+}
+
+function EndOthers({ ended }: { ended: () => void }) {
+  const write = useWrite(endOtherAccountSessions, ['/account'], {
+    done: () => {
+      toastSuccess('All other sessions ended.');
+      ended();
+    },
+  });
+  return (
+    <div>
+      <Confirm
+        button={{ children: 'End all other sessions' }}
+        title="End all other sessions?"
+        action="End sessions"
+        write={write}
+      >
+        <Text>All browsers except this one are signed out at once.</Text>
+      </Confirm>
+    </div>
+  );
+}
+
+/** Identifies a session among others in the same kind of browser. */
+function describeSession({ userAgent, ipAddress, createdAt }: AccountSession): string {
+  const from = ipAddress ? `, from ${ipAddress}` : '';
+  return `${describeBrowser(userAgent)}${from}, signed in ${formatExact(createdAt)}`;
 }

@@ -1,14 +1,24 @@
-import { Alert, Anchor, Text } from '@mantine/core';
+import { Alert, Text } from '@mantine/core';
 import { ApiError } from '@orgdir/client';
-import { useQuery } from '@tanstack/react-query';
+import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { Link } from 'react-router';
-import { passwordLink } from '../api/operations.ts';
+import { useNavigate } from 'react-router';
+import { passwordLink, setPassword } from '../api/operations.ts';
 import { SignedOutLayout } from '../layout/signed-out-layout.tsx';
-import { Loaded } from '../ui/loaded.tsx';
+import { useSignInAfterLink } from '../session/use-session.ts';
+import {
+  AddressField,
+  NameField,
+  NewPasswordField,
+  validateName,
+  validateNewPassword,
+} from '../sign-in/fields.tsx';
 import { useLinkToken } from '../sign-in/use-link-token.ts';
+import { Form } from '../ui/form.tsx';
+import { Loaded } from '../ui/loaded.tsx';
+import { PageLink } from '../ui/page-link.tsx';
+import { useWriteForm } from '../ui/use-write-form.ts';
 import { OtherMethodsPage } from './other-methods-page.tsx';
-import { SetPasswordForm } from './set-password-form.tsx';
 
 /** The page behind a mailed link. Opening it changes nothing, because mail programs open links, too. */
 export function SetPasswordPage() {
@@ -16,14 +26,7 @@ export function SetPasswordPage() {
   const [reviewed, setReviewed] = useState<string | null>(null);
   if (token !== null && token === reviewed) return <OtherMethodsPage />;
   return (
-    <SignedOutLayout
-      title="Set your password"
-      below={
-        <Anchor component={Link} to="/sign-in" inherit>
-          Sign in
-        </Anchor>
-      }
-    >
+    <SignedOutLayout title="Set your password" below={<PageLink to="/sign-in">Sign in</PageLink>}>
       {token === null ? (
         <Text>Open the link again, including the part after the #.</Text>
       ) : (
@@ -33,22 +36,70 @@ export function SetPasswordPage() {
   );
 }
 
-function CheckedLink({ token, reviewMethods }: { token: string; reviewMethods: () => void }) {
+type Link = {
+  token: string;
+  /** Called when somebody is signed in whose account can be opened in other ways. */
+  reviewMethods: () => void;
+};
+
+function CheckedLink(props: Link) {
   const [isUsed, setIsUsed] = useState(false);
-  const link = useQuery(passwordLink(token));
+  const link = useQuery(passwordLink(props.token));
   if (isUsed || isUnusable(link.error)) return <UnusableLink />;
   return (
     <Loaded query={link}>
       {({ email, hasAccount }) => (
         <SetPasswordForm
-          token={token}
+          {...props}
           email={email}
           isNew={!hasAccount}
-          reviewMethods={reviewMethods}
           failed={(error) => setIsUsed(isUnusable(error))}
         />
       )}
     </Loaded>
+  );
+}
+
+/** Sets the password of a new or an existing account, and signs in with it. A new account needs a name. */
+function SetPasswordForm({
+  token,
+  email,
+  isNew,
+  reviewMethods,
+  failed,
+}: Link & { email: string; isNew: boolean; failed: (error: Error) => void }) {
+  const signIn = useSignInAfterLink();
+  const navigate = useNavigate();
+  const write = useMutation({
+    mutationFn: async ({ name, password }: { name: string; password: string }) => {
+      const account = { token, password, ...(isNew && { name: name.trim() }) };
+      const { methods } = await setPassword(account);
+      const hasOthers = methods.length > 0;
+      if (!(await signIn({ email, password }, hasOthers ? '/account' : '/'))) return;
+      if (hasOthers) reviewMethods();
+      else await navigate('/', { replace: true });
+    },
+    onError: failed,
+  });
+  const { form, formProps } = useWriteForm(write, {
+    initialValues: { name: '', password: '' },
+    validate: { ...(isNew && { name: validateName }), password: validateNewPassword },
+  });
+  return (
+    <Form {...formProps} action={isNew ? 'Create account' : 'Set password'} layout="narrow">
+      <Text size="sm">
+        {isNew
+          ? 'This creates your account.'
+          : 'Choose a new password. You will be signed out everywhere else.'}
+      </Text>
+      {/* Password managers keep the password for this address. */}
+      <AddressField value={email} readOnly variant="filled" />
+      {isNew && <NameField {...form.getInputProps('name')} />}
+      <NewPasswordField
+        label={isNew ? 'Password' : 'New password'}
+        {...form.getInputProps('password')}
+      />
+    </Form>
   );
 }
 
@@ -58,12 +109,10 @@ function isUnusable(error: unknown): boolean {
 
 function UnusableLink() {
   return (
-    <Alert color="red" variant="outline" title="This link can't be used" role="alert">
+    <Alert color="red" title="This link can't be used" role="alert">
       <Text size="sm">
         It was used, replaced by a newer one, or has expired.{' '}
-        <Anchor component={Link} to="/forgot-password" inherit>
-          Request a new link
-        </Anchor>
+        <PageLink to="/forgot-password">Request a new link</PageLink>
       </Text>
     </Alert>
   );

@@ -12,7 +12,7 @@ export type Call = {
   body?: object;
   signal?: AbortSignal;
 };
-export type Answer<T> = { data: T; pagination?: Pagination };
+export type Envelope<T> = { data: T; pagination?: Pagination };
 
 /** The service itself stops a request after 30 s. */
 const timeoutMs = 40_000;

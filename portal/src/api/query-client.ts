@@ -5,9 +5,9 @@ import { isUnauthorized } from './call.ts';
 import { sessionKey } from './read.ts';
 
 // Two windows next to each other are both always visible, so a change of visibility alone is not enough.
-focusManager.setEventListener((comeBack) => {
+focusManager.setEventListener((onFocus) => {
   for (const event of ['visibilitychange', 'focus'])
-    window.addEventListener(event, () => comeBack());
+    window.addEventListener(event, () => onFocus());
   return undefined;
 });
 
@@ -24,7 +24,7 @@ export const queryClient = new QueryClient({
   }),
   defaultOptions: {
     // Without a connection, requests fail at once: waiting silently would look like endless loading.
-    queries: { staleTime: staleMs, retry: isWorthRepeating, networkMode: 'always' },
+    queries: { staleTime: staleMs, retry: shouldRetry, networkMode: 'always' },
     mutations: {
       networkMode: 'always',
       retry: false,
@@ -36,7 +36,7 @@ export const queryClient = new QueryClient({
 });
 
 /** A refusal repeats. If the response has a Retry-After header, the page shows it at once instead of retrying. */
-function isWorthRepeating(failures: number, error: Error): boolean {
-  const isSaid = error instanceof ApiError && (error.status < 500 || error.retryAfter !== null);
-  return failures < 2 && !isSaid;
+function shouldRetry(failures: number, error: Error): boolean {
+  const isFinal = error instanceof ApiError && (error.status < 500 || error.retryAfter !== null);
+  return failures < 2 && !isFinal;
 }

@@ -1,17 +1,16 @@
 /** Query options for reads. The first part of a key is the path, so that a write can name the reads it changes. */
 import { keepPreviousData, queryOptions } from '@tanstack/react-query';
-import { call, type Answer, type Query } from './call.ts';
+import { call, type Envelope, type Query } from './call.ts';
 import type { Pagination } from './types.ts';
 
 export type Page<Entry> = { entries: Entry[]; pagination: Pagination };
 
 export const sessionKey = ['/session', {}] as const;
 
-/** Reads one resource. */
 export function read<T>(path: string, query: Query = {}) {
   return queryOptions({
     queryKey: [path, query] as const,
-    queryFn: async ({ signal }) => (await call<Answer<T>>({ path, query, signal })).data,
+    queryFn: async ({ signal }) => (await call<Envelope<T>>({ path, query, signal })).data,
   });
 }
 
@@ -20,7 +19,7 @@ export function readPage<Entry>(path: string, query: Query = {}) {
   return queryOptions({
     queryKey: [path, query] as const,
     queryFn: async ({ signal }): Promise<Page<Entry>> => {
-      const { data, pagination } = await call<Answer<Entry[]>>({ path, query, signal });
+      const { data, pagination } = await call<Envelope<Entry[]>>({ path, query, signal });
       return {
         entries: data,
         pagination: pagination ?? {

@@ -5,16 +5,23 @@ import {
   type UseMutationResult,
 } from '@tanstack/react-query';
 
+/** The reads that change with an app and everything below it. The apps count their keys and webhooks. */
+export const appChanges = ['/apps', '/overview', '/audit'];
+
 /**
  * Runs a write and invalidates the reads that it changes, given by path, including all paths below. Reads on the screen are
  * refetched before the write counts as done; other cached reads are removed, so that no screen shows old data.
  * `gone`: the path of a deleted resource, which is not refetched. `done`: runs afterwards, even if the component has
- * unmounted; callbacks given to `mutate` do not.
+ * unmounted; callbacks given to `mutate` do not. `waits`: false if the output must be shown before the reads are done.
  */
 export function useWrite<Input, Output>(
   write: (input: Input) => Promise<Output>,
   changes: string[],
-  { gone, done }: { gone?: string; done?: (output: Output) => void } = {},
+  {
+    gone,
+    done,
+    waits = true,
+  }: { gone?: string; done?: (output: Output) => void; waits?: boolean } = {},
 ): UseMutationResult<Output, Error, Input> {
   const client = useQueryClient();
   const isChanged = ({ queryKey }: Query) => {
@@ -26,7 +33,8 @@ export function useWrite<Input, Output>(
     mutationFn: write,
     onSuccess: async (output) => {
       client.removeQueries({ type: 'inactive', predicate: isChanged });
-      await client.invalidateQueries({ predicate: isChanged });
+      const reads = client.invalidateQueries({ predicate: isChanged });
+      if (waits) await reads;
       done?.(output);
     },
   });

@@ -1,84 +1,73 @@
-import { useDisclosure } from '@mantine/hooks';
-import { Button, Group, Text } from '@mantine/core';
-import type { RefObject } from 'react';
+import { Group, Text } from '@mantine/core';
+import { useRef } from 'react';
 import { bindApp, unbindApp } from '../api/operations.ts';
-import type { Bindable, PortalApp } from '../api/types.ts';
-import { useWrite } from '../api/use-write.ts';
+import type { Bindable, PortalApp, PortalBinding } from '../api/types.ts';
+import { appChanges, useWrite } from '../api/use-write.ts';
 import { Confirm } from '../ui/confirm.tsx';
-import { toastSuccess } from '../ui/toast.ts';
+import { moveFocus } from '../ui/move-focus.ts';
 import { Section } from '../ui/section.tsx';
-import { subjectWords } from './app-words.ts';
+import { toastSuccess } from '../ui/toast.ts';
+import { kindLabels } from './kind-labels.ts';
 import { ChooseBinding } from './choose-binding.tsx';
 import { EventsGiven } from './events-given.tsx';
 
-/** Shows and changes the binding of an app. The heading takes the focus after a change. */
-export function AppBinding({
-  app,
-  headingRef,
-}: {
-  app: PortalApp;
-  headingRef: RefObject<HTMLHeadingElement | null>;
-}) {
-  const [opened, { open, close }] = useDisclosure(false);
-  const changes = ['/apps', '/bindable', '/overview', '/audit'];
-  const bind = useWrite(({ kind, slug }: Bindable) => bindApp(app.id, { kind, slug }), changes);
-  const unbind = useWrite(() => unbindApp(app.id), changes);
+const changes = [...appChanges, '/bindable'];
+
+export function AppBinding({ app }: { app: PortalApp }) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  // The button is gone after a change.
   const toastAndFocus = (message: string) => {
     toastSuccess(message);
-    headingRef.current?.focus();
+    moveFocus(heading.current);
   };
-  const { binding } = app;
+  const bind = useWrite(({ kind, slug }: Bindable) => bindApp(app.id, { kind, slug }), changes, {
+    done: ({ binding }) => toastAndFocus(`Bound to ${binding?.name}.`),
+  });
   return (
     <Section
       title="Binding"
-      headingRef={headingRef}
+      headingRef={heading}
       lead="A bound app also gets the internal events of its organisation or alliance. Only managers can bind an app, and the binding ends when they are no longer managers."
     >
-      {binding ? (
-        <Group justify="space-between">
-          <Text>
-            Bound to <strong>{binding.name}</strong>, the {subjectWords[binding.kind]}{' '}
-            {binding.slug}
-          </Text>
-          <Button variant="default" onClick={open}>
-            Unbind
-          </Button>
-        </Group>
+      {app.binding ? (
+        <Binding
+          appId={app.id}
+          binding={app.binding}
+          ended={() => toastAndFocus('The app is no longer bound.')}
+        />
       ) : (
         <ChooseBinding
-          bind={(subject) =>
-            bind.mutate(subject, { onSuccess: () => toastAndFocus(`Bound to ${subject.name}.`) })
-          }
+          bind={bind.mutate}
           busyWith={bind.isPending ? bind.variables.id : null}
           error={bind.error}
         />
       )}
       <EventsGiven app={app} />
+    </Section>
+  );
+}
+
+type Props = { appId: string; binding: PortalBinding; ended: () => void };
+
+function Binding({ appId, binding: { name, kind, slug }, ended }: Props) {
+  const write = useWrite(() => unbindApp(appId), changes, { done: ended });
+  return (
+    <Group justify="space-between">
+      <Text>
+        Bound to <strong>{name}</strong>, the {kindLabels[kind]} {slug}
+      </Text>
       <Confirm
-        opened={opened}
+        button={{ children: 'Unbind' }}
         title="Unbind this app"
         action="Unbind"
-        busy={unbind.isPending}
-        error={unbind.error}
-        confirm={() =>
-          unbind.mutate(undefined, {
-            onSuccess: () => {
-              close();
-              toastAndFocus('The app is no longer bound.');
-            },
-          })
-        }
-        close={() => {
-          close();
-          unbind.reset();
-        }}
+        write={write}
       >
         <Text size="sm">
-          Internal events of {binding?.name ?? 'it'} are no longer sent to this app, and pending
-          deliveries of them are cancelled. Binding it again does not bring them back. Keys,
-          webhooks and public events are not affected.
+          Internal events of {name} are no longer sent to this app, and pending deliveries of them
+          are cancelled. Binding it again does not bring them back. Keys, webhooks and public events
+          are not affected.
         </Text>
       </Confirm>
-    </Section>
+    </Group>
   );
 }

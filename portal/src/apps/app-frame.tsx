@@ -13,19 +13,16 @@ const sections = [
   { below: '/webhooks', title: 'Webhooks' },
 ];
 
-/** Loads the app of the address, and frames each of its sections with the heading and the section links. */
-export function AppFrame({
-  title,
-  lead,
-  actions,
-  children,
-}: {
+type Props = {
   /** The title of the section. Defaults to the app's name. */
   title?: string;
   lead?: ReactNode;
   actions?: ReactNode;
   children: (app: PortalApp) => ReactNode;
-}) {
+};
+
+/** Loads the app of the address, and frames each of its sections with the heading and the section links. */
+export function AppFrame({ title, lead, actions, children }: Props) {
   const { appId = '' } = useParams();
   const query = useQuery(appOperation(appId));
   const name = query.data?.name ?? 'App';

@@ -1,33 +1,44 @@
-import { Button } from '@mantine/core';
+import { Button, Paper, SimpleGrid, Stack, Text, Title } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { Plus } from 'lucide-react';
 import { apps } from '../api/operations.ts';
+import type { PortalApp } from '../api/types.ts';
 import { Page } from '../layout/page.tsx';
 import { Empty } from '../ui/empty.tsx';
 import { Loaded } from '../ui/loaded.tsx';
-import { AppList } from './app-list.tsx';
+import { Note } from '../ui/note.tsx';
+import { PageLink } from '../ui/page-link.tsx';
+import { formatCount } from '../ui/format-count.ts';
+import { Time } from '../ui/time.tsx';
+import { kindLabels } from './kind-labels.ts';
 import { CreateApp } from './create-app.tsx';
 
 export function AppsPage() {
   const query = useQuery(apps());
   const [opened, { open, close }] = useDisclosure(false);
   const hasSome = (query.data?.entries.length ?? 0) > 0;
+  const newApp = (
+    <Button leftSection={<Plus size={16} aria-hidden />} onClick={open}>
+      {hasSome ? 'New app' : 'Create your first app'}
+    </Button>
+  );
   return (
     <Page
       title="Apps"
       lead="An app is a program of yours that uses this service. It has its own keys, webhooks and binding."
-      actions={hasSome && <NewApp open={open} words="New app" />}
+      actions={hasSome && newApp}
     >
       <Loaded query={query}>
         {({ entries }) =>
           entries.length > 0 ? (
-            <AppList apps={entries} />
+            <SimpleGrid component="ul" cols={{ base: 1, sm: 2 }} className="plain-list">
+              {entries.map((app) => (
+                <AppEntry key={app.id} app={app} />
+              ))}
+            </SimpleGrid>
           ) : (
-            <Empty
-              title="You have no apps yet"
-              action={<NewApp open={open} words="Create your first app" />}
-            >
+            <Empty title="You have no apps yet" action={newApp}>
               Create an app, then add a key to read the directory or a webhook to get its events.
             </Empty>
           )
@@ -38,10 +49,24 @@ export function AppsPage() {
   );
 }
 
-function NewApp({ open, words }: { open: () => void; words: string }) {
+function AppEntry({ app }: { app: PortalApp }) {
+  const { id, name, binding, keyCount, webhookCount, createdAt } = app;
   return (
-    <Button leftSection={<Plus size={16} aria-hidden />} onClick={open}>
-      {words}
-    </Button>
+    <Paper component="li" withBorder p="md">
+      <Stack gap="xs" justify="space-between" h="100%">
+        <div>
+          <Title order={2} size="h4">
+            <PageLink to={`/apps/${id}`}>{name}</PageLink>
+          </Title>
+          <Text size="sm">
+            {binding ? `Bound to ${binding.name} (${kindLabels[binding.kind]})` : 'Not bound'}
+          </Text>
+        </div>
+        <Note>
+          {formatCount(keyCount, 'key')} · {formatCount(webhookCount, 'webhook')} · created{' '}
+          <Time at={createdAt} />
+        </Note>
+      </Stack>
+    </Paper>
   );
 }

@@ -1,35 +1,34 @@
-import { Stack, Text, TextInput } from '@mantine/core';
+import { Group, Stack, Text, TextInput } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
-import { Search } from 'lucide-react';
+import { Lock, Search } from 'lucide-react';
 import { useState } from 'react';
-import type { Page } from '../api/read.ts';
 import { bindable } from '../api/operations.ts';
+import type { Page } from '../api/read.ts';
 import type { Bindable } from '../api/types.ts';
 import { useSession } from '../session/use-session.ts';
+import { BusyButton } from '../ui/busy-button.tsx';
 import { Loaded } from '../ui/loaded.tsx';
+import { Note } from '../ui/note.tsx';
 import { Pager } from '../ui/pager.tsx';
 import { Problem } from '../ui/problem.tsx';
-import { BindableList } from './bindable-list.tsx';
+import { kindLabels } from './kind-labels.ts';
 
 /** Waits for a pause in typing, to avoid one search per letter. */
 const debounceMs = 250;
 const perPage = 10;
 
+type Binding = {
+  bind: (subject: Bindable) => void;
+  /** The id of the organisation or alliance that is being bound. */
+  busyWith: string | null;
+};
+
 /**
  * Lists the organisations and alliances that the user manages. A search also finds others, with why they are not
  * available.
  */
-export function ChooseBinding({
-  bind,
-  busyWith,
-  error,
-}: {
-  bind: (subject: Bindable) => void;
-  /** The id of the organisation or alliance that is being bound. */
-  busyWith: string | null;
-  error: unknown;
-}) {
+export function ChooseBinding({ error, ...binding }: Binding & { error: unknown }) {
   const [typed, setTyped] = useState('');
   const [search] = useDebouncedValue(typed.trim(), debounceMs);
   const [at, setAt] = useState({ search, page: 1 });
@@ -49,15 +48,19 @@ export function ChooseBinding({
         maw="30rem"
       />
       {error ? <Problem error={error} /> : null}
-      <Text size="sm" c="dimmed" role="status">
+      <Note role="status">
         {query.data && !query.isPlaceholderData ? describeResults(query.data, search) : ''}
-      </Text>
+      </Note>
       <Loaded query={query}>
-        {(found) => (
+        {({ entries, pagination }) => (
           <>
-            {search === '' && found.pagination.total === 0 && <ManagesNothing />}
-            <BindableList subjects={found.entries} bind={bind} busyWith={busyWith} />
-            <Pager pagination={found.pagination} go={(to) => setAt({ search, page: to })} />
+            {search === '' && pagination.total === 0 && <ManagesNothing />}
+            <ul className="plain-list" aria-label="Search results">
+              {entries.map((subject) => (
+                <Subject key={subject.id} subject={subject} {...binding} />
+              ))}
+            </ul>
+            <Pager pagination={pagination} go={(to) => setAt({ search, page: to })} />
           </>
         )}
       </Loaded>
@@ -74,6 +77,35 @@ function describeResults(
   const available = entries.filter((subject) => subject.available).length;
   const mayBind = available === 0 ? 'none' : available.toLocaleString();
   return `${total.toLocaleString()} found; you can bind to ${mayBind} of those shown.`;
+}
+
+function Subject({ subject, bind, busyWith }: Binding & { subject: Bindable }) {
+  const { id, name, kind, slug, available, reason } = subject;
+  return (
+    <Group component="li" justify="space-between" gap="xs">
+      <div>
+        <Text {...(!available && { c: 'dimmed' })}>{name}</Text>
+        <Note size="xs">
+          {kindLabels[kind]} {slug}
+        </Note>
+      </div>
+      {available ? (
+        <BusyButton
+          size="xs"
+          onClick={() => bind(subject)}
+          busy={busyWith === id}
+          disabled={busyWith !== null}
+          aria-label={`Bind to ${name}`}
+        >
+          Bind
+        </BusyButton>
+      ) : (
+        <Note>
+          <Lock size={14} aria-hidden /> Not available. {reason}
+        </Note>
+      )}
+    </Group>
+  );
 }
 
 /** Only the operator of the directory makes somebody a manager, so there is nothing to do here. */

@@ -1,58 +1,41 @@
-import { Button, Group, Modal, Stack, Text } from '@mantine/core';
-import { useState } from 'react';
+import { Modal } from '@mantine/core';
 import { useNavigate } from 'react-router';
 import { createApp } from '../api/operations.ts';
-import { useWrite } from '../api/use-write.ts';
-import { AppNameField } from './app-name-field.tsx';
+import { appChanges, useWrite } from '../api/use-write.ts';
+import { NameField, validateName } from '../sign-in/fields.tsx';
+import { Form } from '../ui/form.tsx';
+import { Note } from '../ui/note.tsx';
+import { useWriteForm } from '../ui/use-write-form.ts';
 
 /** Creates an app and opens its page. */
 export function CreateApp({ opened, close }: { opened: boolean; close: () => void }) {
   return (
-    <Modal
-      opened={opened}
-      onClose={close}
-      title="New app"
-      closeButtonProps={{ 'aria-label': 'Close' }}
-      centered
-    >
+    <Modal opened={opened} onClose={close} title="New app">
       <CreateAppForm close={close} />
     </Modal>
   );
 }
 
+/** A separate component, so that each opening starts with an empty field. */
 function CreateAppForm({ close }: { close: () => void }) {
-  const [name, setName] = useState('');
   const navigate = useNavigate();
-  const write = useWrite(createApp, ['/apps', '/overview', '/audit']);
-  const create = () =>
-    write.mutate({ name }, { onSuccess: ({ id }) => void navigate(`/apps/${id}`) });
+  const write = useWrite(createApp, appChanges, {
+    done: ({ id }) => void navigate(`/apps/${id}`),
+  });
+  const { form, formProps } = useWriteForm(write, {
+    initialValues: { name: '' },
+    validate: { name: validateName },
+  });
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        if (!write.isPending) create();
-      }}
-    >
-      <Stack>
-        <AppNameField
-          name={name}
-          setName={setName}
-          error={write.error}
-          description="For example, what the program does. Only you see it, and you can change it later."
-          autoFocus
-        />
-        <Text size="sm" c="dimmed">
-          You can have up to ten apps.
-        </Text>
-        <Group justify="flex-end">
-          <Button variant="default" onClick={close}>
-            Cancel
-          </Button>
-          <Button type="submit" loading={write.isPending}>
-            Create app
-          </Button>
-        </Group>
-      </Stack>
-    </form>
+    <Form {...formProps} layout="dialog" action="Create app" cancel={close}>
+      <NameField
+        description="For example, what the program does. Only you see it, and you can change it later."
+        autoComplete="off"
+        required
+        data-autofocus
+        {...form.getInputProps('name')}
+      />
+      <Note>You can have up to ten apps.</Note>
+    </Form>
   );
 }

@@ -1,18 +1,16 @@
-import { Button, Group, List, Text } from '@mantine/core';
-import { useDisclosure } from '@mantine/hooks';
+import { Group, List, Text } from '@mantine/core';
 import { useNavigate } from 'react-router';
 import { deleteApp } from '../api/operations.ts';
 import type { PortalApp } from '../api/types.ts';
-import { useWrite } from '../api/use-write.ts';
+import { appChanges, useWrite } from '../api/use-write.ts';
 import { Confirm } from '../ui/confirm.tsx';
-import { toastSuccess } from '../ui/toast.ts';
+import { formatCount } from '../ui/format-count.ts';
 import { Section } from '../ui/section.tsx';
-import { count } from './app-words.ts';
+import { toastSuccess } from '../ui/toast.ts';
 
 export function DeleteApp({ app }: { app: PortalApp }) {
-  const [opened, { open, close }] = useDisclosure(false);
   const navigate = useNavigate();
-  const write = useWrite(() => deleteApp(app.id), ['/apps', '/overview', '/audit'], {
+  const write = useWrite(() => deleteApp(app.id), appChanges, {
     gone: `/apps/${app.id}`,
     done: () => {
       toastSuccess(`The app ${app.name} is deleted.`);
@@ -25,30 +23,21 @@ export function DeleteApp({ app }: { app: PortalApp }) {
       lead="This also deletes its keys, webhooks and deliveries. The audit log keeps its entries."
     >
       <Group>
-        <Button variant="outline" color="red" onClick={open}>
-          Delete app
-        </Button>
+        <Confirm
+          button={{ children: 'Delete app', variant: 'outline', color: 'red' }}
+          title={`Delete ${app.name}`}
+          action="Delete app"
+          typed={app.name}
+          write={write}
+        >
+          <Text size="sm">This can't be undone. You will lose:</Text>
+          <List size="sm">
+            {lossesOf(app).map((loss) => (
+              <List.Item key={loss}>{loss}</List.Item>
+            ))}
+          </List>
+        </Confirm>
       </Group>
-      <Confirm
-        opened={opened}
-        title={`Delete ${app.name}`}
-        action="Delete app"
-        typed={app.name}
-        busy={write.isPending}
-        error={write.error}
-        confirm={() => write.mutate(undefined)}
-        close={() => {
-          close();
-          write.reset();
-        }}
-      >
-        <Text size="sm">This can't be undone. You will lose:</Text>
-        <List size="sm">
-          {lossesOf(app).map((loss) => (
-            <List.Item key={loss}>{loss}</List.Item>
-          ))}
-        </List>
-      </Confirm>
     </Section>
   );
 }
@@ -57,10 +46,12 @@ function lossesOf({ keyCount, webhookCount, binding }: PortalApp): string[] {
   const losses = ['Expired and revoked keys.'];
   if (binding) losses.unshift(`The binding to ${binding.name}.`);
   if (webhookCount > 0)
-    losses.unshift(`${count(webhookCount, 'webhook')}, with all past and pending deliveries.`);
+    losses.unshift(
+      `${formatCount(webhookCount, 'webhook')}, with all past and pending deliveries.`,
+    );
   if (keyCount > 0)
     losses.unshift(
-      `${count(keyCount, 'valid key')}: programs that use one are refused within a second.`,
+      `${formatCount(keyCount, 'valid key')}: programs that use one are refused within a second.`,
     );
   return losses;
 }

@@ -1,15 +1,10 @@
-import { Anchor, Code, Group, Stack, Text } from '@mantine/core';
+import { Code, Group, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { Link } from 'react-router';
 import { events } from '../api/operations.ts';
 import type { PortalApp, PortalEvent } from '../api/types.ts';
+import { byAudience } from '../ui/by-audience.ts';
 import { Loaded } from '../ui/loaded.tsx';
-
-const groups: { audience: PortalEvent['audience']; title: string }[] = [
-  { audience: 'global', title: 'Events for every app' },
-  { audience: 'organization', title: 'Internal events of an organisation' },
-  { audience: 'alliance', title: 'Internal events of an alliance' },
-];
+import { PageLink } from '../ui/page-link.tsx';
 
 /** Lists the events that an app can and cannot get with its current binding. */
 export function EventsGiven({ app }: { app: PortalApp }) {
@@ -18,39 +13,28 @@ export function EventsGiven({ app }: { app: PortalApp }) {
     <Loaded query={query}>
       {({ entries }) => (
         <Stack gap="sm">
-          {groups.map((group) => (
-            <EventGroup
-              key={group.audience}
-              title={group.title}
-              events={entries.filter(({ audience }) => audience === group.audience)}
-            />
+          {byAudience(entries).map((group) => (
+            <EventGroup key={group.title} {...group} />
           ))}
-          <Text size="sm">
-            <Anchor component={Link} to="/events" inherit>
-              See what each event contains
-            </Anchor>
-          </Text>
+          <PageLink to="/events" size="sm">
+            See what each event contains
+          </PageLink>
         </Stack>
       )}
     </Loaded>
   );
 }
 
-function EventGroup({ title, events: all }: { title: string; events: PortalEvent[] }) {
-  const mayHave = all.every(({ allowed }) => allowed);
+function EventGroup({ title, events: group }: { title: string; events: PortalEvent[] }) {
+  const gets = group.every(({ allowed }) => allowed);
   return (
     <div>
-      <Text size="sm" fw={600}>
-        {title}:{' '}
-        <Text span inherit fw={400}>
-          {mayHave ? 'this app gets them' : 'this app does not get them'}
-        </Text>
+      <Text size="sm">
+        <strong>{title}:</strong> {gets ? 'this app gets them' : 'this app does not get them'}
       </Text>
-      <Group component="ul" gap={6} m={0} mt={4} p={0} style={{ listStyle: 'none' }}>
-        {all.map(({ event }) => (
-          <li key={event}>
-            <Code>{event}</Code>
-          </li>
+      <Group gap={6} mt={4}>
+        {group.map(({ event }) => (
+          <Code key={event}>{event}</Code>
         ))}
       </Group>
     </div>

@@ -1,48 +1,40 @@
-import { Button, Group, Stack } from '@mantine/core';
-import { useState } from 'react';
+import { useEffect } from 'react';
 import { updateApp } from '../api/operations.ts';
 import type { PortalApp } from '../api/types.ts';
-import { useWrite } from '../api/use-write.ts';
-import { toastSuccess } from '../ui/toast.ts';
+import { appChanges, useWrite } from '../api/use-write.ts';
+import { NameField, validateName } from '../sign-in/fields.tsx';
+import { Form } from '../ui/form.tsx';
 import { Section } from '../ui/section.tsx';
-import { AppNameField } from './app-name-field.tsx';
+import { toastSuccess } from '../ui/toast.ts';
+import { useWriteForm } from '../ui/use-write-form.ts';
 
-export function RenameApp({ app }: { app: PortalApp }) {
-  // Null until somebody types: the field then follows the app's name, even if it changes elsewhere.
-  const [draft, setDraft] = useState<string | null>(null);
-  const write = useWrite(
-    (name: string) => updateApp(app.id, { name }),
-    ['/apps', '/overview', '/audit'],
-  );
-  const save = () =>
-    write.mutate(draft ?? app.name, {
-      onSuccess: ({ name }) => {
-        setDraft(null);
-        toastSuccess(`App renamed to ${name}.`);
-      },
-    });
+export function RenameApp({ app: { id, name } }: { app: PortalApp }) {
+  const write = useWrite((changes: { name: string }) => updateApp(id, changes), appChanges, {
+    done: (renamed) => {
+      form.resetDirty();
+      toastSuccess(`App renamed to ${renamed.name}.`);
+    },
+  });
+  const { form, formProps } = useWriteForm(write, {
+    initialValues: { name },
+    validate: { name: validateName },
+  });
+  // Until somebody types, the field follows the app's name, even if it changes elsewhere.
+  useEffect(() => {
+    if (form.isDirty()) return;
+    form.setInitialValues({ name });
+    form.reset();
+  }, [name]);
   return (
     <Section title="Rename this app">
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (!write.isPending) save();
-        }}
-      >
-        <Stack maw="30rem">
-          <AppNameField
-            name={draft ?? app.name}
-            setName={setDraft}
-            error={write.error}
-            description="Only you see it."
-          />
-          <Group>
-            <Button type="submit" variant="default" loading={write.isPending}>
-              Save name
-            </Button>
-          </Group>
-        </Stack>
-      </form>
+      <Form {...formProps} action="Save name" maw="30rem">
+        <NameField
+          description="Only you see it."
+          autoComplete="off"
+          required
+          {...form.getInputProps('name')}
+        />
+      </Form>
     </Section>
   );
 }

@@ -1,42 +1,35 @@
-import { Anchor, Group, Text } from '@mantine/core';
-import { Link } from 'react-router';
+import { Group, Text } from '@mantine/core';
 import type { PortalAuditEntry } from '../api/types.ts';
 import { DescriptionList } from '../ui/description-list.tsx';
+import { SmallFold } from '../ui/fold.tsx';
+import { Note } from '../ui/note.tsx';
+import { PageLink } from '../ui/page-link.tsx';
 import { Time } from '../ui/time.tsx';
-import { describeEntry } from './describe-entry.ts';
 import { describeDetails } from './describe-details.ts';
-import classes from './audit.module.css';
+import { describeEntry } from './describe-entry.ts';
 
 /** One entry of the audit log. A deleted app has no page, so its name links to its entries. */
 export function AuditEntry({ entry }: { entry: PortalAuditEntry }) {
   const { appId, appName, appDeleted } = entry;
   const { who, did } = describeEntry(entry);
-  const details = describeDetails(entry);
   return (
-    <li className={classes['entry']}>
+    <li>
       <Text>
         <strong>{who}</strong> {did}
       </Text>
       <Group gap="2px 16px" align="baseline">
-        <Text size="sm" c="dimmed">
+        <Note>
           <Time at={entry.at} />
-        </Text>
-        <Text size="sm">
-          <Text span inherit c="dimmed">
-            App:{' '}
-          </Text>
-          <Anchor
-            component={Link}
-            to={appDeleted ? `/audit?app=${appId}` : `/apps/${appId}`}
-            inherit
-          >
+        </Note>
+        <Note>
+          App:{' '}
+          <PageLink to={appDeleted ? `/audit?app=${appId}` : `/apps/${appId}`}>
             {appDeleted ? `${appName} (deleted)` : appName}
-          </Anchor>
-        </Text>
-        <details className={classes['details']}>
-          <summary>Details</summary>
-          <DescriptionList entries={details} layout="line" />
-        </details>
+          </PageLink>
+        </Note>
+        <SmallFold title="Details">
+          <DescriptionList entries={describeDetails(entry)} layout="line" />
+        </SmallFold>
       </Group>
     </li>
   );

@@ -1,5 +1,6 @@
 /** Describes the details of an audit log entry as names and values. */
 import type { PortalAuditEntry } from '../api/types.ts';
+import { capitalise } from '../ui/capitalise.ts';
 import { formatExact } from '../ui/time.tsx';
 
 const names: Record<string, string> = {
@@ -24,8 +25,7 @@ export function describeDetails({ at, subject, details }: PortalAuditEntry): [st
 
 /** `somethingNew` → `Something new`. */
 function formatFieldName(name: string): string {
-  const words = name.replaceAll(/([A-Z])/g, ' $1').toLowerCase();
-  return `${words[0]?.toUpperCase() ?? ''}${words.slice(1)}`;
+  return capitalise(name.replaceAll(/([A-Z])/g, ' $1').toLowerCase());
 }
 
 function describeValue(value: unknown): string {

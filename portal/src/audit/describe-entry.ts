@@ -1,59 +1,64 @@
 /** Describes an entry of the audit log as a sentence. */
 import type { PortalAuditEntry } from '../api/types.ts';
+import { formatCount } from '../ui/format-count.ts';
 
 type Entry = Pick<PortalAuditEntry, 'action' | 'actor' | 'subject' | 'details'>;
 export type Sentence = { who: string; did: string };
 
 export function describeEntry(entry: Entry): Sentence {
-  const words = wordsOf[entry.action];
-  return { who: whoDid(entry.actor), did: words ? words(entry) : withoutWords(entry) };
+  const words = sentences[entry.action];
+  return { who: describeActor(entry.actor), did: words ? words(entry) : describeUnknown(entry) };
 }
 
-function whoDid({ kind, name }: Entry['actor']): string {
+function describeActor({ kind, name }: Entry['actor']): string {
   if (kind === 'key' && name !== null) return `The key “${name}”`;
   if (kind === 'user') return name === null ? 'Another user' : 'You';
   if (kind === 'system') return 'The service';
   return 'The operator of this service';
 }
 
-const wordsOf: Record<string, (entry: Entry) => string> = {
-  'app.created': ({ details }) => `created the app${named(details['name'])}`,
+const sentences: Record<string, (entry: Entry) => string> = {
+  'app.created': ({ details }) => `created the app${quoteName(details['name'])}`,
   'app.changed': ({ details }) =>
-    `renamed the app${named(details['before'], ' from')}${named(details['name'], ' to')}`,
-  'app.deleted': ({ details }) => `deleted the app${named(details['name'])}`,
-  'binding.created': (entry) => `bound the app to ${theSubject(entry)}`,
-  'binding.ended': (entry) => `ended the binding to ${theSubject(entry)}${because(entry.details)}`,
-  'key.created': (entry) => `created ${theKey(entry)}`,
-  'key.revoked': (entry) => `revoked ${theKey(entry)}`,
-  'key.rotated': (entry) => `rotated ${theKey(entry)}`,
-  'manager.added': (entry) => `made ${somebody(entry)} a manager of ${theSubject(entry)}`,
-  'manager.removed': (entry) => `removed ${somebody(entry)} as a manager of ${theSubject(entry)}`,
-  'webhook.created': (entry) => `created ${theWebhook(entry)}`,
-  'webhook.changed': (entry) => `changed ${whatOf(entry.details)}${theWebhook(entry)}`,
-  'webhook.deleted': (entry) => `deleted ${theWebhook(entry)}`,
+    `renamed the app${quoteName(details['before'], ' from')}${quoteName(details['name'], ' to')}`,
+  'app.deleted': ({ details }) => `deleted the app${quoteName(details['name'])}`,
+  'binding.created': (entry) => `bound the app to ${describeSubject(entry)}`,
+  'binding.ended': (entry) =>
+    `ended the binding to ${describeSubject(entry)}${describeCause(entry.details)}`,
+  'key.created': (entry) => `created ${describeKey(entry)}`,
+  'key.revoked': (entry) => `revoked ${describeKey(entry)}`,
+  'key.rotated': (entry) => `rotated ${describeKey(entry)}`,
+  'manager.added': (entry) =>
+    `made ${describeManager(entry)} a manager of ${describeSubject(entry)}`,
+  'manager.removed': (entry) =>
+    `removed ${describeManager(entry)} as a manager of ${describeSubject(entry)}`,
+  'webhook.created': (entry) => `created ${describeWebhook(entry)}`,
+  'webhook.changed': (entry) => `changed ${describeFields(entry.details)}${describeWebhook(entry)}`,
+  'webhook.deleted': (entry) => `deleted ${describeWebhook(entry)}`,
   'webhook.deactivated': describeDeactivation,
-  'webhook.reactivated': (entry) => `reactivated ${theWebhook(entry)}`,
-  'webhook.secret_rotated': (entry) => `rotated the secret of ${theWebhook(entry)}`,
-  'webhook.recovered': (entry) => `recovered ${howMany(entry.details)} of ${theWebhook(entry)}`,
+  'webhook.reactivated': (entry) => `reactivated ${describeWebhook(entry)}`,
+  'webhook.secret_rotated': (entry) => `rotated the secret of ${describeWebhook(entry)}`,
+  'webhook.recovered': (entry) =>
+    `recovered ${describeCount(entry.details)} of ${describeWebhook(entry)}`,
   'maintenance.enabled': () => 'started maintenance',
   'maintenance.changed': () => 'changed the maintenance message',
   'maintenance.disabled': () => 'ended maintenance',
 };
 
 /** A later version of the service may record other actions. */
-function withoutWords({ action }: Entry): string {
+function describeUnknown({ action }: Entry): string {
   return `made a change: ${action.replaceAll(/[._]/g, ' ')}`;
 }
 
-function named(name: unknown, before = ''): string {
+function quoteName(name: unknown, before = ''): string {
   return typeof name === 'string' ? `${before} “${name}”` : '';
 }
 
-function theKey({ subject }: Entry): string {
-  return `the key${named(subject.name)}`;
+function describeKey({ subject }: Entry): string {
+  return `the key${quoteName(subject.name)}`;
 }
 
-function theWebhook({ subject }: Entry): string {
+function describeWebhook({ subject }: Entry): string {
   return subject.name ? `the webhook at ${subject.name}` : 'a webhook';
 }
 
@@ -64,19 +69,17 @@ const deactivationReasons: Record<string, string> = {
 
 function describeDeactivation(entry: Entry): string {
   const reason = deactivationReasons[String(entry.details['reason'])];
-  return reason === undefined
-    ? `paused ${theWebhook(entry)}`
-    : `disabled ${theWebhook(entry)} because ${reason}`;
+  return `deactivated ${describeWebhook(entry)}${reason === undefined ? '' : ` because ${reason}`}`;
 }
 
-function theSubject({ details, subject }: Entry): string {
+function describeSubject({ details, subject }: Entry): string {
   const kind = subject.kind === 'organization' ? 'organisation' : subject.kind;
   return typeof details['slug'] === 'string'
     ? `the ${kind} ${details['slug']}`
     : `a deleted ${kind}`;
 }
 
-function somebody({ details }: Entry): string {
+function describeManager({ details }: Entry): string {
   return typeof details['email'] === 'string' ? details['email'] : 'somebody';
 }
 
@@ -87,27 +90,27 @@ const causes: Record<string, string> = {
   'role lost': 'you are no longer one of its managers',
 };
 
-function because({ cause }: Entry['details']): string {
+function describeCause({ cause }: Entry['details']): string {
   const why = typeof cause === 'string' ? causes[cause] : undefined;
   return why === undefined ? '' : `: ${why}`;
 }
 
-const fieldWords: Record<string, string> = {
+const fieldLabels: Record<string, string> = {
   url: 'the address',
   events: 'the events',
   description: 'the description',
 };
 
 /** `the address and the events of `; empty if the entry does not list fields. */
-function whatOf({ changed }: Entry['details']): string {
+function describeFields({ changed }: Entry['details']): string {
   if (!Array.isArray(changed) || changed.length === 0) return '';
-  const fields = changed.map((field) => fieldWords[String(field)] ?? String(field));
+  const fields = changed.map((field) => fieldLabels[String(field)] ?? String(field));
   const last = fields.at(-1) ?? '';
   const rest = fields.slice(0, -1).join(', ');
   return `${rest === '' ? last : `${rest} and ${last}`} of `;
 }
 
-function howMany({ count }: Entry['details']): string {
+function describeCount({ count }: Entry['details']): string {
   if (typeof count !== 'number') return 'deliveries';
-  return count === 1 ? '1 delivery' : `${count.toLocaleString()} deliveries`;
+  return formatCount(count, 'delivery');
 }

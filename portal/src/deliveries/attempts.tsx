@@ -1,4 +1,4 @@
-import { Stack, Text } from '@mantine/core';
+import { Text } from '@mantine/core';
 import type { Attempt, DeliveryDetail } from '../api/types.ts';
 import { AttemptDetail } from '../ui/attempt-detail.tsx';
 import { describeAttempt } from '../ui/describe-attempt.ts';
@@ -23,29 +23,28 @@ export function Attempts({ attempts, status }: Pick<DeliveryDetail, 'attempts' |
       </Text>
     );
   return (
-    <Stack component="ol" gap="sm" p={0} m={0} style={{ listStyle: 'none' }} role="list">
+    <ol className="plain-list" role="list">
       {attempts.toReversed().map((attempt, index) => (
         <li key={attempt.number}>
           <Fold
-            order={3}
             title={`Attempt ${attempt.number}`}
-            summary={<InShort attempt={attempt} />}
+            summary={<Summary attempt={attempt} />}
             open={index === 0}
           >
             <AttemptDetail attempt={attempt} />
           </Fold>
         </li>
       ))}
-    </Stack>
+    </ol>
   );
 }
 
-function InShort({ attempt }: { attempt: Attempt }) {
+function Summary({ attempt }: { attempt: Attempt }) {
   const { trigger, startedAt, durationMs } = attempt;
   return (
-    <Text size="sm" c="dimmed">
+    <>
       {describeAttempt(attempt).title}, {triggers[trigger]}, <Time at={startedAt} />,{' '}
       {formatDuration(durationMs)}
-    </Text>
+    </>
   );
 }

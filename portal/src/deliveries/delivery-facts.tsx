@@ -1,23 +1,23 @@
-import { Anchor, Code, Group, Stack, Text } from '@mantine/core';
+import { Code, Group, Stack } from '@mantine/core';
 import type { ReactNode } from 'react';
-import { Link } from 'react-router';
 import type { DeliveryDetail } from '../api/types.ts';
 import { CopyButton } from '../ui/copy-button.tsx';
 import { DescriptionList, type Term } from '../ui/description-list.tsx';
+import { formatCount } from '../ui/format-count.ts';
+import { Note } from '../ui/note.tsx';
+import { PageLink } from '../ui/page-link.tsx';
 import { Time } from '../ui/time.tsx';
 import { DeliveryStatus } from './delivery-status.tsx';
-import { toAttempts } from './delivery-table.tsx';
 
-/** Shows the facts of a delivery, status first. */
 export function DeliveryFacts({ delivery }: { delivery: DeliveryDetail }) {
   const { id, event, eventId, createdAt, completedAt } = delivery;
   const entries: Term[] = [
     ['Status', <Status key="status" delivery={delivery} />],
     [
       'Event',
-      <Anchor key="event" component={Link} to={`/events#${event}`} inherit>
+      <PageLink key="event" to={`/events#${event}`}>
         {event}
-      </Anchor>,
+      </PageLink>,
     ],
     ['Queued', <When key="queued" at={createdAt} />],
     ['Delivery id', <Copied key="delivery" value={id} label="Copy delivery id" />],
@@ -33,9 +33,7 @@ function Status({ delivery }: { delivery: DeliveryDetail }) {
       <div role="status">
         <DeliveryStatus status={delivery.status} />
       </div>
-      <Text size="sm" c="dimmed">
-        <Story delivery={delivery} />
-      </Text>
+      <Note>{describeStatus(delivery)}</Note>
     </Stack>
   );
 }
@@ -57,14 +55,13 @@ function Copied({ value, label }: { value: string; label: string }) {
   );
 }
 
-function Story({ delivery }: { delivery: DeliveryDetail }): ReactNode {
-  const { status, attemptCount, nextAttemptAt } = delivery;
-  if (status === 'succeeded') return `Accepted after ${toAttempts(attemptCount)}.`;
-  if (status === 'failed')
-    return `All attempts failed: no 2xx response after ${toAttempts(attemptCount)}.`;
+function describeStatus({ status, attemptCount, nextAttemptAt }: DeliveryDetail): ReactNode {
+  const attempts = formatCount(attemptCount, 'attempt');
+  if (status === 'succeeded') return `Accepted after ${attempts}.`;
+  if (status === 'failed') return `All attempts failed: no 2xx response after ${attempts}.`;
   if (status === 'cancelled')
-    return 'The webhook was paused, deactivated or deleted, or the app can no longer get this event.';
-  const made = attemptCount === 0 ? 'Not tried yet' : `${toAttempts(attemptCount)} so far`;
+    return 'The webhook was deactivated or deleted, or the app can no longer get this event.';
+  const made = attemptCount === 0 ? 'Not tried yet' : `${attempts} so far`;
   if (nextAttemptAt === null) return `${made}; one is in progress.`;
   return (
     <>

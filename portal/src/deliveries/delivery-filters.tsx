@@ -2,69 +2,51 @@ import { Button, Group, NativeSelect, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { catalogue } from '../api/operations.ts';
-import { statusWords } from './delivery-status.tsx';
-import { isFiltered, noFilters, readFilters, spanWords, type Filters } from './filters.ts';
-import { fromLocalInput, toLocalInput } from './local-time.ts';
+import { fromLocalInput, toLocalInput } from '../ui/local-time.ts';
+import { statusLabels } from './delivery-status.tsx';
+import { isFiltered, noFilters, spanLabels, type Filters } from './filters.ts';
 
-/**
- * Filters of the list. Each choice applies at once and starts at the first page. It changes the filters of the current
- * address, because the rendered filters may be one choice behind.
- */
-export function DeliveryFilters({
-  filters,
-  change,
-  changeAndSee,
-}: {
+type Change = (some: Partial<Filters>) => void;
+
+type Props = {
   filters: Filters;
-  change: (filters: Filters) => void;
+  change: Change;
   /** For controls that disappear when pressed: the list takes the focus. */
-  changeAndSee: (filters: Filters) => void;
-}) {
-  const events = useEventNames(filters.event);
-  const choiceOf = (some: Partial<Filters>): Filters => ({
-    ...readFilters(new URLSearchParams(location.search)),
-    ...some,
-    page: 1,
-  });
-  const choose = (some: Partial<Filters>) => change(choiceOf(some));
+  changeAndFocus: Change;
+};
+
+/** Filters of the list. Each choice applies at once. */
+export function DeliveryFilters({ filters, change, changeAndFocus }: Props) {
+  const { status, event, span, since, until } = filters;
+  const events = useEventNames(event);
   return (
     <Group role="search" aria-label="Filters" align="flex-end" gap="sm">
-      <NativeSelect
+      <Choice
         label="Status"
-        data={[{ value: '', label: 'All' }, ...optionsOf(statusWords)]}
-        value={filters.status ?? ''}
-        onChange={({ currentTarget }) =>
-          choose({ status: (currentTarget.value || null) as Filters['status'] })
-        }
+        all="All"
+        options={optionsOf(statusLabels)}
+        value={status}
+        choose={(chosen) => change({ status: chosen as Filters['status'] })}
       />
-      <NativeSelect
+      <Choice
         label="Event"
-        data={[{ value: '', label: 'All' }, ...events]}
-        value={filters.event ?? ''}
-        onChange={({ currentTarget }) => choose({ event: currentTarget.value || null })}
+        all="All"
+        options={events}
+        value={event}
+        choose={(chosen) => change({ event: chosen })}
       />
-      <NativeSelect
+      <Choice
         label="Time"
-        data={[{ value: '', label: 'Any time' }, ...optionsOf(spanWords)]}
-        value={filters.span ?? ''}
-        onChange={({ currentTarget }) =>
-          choose({
-            span: (currentTarget.value || null) as Filters['span'],
-            since: null,
-            until: null,
-          })
-        }
+        all="Any time"
+        options={optionsOf(spanLabels)}
+        value={span}
+        choose={(chosen) => change({ span: chosen as Filters['span'], since: null, until: null })}
       />
-      {filters.span === 'own' && (
-        <OwnSpan
-          key={`${filters.since} ${filters.until}`}
-          since={filters.since}
-          until={filters.until}
-          choose={(span) => changeAndSee(choiceOf(span))}
-        />
+      {span === 'own' && (
+        <OwnSpan key={`${since} ${until}`} since={since} until={until} change={changeAndFocus} />
       )}
       {isFiltered(filters) && (
-        <Button variant="subtle" onClick={() => changeAndSee(noFilters)}>
+        <Button variant="subtle" onClick={() => changeAndFocus(noFilters)}>
           Clear filters
         </Button>
       )}
@@ -72,13 +54,27 @@ export function DeliveryFilters({
   );
 }
 
-function OwnSpan({
-  since,
-  until,
-  choose,
-}: Pick<Filters, 'since' | 'until'> & {
-  choose: (span: Pick<Filters, 'since' | 'until'>) => void;
-}) {
+type ChoiceProps = {
+  label: string;
+  /** The option for no filter. */
+  all: string;
+  options: (string | { value: string; label: string })[];
+  value: string | null;
+  choose: (value: string | null) => void;
+};
+
+function Choice({ label, all, options, value, choose }: ChoiceProps) {
+  return (
+    <NativeSelect
+      label={label}
+      data={[{ value: '', label: all }, ...options]}
+      value={value ?? ''}
+      onChange={({ currentTarget }) => choose(currentTarget.value || null)}
+    />
+  );
+}
+
+function OwnSpan({ since, until, change }: Pick<Filters, 'since' | 'until'> & { change: Change }) {
   const [from, setFrom] = useState(toLocalInput(since));
   const [to, setTo] = useState(toLocalInput(until));
   const fault = from !== '' && to !== '' && from >= to ? 'Choose a time after “From”.' : null;
@@ -86,7 +82,7 @@ function OwnSpan({
     <form
       onSubmit={(event) => {
         event.preventDefault();
-        if (!fault) choose({ since: fromLocalInput(from), until: fromLocalInput(to) });
+        if (!fault) change({ since: fromLocalInput(from), until: fromLocalInput(to) });
       }}
     >
       <Group align="flex-end" gap="sm">

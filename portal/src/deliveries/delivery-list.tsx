@@ -1,18 +1,32 @@
-import { Button, Group, Stack, Text } from '@mantine/core';
+import { Button, Group, Stack } from '@mantine/core';
 import { Pause, Play } from 'lucide-react';
 import { useState, type RefObject } from 'react';
 import type { WebhookId } from '../api/operations.ts';
 import type { Page } from '../api/read.ts';
 import type { Delivery } from '../api/types.ts';
-import { Empty } from '../ui/empty.tsx';
+import { formatCount } from '../ui/format-count.ts';
+import { Note } from '../ui/note.tsx';
 import { Pager } from '../ui/pager.tsx';
+import { AnnounceNew } from './announce-new.tsx';
 import { DeliveryTable } from './delivery-table.tsx';
-import { isFiltered, noFilters, writeFilters, type Filters } from './filters.ts';
-import { NewDeliveries } from './new-deliveries.tsx';
+import { writeFilters, type Filters } from './filters.ts';
 import { NoDeliveries } from './no-deliveries.tsx';
 import { useSteadyRows } from './use-steady-rows.ts';
 
 type Live = { isPaused: boolean; setPaused: (isPaused: boolean) => void };
+
+type Props = {
+  id: WebhookId;
+  page: Page<Delivery>;
+  readAt: number;
+  /** True while the entries still belong to the previous filters. */
+  isStale: boolean;
+  filters: Filters;
+  changeAndFocus: (some: Partial<Filters>) => void;
+  element: RefObject<HTMLElement | null>;
+  /** Focuses the list. */
+  focus: () => void;
+} & Live;
 
 export function DeliveryList({
   id,
@@ -20,22 +34,11 @@ export function DeliveryList({
   readAt,
   isStale,
   filters,
-  changeAndSee,
+  changeAndFocus,
   element,
   focus,
   ...live
-}: {
-  id: WebhookId;
-  page: Page<Delivery>;
-  readAt: number;
-  /** True while the entries still belong to the previous filters. */
-  isStale: boolean;
-  filters: Filters;
-  changeAndSee: (filters: Filters) => void;
-  element: RefObject<HTMLElement | null>;
-  /** Focuses the list. */
-  focus: () => void;
-} & Live) {
+}: Props) {
   const search = writeFilters(filters).toString();
   // The filters that the entries belong to. A relative time range changes its query every minute without a change of
   // filters.
@@ -45,51 +48,50 @@ export function DeliveryList({
     fresh: entries,
     readAt,
     scope,
-    mayMove: () => element.current === null || !isInTheMiddle(element.current),
+    mayMove: () => element.current === null || !isInUse(element.current),
   });
+  const showNew = () => {
+    show();
+    focus();
+  };
   return (
     <Stack gap="sm" aria-busy={isStale}>
       <Group justify="space-between" gap="xs" wrap="nowrap" mih={30}>
         <Group gap="xs" wrap="nowrap">
-          <Text size="sm" c="dimmed">
-            {toCount(pagination.total)}
-          </Text>
-          {waiting > 0 && (
-            <Button
-              size="compact-xs"
-              variant="default"
-              onClick={() => {
-                show();
-                focus();
-              }}
-            >
-              Show {waiting.toLocaleString()} new
-            </Button>
-          )}
+          <Note>{formatCount(pagination.total, 'delivery')}</Note>
+          {waiting > 0 && <ShowNew waiting={waiting} show={showNew} />}
         </Group>
         <LiveButton page={filters.page} {...live} />
       </Group>
-      <NewDeliveries fresh={entries} readAt={readAt} scope={scope} />
+      <AnnounceNew fresh={entries} readAt={readAt} scope={scope} />
       <section ref={element} tabIndex={-1} aria-label={`Deliveries, page ${filters.page}`}>
         {rows.length > 0 ? (
           <DeliveryTable id={id} rows={rows} search={search} />
         ) : (
-          <Nothing
+          <NoDeliveries
             id={id}
             total={pagination.total}
             filters={filters}
-            changeAndSee={changeAndSee}
+            changeAndFocus={changeAndFocus}
             focus={focus}
           />
         )}
       </section>
-      <Pager pagination={pagination} go={(page) => changeAndSee({ ...filters, page })} />
+      <Pager pagination={pagination} go={(page) => changeAndFocus({ page })} />
     </Stack>
   );
 }
 
+function ShowNew({ waiting, show }: { waiting: number; show: () => void }) {
+  return (
+    <Button size="compact-xs" variant="default" onClick={show}>
+      Show {waiting.toLocaleString()} new
+    </Button>
+  );
+}
+
 /** True if the focus, the pointer or a selection is in the list, or if it is scrolled. */
-function isInTheMiddle(list: HTMLElement): boolean {
+function isInUse(list: HTMLElement): boolean {
   const { activeElement } = document;
   const hasFocus = activeElement !== list && list.contains(activeElement);
   const selection = document.getSelection();
@@ -99,12 +101,7 @@ function isInTheMiddle(list: HTMLElement): boolean {
 }
 
 function LiveButton({ page, isPaused, setPaused }: { page: number } & Live) {
-  if (page > 1)
-    return (
-      <Text size="sm" c="dimmed">
-        Only the first page updates live
-      </Text>
-    );
+  if (page > 1) return <Note>Only the first page updates live</Note>;
   const Icon = isPaused ? Play : Pause;
   return (
     <Button
@@ -117,46 +114,4 @@ function LiveButton({ page, isPaused, setPaused }: { page: number } & Live) {
       {isPaused ? 'Resume updates' : 'Pause updates'}
     </Button>
   );
-}
-
-function Nothing({
-  id,
-  total,
-  filters,
-  changeAndSee,
-  focus,
-}: {
-  id: WebhookId;
-  total: number;
-  filters: Filters;
-  changeAndSee: (filters: Filters) => void;
-  focus: () => void;
-}) {
-  if (total > 0)
-    return (
-      <Empty
-        title="This page is past the last one"
-        action={
-          <Button onClick={() => changeAndSee({ ...filters, page: 1 })}>
-            Go to the first page
-          </Button>
-        }
-      >
-        The list has fewer pages.
-      </Empty>
-    );
-  if (isFiltered(filters))
-    return (
-      <Empty
-        title="Nothing matches these filters"
-        action={<Button onClick={() => changeAndSee(noFilters)}>Clear filters</Button>}
-      >
-        No deliveries have this status, event and time.
-      </Empty>
-    );
-  return <NoDeliveries id={id} sent={focus} />;
-}
-
-function toCount(total: number): string {
-  return total === 1 ? '1 delivery' : `${total.toLocaleString()} deliveries`;
 }

@@ -1,83 +1,64 @@
 import { Button, Group, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { useParams, useLocation, Link } from 'react-router';
+import type { ReactNode } from 'react';
+import { Link, useLocation, useParams } from 'react-router';
 import {
-  app as appOperation,
   delivery as deliveryOperation,
   webhook as webhookOperation,
   type DeliveryId,
 } from '../api/operations.ts';
-import type { DeliveryDetail, Webhook } from '../api/types.ts';
-import { crumbsOf } from '../apps/app-frame.tsx';
 import { Page } from '../layout/page.tsx';
 import { Loaded } from '../ui/loaded.tsx';
-import { useWebhookId } from '../webhooks/use-webhook-id.ts';
-import { hostOf } from '../webhooks/webhook-words.ts';
+import { useWebhookCrumbs, useWebhookId } from '../webhooks/use-webhook-id.ts';
 import { Attempts } from './attempts.tsx';
 import { DeliveryFacts } from './delivery-facts.tsx';
 import type { FromList } from './delivery-table.tsx';
-import { Redeliver } from './redeliver.tsx';
+import { Redeliver, type DeliveryProps } from './redeliver.tsx';
 import { SentRequest } from './sent-request.tsx';
 
 const pendingEveryMs = 1_500;
 
-/** Shows one delivery with its attempts and its request, and can redeliver it. */
 export function DeliveryPage() {
   const { appId = '', webhookId = '', deliveryId = '' } = useParams();
   // The key resets open folds and messages when somebody goes to another delivery.
-  return <OneDelivery key={deliveryId} id={{ appId, webhookId, deliveryId }} />;
+  return <KeyedDelivery key={deliveryId} id={{ appId, webhookId, deliveryId }} />;
 }
 
-function OneDelivery({ id }: { id: DeliveryId }) {
-  const { appId, deliveryId } = id;
+function KeyedDelivery({ id }: { id: DeliveryId }) {
   const from = useLocation().state as FromList | null;
-  const app = useQuery(appOperation(appId)).data;
-  const receiver = useQuery(webhookOperation(id)).data;
+  const list = `${useWebhookId().page}/deliveries`;
+  const crumbs = useWebhookCrumbs();
+  const webhook = useQuery(webhookOperation(id)).data;
   const query = useQuery({
     ...deliveryOperation(id),
     refetchInterval: ({ state }) => (state.data?.status === 'pending' ? pendingEveryMs : false),
   });
-  const { page: root } = useWebhookId();
   return (
     <Page
       title={query.data ? `Delivery of ${query.data.event}` : 'Delivery'}
       crumbs={[
-        ...crumbsOf(app, appId),
-        { title: receiver ? hostOf(receiver) : 'Webhook', to: root },
-        { title: 'Deliveries', to: `${root}/deliveries${from?.search ? `?${from.search}` : ''}` },
+        ...crumbs,
+        { title: 'Deliveries', to: from?.search ? `${list}?${from.search}` : list },
       ]}
-      actions={<Neighbours root={root} deliveryId={deliveryId} from={from} />}
+      actions={from && <Neighbours list={list} deliveryId={id.deliveryId} from={from} />}
     >
       <Loaded query={query}>
-        {(delivery) => <Detail id={id} delivery={delivery} webhook={receiver} />}
+        {(delivery) => <Sections id={id} delivery={delivery} webhook={webhook} />}
       </Loaded>
     </Page>
   );
 }
 
-function Detail({
-  id,
-  delivery,
-  webhook,
-}: {
-  id: DeliveryId;
-  delivery: DeliveryDetail;
-  webhook: Webhook | undefined;
-}) {
+function Sections(props: DeliveryProps) {
+  const { delivery, webhook } = props;
   return (
     <Stack gap="xl">
       <DeliveryFacts delivery={delivery} />
-      <Redeliver id={id} delivery={delivery} webhook={webhook} />
-      <Stack gap="sm">
-        <Title order={2} size="h3">
-          Attempts
-        </Title>
+      <Redeliver {...props} />
+      <Titled title="Attempts">
         <Attempts attempts={delivery.attempts} status={delivery.status} />
-      </Stack>
-      <Stack gap="sm">
-        <Title order={2} size="h3">
-          Request
-        </Title>
+      </Titled>
+      <Titled title="Request">
         {delivery.body === null ? (
           <Text>
             The body can't be shown: the app can no longer get this event, or the event was deleted.
@@ -86,45 +67,46 @@ function Detail({
         ) : (
           <SentRequest delivery={delivery} body={delivery.body} url={webhook?.url} />
         )}
-      </Stack>
+      </Titled>
     </Stack>
   );
 }
 
+function Titled({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <Stack gap="sm">
+      <Title order={2} size="h3">
+        {title}
+      </Title>
+      {children}
+    </Stack>
+  );
+}
+
+type NeighboursProps = { list: string; deliveryId: string; from: FromList };
+
 /** Links to the next newer and older delivery of the list page that the user came from. */
-function Neighbours({
-  root,
-  deliveryId,
-  from,
-}: {
-  root: string;
-  deliveryId: string;
-  from: FromList | null;
-}) {
-  if (!from) return null;
+function Neighbours({ list, deliveryId, from }: NeighboursProps) {
   const at = from.ids.indexOf(deliveryId);
+  if (at === -1) return null;
   const ways = [
     { title: 'Newer', to: from.ids[at - 1] },
     { title: 'Older', to: from.ids[at + 1] },
-  ];
-  if (at === -1) return null;
+  ].filter(({ to }) => to !== undefined);
   return (
     <Group component="nav" aria-label="Newer and older deliveries" gap="xs">
-      {ways.map(
-        ({ title, to }) =>
-          to !== undefined && (
-            <Button
-              key={title}
-              component={Link}
-              to={`${root}/deliveries/${to}`}
-              state={from}
-              size="xs"
-              variant="default"
-            >
-              {title}
-            </Button>
-          ),
-      )}
+      {ways.map(({ title, to }) => (
+        <Button
+          key={title}
+          component={Link}
+          to={`${list}/${to}`}
+          state={from}
+          size="xs"
+          variant="default"
+        >
+          {title}
+        </Button>
+      ))}
     </Group>
   );
 }

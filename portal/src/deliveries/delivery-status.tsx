@@ -5,7 +5,7 @@ import type { Delivery } from '../api/types.ts';
 type Status = Delivery['status'];
 
 /** Labels of the states, in the order of the filter. */
-export const statusWords: Record<Status, string> = {
+export const statusLabels: Record<Status, string> = {
   pending: 'Pending',
   succeeded: 'Succeeded',
   failed: 'Failed',
@@ -19,14 +19,13 @@ const looks = {
   cancelled: { Icon: CircleSlash, color: 'var(--mantine-color-dimmed)' },
 } as const;
 
-/** Shows the status of a delivery as a word with an icon. */
 export function DeliveryStatus({ status }: { status: Status }) {
   const { Icon, color } = looks[status];
   return (
     <Group component="span" gap={6} wrap="nowrap" align="baseline" display="inline-flex">
       <Icon size={16} color={color} aria-hidden style={{ flexShrink: 0, alignSelf: 'center' }} />
       <Text span inherit fw={500} style={{ whiteSpace: 'nowrap' }}>
-        {statusWords[status]}
+        {statusLabels[status]}
       </Text>
     </Group>
   );

@@ -1,91 +1,77 @@
-import { Anchor, Table, Text } from '@mantine/core';
-import type { ReactNode } from 'react';
-import { Link } from 'react-router';
+import { Table } from '@mantine/core';
+import type { ComponentProps } from 'react';
 import type { WebhookId } from '../api/operations.ts';
 import type { Delivery } from '../api/types.ts';
+import { formatCount } from '../ui/format-count.ts';
+import { PageLink } from '../ui/page-link.tsx';
+import { TableHead } from '../ui/table-head.tsx';
 import { Time } from '../ui/time.tsx';
 import { DeliveryStatus } from './delivery-status.tsx';
+import { Note } from '../ui/note.tsx';
 
 /** Navigation state for the page of a delivery: the filters to go back to, and its neighbours in the list. */
 export type FromList = { search: string; ids: string[] };
 
+const columns = [
+  { title: 'Status', w: '9rem' },
+  { title: 'Event' },
+  { title: 'When', visibleFrom: 'sm' },
+  { title: 'Attempts', visibleFrom: 'sm', ta: 'end' },
+  { title: 'Next attempt', visibleFrom: 'sm' },
+] satisfies ComponentProps<typeof TableHead>['columns'];
+
+type DeliveryTableProps = { id: WebhookId; rows: Delivery[]; search: string };
+
 /** On a narrow screen, each row shows the same in two lines. */
-export function DeliveryTable({
-  id: { appId, webhookId },
-  rows,
-  search,
-}: {
-  id: WebhookId;
-  rows: Delivery[];
-  search: string;
-}) {
+export function DeliveryTable({ id: { appId, webhookId }, rows, search }: DeliveryTableProps) {
   const from: FromList = { search, ids: rows.map(({ id }) => id) };
   return (
     <Table highlightOnHover verticalSpacing={8}>
-      <Table.Thead>
-        <Table.Tr>
-          <Table.Th scope="col" w="9rem">
-            Status
-          </Table.Th>
-          <Table.Th scope="col">Event</Table.Th>
-          <Table.Th scope="col" visibleFrom="sm">
-            When
-          </Table.Th>
-          <Table.Th scope="col" visibleFrom="sm" ta="end">
-            Attempts
-          </Table.Th>
-          <Table.Th scope="col" visibleFrom="sm">
-            Next attempt
-          </Table.Th>
-        </Table.Tr>
-      </Table.Thead>
+      <TableHead columns={columns} />
       <Table.Tbody>
         {rows.map((delivery) => (
-          <Table.Tr key={delivery.id}>
-            <Table.Td>
-              <DeliveryStatus status={delivery.status} />
-            </Table.Td>
-            <Table.Td>
-              <Anchor
-                component={Link}
-                to={`/apps/${appId}/webhooks/${webhookId}/deliveries/${delivery.id}`}
-                state={from}
-                size="sm"
-              >
-                {delivery.event}
-              </Anchor>
-              <Text size="xs" c="dimmed" hiddenFrom="sm">
-                <Time at={delivery.createdAt} />, {toAttempts(delivery.attemptCount)}
-                {delivery.status === 'pending' && <>, next {nextOf(delivery)}</>}
-              </Text>
-            </Table.Td>
-            <Table.Td visibleFrom="sm">
-              <Time at={delivery.createdAt} />
-            </Table.Td>
-            <Table.Td visibleFrom="sm" ta="end">
-              {delivery.attemptCount}
-            </Table.Td>
-            <Table.Td visibleFrom="sm">
-              {delivery.status === 'pending' ? (
-                nextOf(delivery)
-              ) : (
-                <Text span inherit c="dimmed">
-                  None
-                </Text>
-              )}
-            </Table.Td>
-          </Table.Tr>
+          <Row
+            key={delivery.id}
+            delivery={delivery}
+            to={`/apps/${appId}/webhooks/${webhookId}/deliveries/${delivery.id}`}
+            from={from}
+          />
         ))}
       </Table.Tbody>
     </Table>
   );
 }
 
-function nextOf({ nextAttemptAt }: Delivery): ReactNode {
-  if (nextAttemptAt === null) return 'in progress';
-  return <Time at={nextAttemptAt} past="now" />;
-}
+type RowProps = { delivery: Delivery; to: string; from: FromList };
 
-export function toAttempts(count: number): string {
-  return count === 1 ? '1 attempt' : `${count} attempts`;
+function Row({
+  delivery: { status, event, createdAt, attemptCount, nextAttemptAt },
+  to,
+  from,
+}: RowProps) {
+  const next = nextAttemptAt === null ? 'in progress' : <Time at={nextAttemptAt} past="now" />;
+  const isPending = status === 'pending';
+  return (
+    <Table.Tr>
+      <Table.Td>
+        <DeliveryStatus status={status} />
+      </Table.Td>
+      <Table.Td>
+        <PageLink to={to} state={from} size="sm">
+          {event}
+        </PageLink>
+        <Note size="xs" hiddenFrom="sm">
+          <Time at={createdAt} />, {formatCount(attemptCount, 'attempt')}
+          {isPending && <>, next {next}</>}
+        </Note>
+      </Table.Td>
+      <Table.Td visibleFrom="sm">
+        <Time at={createdAt} />
+      </Table.Td>
+      <Table.Td visibleFrom="sm" ta="end">
+        {attemptCount}
+      </Table.Td>
+      <Table.Td visibleFrom="sm">{isPending ? next : <Note>None</Note>}</Table.Td>
+    </Table.Tr>
+  );
 }

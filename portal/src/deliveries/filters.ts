@@ -1,6 +1,7 @@
-/** Reads and writes the filters in the address, so that a view can be shared and the Back button restores it. */
+/** Keeps the filters in the address, so that a view can be shared and the Back button restores it. */
+import { useSearchParams } from 'react-router';
 import type { ListDeliveriesQuery } from '../api/types.ts';
-import { statusWords } from './delivery-status.tsx';
+import { statusLabels } from './delivery-status.tsx';
 
 export type Span = 'hour' | 'day' | 'week' | 'own';
 export type Filters = {
@@ -22,7 +23,7 @@ export const noFilters: Filters = {
   page: 1,
 };
 
-export const spanWords: Record<Span, string> = {
+export const spanLabels: Record<Span, string> = {
   hour: 'Last hour',
   day: 'Last 24 hours',
   week: 'Last 7 days',
@@ -38,12 +39,23 @@ const minuteMs = 60_000;
 /** The limit of the service. */
 const pageMax = 2 ** 31;
 
+/** `change` goes to the first page unless it names another one. */
+export function useFilters(): [filters: Filters, change: (some: Partial<Filters>) => void] {
+  const [query, setQuery] = useSearchParams();
+  // The rendered filters may be one choice behind the address.
+  const change = (some: Partial<Filters>) =>
+    setQuery(
+      writeFilters({ ...readFilters(new URLSearchParams(location.search)), page: 1, ...some }),
+    );
+  return [readFilters(query), change];
+}
+
 /** Ignores invalid values in the address. */
-export function readFilters(query: URLSearchParams): Filters {
-  const span = oneOf(spanWords, query.get('time'));
+function readFilters(query: URLSearchParams): Filters {
+  const span = oneOf(spanLabels, query.get('time'));
   const page = Number(query.get('page') ?? 1);
   return {
-    status: oneOf(statusWords, query.get('status')),
+    status: oneOf(statusLabels, query.get('status')),
     event: query.get('event'),
     span,
     since: span === 'own' ? readTime(query.get('since')) : null,

@@ -1,37 +1,53 @@
-import { Anchor, Button, Stack } from '@mantine/core';
-import { Link } from 'react-router';
+import { Button, Stack } from '@mantine/core';
 import { testWebhook, type WebhookId } from '../api/operations.ts';
 import { useWrite } from '../api/use-write.ts';
+import { BusyButton } from '../ui/busy-button.tsx';
 import { Empty } from '../ui/empty.tsx';
+import { useMoveFocusAfter } from '../ui/move-focus.ts';
+import { PageLink } from '../ui/page-link.tsx';
+import { PastLastPage } from '../ui/pager.tsx';
 import { Problem } from '../ui/problem.tsx';
-import { useWebhookId } from '../webhooks/use-webhook-id.ts';
+import { isFiltered, noFilters, type Filters } from './filters.ts';
 
-/** Shown for an empty list, with a button that sends a test. */
-export function NoDeliveries({ id, sent }: { id: WebhookId; sent: () => void }) {
-  const { page } = useWebhookId();
-  const test = useWrite(() => testWebhook(id, null), [page], {
-    done: () => {
-      // The button that had the focus is gone, unless the user has moved on.
-      if (document.activeElement === document.body) sent();
-    },
-  });
+type Props = {
+  id: WebhookId;
+  total: number;
+  filters: Filters;
+  changeAndFocus: (some: Partial<Filters>) => void;
+  focus: () => void;
+};
+
+export function NoDeliveries({ id, total, filters, changeAndFocus, focus }: Props) {
+  if (total > 0) return <PastLastPage go={(page) => changeAndFocus({ page })} />;
+  if (!isFiltered(filters)) return <NothingYet id={id} focus={focus} />;
+  return (
+    <Empty
+      title="Nothing matches these filters"
+      action={<Button onClick={() => changeAndFocus(noFilters)}>Clear filters</Button>}
+    >
+      No deliveries have this status, event and time.
+    </Empty>
+  );
+}
+
+function NothingYet({ id, focus }: { id: WebhookId; focus: () => void }) {
+  const button = useMoveFocusAfter(focus);
+  const page = `/apps/${id.appId}/webhooks/${id.webhookId}`;
+  const test = useWrite(() => testWebhook(id, null), [page]);
   return (
     <Empty
       title="No deliveries yet"
       action={
         <Stack gap="sm" align="flex-start">
           {test.isError && <Problem error={test.error} />}
-          <Button loading={test.isPending} onClick={() => test.mutate()}>
+          <BusyButton ref={button} busy={test.isPending} onClick={() => test.mutate(undefined)}>
             Send a test
-          </Button>
+          </BusyButton>
         </Stack>
       }
     >
       Every event sent to this webhook appears here, with all attempts and responses. Send a test to
-      see one now, or wait for one of{' '}
-      <Anchor component={Link} to={`/events?app=${id.appId}`}>
-        the events
-      </Anchor>
+      see one now, or wait for one of <PageLink to={`/events?app=${id.appId}`}>the events</PageLink>
       .
     </Empty>
   );

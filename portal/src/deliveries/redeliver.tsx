@@ -1,56 +1,53 @@
-import { Anchor, Button, Group, Stack, Text } from '@mantine/core';
+import { Group, Stack, Text } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { RotateCw } from 'lucide-react';
 import type { ReactNode } from 'react';
-import { Link } from 'react-router';
 import { attemptsMaxInWords } from '../../../service/src/contract/delivery-rules.ts';
 import { delivery as deliveryOperation, redeliver, type DeliveryId } from '../api/operations.ts';
-import { useWrite } from '../api/use-write.ts';
 import type { DeliveryDetail, Webhook } from '../api/types.ts';
+import { appChanges, useWrite } from '../api/use-write.ts';
+import { BusyButton } from '../ui/busy-button.tsx';
 import { describeAttempt } from '../ui/describe-attempt.ts';
+import { Note } from '../ui/note.tsx';
+import { PageLink } from '../ui/page-link.tsx';
 import { Problem } from '../ui/problem.tsx';
-import { useWebhookId, webhookChanges } from '../webhooks/use-webhook-id.ts';
+import { useWebhookId } from '../webhooks/use-webhook-id.ts';
 
-/** Sends the delivery again and shows the result. The page polls while it is pending. */
-export function Redeliver({
-  id,
-  delivery,
-  webhook,
-}: {
+export type DeliveryProps = {
   id: DeliveryId;
   delivery: DeliveryDetail;
+  /** Undefined while loading. */
   webhook: Webhook | undefined;
-}) {
-  const { page: root } = useWebhookId();
+};
+
+/** Sends the delivery again and shows the result. The page polls while it is pending. */
+export function Redeliver({ id, delivery, webhook }: DeliveryProps) {
+  const { page } = useWebhookId();
   const client = useQueryClient();
   const write = useWrite(async () => {
     // Stores the pending delivery at once, so that the page polls it even if the refetch fails.
     client.setQueryData(deliveryOperation(id).queryKey, await redeliver(id));
-  }, webhookChanges);
-  const refusal = refusalOf(delivery, webhook, root);
+  }, appChanges);
+  const refusal = refusalOf(delivery, webhook, page);
   return (
     <Stack gap="xs" align="flex-start">
       <Group gap="sm">
-        <Button
+        <BusyButton
           leftSection={<RotateCw size={16} aria-hidden />}
-          loading={write.isPending}
-          // Not `disabled`, so that the button keeps the focus and screen readers read the reason.
-          aria-disabled={refusal !== null}
-          data-disabled={refusal !== null}
-          onClick={() => {
-            if (refusal === null) write.mutate();
-          }}
-          aria-describedby="redeliver-said"
+          busy={write.isPending}
+          disabled={refusal !== null}
+          onClick={() => write.mutate(undefined)}
+          aria-describedby="redeliver-note"
         >
           Redeliver
-        </Button>
-        <Text size="sm" c="dimmed" id="redeliver-said" flex="1 1 14rem">
+        </BusyButton>
+        <Note id="redeliver-note" flex="1 1 14rem">
           {refusal ?? `Keeps the id and the body, with up to ${attemptsMaxInWords} new attempts.`}
-        </Text>
+        </Note>
       </Group>
       {write.isError && <Problem error={write.error} />}
       <Text size="sm" role="status">
-        {write.isSuccess && answerOf(delivery)}
+        {write.isSuccess && describeResult(delivery)}
       </Text>
     </Stack>
   );
@@ -60,34 +57,28 @@ export function Redeliver({
 function refusalOf(
   { status, event, body }: DeliveryDetail,
   webhook: Webhook | undefined,
-  root: string,
+  page: string,
 ): ReactNode {
   if (status === 'pending') return 'This delivery is pending and is retried automatically.';
   if (event === 'webhook.test')
     return (
       <>
-        Tests can't be redelivered.{' '}
-        <Anchor component={Link} to={root} inherit>
-          Send a new one
-        </Anchor>
+        Tests can't be redelivered. <PageLink to={page}>Send a new one</PageLink>
       </>
     );
   if (body === null) return 'The app can no longer get this event.';
   if (webhook && !webhook.active)
     return (
       <>
-        The webhook is disabled.{' '}
-        <Anchor component={Link} to={root} inherit>
-          Resume or reactivate it first
-        </Anchor>
+        The webhook is deactivated. <PageLink to={page}>Reactivate it first</PageLink>
       </>
     );
   return null;
 }
 
-function answerOf({ status, attempts }: DeliveryDetail): string {
+function describeResult({ status, attempts }: DeliveryDetail): string {
   if (status === 'pending') return 'Sent again. This page updates until it ends.';
   const last = attempts.at(-1);
-  const said = last ? `: ${describeAttempt(last).title}` : '';
-  return status === 'succeeded' ? `Delivered${said}` : `Delivery failed${said}`;
+  const attempt = last ? `: ${describeAttempt(last).title}` : '';
+  return status === 'succeeded' ? `Delivered${attempt}` : `Delivery failed${attempt}`;
 }

@@ -1,4 +1,4 @@
-import { SegmentedControl, Stack, Text } from '@mantine/core';
+import { SegmentedControl, Stack } from '@mantine/core';
 import { useState } from 'react';
 import type { DeliveryDetail } from '../api/types.ts';
 import { pageData } from '../page-data.ts';
@@ -7,18 +7,17 @@ import { HeaderList } from '../ui/header-list.tsx';
 import { prettyJson } from './pretty-json.ts';
 import { renderCurl } from './render-curl.ts';
 import { fixedHeaders, requestHeaders } from './request-headers.ts';
+import { Note } from '../ui/note.tsx';
 
-/** Shows the body and headers that were sent, and a command that repeats the request. */
-export function SentRequest({
-  delivery,
-  body,
-  url,
-}: {
+type Props = {
   delivery: DeliveryDetail;
   body: string;
   /** The current URL of the webhook; undefined while loading. */
   url: string | undefined;
-}) {
+};
+
+/** Shows the body and headers that were sent, and a command that repeats the request. */
+export function SentRequest({ delivery, body, url }: Props) {
   const last = delivery.attempts.at(-1);
   return (
     <Stack gap="md">
@@ -29,31 +28,32 @@ export function SentRequest({
             label={`Request headers, as sent at attempt ${last.number}`}
             headers={requestHeaders({ ...delivery, body }, last)}
           />
-          <Text size="xs" c="dimmed">
+          <Note size="xs">
             The timestamp and its signature differ for each attempt; everything else stays the same.
-          </Text>
+          </Note>
         </Stack>
       )}
-      {url !== undefined && (
-        <Stack gap={4}>
-          <CodeBlock
-            label="Repeat with curl"
-            text={renderCurl({
-              // The normalised form, as it is sent.
-              url: new URL(url).href,
-              body,
-              id: delivery.id,
-              signatureHeader: `X-${pageData.serviceName}-Signature`,
-              headers: fixedHeaders(delivery),
-            })}
-            maxHeight={320}
-          />
-          <Text size="xs" c="dimmed">
-            Sends the same bytes with a new signature. Set WEBHOOK_SECRET to the secret of the
-            webhook first. Needs curl and openssl.
-          </Text>
-        </Stack>
-      )}
+      {url !== undefined && <Curl delivery={delivery} body={body} url={url} />}
+    </Stack>
+  );
+}
+
+function Curl({ delivery, body, url }: Props & { url: string }) {
+  const text = renderCurl({
+    // The normalised form, as it is sent.
+    url: new URL(url).href,
+    body,
+    id: delivery.id,
+    signatureHeader: `X-${pageData.serviceName}-Signature`,
+    headers: fixedHeaders(delivery),
+  });
+  return (
+    <Stack gap={4}>
+      <CodeBlock label="Repeat with curl" text={text} maxHeight={320} />
+      <Note size="xs">
+        Sends the same bytes with a new signature. Set WEBHOOK_SECRET to the secret of the webhook
+        first. Needs curl and openssl.
+      </Note>
     </Stack>
   );
 }

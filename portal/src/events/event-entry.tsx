@@ -1,48 +1,38 @@
-import { Anchor, Code, Group, Text } from '@mantine/core';
+import { Code, Group, Text } from '@mantine/core';
 import { CircleCheck, CircleSlash } from 'lucide-react';
-import { Link, useLocation } from 'react-router';
+import { useLocation } from 'react-router';
 import type { CatalogueEvent, PortalEvent } from '../api/types.ts';
 import { CodeBlock } from '../ui/code-block.tsx';
 import { Fold, SmallFold } from '../ui/fold.tsx';
+import { Note } from '../ui/note.tsx';
+import { PageLink } from '../ui/page-link.tsx';
 import { FieldTable } from './field-table.tsx';
 
-/** One event, collapsed to its description. The element's id is the event's name, so `/events#org.created` links here. */
-export function EventEntry({
-  entry: { event, description, schema, sample },
-  permission,
-}: {
+type Props = {
   entry: CatalogueEvent;
   /** Undefined if no app is chosen. */
   permission: Pick<PortalEvent, 'allowed' | 'reason'> | undefined;
-}) {
+};
+
+/** One event, collapsed to its description. The element's id is the event's name, so `/events#org.created` links here. */
+export function EventEntry({ entry: { event, description, schema, sample }, permission }: Props) {
   const { search } = useLocation();
   return (
     <Fold
       id={event}
-      order={3}
       title={event}
       monospace
-      summary={
-        <>
-          <Text size="sm" c="dimmed">
-            {description}
-          </Text>
-          {permission && <Permission {...permission} />}
-        </>
-      }
+      summary={[description, permission && <Permission key="permission" {...permission} />]}
     >
       <FieldTable event={event} schema={schema} />
-      <CodeBlock label={`Sample of data in ${event}`} text={toText(sample)} maxHeight={320} />
+      <CodeBlock label={`Sample of data in ${event}`} text={formatJson(sample)} maxHeight={320} />
       <SmallFold title={`JSON Schema of ${event}`}>
-        <CodeBlock label={`JSON Schema of ${event}`} text={toText(schema)} />
+        <CodeBlock label={`JSON Schema of ${event}`} text={formatJson(schema)} />
       </SmallFold>
-      <Text size="sm" c="dimmed">
+      <Note>
         A delivery contains <Code>id</Code>, <Code>event</Code>, <Code>createdAt</Code> and this{' '}
-        <Code>data</Code>.{' '}
-        <Anchor component={Link} to={{ search, hash: event }} inherit>
-          Link to {event}
-        </Anchor>
-      </Text>
+        <Code>data</Code>. <PageLink to={{ search, hash: event }}>Link to {event}</PageLink>
+      </Note>
     </Fold>
   );
 }
@@ -60,6 +50,6 @@ function Permission({ allowed, reason }: Pick<PortalEvent, 'allowed' | 'reason'>
   );
 }
 
-function toText(value: unknown): string {
+function formatJson(value: unknown): string {
   return JSON.stringify(value, null, 2);
 }

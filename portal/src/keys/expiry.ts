@@ -1,4 +1,5 @@
 /** The expiry of a new key: never, after some days, or at the end of a chosen day. */
+import { toLocalInput } from '../ui/local-time.ts';
 
 export const expiryChoices = [
   { value: 'never', label: 'Never' },
@@ -9,19 +10,18 @@ export const expiryChoices = [
 ];
 
 const dayMs = 86_400_000;
+/** RFC 3339 ends with the year 9999. */
+const latestMs = Date.parse('9999-12-30T00:00:00Z');
 
 /** Null: never. Undefined: the day is invalid or over. `day` is in the user's time zone; the key expires at its end. */
-export function expiresAt(choice: string, day: string, nowMs: number): string | null | undefined {
+export function readExpiry(choice: string, day: string): string | null | undefined {
   if (choice === 'never') return null;
+  const nowMs = Date.now();
   const at = choice === 'day' ? Date.parse(`${day}T23:59:59.999`) : nowMs + Number(choice) * dayMs;
   return at > nowMs && at <= latestMs ? new Date(at).toISOString() : undefined;
 }
 
-/** RFC 3339 ends with the year 9999. */
-const latestMs = Date.parse('9999-12-30T00:00:00Z');
-
 /** `2026-11-22`, in the user's time zone. */
-export function today(nowMs: number): string {
-  const now = new Date(nowMs);
-  return new Date(nowMs - now.getTimezoneOffset() * 60_000).toISOString().slice(0, 10);
+export function today(): string {
+  return toLocalInput(new Date().toISOString()).slice(0, 10);
 }

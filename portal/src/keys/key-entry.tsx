@@ -1,35 +1,37 @@
 import { Badge, Code, Group, Paper, Stack, Text, Title } from '@mantine/core';
 import { useRef } from 'react';
+import { rotateKey } from '../api/operations.ts';
 import type { PortalKey } from '../api/types.ts';
 import { DescriptionList, type Term } from '../ui/description-list.tsx';
+import { moveFocus } from '../ui/move-focus.ts';
+import { Rotate } from '../ui/rotate.tsx';
 import { Time } from '../ui/time.tsx';
-import { keyState, type KeyState } from './key-state.ts';
-import type { MadeKey } from './new-key.tsx';
+import { keyState, nameOfKey, type KeyState } from './key-state.ts';
+import type { IssuedKey } from './new-key.tsx';
 import { RevokeKey } from './revoke-key.tsx';
-import { RotateKey } from './rotate-key.tsx';
-import { describeScopes } from './scope-words.ts';
+import { describeScopes } from './scopes.ts';
 
-const badges: Record<KeyState, { words: string; color: string }> = {
-  valid: { words: 'Valid', color: 'green.9' },
-  'expires soon': { words: 'Expires soon', color: 'orange.9' },
-  expired: { words: 'Expired', color: 'gray.7' },
-  revoked: { words: 'Revoked', color: 'gray.7' },
+const badges: Record<KeyState, { label: string; color: string }> = {
+  valid: { label: 'Valid', color: 'green.9' },
+  'expires soon': { label: 'Expires soon', color: 'orange.9' },
+  expired: { label: 'Expired', color: 'gray.7' },
+  revoked: { label: 'Revoked', color: 'gray.7' },
 };
 
-export function KeyEntry({
-  appId,
-  apiKey,
-  made,
-}: {
+type Props = {
   appId: string;
   apiKey: PortalKey;
-  made: (key: MadeKey) => void;
-}) {
+  /** Shows the new key after a rotation. */
+  show: (key: IssuedKey) => void;
+};
+
+export function KeyEntry({ appId, apiKey, show }: Props) {
   const heading = useRef<HTMLHeadingElement>(null);
   const state = keyState(apiKey, Date.now());
+  const { label, color } = badges[state];
   const hasEnded = state === 'expired' || state === 'revoked';
   return (
-    <Paper withBorder p={{ base: 'sm', sm: 'md' }}>
+    <Paper component="li" withBorder p={{ base: 'sm', sm: 'md' }}>
       <Group justify="space-between" align="flex-start">
         <Stack gap="xs" flex="1 1 20rem">
           <Group gap="xs">
@@ -42,9 +44,7 @@ export function KeyEntry({
             >
               {apiKey.name}
             </Title>
-            <Badge color={badges[state].color} variant="filled">
-              {badges[state].words}
-            </Badge>
+            <Badge color={color}>{label}</Badge>
             <Code>odk_…{apiKey.last4}</Code>
           </Group>
           <Text size="sm">{describeScopes(apiKey.scopes)}</Text>
@@ -52,12 +52,29 @@ export function KeyEntry({
         </Stack>
         {!hasEnded && (
           <Group gap="xs">
-            <RotateKey appId={appId} apiKey={apiKey} made={made} />
-            <RevokeKey appId={appId} apiKey={apiKey} after={() => heading.current?.focus()} />
+            <RotateKey appId={appId} apiKey={apiKey} show={show} />
+            <RevokeKey appId={appId} apiKey={apiKey} done={() => moveFocus(heading.current)} />
           </Group>
         )}
       </Group>
     </Paper>
+  );
+}
+
+function RotateKey({ appId, apiKey, show }: Props) {
+  const name = nameOfKey(apiKey);
+  return (
+    <Rotate
+      button={{ children: 'Rotate', size: 'xs', 'aria-label': `Rotate ${name}` }}
+      title={`Rotate ${name}`}
+      action="Rotate key"
+      rotate={(overlapSeconds) => rotateKey(appId, apiKey.id, overlapSeconds)}
+      done={show}
+      thing="key"
+      warning="For a key that may have leaked. Programs that use it are refused."
+    >
+      <Text size="sm">You get a new key with the same name, scopes and expiry.</Text>
+    </Rotate>
   );
 }
 

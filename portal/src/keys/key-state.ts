@@ -14,3 +14,8 @@ export function keyState(
   if (leftMs <= 0) return 'expired';
   return leftMs <= soonMs ? 'expires soon' : 'valid';
 }
+
+/** Names a key uniquely: after a rotation, two keys have the same name. */
+export function nameOfKey({ name, last4 }: { name: string; last4: string }): string {
+  return `${name} (…${last4})`;
+}

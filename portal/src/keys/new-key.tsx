@@ -3,38 +3,29 @@ import type { CreatedKey, RotatedKey } from '../api/types.ts';
 import { CodeBlock } from '../ui/code-block.tsx';
 import { SecretOnce } from '../ui/secret-once.tsx';
 import { Time } from '../ui/time.tsx';
-import { nameOfKey } from './name-of-key.ts';
+import { nameOfKey } from './key-state.ts';
 import { curlOf } from './sample-call.ts';
 import { TryKey } from './try-key.tsx';
 
-export type MadeKey = CreatedKey | RotatedKey;
+export type IssuedKey = CreatedKey | RotatedKey;
 
 /** Shows a new key once, with a request to try it. */
-export function NewKey({ made, done }: { made: MadeKey; done: () => void }) {
+export function NewKey({ issued, done }: { issued: IssuedKey; done: () => void }) {
+  const { key, last4, scopes } = issued;
   return (
-    <SecretOnce title={`Your new key: ${nameOfKey(made)}`} secret={made.key} done={done}>
-      {'previous' in made && <Previous endsAt={made.previous.endsAt} />}
-      <CodeBlock
-        label={`Call the API with it (…${made.last4})`}
-        text={curlOf(made.key, made.scopes)}
-        wrap
-      />
-      <TryKey apiKey={made.key} scopes={made.scopes} />
+    <SecretOnce title={`Your new key: ${nameOfKey(issued)}`} secret={key} done={done}>
+      {'previous' in issued && <Previous endsAt={issued.previous.endsAt} />}
+      <CodeBlock label={`Call the API with it (…${last4})`} text={curlOf(key, scopes)} wrap />
+      <TryKey apiKey={key} scopes={scopes} />
     </SecretOnce>
   );
 }
 
 function Previous({ endsAt }: { endsAt: string }) {
-  const isOver = Date.parse(endsAt) <= Date.now();
+  if (Date.parse(endsAt) <= Date.now()) return <Text size="sm">The old key no longer works.</Text>;
   return (
     <Text size="sm">
-      {isOver ? (
-        'The old key no longer works.'
-      ) : (
-        <>
-          The old key works until <Time at={endsAt} />. Replace it by then.
-        </>
-      )}
+      The old key works until <Time at={endsAt} />. Replace it by then.
     </Text>
   );
 }

@@ -1,53 +1,33 @@
-import { Button, Text } from '@mantine/core';
-import { useDisclosure } from '@mantine/hooks';
+import { Text } from '@mantine/core';
 import { revokeKey } from '../api/operations.ts';
 import type { PortalKey } from '../api/types.ts';
-import { useWrite } from '../api/use-write.ts';
+import { appChanges, useWrite } from '../api/use-write.ts';
 import { Confirm } from '../ui/confirm.tsx';
 import { toastSuccess } from '../ui/toast.ts';
-import { nameOfKey } from './name-of-key.ts';
+import { nameOfKey } from './key-state.ts';
 
-export function RevokeKey({
-  appId,
-  apiKey,
-  after,
-}: {
-  appId: string;
-  apiKey: PortalKey;
-  /** Moves the focus, because the button is gone. */
-  after: () => void;
-}) {
+type Props = { appId: string; apiKey: PortalKey; done: () => void };
+
+/** `done` moves the focus, because the button is gone. */
+export function RevokeKey({ appId, apiKey, done }: Props) {
   const name = nameOfKey(apiKey);
-  const [opened, { open, close }] = useDisclosure(false);
-  const write = useWrite(() => revokeKey(appId, apiKey.id), ['/apps', '/overview', '/audit'], {
+  const write = useWrite(() => revokeKey(appId, apiKey.id), appChanges, {
     done: () => {
-      close();
       toastSuccess(`The key ${name} is revoked.`);
-      after();
+      done();
     },
   });
   return (
-    <>
-      <Button variant="default" size="xs" onClick={open} aria-label={`Revoke ${name}`}>
-        Revoke
-      </Button>
-      <Confirm
-        opened={opened}
-        title={`Revoke ${name}`}
-        action="Revoke key"
-        busy={write.isPending}
-        error={write.error}
-        confirm={() => write.mutate(undefined)}
-        close={() => {
-          close();
-          write.reset();
-        }}
-      >
-        <Text size="sm">
-          The key that ends in {apiKey.last4} stops working within a second, for good. Programs that
-          use it are refused. To replace it without downtime, rotate it instead.
-        </Text>
-      </Confirm>
-    </>
+    <Confirm
+      button={{ children: 'Revoke', size: 'xs', 'aria-label': `Revoke ${name}` }}
+      title={`Revoke ${name}`}
+      action="Revoke key"
+      write={write}
+    >
+      <Text size="sm">
+        The key that ends in {apiKey.last4} stops working within a second, for good. Programs that
+        use it are refused. To replace it without downtime, rotate it instead.
+      </Text>
+    </Confirm>
   );
 }

@@ -1,8 +1,7 @@
 import { Checkbox, Stack } from '@mantine/core';
 import type { ReactNode } from 'react';
-import { scopes, scopeWords, type Scope } from './scope-words.ts';
+import { scopes, scopeTexts, type Scope } from './scopes.ts';
 
-/** Checkboxes for the scopes of a new key. */
 export function ScopeChoice(props: {
   value?: Scope[];
   onChange: (chosen: Scope[]) => void;
@@ -20,8 +19,8 @@ export function ScopeChoice(props: {
           <Checkbox
             key={scope}
             value={scope}
-            label={scopeWords[scope].title}
-            description={`${scopeWords[scope].lets} (${scope})`}
+            label={scopeTexts[scope].title}
+            description={`${scopeTexts[scope].description} (${scope})`}
           />
         ))}
       </Stack>

@@ -1,19 +1,20 @@
 import { ApiError, createClient } from '@orgdir/client';
-import { Button, Stack, Text } from '@mantine/core';
+import { Stack, Text } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { apiAddress } from '../api/public-api.ts';
 import { CodeBlock } from '../ui/code-block.tsx';
 import { Problem } from '../ui/problem.tsx';
-import { sampleFor, type Sampled } from './sample-call.ts';
-import type { Scope } from './scope-words.ts';
+import { sampleFor, type SampleResult } from './sample-call.ts';
+import type { Scope } from './scopes.ts';
+import { BusyButton } from '../ui/busy-button.tsx';
 
 type Outcome =
-  | ({ kind: 'answered' } & Sampled)
-  | { kind: 'ended' }
+  | ({ kind: 'responded' } & SampleResult)
+  | { kind: 'refused' }
   | { kind: 'failed'; error: unknown };
 
 /** Longer responses are cut, because the start is enough to see that the key works. */
-const answerCharactersMax = 300;
+const responseLengthMax = 300;
 
 /** Calls the API with a key as a program would, from this page. */
 export function TryKey({ apiKey, scopes }: { apiKey: string; scopes: Scope[] }) {
@@ -23,17 +24,17 @@ export function TryKey({ apiKey, scopes }: { apiKey: string; scopes: Scope[] }) 
   return (
     <Stack gap="xs" align="stretch">
       <div>
-        <Button size="xs" onClick={() => attempt.mutate()} loading={attempt.isPending}>
+        <BusyButton size="xs" onClick={() => attempt.mutate()} busy={attempt.isPending}>
           Try it
-        </Button>
+        </BusyButton>
       </div>
       <Text size="sm" role="status">
-        {outcome?.kind === 'answered' && `It works: ${outcome.words}.`}
-        {outcome?.kind === 'ended' &&
+        {outcome?.kind === 'responded' && `It works: ${outcome.summary}.`}
+        {outcome?.kind === 'refused' &&
           'The service refuses this key: it was revoked or has expired.'}
       </Text>
-      {outcome?.kind === 'answered' && (
-        <CodeBlock label="Response" text={firstOf(outcome.answer)} wrap />
+      {outcome?.kind === 'responded' && (
+        <CodeBlock label="Response" text={shorten(outcome.response)} wrap />
       )}
       {outcome?.kind === 'failed' && <Problem error={outcome.error} />}
     </Stack>
@@ -44,14 +45,14 @@ async function tryKey(apiKey: string, scopes: Scope[]): Promise<Outcome> {
   try {
     // No retries, because the user is waiting and can try again.
     const client = createClient({ baseUrl: apiAddress, apiKey, retries: 0 });
-    return { kind: 'answered', ...(await sampleFor(scopes).call(client)) };
+    return { kind: 'responded', ...(await sampleFor(scopes).call(client)) };
   } catch (error) {
-    if (error instanceof ApiError && error.status === 401) return { kind: 'ended' };
+    if (error instanceof ApiError && error.status === 401) return { kind: 'refused' };
     return { kind: 'failed', error };
   }
 }
 
-function firstOf(answer: unknown): string {
-  const text = JSON.stringify(answer);
-  return text.length > answerCharactersMax ? `${text.slice(0, answerCharactersMax)}…` : text;
+function shorten(response: unknown): string {
+  const text = JSON.stringify(response);
+  return text.length > responseLengthMax ? `${text.slice(0, responseLengthMax)}…` : text;
 }

@@ -12,7 +12,6 @@ export function MaintenanceBanner() {
   return (
     <Alert
       color="yellow"
-      variant="outline"
       icon={<Wrench size={18} aria-hidden />}
       title="Maintenance: your apps cannot be changed right now"
       mb="lg"

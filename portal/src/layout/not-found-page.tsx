@@ -1,5 +1,5 @@
-import { Anchor, Text } from '@mantine/core';
-import { Link } from 'react-router';
+import { Text } from '@mantine/core';
+import { PageLink } from '../ui/page-link.tsx';
 import { Page } from './page.tsx';
 
 export function NotFoundPage() {
@@ -7,9 +7,7 @@ export function NotFoundPage() {
     <Page title="Not found">
       <Text>
         This page doesn't exist, or its content was deleted.{' '}
-        <Anchor component={Link} to="/apps">
-          Your apps
-        </Anchor>
+        <PageLink to="/apps">Your apps</PageLink>
       </Text>
     </Page>
   );

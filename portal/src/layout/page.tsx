@@ -1,7 +1,9 @@
-import { Anchor, Breadcrumbs, Group, Stack, Text, Title } from '@mantine/core';
+import { Breadcrumbs, Stack } from '@mantine/core';
 import { useEffect, useRef, type ReactNode } from 'react';
-import { Link } from 'react-router';
 import { pageData } from '../page-data.ts';
+import { moveFocus } from '../ui/move-focus.ts';
+import { PageLink } from '../ui/page-link.tsx';
+import { TitleRow, type TitleRowProps } from '../ui/title-row.tsx';
 
 export type Crumb = { title: string; to: string };
 
@@ -13,34 +15,16 @@ let hasShownPage = false;
  * announce the new page.
  */
 export function Page({
-  title,
-  lead,
   crumbs = [],
-  actions,
   children,
-}: {
-  title: string;
-  lead?: ReactNode;
-  crumbs?: Crumb[];
-  actions?: ReactNode;
-  children: ReactNode;
-}) {
-  const heading = useHeading(title);
+  ...title
+}: TitleRowProps & { crumbs?: Crumb[]; children: ReactNode }) {
+  const heading = useHeading(title.title);
   return (
     <Stack gap="lg">
       <Stack gap={4}>
-        {crumbs.length > 0 && <Way crumbs={crumbs} />}
-        <Group justify="space-between" align="flex-start" gap="sm">
-          <Title order={1} size="h2" ref={heading} tabIndex={-1}>
-            {title}
-          </Title>
-          {actions && <Group gap="xs">{actions}</Group>}
-        </Group>
-        {lead && (
-          <Text component="div" c="dimmed" maw="70ch">
-            {lead}
-          </Text>
-        )}
+        {crumbs.length > 0 && <Crumbs crumbs={crumbs} />}
+        <TitleRow {...title} order={1} size="h2" ref={heading} />
       </Stack>
       {children}
     </Stack>
@@ -53,20 +37,20 @@ export function useHeading(title: string) {
     document.title = `${title} · ${pageData.serviceName} developers`;
   }, [title]);
   useEffect(() => {
-    if (hasShownPage) heading.current?.focus();
+    if (hasShownPage) moveFocus(heading.current);
     hasShownPage = true;
   }, []);
   return heading;
 }
 
-function Way({ crumbs }: { crumbs: Crumb[] }) {
+function Crumbs({ crumbs }: { crumbs: Crumb[] }) {
   return (
     <nav aria-label="Breadcrumbs">
       <Breadcrumbs separatorMargin={6} style={{ flexWrap: 'wrap' }}>
         {crumbs.map(({ title, to }) => (
-          <Anchor key={to} component={Link} to={to} size="sm">
+          <PageLink key={to} to={to} size="sm">
             {title}
-          </Anchor>
+          </PageLink>
         ))}
       </Breadcrumbs>
     </nav>

@@ -23,26 +23,7 @@ export function Shell() {
         Skip to content
       </a>
       <AppShell.Header px="md">
-        <Group h="100%" justify="space-between" wrap="nowrap">
-          <Group gap="xs" wrap="nowrap">
-            <Burger
-              opened={opened}
-              onClick={toggle}
-              hiddenFrom="sm"
-              size="sm"
-              aria-label={opened ? 'Close the menu' : 'Open the menu'}
-              aria-expanded={opened}
-              aria-controls="navigation"
-            />
-            <Text fw={700} truncate>
-              {pageData.serviceName} developers
-            </Text>
-          </Group>
-          <Group gap={4} wrap="nowrap">
-            <SchemeButton />
-            <UserMenu />
-          </Group>
-        </Group>
+        <Header opened={opened} toggle={toggle} />
       </AppShell.Header>
       <AppShell.Navbar
         p="sm"
@@ -59,5 +40,30 @@ export function Shell() {
         </Container>
       </AppShell.Main>
     </AppShell>
+  );
+}
+
+function Header({ opened, toggle }: { opened: boolean; toggle: () => void }) {
+  return (
+    <Group h="100%" justify="space-between" wrap="nowrap">
+      <Group gap="xs" wrap="nowrap">
+        <Burger
+          opened={opened}
+          onClick={toggle}
+          hiddenFrom="sm"
+          size="sm"
+          aria-label={opened ? 'Close the menu' : 'Open the menu'}
+          aria-expanded={opened}
+          aria-controls="navigation"
+        />
+        <Text fw={700} truncate>
+          {pageData.serviceName} developers
+        </Text>
+      </Group>
+      <Group gap={4} wrap="nowrap">
+        <SchemeButton />
+        <UserMenu />
+      </Group>
+    </Group>
   );
 }

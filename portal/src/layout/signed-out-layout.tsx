@@ -5,16 +5,9 @@ import { MaintenanceBanner } from './maintenance-banner.tsx';
 import { useHeading } from './page.tsx';
 import { SchemeButton } from './scheme-button.tsx';
 
-/** The layout of pages for users who are not signed in. */
-export function SignedOutLayout({
-  title,
-  children,
-  below,
-}: {
-  title: string;
-  children: ReactNode;
-  below?: ReactNode;
-}) {
+type Props = { title: string; children: ReactNode; below?: ReactNode };
+
+export function SignedOutLayout({ title, children, below }: Props) {
   const heading = useHeading(title);
   return (
     <Box>

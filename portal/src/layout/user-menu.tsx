@@ -1,25 +1,12 @@
 import { ActionIcon, Menu } from '@mantine/core';
 import { CircleUser } from 'lucide-react';
-import { Link, useNavigate } from 'react-router';
-import { signOut } from '../api/operations.ts';
-import { useEndSession, useSession } from '../session/use-session.ts';
+import { Link } from 'react-router';
+import { useSession, useSignOut } from '../session/use-session.ts';
 import { toastError } from '../ui/toast.ts';
 
 export function UserMenu() {
   const { data: session } = useSession();
-  const endSession = useEndSession();
-  const navigate = useNavigate();
-
-  async function leave(): Promise<void> {
-    try {
-      await signOut();
-      endSession();
-      await navigate('/sign-in');
-    } catch (error) {
-      toastError(error);
-    }
-  }
-
+  const leaving = useSignOut('/sign-in');
   return (
     <Menu position="bottom-end" width={220}>
       <Menu.Target>
@@ -32,7 +19,9 @@ export function UserMenu() {
         <Menu.Item component={Link} to="/account">
           Account
         </Menu.Item>
-        <Menu.Item onClick={() => void leave()}>Sign out</Menu.Item>
+        <Menu.Item onClick={() => leaving.mutate(undefined, { onError: toastError })}>
+          Sign out
+        </Menu.Item>
       </Menu.Dropdown>
     </Menu>
   );

@@ -1,30 +1,25 @@
 import { Group, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import classes from './chart.module.css';
+import { Note } from '../ui/note.tsx';
 
-export type LegendEntry = { name: string; className: string | undefined };
+type LegendEntry = { name: string; className: string | undefined };
 
 /** In drawing units. The drawing stretches to the available width. */
 export const size = { width: 480, height: 120 };
 
-/** The frame of a chart: title, legend, top value, first and last hour. */
-export function ChartFrame({
-  title,
-  summary,
-  top,
-  from,
-  legend,
-  children,
-}: {
+type Props = {
   title: string;
   /** For screen readers, instead of the drawing. The table has every value. */
   summary: string;
-  /** The label of the highest value. */
   top: string;
   from: string;
   legend: LegendEntry[];
   children: ReactNode;
-}) {
+};
+
+/** The frame of a chart: title, legend, top value, first and last hour. */
+export function ChartFrame({ title, summary, top, from, legend, children }: Props) {
   return (
     <figure className={classes['figure']}>
       <Group component="figcaption" justify="space-between" gap="xs" mb={4}>
@@ -42,9 +37,9 @@ export function ChartFrame({
           ))}
         </Group>
       </Group>
-      <Text size="xs" c="dimmed" aria-hidden>
+      <Note size="xs" aria-hidden>
         {top}
-      </Text>
+      </Note>
       <svg
         role="img"
         aria-label={summary}
@@ -62,12 +57,8 @@ export function ChartFrame({
         />
       </svg>
       <Group justify="space-between" aria-hidden>
-        <Text size="xs" c="dimmed">
-          {formatHour(from)}
-        </Text>
-        <Text size="xs" c="dimmed">
-          now
-        </Text>
+        <Note size="xs">{formatHour(from)}</Note>
+        <Note size="xs">now</Note>
       </Group>
     </figure>
   );

@@ -1,7 +1,7 @@
 import type { DeliveryHour } from '../api/types.ts';
 import { ChartFrame, formatHour, size } from './chart-frame.tsx';
 import classes from './chart.module.css';
-import { totalsOf } from './totals-of.ts';
+import { addUp } from './add-up.ts';
 
 /** In the order of the bars, from bottom to top. */
 const kinds = [
@@ -18,7 +18,7 @@ export function CountsChart({ hours }: { hours: DeliveryHour[] }) {
     1,
     ...hours.map(({ succeeded, failed, pending }) => succeeded + failed + pending),
   );
-  const { succeeded, failed, pending } = totalsOf(hours);
+  const { succeeded, failed, pending } = addUp(hours);
   const width = size.width / hours.length;
   return (
     <ChartFrame

@@ -1,13 +1,16 @@
 import { Table } from '@mantine/core';
 import type { DeliveryHour } from '../api/types.ts';
+import { SmallFold } from '../ui/fold.tsx';
+import { TableHead } from '../ui/table-head.tsx';
 import { formatHour } from './chart-frame.tsx';
-import classes from './chart.module.css';
 
-/** All values of the charts as a table. */
+const columns = ['Hour', 'Succeeded', 'Failed', 'Pending', 'p50 latency', 'p95 latency'].map(
+  (title) => ({ title }),
+);
+
 export function HoursTable({ hours }: { hours: DeliveryHour[] }) {
   return (
-    <details>
-      <summary className={classes['summary']}>Show the values as a table</summary>
+    <SmallFold title="Show the values as a table">
       <Table.ScrollContainer
         minWidth={420}
         type="native"
@@ -16,32 +19,28 @@ export function HoursTable({ hours }: { hours: DeliveryHour[] }) {
         aria-label="Values by hour"
       >
         <Table>
-          <Table.Thead>
-            <Table.Tr>
-              {['Hour', 'Succeeded', 'Failed', 'Pending', 'p50 latency', 'p95 latency'].map(
-                (title) => (
-                  <Table.Th key={title} scope="col">
-                    {title}
-                  </Table.Th>
-                ),
-              )}
-            </Table.Tr>
-          </Table.Thead>
+          <TableHead columns={columns} />
           <Table.Tbody>
             {hours.map((hour) => (
-              <Table.Tr key={hour.start}>
-                <Table.Th scope="row">{formatHour(hour.start)}</Table.Th>
-                <Table.Td>{hour.succeeded.toLocaleString()}</Table.Td>
-                <Table.Td>{hour.failed.toLocaleString()}</Table.Td>
-                <Table.Td>{hour.pending.toLocaleString()}</Table.Td>
-                <Table.Td>{formatMs(hour.latencyP50Ms)}</Table.Td>
-                <Table.Td>{formatMs(hour.latencyP95Ms)}</Table.Td>
-              </Table.Tr>
+              <Row key={hour.start} hour={hour} />
             ))}
           </Table.Tbody>
         </Table>
       </Table.ScrollContainer>
-    </details>
+    </SmallFold>
+  );
+}
+
+function Row({ hour }: { hour: DeliveryHour }) {
+  return (
+    <Table.Tr>
+      <Table.Th scope="row">{formatHour(hour.start)}</Table.Th>
+      <Table.Td>{hour.succeeded.toLocaleString()}</Table.Td>
+      <Table.Td>{hour.failed.toLocaleString()}</Table.Td>
+      <Table.Td>{hour.pending.toLocaleString()}</Table.Td>
+      <Table.Td>{formatMs(hour.latencyP50Ms)}</Table.Td>
+      <Table.Td>{formatMs(hour.latencyP95Ms)}</Table.Td>
+    </Table.Tr>
   );
 }
 

@@ -15,16 +15,11 @@ export function SignedIn({ children }: { children: ReactNode }) {
   if (session.data) wasSignedIn.current = true;
   // The key resets the screen when another user signs in. If the session cannot be read, the screen stays.
   if (session.data) return <Fragment key={session.data.user.id}>{children}</Fragment>;
-  if (session.isPending)
-    return (
-      <Center component="main" mih="60vh">
-        <Loader aria-label="Loading" />
-      </Center>
-    );
-  if (session.isError)
+  if (session.isPending || session.isError)
     return (
       <Center component="main" mih="60vh" p="md">
-        <Problem error={session.error} retry={() => void session.refetch()} />
+        {session.isPending && <Loader aria-label="Loading" />}
+        {session.isError && <Problem error={session.error} retry={() => void session.refetch()} />}
       </Center>
     );
   const next = `${pathname}${search}`;

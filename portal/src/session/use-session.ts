@@ -1,8 +1,10 @@
-import { useQuery, useQueryClient, type QueryClient } from '@tanstack/react-query';
-import { readSession, signIn } from '../api/operations.ts';
+import { useMutation, useQuery, useQueryClient, type QueryClient } from '@tanstack/react-query';
+import { useNavigate } from 'react-router';
+import { readSession, signIn, signOut } from '../api/operations.ts';
 import { sessionKey } from '../api/read.ts';
 import type { Credentials, PortalSession } from '../api/types.ts';
 import { pageData } from '../page-data.ts';
+import { pageBefore } from '../sign-in/next-page.ts';
 
 /**
  * The current session; null if nobody is signed in. The page contains it, so the first screen does not wait. It is read again
@@ -13,7 +15,7 @@ export function useSession() {
     queryKey: sessionKey,
     queryFn: async ({ client, signal }) => {
       const session = await readSession(signal);
-      forgetOthers(client, session);
+      clearIfChanged(client, session);
       return session;
     },
     ...(pageData.session === undefined ? {} : { initialData: pageData.session }),
@@ -34,8 +36,34 @@ export function useSignIn(): (credentials: Credentials) => Promise<boolean> {
   };
 }
 
+/** Signs in after a link was used up. If that fails, the user signs in by hand and continues to `next`. */
+export function useSignInAfterLink() {
+  const trySignIn = useSignIn();
+  const endSession = useEndSession();
+  const navigate = useNavigate();
+  return async (credentials: Credentials, next = '/'): Promise<boolean> => {
+    if (await trySignIn(credentials).catch(() => false)) return true;
+    endSession();
+    await navigate(pageBefore(next, '/sign-in', { password: 'set' }), { replace: true });
+    return false;
+  };
+}
+
+/** Signs out and goes to a page for signing in. */
+export function useSignOut(page: string) {
+  const endSession = useEndSession();
+  const navigate = useNavigate();
+  return useMutation({
+    mutationFn: async () => {
+      await signOut();
+      endSession();
+      await navigate(page);
+    },
+  });
+}
+
 /** Marks the session as ended without asking the service, which might not respond. */
-export function useEndSession(): () => void {
+function useEndSession(): () => void {
   const client = useQueryClient();
   return () => {
     client.clear();
@@ -43,7 +71,7 @@ export function useEndSession(): () => void {
   };
 }
 
-function forgetOthers(client: QueryClient, session: PortalSession | null): void {
+function clearIfChanged(client: QueryClient, session: PortalSession | null): void {
   const before = client.getQueryData<PortalSession | null>(sessionKey);
   if (before?.user.id === session?.user.id) return;
   client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== sessionKey[0] });

@@ -1,17 +1,20 @@
-import { Anchor, Button, Stack, Text } from '@mantine/core';
-import { useForm } from '@mantine/form';
+import { Text } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
-import { Link, useNavigate } from 'react-router';
+import { useNavigate } from 'react-router';
 import { createFirstAccount } from '../api/operations.ts';
 import { SignedOutLayout } from '../layout/signed-out-layout.tsx';
-import { useSignIn } from '../session/use-session.ts';
-import { describeError } from '../ui/describe-error.ts';
-import { focusFirstError } from '../ui/focus-first-error.ts';
-import { Problem } from '../ui/problem.tsx';
-import { AddressField, refuseAddress } from './address-field.tsx';
-import { NameField, refuseName } from './name-field.tsx';
-import { pageBefore } from './next-page.ts';
-import { NewPasswordField, refuseNewPassword } from './password-field.tsx';
+import { useSignInAfterLink } from '../session/use-session.ts';
+import { Form } from '../ui/form.tsx';
+import { PageLink } from '../ui/page-link.tsx';
+import { useWriteForm } from '../ui/use-write-form.ts';
+import {
+  AddressField,
+  NameField,
+  NewPasswordField,
+  validateAddress,
+  validateName,
+  validateNewPassword,
+} from './fields.tsx';
 import { useLinkToken } from './use-link-token.ts';
 
 export function FirstAccountPage() {
@@ -19,11 +22,7 @@ export function FirstAccountPage() {
   return (
     <SignedOutLayout
       title="Create the first account"
-      below={
-        <Anchor component={Link} to="/sign-in" inherit>
-          Sign in
-        </Anchor>
-      }
+      below={<PageLink to="/sign-in">Sign in</PageLink>}
     >
       {token === null ? (
         <Text>
@@ -37,39 +36,28 @@ export function FirstAccountPage() {
   );
 }
 
+type Fields = { name: string; email: string; password: string };
+
 function FirstAccountForm({ token }: { token: string }) {
-  const signIn = useSignIn();
+  const signIn = useSignInAfterLink();
   const navigate = useNavigate();
-  const form = useForm({
-    initialValues: { name: '', email: '', password: '' },
-    validate: { name: refuseName, email: refuseAddress, password: refuseNewPassword },
-  });
-  const creating = useMutation({
-    mutationFn: async ({ name, email: given, password }: typeof form.values) => {
+  const write = useMutation({
+    mutationFn: async ({ name, email: given, password }: Fields) => {
       const email = given.trim();
       await createFirstAccount({ token, name: name.trim(), email, password });
-      // The link is used up now: if signing in fails, they sign in by themselves.
-      const isSignedIn = await signIn({ email, password }).catch(() => false);
-      const page = isSignedIn ? '/' : pageBefore('/', '/sign-in', { password: 'set' });
-      await navigate(page, { replace: true });
+      if (await signIn({ email, password })) await navigate('/', { replace: true });
     },
-    onError: (error) => form.setErrors(describeError(error).fields),
+  });
+  const { form, formProps } = useWriteForm(write, {
+    initialValues: { name: '', email: '', password: '' },
+    validate: { name: validateName, email: validateAddress, password: validateNewPassword },
   });
   return (
-    <form
-      noValidate
-      onSubmit={form.onSubmit((account) => creating.mutate(account), focusFirstError(form))}
-    >
-      <Stack>
-        <Text size="sm">This service has no account yet.</Text>
-        <NameField {...form.getInputProps('name')} />
-        <AddressField {...form.getInputProps('email')} />
-        <NewPasswordField label="Password" {...form.getInputProps('password')} />
-        {creating.isError && <Problem error={creating.error} />}
-        <Button type="submit" loading={creating.isPending}>
-          Create account
-        </Button>
-      </Stack>
-    </form>
+    <Form {...formProps} action="Create account" layout="narrow">
+      <Text size="sm">This service has no account yet.</Text>
+      <NameField {...form.getInputProps('name')} />
+      <AddressField {...form.getInputProps('email')} />
+      <NewPasswordField label="Password" {...form.getInputProps('password')} />
+    </Form>
   );
 }

@@ -1,26 +1,19 @@
-import { Alert, Anchor, Button, Stack } from '@mantine/core';
-import { useForm } from '@mantine/form';
+import { Alert, Stack } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
-import { Link, useNavigate } from 'react-router';
+import { useNavigate } from 'react-router';
+import type { Credentials } from '../api/types.ts';
 import { useSignIn } from '../session/use-session.ts';
-import { focusFirstError } from '../ui/focus-first-error.ts';
-import { Problem } from '../ui/problem.tsx';
-import { AddressField, refuseAddress } from './address-field.tsx';
-import { PasswordField } from './password-field.tsx';
+import { Form } from '../ui/form.tsx';
+import { PageLink } from '../ui/page-link.tsx';
+import { useWriteForm } from '../ui/use-write-form.ts';
+import { AddressField, PasswordField, validateAddress } from './fields.tsx';
 
 /** Signs in with a password, and continues to `next`. */
 export function PasswordForm({ next }: { next: string }) {
   const signIn = useSignIn();
   const navigate = useNavigate();
-  const form = useForm({
-    initialValues: { email: '', password: '' },
-    validate: {
-      email: refuseAddress,
-      password: (password) => (password === '' ? 'Enter your password' : null),
-    },
-  });
-  const signingIn = useMutation({
-    mutationFn: async ({ email, password }: typeof form.values) => {
+  const write = useMutation({
+    mutationFn: async ({ email, password }: Credentials) => {
       const isRight = await signIn({ email: email.trim(), password });
       if (isRight) await navigate(next, { replace: true });
       return isRight;
@@ -29,33 +22,27 @@ export function PasswordForm({ next }: { next: string }) {
       if (!isRight) form.getInputNode('password')?.focus();
     },
   });
+  const { form, formProps } = useWriteForm(write, {
+    initialValues: { email: '', password: '' },
+    validate: {
+      email: validateAddress,
+      password: (password) => (password === '' ? 'Enter your password' : null),
+    },
+  });
   return (
-    <form
-      noValidate
-      onSubmit={form.onSubmit((given) => signingIn.mutate(given), focusFirstError(form))}
-    >
-      <Stack>
-        <AddressField {...form.getInputProps('email')} />
-        <Stack gap={6}>
-          <PasswordField
-            label="Password"
-            autoComplete="current-password"
-            {...form.getInputProps('password')}
-          />
-          <Anchor component={Link} to="/forgot-password" size="sm">
-            Forgot your password?
-          </Anchor>
-        </Stack>
-        {signingIn.data === false && (
-          <Alert color="red" variant="outline" role="alert">
-            The email address or the password is wrong.
-          </Alert>
-        )}
-        {signingIn.isError && <Problem error={signingIn.error} />}
-        <Button type="submit" loading={signingIn.isPending}>
-          Sign in
-        </Button>
+    <Form {...formProps} action="Sign in" layout="narrow">
+      <AddressField {...form.getInputProps('email')} />
+      <Stack gap={6}>
+        <PasswordField label="Password" {...form.getInputProps('password')} />
+        <PageLink to="/forgot-password" size="sm">
+          Forgot your password?
+        </PageLink>
       </Stack>
-    </form>
+      {write.data === false && (
+        <Alert color="red" role="alert">
+          The email address or the password is wrong.
+        </Alert>
+      )}
+    </Form>
   );
 }

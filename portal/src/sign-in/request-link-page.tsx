@@ -1,91 +1,65 @@
-import { Button, Code, Group, Stack, Text } from '@mantine/core';
-import { useForm } from '@mantine/form';
+import { Button, Code, Group, Text } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
-import { useState, type ReactNode } from 'react';
+import type { ReactNode } from 'react';
 import { requestPasswordLink } from '../api/operations.ts';
 import { SignedOutLayout } from '../layout/signed-out-layout.tsx';
 import { pageData } from '../page-data.ts';
-import { describeError } from '../ui/describe-error.ts';
-import { focusFirstError } from '../ui/focus-first-error.ts';
-import { Problem } from '../ui/problem.tsx';
-import { AddressField, refuseAddress } from './address-field.tsx';
-import { describeSentLink } from './sent-link.ts';
+import { Form } from '../ui/form.tsx';
+import { PageLink } from '../ui/page-link.tsx';
+import { useWriteForm } from '../ui/use-write-form.ts';
+import { describeSentLink } from './describe-sent-link.ts';
+import { AddressField, validateAddress } from './fields.tsx';
 
-/** Sends a link that sets a password. Signing up and resetting a password are the same request. */
-export function RequestLinkPage({
-  title,
-  lead,
-  below,
-  children,
-}: {
+export function ForgotPasswordPage() {
+  return (
+    <RequestLinkPage
+      title="Reset your password"
+      lead="Enter your email address to get a link that sets a new password."
+      below={<PageLink to="/sign-in">Sign in</PageLink>}
+    />
+  );
+}
+
+type Props = {
   title: string;
   lead: string;
   below: ReactNode;
   /** Goes above the form. */
   children?: ReactNode;
-}) {
-  const [email, setEmail] = useState('');
-  const [isSent, setIsSent] = useState(false);
-  if (isSent) return <SentPage email={email} below={below} retry={() => setIsSent(false)} />;
+};
+
+/** Sends a link that sets a password. Signing up and resetting a password are the same request. */
+export function RequestLinkPage({ title, lead, below, children }: Props) {
+  const write = useMutation({
+    mutationFn: ({ email }: { email: string }) => requestPasswordLink(email.trim()),
+  });
+  const { form, formProps } = useWriteForm(write, {
+    initialValues: { email: '' },
+    validate: { email: validateAddress },
+  });
+  if (write.isSuccess)
+    return <SentPage email={form.values.email.trim()} below={below} retry={write.reset} />;
   return (
     <SignedOutLayout title={title} below={below}>
       {children}
       {pageData.signInOptions.password.links === null ? (
-        <Text size="sm">
-          This service sends no mail, so it can't send you a link to set a password. Ask its
-          operator for one: <Code>orgdir account link</Code> prints it.
-        </Text>
+        <NoMail />
       ) : (
-        <RequestForm
-          lead={lead}
-          initialEmail={email}
-          sent={(to) => {
-            setEmail(to);
-            setIsSent(true);
-          }}
-        />
+        <Form {...formProps} action="Send link" layout="narrow">
+          <Text size="sm">{lead}</Text>
+          <AddressField {...form.getInputProps('email')} />
+        </Form>
       )}
     </SignedOutLayout>
   );
 }
 
-function RequestForm({
-  lead,
-  initialEmail,
-  sent,
-}: {
-  lead: string;
-  initialEmail: string;
-  sent: (email: string) => void;
-}) {
-  const form = useForm({
-    initialValues: { email: initialEmail },
-    validate: { email: refuseAddress },
-  });
-  const requesting = useMutation({
-    mutationFn: async (email: string) => {
-      await requestPasswordLink(email);
-      sent(email);
-    },
-    onError: (error) => form.setErrors(describeError(error).fields),
-  });
+function NoMail() {
   return (
-    <form
-      noValidate
-      onSubmit={form.onSubmit(
-        ({ email }) => requesting.mutate(email.trim()),
-        focusFirstError(form),
-      )}
-    >
-      <Stack>
-        <Text size="sm">{lead}</Text>
-        <AddressField {...form.getInputProps('email')} />
-        {requesting.isError && <Problem error={requesting.error} />}
-        <Button type="submit" loading={requesting.isPending}>
-          Send link
-        </Button>
-      </Stack>
-    </form>
+    <Text size="sm">
+      This service sends no mail, so it can't send you a link to set a password. Ask its operator
+      for one: <Code>orgdir account link</Code> prints it.
+    </Text>
   );
 }
 

@@ -1,28 +1,30 @@
-import { Alert, Group, Stack, Text } from '@mantine/core';
+import { Alert, Badge, Group, Stack, Text } from '@mantine/core';
 import type { Attempt } from '../api/types.ts';
-import { AttemptBadge } from './attempt-badge.tsx';
 import { describeAttempt } from './describe-attempt.ts';
 import { CodeBlock } from './code-block.tsx';
 import { formatDuration } from './format-duration.ts';
 import { HeaderList } from './header-list.tsx';
 import { Time } from './time.tsx';
+import { Note } from './note.tsx';
 
 /** Shows one attempt: its time, duration, result, advice and response. */
 export function AttemptDetail({ attempt }: { attempt: Attempt }) {
-  const { title, advice } = describeAttempt(attempt);
+  const { outcome, title, advice } = describeAttempt(attempt);
   return (
     <Stack gap="sm">
       <Group gap="sm">
-        <AttemptBadge attempt={attempt} />
+        <Badge color={outcome === 'succeeded' ? 'green.9' : 'red.9'}>
+          {outcome === 'succeeded' ? 'Succeeded' : 'Failed'}
+        </Badge>
         <Text size="sm" fw={600}>
           {title}
         </Text>
-        <Text size="sm" c="dimmed">
+        <Note>
           <Time at={attempt.startedAt} exact />, took {formatDuration(attempt.durationMs)}
-        </Text>
+        </Note>
       </Group>
       {advice && (
-        <Alert color="orange" variant="outline" title="What to check">
+        <Alert color="orange" title="What to check">
           <Text size="sm">{advice}</Text>
         </Alert>
       )}
@@ -31,17 +33,10 @@ export function AttemptDetail({ attempt }: { attempt: Attempt }) {
   );
 }
 
-function Response({
-  attempt: { responseHeaders, responseBody, statusCode },
-}: {
-  attempt: Attempt;
-}) {
-  if (statusCode === null)
-    return (
-      <Text size="sm" c="dimmed">
-        There was no response.
-      </Text>
-    );
+type Props = { attempt: Attempt };
+
+function Response({ attempt: { responseHeaders, responseBody, statusCode } }: Props) {
+  if (statusCode === null) return <Note>There was no response.</Note>;
   return (
     <Stack gap="sm">
       <HeaderList label="Response headers" headers={responseHeaders ?? {}} />
@@ -53,9 +48,7 @@ function Response({
           wrap
         />
       ) : (
-        <Text size="sm" c="dimmed">
-          Response body: empty.
-        </Text>
+        <Note>Response body: empty.</Note>
       )}
     </Stack>
   );

@@ -2,20 +2,16 @@ import { Box, Group, ScrollArea, Text } from '@mantine/core';
 import { CopyButton } from './copy-button.tsx';
 import classes from './code-block.module.css';
 
-/** Shows text with a copy button. It can be scrolled by keyboard. */
-export function CodeBlock({
-  label,
-  text,
-  maxHeight = 400,
-  wrap = false,
-}: {
+type Props = {
   label: string;
   text: string;
   /** In pixels. */
   maxHeight?: number;
-  /** Wraps long lines. */
   wrap?: boolean;
-}) {
+};
+
+/** Shows text with a copy button. It can be scrolled by keyboard. */
+export function CodeBlock({ label, text, maxHeight = 400, wrap = false }: Props) {
   return (
     <Box className={classes['block'] ?? ''}>
       <Group justify="space-between" gap="xs" px="sm" py={6} className={classes['head'] ?? ''}>

@@ -1,85 +1,76 @@
-import { Button, Group, Modal, Stack, TextInput } from '@mantine/core';
-import { useState, type ReactNode } from 'react';
-import { Problem } from './problem.tsx';
+import { Modal, TextInput } from '@mantine/core';
+import { useState, type ComponentProps, type ReactNode } from 'react';
+import { BusyButton } from './busy-button.tsx';
+import { Form, type Write } from './form.tsx';
 
-/** Asks before an action that cannot be undone. `typed`: text that the user must type first, if much would be lost. */
-export function Confirm({
-  opened,
-  title,
-  close,
-  ...question
-}: Question & { opened: boolean; title: string; close: () => void }) {
-  // A running request cannot be cancelled, so the dialogue stays open until its result is known.
-  const closeUnlessBusy = () => {
-    if (!question.busy) close();
+type Question = {
+  action: string;
+  color?: string;
+  /** Text that the user must type first, if much would be lost. */
+  typed?: string;
+  write: Write & { isSuccess: boolean; reset: () => void; mutate: (input: undefined) => void };
+  children: ReactNode;
+};
+
+export type ConfirmProps = Question & {
+  /** The button that asks. */
+  button: Partial<ComponentProps<typeof BusyButton>>;
+  title: string;
+};
+
+/**
+ * Asks before an action. The dialog closes when the action has succeeded, and the write then moves the focus, because the
+ * button that asked is often gone.
+ */
+export function Confirm({ button, title, ...question }: ConfirmProps) {
+  const { write } = question;
+  const [isAsking, setIsAsking] = useState(false);
+  const ask = () => {
+    write.reset();
+    setIsAsking(true);
+  };
+  // A running request cannot be cancelled, so the dialog stays open until its result is known.
+  const close = () => {
+    if (!write.isPending) setIsAsking(false);
   };
   return (
-    <Modal
-      opened={opened}
-      onClose={closeUnlessBusy}
-      title={title}
-      closeButtonProps={{ 'aria-label': 'Close' }}
-      centered
-    >
-      <Answer {...question} cancel={closeUnlessBusy} />
-    </Modal>
+    <>
+      <BusyButton variant="default" busy={false} onClick={ask} {...button} />
+      <Modal
+        opened={isAsking && !write.isSuccess}
+        onClose={close}
+        title={title}
+        returnFocus={!write.isSuccess}
+      >
+        <ConfirmForm {...question} cancel={close} />
+      </Modal>
+    </>
   );
 }
 
-type Question = {
-  children: ReactNode;
-  /** The label of the button, for example `Delete app`. */
-  action: string;
-  typed?: string;
-  busy: boolean;
-  error: unknown;
-  confirm: () => void;
-};
+type ConfirmFormProps = Question & { cancel: () => void };
 
 /** A separate component, so that each opening starts with an empty field. */
-function Answer({
-  children,
-  action,
-  typed,
-  busy,
-  error,
-  confirm,
-  cancel,
-}: Question & { cancel: () => void }) {
+function ConfirmForm({ typed, color = 'red.9', children, ...form }: ConfirmFormProps) {
   const [text, setText] = useState('');
-  const mayConfirm = typed === undefined || text.trim() === typed.trim();
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        if (mayConfirm && !busy) confirm();
-      }}
+    <Form
+      {...form}
+      layout="dialog"
+      color={color}
+      submit={() => form.write.mutate(undefined)}
+      disabled={typed !== undefined && text.trim() !== typed.trim()}
     >
-      <Stack>
-        {children}
-        {typed !== undefined && (
-          <TextInput
-            label={`Type “${typed}” to confirm`}
-            value={text}
-            onChange={(event) => setText(event.currentTarget.value)}
-            autoComplete="off"
-            data-autofocus
-          />
-        )}
-        {error !== null && error !== undefined && <Problem error={error} />}
-        <Group justify="flex-end">
-          <Button
-            variant="default"
-            onClick={cancel}
-            {...(typed === undefined && { 'data-autofocus': true })}
-          >
-            Cancel
-          </Button>
-          <Button type="submit" color="red.9" loading={busy} disabled={!mayConfirm}>
-            {action}
-          </Button>
-        </Group>
-      </Stack>
-    </form>
+      {children}
+      {typed !== undefined && (
+        <TextInput
+          label={`Type “${typed}” to confirm`}
+          value={text}
+          onChange={(event) => setText(event.currentTarget.value)}
+          autoComplete="off"
+          data-autofocus
+        />
+      )}
+    </Form>
   );
 }

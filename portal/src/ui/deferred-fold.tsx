@@ -1,8 +1,9 @@
-import { Alert, Box, Button, Loader, Stack, Text, type TitleOrder } from '@mantine/core';
+import { Alert, Box, Button, Loader, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useRef, useState, type ComponentType, type ReactNode } from 'react';
 import { Fold } from './fold.tsx';
 import { importAgain } from './import-again.ts';
+import { moveFocus } from './move-focus.ts';
 
 type Deferral = { name: string; load: () => Promise<{ default: ComponentType }> };
 
@@ -11,7 +12,7 @@ export function DeferredFold({
   name,
   load,
   ...fold
-}: Deferral & { order: TitleOrder; title: ReactNode; summary: ReactNode }) {
+}: Deferral & { title: ReactNode; summary: ReactNode }) {
   const [wasOpened, setWasOpened] = useState(false);
   return (
     <Fold {...fold} onOpen={() => setWasOpened(true)}>
@@ -32,7 +33,7 @@ function Deferred({ name, load }: Deferral) {
 
   function retry(): void {
     // The button disappears, so the focus moves to the box.
-    box.current?.focus();
+    moveFocus(box.current);
     void script.refetch();
   }
 
@@ -51,7 +52,7 @@ function Deferred({ name, load }: Deferral) {
 
 function NotLoaded({ retry }: { retry: () => void }) {
   return (
-    <Alert color="red" variant="outline" title="This part could not be loaded" role="alert">
+    <Alert color="red" title="This part could not be loaded" role="alert">
       <Stack gap="xs" align="flex-start">
         <Text size="sm">
           Check your connection and try again. If that doesn't help, reload the page: there may be a

@@ -10,7 +10,7 @@ export type AttemptDescription = {
   advice: string | null;
 };
 
-type Words = Omit<AttemptDescription, 'outcome'>;
+type Texts = Omit<AttemptDescription, 'outcome'>;
 
 export function describeAttempt({
   statusCode,
@@ -25,7 +25,7 @@ export function describeAttempt({
   return { outcome: 'failed', ...describeStatus(statusCode) };
 }
 
-const faults: Record<NonNullable<Attempt['error']>, Words> = {
+const faults: Record<NonNullable<Attempt['error']>, Texts> = {
   dns: {
     title: 'The host was not found (DNS)',
     advice:
@@ -63,7 +63,7 @@ const faults: Record<NonNullable<Attempt['error']>, Words> = {
   },
 };
 
-function describeFault(error: NonNullable<Attempt['error']>, durationMs: number): Words {
+function describeFault(error: NonNullable<Attempt['error']>, durationMs: number): Texts {
   const { title, advice } = faults[error];
   if (error !== 'timeout') return { title, advice };
   return { title: `No response within ${formatDuration(durationMs)}`, advice };
@@ -75,11 +75,7 @@ const proxy =
   'A proxy or load balancer responded for your server. Check that the program behind it is running and responds in time.';
 
 /** Statuses with a specific cause. `describeStatus` handles all others by range. */
-const statuses: Record<number, Words> = {
-  400: {
-    title: 'Your server refused the request (400)',
-    advice: `Check its logs for the reason. ${checkVerification}`,
-  },
+const statuses: Record<number, Texts> = {
   401: {
     title: 'Your server requires authentication (401)',
     advice: `Deliveries carry a signature and no other credentials: allow this path without authentication, and check the signature there. ${checkVerification}`,
@@ -129,7 +125,7 @@ const statuses: Record<number, Words> = {
   504: { title: 'Your server does not respond to its proxy in time (504)', advice: proxy },
 };
 
-function describeStatus(status: number): Words {
+function describeStatus(status: number): Texts {
   const known = statuses[status];
   if (known) return known;
   if (status >= 300 && status <= 399)

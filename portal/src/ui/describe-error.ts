@@ -1,4 +1,3 @@
-/** Describes an error for the user. */
 import { ApiError, NetworkError, TimeoutError, UnexpectedResponseError } from '@orgdir/client';
 
 /** Replaces messages of the service that are meant for programs. */
@@ -48,16 +47,16 @@ export function describeError(error: unknown): Described {
 
 function describeRefusal({ code, message, details, requestId, retryAfter }: ApiError): Described {
   const fields = Object.fromEntries(
-    issuesOf(details).map(({ path, message: said }) => [path.replace(/^body\.?/, ''), said]),
+    issuesOf(details).map(({ path, message: text }) => [path.replace(/^body\.?/, ''), text]),
   );
-  const said =
+  const text =
     Object.keys(fields).length > 0
       ? issuesOf(details).map(describeIssue).join('; ')
       : (messages[code] ?? message);
   const wait = retryAfter === null ? '' : ` Try again in ${formatWait(retryAfter)}.`;
   return {
     title: titles[code] ?? 'Something went wrong',
-    message: `${said}${wait}`,
+    message: `${text}${wait}`,
     requestId,
     fields,
   };

@@ -4,19 +4,13 @@ import classes from './description-list.module.css';
 
 export type Term = [term: string, value: ReactNode];
 
+type Props = { entries: Term[]; layout?: 'list' | 'grid' | 'line'; isCode?: boolean };
+
 /**
  * Terms with their values. `list`: the value is next to the term if there is room; `grid`: below it, in columns; `line`:
  * below it, small, in a row.
  */
-export function DescriptionList({
-  entries,
-  layout = 'list',
-  isCode = false,
-}: {
-  entries: Term[];
-  layout?: 'list' | 'grid' | 'line';
-  isCode?: boolean;
-}) {
+export function DescriptionList({ entries, layout = 'list', isCode = false }: Props) {
   const font = isCode ? { ff: 'monospace', fz: 'xs' } : { fz: 'sm' };
   return (
     <dl className={classes[layout] ?? ''}>

@@ -1,29 +1,28 @@
-import { Stack, Title, type TitleOrder } from '@mantine/core';
+import { Stack, Text, Title } from '@mantine/core';
 import { ChevronRight } from 'lucide-react';
 import { useState, type ReactNode } from 'react';
 import classes from './fold.module.css';
 
+type Props = {
+  id?: string;
+  title: ReactNode;
+  monospace?: boolean;
+  summary: ReactNode;
+  open?: boolean;
+  onOpen?: () => void;
+  children: ReactNode;
+};
+
 /** Collapsible content below a heading and a summary, as a native `details` element. */
 export function Fold({
   id,
-  order,
   title,
   monospace = false,
   summary,
   open = false,
   onOpen,
   children,
-}: {
-  id?: string;
-  order: TitleOrder;
-  title: ReactNode;
-  monospace?: boolean;
-  summary: ReactNode;
-  /** The initial state. */
-  open?: boolean;
-  onOpen?: () => void;
-  children: ReactNode;
-}) {
+}: Props) {
   // Only the user opens and closes it: later changes of `open` have no effect.
   const [isOpen] = useState(open);
   return (
@@ -35,10 +34,12 @@ export function Fold({
     >
       <summary className={classes['summary']}>
         <ChevronRight size={16} aria-hidden className={classes['arrow'] ?? ''} />
-        <Title order={order} size="h5" {...(monospace && { ff: 'monospace' })}>
+        <Title order={3} size="h5" {...(monospace && { ff: 'monospace' })}>
           {title}
         </Title>
-        <div className={classes['rest']}>{summary}</div>
+        <Text component="div" size="sm" c="dimmed" className={classes['rest'] ?? ''}>
+          {summary}
+        </Text>
       </summary>
       <Stack className={classes['content'] ?? ''} gap="md">
         {children}
@@ -47,7 +48,6 @@ export function Fold({
   );
 }
 
-/** A smaller fold for secondary content. */
 export function SmallFold({ title, children }: { title: string; children: ReactNode }) {
   return (
     <details className={classes['small']}>

@@ -1,15 +1,10 @@
 import { Stack, Text } from '@mantine/core';
 import { DescriptionList } from './description-list.tsx';
+import { Note } from './note.tsx';
 
-/** Lists the headers of a request or a response. */
 export function HeaderList({ label, headers }: { label: string; headers: Record<string, string> }) {
   const entries = Object.entries(headers);
-  if (entries.length === 0)
-    return (
-      <Text size="sm" c="dimmed">
-        {label}: none.
-      </Text>
-    );
+  if (entries.length === 0) return <Note>{label}: none.</Note>;
   return (
     <Stack gap={6}>
       <Text size="sm" fw={600}>

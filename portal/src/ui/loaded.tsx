@@ -4,14 +4,10 @@ import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { Problem } from './problem.tsx';
 
+type Props<T> = { query: UseQueryResult<T>; children: (data: T) => ReactNode };
+
 /** Shows the data of a query, a skeleton while it loads, or its error. */
-export function Loaded<T>({
-  query,
-  children,
-}: {
-  query: UseQueryResult<T>;
-  children: (data: T) => ReactNode;
-}) {
+export function Loaded<T>({ query, children }: Props<T>) {
   if (query.data !== undefined && !isGone(query.error))
     return (
       <>

@@ -1,26 +1,24 @@
-import { Button, Group, Pagination as Pages, Text, TextInput } from '@mantine/core';
+import { Button, Group, Pagination as Pages, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import type { Pagination } from '../api/types.ts';
+import { Empty } from './empty.tsx';
+import { Note } from './note.tsx';
 
 /** Up to this many pages, every page has a button or is next to one that has.  */
 const pagesInReach = 7;
 
+type Props = { pagination: Pagination; go: (page: number) => void };
+
 /** Shows the position in a list and buttons for its pages. Hidden if there is one page. */
-export function Pager({
-  pagination: { page, limit, total, totalPages },
-  go,
-}: {
-  pagination: Pagination;
-  go: (page: number) => void;
-}) {
+export function Pager({ pagination: { page, limit, total, totalPages }, go }: Props) {
   if (totalPages <= 1) return null;
   const first = (page - 1) * limit + 1;
   return (
     <Group component="nav" aria-label="Pages" justify="space-between" gap="sm">
-      <Text size="sm" c="dimmed">
+      <Note>
         {first <= total &&
           `${first.toLocaleString()}–${Math.min(page * limit, total).toLocaleString()} of ${total.toLocaleString()}`}
-      </Text>
+      </Note>
       <Group gap="sm">
         <Pages
           value={page}
@@ -67,5 +65,16 @@ function Jump({ totalPages, go }: { totalPages: number; go: (page: number) => vo
         </Button>
       </Group>
     </form>
+  );
+}
+
+export function PastLastPage({ go }: { go: (page: number) => void }) {
+  return (
+    <Empty
+      title="This page is past the last one"
+      action={<Button onClick={() => go(1)}>Go to the first page</Button>}
+    >
+      The list has fewer pages.
+    </Empty>
   );
 }

@@ -1,27 +1,20 @@
 import { Alert, Button, Code, Stack, Text } from '@mantine/core';
-import { useLayoutEffect, useRef } from 'react';
 import { describeError } from './describe-error.ts';
-import { focusHeading } from './focus-heading.ts';
+import { moveFocus, useMoveFocusAfter } from './move-focus.ts';
+import { Note } from './note.tsx';
 
 /** Shows and announces an error, with the id of the request. */
 export function Problem({ error, retry }: { error: unknown; retry?: () => void }) {
   const { title, message, requestId } = describeError(error);
-  const button = useRef<HTMLButtonElement>(null);
-  useLayoutEffect(() => {
-    const retryButton = button.current;
-    return () => {
-      // The retry worked and the button disappears, so the heading takes the focus.
-      if (retryButton && retryButton === document.activeElement) focusHeading();
-    };
-  }, []);
+  const button = useMoveFocusAfter(moveFocus);
   return (
-    <Alert color="red" variant="outline" title={title} role="alert">
+    <Alert color="red" title={title} role="alert">
       <Stack gap="xs" align="flex-start">
         <Text size="sm">{message}</Text>
         {requestId && (
-          <Text size="xs" c="dimmed">
+          <Note size="xs">
             Request <Code>{requestId}</Code>
-          </Text>
+          </Note>
         )}
         {retry && (
           <Button ref={button} size="xs" variant="default" onClick={retry}>

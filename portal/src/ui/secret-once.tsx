@@ -1,26 +1,19 @@
 import { Alert, Button, Code, Group, Stack, Text, Title } from '@mantine/core';
 import { useEffect, useRef, type ReactNode } from 'react';
+import { moveFocus } from './move-focus.ts';
 import { CopyButton } from './copy-button.tsx';
+
+type Props = { title: string; secret: string; children?: ReactNode; done: () => void };
 
 /**
  * Shows a secret once, until the user dismisses it. Its heading takes the focus, so that screen readers announce it and
  * keyboard users are next to it.
  */
-export function SecretOnce({
-  title,
-  secret,
-  children,
-  done,
-}: {
-  title: string;
-  secret: string;
-  children?: ReactNode;
-  done: () => void;
-}) {
+export function SecretOnce({ title, secret, children, done }: Props) {
   const heading = useRef<HTMLHeadingElement>(null);
-  useEffect(() => heading.current?.focus(), []);
+  useEffect(() => moveFocus(heading.current), []);
   return (
-    <Alert color="green" variant="outline" role="region" aria-label={title}>
+    <Alert color="green" role="region" aria-label={title}>
       <Stack gap="sm" align="stretch">
         <Title order={2} size="h4" ref={heading} tabIndex={-1}>
           {title}

@@ -1,5 +1,4 @@
 import {
-  Anchor,
   Button,
   Checkbox,
   Fieldset,
@@ -10,38 +9,31 @@ import {
   VisuallyHidden,
 } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { useId } from 'react';
-import { Link } from 'react-router';
+import { useId, useState, type ReactNode } from 'react';
 import { events as eventsOperation } from '../api/operations.ts';
 import type { PortalEvent } from '../api/types.ts';
+import { byAudience } from '../ui/by-audience.ts';
 import { Loaded } from '../ui/loaded.tsx';
+import { PageLink } from '../ui/page-link.tsx';
 
-export type ChosenEvents = {
-  /** All events the app can get, including future ones. */
-  every: boolean;
-  chosen: string[];
+type EventChoiceProps = {
+  appId: string;
+  value?: string[] | null;
+  onChange: (value: string[] | null) => void;
+  error?: ReactNode;
 };
 
-/** Chooses the events of a webhook. Events that the app cannot get are listed with the reason. */
-export function EventChoice({
-  appId,
-  value,
-  change,
-  error,
-}: {
-  appId: string;
-  value: ChosenEvents;
-  change: (value: ChosenEvents) => void;
-  error: string | null;
-}) {
-  const query = useQuery(eventsOperation(appId));
+/** Chooses the events of a webhook. Null: all events the app can get, including future ones. */
+export function EventChoice({ appId, value, onChange, error }: EventChoiceProps) {
+  // Remembers the chosen ones while all are.
+  const [chosen, setChosen] = useState(value ?? []);
   const errorId = useId();
   return (
     <Stack>
       <Radio.Group
         label="Events"
-        value={value.every ? 'every' : 'chosen'}
-        onChange={(which) => change({ ...value, every: which === 'every' })}
+        value={value ? 'chosen' : 'every'}
+        onChange={(which) => onChange(which === 'every' ? null : chosen)}
         {...(error && { 'aria-describedby': errorId })}
       >
         <Stack gap="xs" mt={6}>
@@ -49,23 +41,15 @@ export function EventChoice({
           <Radio value="chosen" label="Only selected events" />
         </Stack>
       </Radio.Group>
-      {!value.every && (
-        <Loaded query={query}>
-          {({ entries }) => (
-            <Stack>
-              {audiences.map((audience) => (
-                <AudienceEvents
-                  key={audience.name}
-                  audience={audience}
-                  appId={appId}
-                  events={entries.filter((each) => each.audience === audience.name)}
-                  chosen={value.chosen}
-                  change={(chosen) => change({ ...value, chosen })}
-                />
-              ))}
-            </Stack>
-          )}
-        </Loaded>
+      {value && (
+        <Events
+          appId={appId}
+          chosen={value}
+          change={(events) => {
+            setChosen(events);
+            onChange(events);
+          }}
+        />
       )}
       {error && (
         <Input.Error id={errorId} role="alert">
@@ -76,30 +60,34 @@ export function EventChoice({
   );
 }
 
-type Audience = { name: PortalEvent['audience']; title: string };
+type Choice = { appId: string; chosen: string[]; change: (chosen: string[]) => void };
 
-const audiences: Audience[] = [
-  { name: 'global', title: 'For everyone' },
-  { name: 'organization', title: 'From your organisation' },
-  { name: 'alliance', title: 'From your alliance' },
-];
+function Events(props: Choice) {
+  const query = useQuery(eventsOperation(props.appId));
+  return (
+    <Loaded query={query}>
+      {({ entries }) =>
+        byAudience(entries).map(({ title, events }) => (
+          <EventGroup key={title} title={title} events={events} {...props} />
+        ))
+      }
+    </Loaded>
+  );
+}
 
-function AudienceEvents({
-  audience: { title },
-  appId,
+/** Events that the app cannot get are listed with the reason. */
+function EventGroup({
+  title,
   events,
+  appId,
   chosen,
   change,
-}: {
-  audience: Audience;
-  appId: string;
-  events: PortalEvent[];
-  chosen: string[];
-  change: (chosen: string[]) => void;
-}) {
+}: Choice & { title: string; events: PortalEvent[] }) {
   const allowed = events.filter((each) => each.allowed).map(({ event }) => event);
   const hasAll = allowed.every((event) => chosen.includes(event));
   const others = chosen.filter((event) => !allowed.includes(event));
+  const toggle = (event: string, isChosen: boolean) =>
+    change(isChosen ? [...chosen, event] : chosen.filter((each) => each !== event));
   return (
     <Fieldset legend={title}>
       <Stack gap="sm" align="flex-start">
@@ -115,22 +103,15 @@ function AudienceEvents({
         ) : (
           <Text size="sm">
             This app can't get these events. Change its binding on{' '}
-            <Anchor component={Link} to={`/apps/${appId}`}>
-              the app's page
-            </Anchor>
-            .
+            <PageLink to={`/apps/${appId}`}>the app's page</PageLink>.
           </Text>
         )}
-        {events.map((each) => (
+        {events.map((event) => (
           <EventCheckbox
-            key={each.event}
-            event={each}
-            isChosen={chosen.includes(each.event)}
-            toggle={(isChosen) =>
-              change(
-                isChosen ? [...chosen, each.event] : chosen.filter((event) => event !== each.event),
-              )
-            }
+            key={event.event}
+            event={event}
+            isChosen={chosen.includes(event.event)}
+            toggle={(isChosen) => toggle(event.event, isChosen)}
           />
         ))}
       </Stack>
@@ -138,15 +119,17 @@ function AudienceEvents({
   );
 }
 
+type EventCheckboxProps = {
+  event: PortalEvent;
+  isChosen: boolean;
+  toggle: (isChosen: boolean) => void;
+};
+
 function EventCheckbox({
   event: { event, description, allowed, reason },
   isChosen,
   toggle,
-}: {
-  event: PortalEvent;
-  isChosen: boolean;
-  toggle: (isChosen: boolean) => void;
-}) {
+}: EventCheckboxProps) {
   return (
     <Checkbox
       label={event}

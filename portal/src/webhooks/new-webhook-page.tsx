@@ -1,51 +1,46 @@
-import { Button, Paper, Stack, Text } from '@mantine/core';
+import { Paper, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
-import { Link, useNavigate, useParams } from 'react-router';
+import { useNavigate, useParams } from 'react-router';
 import { app as appOperation, createWebhook } from '../api/operations.ts';
-import type { CreatedWebhook, WebhookInput } from '../api/types.ts';
-import { useWrite } from '../api/use-write.ts';
+import type { CreatedWebhook } from '../api/types.ts';
+import { appChanges, useWrite } from '../api/use-write.ts';
 import { crumbsOf } from '../apps/app-frame.tsx';
 import { Page } from '../layout/page.tsx';
 import { Loaded } from '../ui/loaded.tsx';
 import { SecretOnce } from '../ui/secret-once.tsx';
 import { Receivers } from './receivers.tsx';
-import { webhookChanges } from './use-webhook-id.ts';
-import { WebhookForm } from './webhook-form.tsx';
+import { WebhookForm, type WebhookSettings } from './webhook-form.tsx';
 
 export function NewWebhookPage() {
   const { appId = '' } = useParams();
+  const navigate = useNavigate();
   const app = useQuery(appOperation(appId));
   const list = `/apps/${appId}/webhooks`;
-  const [created, setCreated] = useState<CreatedWebhook | null>(null);
   const create = useWrite(
-    // Shows the secret without waiting for the lists to reload.
-    async (body: WebhookInput) => setCreated(await createWebhook(appId, body)),
-    webhookChanges,
+    (settings: WebhookSettings) => createWebhook(appId, settings),
+    appChanges,
+    { waits: false },
   );
   return (
     <Page
-      title={created ? 'Your new webhook' : 'New webhook'}
+      title={create.data ? 'Your new webhook' : 'New webhook'}
       crumbs={[...crumbsOf(app.data, appId), { title: 'Webhooks', to: list }]}
     >
       <Loaded query={app}>
         {() =>
-          created ? (
-            <Created webhook={created} />
+          create.data ? (
+            <Created
+              webhook={create.data}
+              done={() => void navigate(`${list}/${create.data.id}`)}
+            />
           ) : (
             <Paper withBorder p={{ base: 'sm', sm: 'lg' }}>
               <WebhookForm
                 appId={appId}
                 initial={{ url: '', description: null, events: null }}
                 action="Create webhook"
-                save={async (settings) => {
-                  await create.mutateAsync(settings);
-                }}
-                cancel={
-                  <Button variant="default" component={Link} to={list}>
-                    Cancel
-                  </Button>
-                }
+                write={create}
+                cancel={() => void navigate(list)}
               />
             </Paper>
           )
@@ -55,17 +50,10 @@ export function NewWebhookPage() {
   );
 }
 
-function Created({ webhook }: { webhook: CreatedWebhook }) {
-  const { appId = '' } = useParams();
-  const navigate = useNavigate();
-  const page = `/apps/${appId}/webhooks/${webhook.id}`;
+function Created({ webhook, done }: { webhook: CreatedWebhook; done: () => void }) {
   return (
     <Stack gap="lg">
-      <SecretOnce
-        title="The secret of your webhook"
-        secret={webhook.secret}
-        done={() => void navigate(page)}
-      >
+      <SecretOnce title="The secret of your webhook" secret={webhook.secret} done={done}>
         <Text size="sm">
           Every delivery to {webhook.url} is signed with this secret. Check the signature in your
           program to reject forged requests. Next, send a test from the webhook's page.

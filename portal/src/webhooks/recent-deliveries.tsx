@@ -1,23 +1,22 @@
-import { Anchor, Button, Group, Stack, Text } from '@mantine/core';
+import { Button, Group, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from 'react-router';
 import { deliveries as deliveriesOperation } from '../api/operations.ts';
-import type { Delivery } from '../api/types.ts';
 import { DeliveryStatus } from '../deliveries/delivery-status.tsx';
+import { formatCount } from '../ui/format-count.ts';
 import { Loaded } from '../ui/loaded.tsx';
+import { Note } from '../ui/note.tsx';
+import { PageLink } from '../ui/page-link.tsx';
 import { Section } from '../ui/section.tsx';
 import { Time } from '../ui/time.tsx';
 import { useWebhookId } from './use-webhook-id.ts';
 
-const shownCount = 5;
+const limit = 5;
 const refreshMs = 10_000;
 
 export function RecentDeliveries() {
   const id = useWebhookId();
-  const query = useQuery({
-    ...deliveriesOperation(id, { limit: shownCount }),
-    refetchInterval: refreshMs,
-  });
+  const query = useQuery({ ...deliveriesOperation(id, { limit }), refetchInterval: refreshMs });
   return (
     <Section
       title="Recent deliveries"
@@ -30,32 +29,24 @@ export function RecentDeliveries() {
       <Loaded query={query}>
         {({ entries }) =>
           entries.length === 0 ? (
-            <Text size="sm" c="dimmed">
-              No deliveries yet. Send a test to see what a delivery looks like.
-            </Text>
+            <Note>No deliveries yet. Send a test to see what a delivery looks like.</Note>
           ) : (
-            <Stack gap="xs" component="ul" m={0} p={0} style={{ listStyle: 'none' }}>
-              {entries.map((delivery) => (
-                <Row key={delivery.id} delivery={delivery} />
+            <ul className="plain-list">
+              {entries.map(({ id: deliveryId, event, status, attemptCount, createdAt }) => (
+                <Group key={deliveryId} component="li" gap="xs" justify="space-between">
+                  <PageLink to={`deliveries/${deliveryId}`} size="sm">
+                    {event}
+                  </PageLink>
+                  <Text component="div" size="sm">
+                    <DeliveryStatus status={status} />, {formatCount(attemptCount, 'attempt')},{' '}
+                    <Time at={createdAt} />
+                  </Text>
+                </Group>
               ))}
-            </Stack>
+            </ul>
           )
         }
       </Loaded>
     </Section>
-  );
-}
-
-function Row({ delivery: { id, event, status, attemptCount, createdAt } }: { delivery: Delivery }) {
-  return (
-    <Group component="li" gap="xs" justify="space-between">
-      <Anchor component={Link} to={`deliveries/${id}`} size="sm">
-        {event}
-      </Anchor>
-      <Text component="div" size="sm">
-        <DeliveryStatus status={status} />,{' '}
-        {attemptCount === 1 ? '1 attempt' : `${attemptCount} attempts`}, <Time at={createdAt} />
-      </Text>
-    </Group>
   );
 }

@@ -1,60 +1,73 @@
-import { Button, Group, NativeSelect, VisuallyHidden } from '@mantine/core';
+import { Divider, Group, NativeSelect, Stack, Title, VisuallyHidden } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { events as eventsOperation, testWebhook } from '../api/operations.ts';
-import type { Webhook } from '../api/types.ts';
+import type { DeliveryDetail, Webhook } from '../api/types.ts';
 import { useWrite } from '../api/use-write.ts';
+import { SentRequest } from '../deliveries/sent-request.tsx';
+import { AttemptDetail } from '../ui/attempt-detail.tsx';
+import { BusyButton } from '../ui/busy-button.tsx';
 import { describeAttempt } from '../ui/describe-attempt.ts';
 import { Problem } from '../ui/problem.tsx';
 import { Section } from '../ui/section.tsx';
-import { TestResult } from './test-result.tsx';
 import { useWebhookId } from './use-webhook-id.ts';
 
 const noSample = '';
 
-/** Sends a test delivery now and shows the result. */
 export function SendTest({ webhook }: { webhook: Webhook }) {
   const id = useWebhookId();
   const events = useQuery(eventsOperation(id.appId));
   const [event, setEvent] = useState(noSample);
-  const send = useWrite(
-    (name: string) => testWebhook(id, name === noSample ? null : name),
-    [id.page],
-  );
+  const send = useWrite(() => testWebhook(id, event === noSample ? null : event), [id.page]);
   const allowed = events.data?.entries.filter((each) => each.allowed) ?? [];
   const attempt = send.data?.attempts.at(-1);
-
   return (
     <Section
       title="Send a test"
-      lead="Sends one webhook.test delivery now. You can test a disabled webhook; tests don't affect its health. At most 10 per minute for each app."
+      lead="Sends one webhook.test delivery now. You can test a deactivated webhook; tests don't affect its health. At most 10 per minute for each app."
     >
-      <form
-        onSubmit={(submitted) => {
-          submitted.preventDefault();
-          if (!send.isPending) send.mutate(event);
-        }}
-      >
-        <Group align="flex-end" gap="sm">
-          <NativeSelect
-            label="Sample event"
-            value={event}
-            onChange={({ currentTarget }) => setEvent(currentTarget.value)}
-            data={[
-              { value: noSample, label: 'None' },
-              ...allowed.map(({ event: name }) => ({ value: name, label: name })),
-            ]}
-          />
-          <Button type="submit" loading={send.isPending}>
-            Send a test
-          </Button>
-        </Group>
-      </form>
+      <Group align="flex-end" gap="sm">
+        <NativeSelect
+          label="Sample event"
+          value={event}
+          onChange={({ currentTarget }) => setEvent(currentTarget.value)}
+          data={[
+            { value: noSample, label: 'None' },
+            ...allowed.map(({ event: name }) => ({ value: name, label: name })),
+          ]}
+        />
+        <BusyButton busy={send.isPending} onClick={() => send.mutate(undefined)}>
+          Send a test
+        </BusyButton>
+      </Group>
       <VisuallyHidden role="status">
         {send.isPending ? 'Sending' : attempt ? describeAttempt(attempt).title : ''}
       </VisuallyHidden>
       {send.isError && <Problem error={send.error} />}
       {send.data && <TestResult delivery={send.data} url={webhook.url} />}
     </Section>
+  );
+}
+
+/** Shows the response to a test, then the request. */
+function TestResult({ delivery, url }: { delivery: DeliveryDetail; url: string }) {
+  const attempt = delivery.attempts.at(-1);
+  if (!attempt) return null;
+  return (
+    <Stack>
+      <Divider />
+      <Title order={3} size="h5">
+        Response of your server
+      </Title>
+      <AttemptDetail attempt={attempt} />
+      {delivery.body !== null && (
+        <>
+          <Title order={3} size="h5">
+            Request
+          </Title>
+          <SentRequest delivery={delivery} body={delivery.body} url={url} />
+        </>
+      )}
+    </Stack>
   );
 }

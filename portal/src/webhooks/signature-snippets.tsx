@@ -1,4 +1,4 @@
-import { Stack, Tabs, Text } from '@mantine/core';
+import { Stack, Tabs } from '@mantine/core';
 import { CodeBlock } from '../ui/code-block.tsx';
 import go from './snippets/go.go?raw';
 import php from './snippets/php.php?raw';
@@ -6,6 +6,7 @@ import python from './snippets/python.py?raw';
 import shell from './snippets/shell.sh?raw';
 // oxlint-disable-next-line import/default -- Vite gives the text of the file, into which the linter looks
 import typescript from './snippets/typescript.ts?raw';
+import { Note } from '../ui/note.tsx';
 
 const snippets = [
   {
@@ -27,14 +28,13 @@ const snippets = [
   },
 ];
 
-/** Sample receivers in several languages. */
 export default function SignatureSnippets() {
   return (
     <Stack gap="sm">
-      <Text size="sm" c="dimmed" maw="70ch">
+      <Note maw="70ch">
         Each checks the signature and the age of every delivery, and runs as it is, with the secret
         in the environment variable WEBHOOK_SECRET.
-      </Text>
+      </Note>
       <Tabs defaultValue="TypeScript" keepMounted={false}>
         <Tabs.List aria-label="Languages">
           {snippets.map(({ name }) => (
@@ -46,9 +46,7 @@ export default function SignatureSnippets() {
         {snippets.map(({ name, text, needs }) => (
           <Tabs.Panel key={name} value={name} pt="sm">
             <Stack gap="xs">
-              <Text size="sm" c="dimmed">
-                Needs {needs}
-              </Text>
+              <Note>Needs {needs}</Note>
               <CodeBlock label={`Receiver in ${name}`} text={text.trimEnd()} />
             </Stack>
           </Tabs.Panel>

@@ -1,6 +1,9 @@
-/** The webhook of the current page, and the reads that a write to it changes. */
+import { useQuery } from '@tanstack/react-query';
 import { useParams } from 'react-router';
-import type { WebhookId } from '../api/operations.ts';
+import { app, webhook, type WebhookId } from '../api/operations.ts';
+import { crumbsOf } from '../apps/app-frame.tsx';
+import type { Crumb } from '../layout/page.tsx';
+import { hostOf } from './describe-webhook.ts';
 
 export function useWebhookId(): WebhookId & { list: string; page: string } {
   const { appId = '', webhookId = '' } = useParams();
@@ -8,5 +11,13 @@ export function useWebhookId(): WebhookId & { list: string; page: string } {
   return { appId, webhookId, list, page: `${list}/${webhookId}` };
 }
 
-/** A write to a webhook changes the apps, which count their webhooks, the overview and the audit log. */
-export const webhookChanges = ['/apps', '/overview', '/audit'];
+/** Breadcrumbs to a page below the webhook's. */
+export function useWebhookCrumbs(): Crumb[] {
+  const id = useWebhookId();
+  const { data } = useQuery(webhook(id));
+  return [
+    ...crumbsOf(useQuery(app(id.appId)).data, id.appId),
+    { title: 'Webhooks', to: id.list },
+    { title: data ? hostOf(data) : 'Webhook', to: id.page },
+  ];
+}

@@ -1,51 +1,67 @@
-import { Stack } from '@mantine/core';
+import { Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { app as appOperation, webhook as webhookOperation } from '../api/operations.ts';
-import type { Webhook } from '../api/types.ts';
-import { crumbsOf } from '../apps/app-frame.tsx';
+import { webhook as webhookOperation } from '../api/operations.ts';
 import { Page } from '../layout/page.tsx';
+import { DeferredFold } from '../ui/deferred-fold.tsx';
 import { Loaded } from '../ui/loaded.tsx';
-import { CheckSignatureSection } from './check-signature-section.tsx';
+import { Section } from '../ui/section.tsx';
 import { DeleteWebhook } from './delete-webhook.tsx';
 import { RecentDeliveries } from './recent-deliveries.tsx';
 import { SendTest } from './send-test.tsx';
-import { useWebhookId } from './use-webhook-id.ts';
+import { useWebhookCrumbs, useWebhookId } from './use-webhook-id.ts';
 import { WebhookSecret } from './webhook-secret.tsx';
 import { WebhookSettingsSection } from './webhook-settings.tsx';
 import { WebhookStatus } from './webhook-status.tsx';
-import { hostOf } from './webhook-words.ts';
+import { hostOf } from './describe-webhook.ts';
 
 /** The polling interval while the page is visible. */
 const refreshMs = 15_000;
 
 export function WebhookPage() {
-  const { appId, webhookId, list } = useWebhookId();
-  const app = useQuery(appOperation(appId));
-  const query = useQuery({
-    ...webhookOperation({ appId, webhookId }),
-    refetchInterval: refreshMs,
-  });
+  const id = useWebhookId();
+  const query = useQuery({ ...webhookOperation(id), refetchInterval: refreshMs });
   return (
     <Page
       title={query.data ? `Webhook to ${hostOf(query.data)}` : 'Webhook'}
       lead={query.data?.description}
-      crumbs={[...crumbsOf(app.data, appId), { title: 'Webhooks', to: list }]}
+      crumbs={useWebhookCrumbs().slice(0, -1)}
     >
-      <Loaded query={query}>{(webhook) => <Sections webhook={webhook} />}</Loaded>
+      <Loaded query={query}>
+        {(webhook) => (
+          <>
+            <WebhookStatus webhook={webhook} />
+            <RecentDeliveries />
+            <SendTest webhook={webhook} />
+            <WebhookSettingsSection webhook={webhook} />
+            <WebhookSecret webhook={webhook} />
+            <CheckSignature />
+            <DeleteWebhook webhook={webhook} />
+          </>
+        )}
+      </Loaded>
     </Page>
   );
 }
 
-function Sections({ webhook }: { webhook: Webhook }) {
+/** Helps to find out why a program refuses a delivery. */
+function CheckSignature() {
   return (
-    <Stack gap="lg">
-      <WebhookStatus webhook={webhook} />
-      <RecentDeliveries />
-      <SendTest webhook={webhook} />
-      <WebhookSettingsSection webhook={webhook} />
-      <WebhookSecret webhook={webhook} />
-      <CheckSignatureSection />
-      <DeleteWebhook webhook={webhook} />
-    </Stack>
+    <Section
+      title="Check a signature"
+      lead="Paste a delivery as your program received it to see whether its signature is valid, and if not, why. The check runs in your browser: nothing you paste is sent or stored."
+    >
+      {window.isSecureContext ? (
+        <DeferredFold
+          title="Paste a delivery"
+          summary="Its headers, its body and the secret."
+          name="check of a signature"
+          load={() => import('./check-signature-form.tsx')}
+        />
+      ) : (
+        <Text size="sm">
+          Browsers can verify signatures only on HTTPS pages, and this page is not one.
+        </Text>
+      )}
+    </Section>
   );
 }

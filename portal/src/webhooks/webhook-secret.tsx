@@ -1,79 +1,73 @@
-import { Button, Stack, Text } from '@mantine/core';
-import { useRef, useState } from 'react';
+import { Text } from '@mantine/core';
+import { useRef, useState, type Ref } from 'react';
 import { rotateWebhookSecret } from '../api/operations.ts';
 import type { Webhook } from '../api/types.ts';
-import { useWrite } from '../api/use-write.ts';
 import { pageData } from '../page-data.ts';
+import { moveFocus } from '../ui/move-focus.ts';
+import { Rotate } from '../ui/rotate.tsx';
 import { SecretOnce } from '../ui/secret-once.tsx';
 import { Section } from '../ui/section.tsx';
 import { Time } from '../ui/time.tsx';
 import { Receivers } from './receivers.tsx';
-import { RotateSecretDialogue } from './rotate-secret-dialogue.tsx';
-import { useWebhookId, webhookChanges } from './use-webhook-id.ts';
+import { useWebhookId } from './use-webhook-id.ts';
 
 /** Replaces the signing secret, and shows how receivers check signatures. */
 export function WebhookSecret({ webhook }: { webhook: Webhook }) {
-  const id = useWebhookId();
   const opener = useRef<HTMLButtonElement>(null);
-  const [isOpen, setIsOpen] = useState(false);
   const [secret, setSecret] = useState<string | null>(null);
-  const rotate = useWrite(async (overlapSeconds: number) => {
-    const rotated = await rotateWebhookSecret(id, overlapSeconds);
-    // Shows the secret without waiting for the other reads.
-    setIsOpen(false);
-    setSecret(rotated.secret);
-  }, webhookChanges);
   const overlapEnd = webhook.previousSecretExpiresAt;
-
+  const dismiss = () => {
+    setSecret(null);
+    moveFocus(opener.current);
+  };
   return (
     <Section
       title="Secret and signatures"
       lead="Every delivery is signed with the secret that was shown when the webhook was created, or when the secret was last replaced."
-      actions={
-        <Button
-          ref={opener}
-          variant="default"
-          onClick={() => {
-            rotate.reset();
-            setIsOpen(true);
-          }}
-        >
-          Replace the secret
-        </Button>
-      }
+      actions={<ReplaceSecret opener={opener} done={setSecret} hasOverlap={overlapEnd !== null} />}
     >
-      <Stack>
-        {secret !== null && (
-          <SecretOnce
-            // A new key remounts it, so that its heading takes the focus each time.
-            key={secret}
-            title="The new secret"
-            secret={secret}
-            done={() => {
-              setSecret(null);
-              opener.current?.focus();
-            }}
-          />
-        )}
-        {overlapEnd && (
-          <Text size="sm">
-            The previous secret is also valid and expires <Time at={overlapEnd} />. Until then,
-            webhook-signature carries a signature for each secret, and X-{pageData.serviceName}
-            -Signature uses the previous one.
-          </Text>
-        )}
-        <Receivers />
-      </Stack>
-      <RotateSecretDialogue
-        opened={isOpen}
-        hasOverlap={overlapEnd !== null}
-        busy={rotate.isPending}
-        error={rotate.error}
-        // The new secret keeps the focus.
-        returnFocus={!rotate.isPending}
-        rotate={(overlapSeconds) => rotate.mutate(overlapSeconds)}
-        close={() => setIsOpen(false)}
-      />
+      {secret !== null && (
+        // A new key remounts it, so that its heading takes the focus each time.
+        <SecretOnce key={secret} title="The new secret" secret={secret} done={dismiss} />
+      )}
+      {overlapEnd && (
+        <Text size="sm">
+          The previous secret is also valid and expires <Time at={overlapEnd} />. Until then,
+          webhook-signature carries a signature for each secret, and X-{pageData.serviceName}
+          -Signature uses the previous one.
+        </Text>
+      )}
+      <Receivers />
     </Section>
+  );
+}
+
+type ReplaceProps = {
+  opener: Ref<HTMLButtonElement>;
+  done: (secret: string) => void;
+  /** True if two secrets are already valid. */
+  hasOverlap: boolean;
+};
+
+function ReplaceSecret({ opener, done, hasOverlap }: ReplaceProps) {
+  const id = useWebhookId();
+  return (
+    <Rotate
+      button={{ ref: opener, children: 'Replace the secret' }}
+      title="Replace the secret"
+      action="Replace the secret"
+      rotate={(overlapSeconds) => rotateWebhookSecret(id, overlapSeconds)}
+      done={({ secret }) => done(secret)}
+      thing="secret"
+      warning="For a secret that may have leaked. Deliveries fail until your server uses the new one."
+    >
+      <Text size="sm">
+        The webhook gets a new secret, which is shown once. While the old one is still valid,
+        deliveries are signed with both, so that none fails while you switch to the new one.
+      </Text>
+      {hasOverlap && (
+        <Text size="sm">Two secrets are valid now. The older one stops working immediately.</Text>
+      )}
+    </Rotate>
   );
 }

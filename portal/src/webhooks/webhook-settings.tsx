@@ -2,72 +2,67 @@ import { Button } from '@mantine/core';
 import { useRef, useState } from 'react';
 import { updateWebhook } from '../api/operations.ts';
 import type { Webhook, WebhookChanges } from '../api/types.ts';
-import { useWrite } from '../api/use-write.ts';
-import { toastSuccess } from '../ui/toast.ts';
-import { Section } from '../ui/section.tsx';
+import { appChanges, useWrite } from '../api/use-write.ts';
 import { DescriptionList } from '../ui/description-list.tsx';
+import { moveFocus } from '../ui/move-focus.ts';
+import { Section } from '../ui/section.tsx';
 import { Time } from '../ui/time.tsx';
-import { useWebhookId, webhookChanges } from './use-webhook-id.ts';
+import { toastSuccess } from '../ui/toast.ts';
+import { useWebhookId } from './use-webhook-id.ts';
 import { WebhookForm, type WebhookSettings } from './webhook-form.tsx';
-import { describeEvents } from './webhook-words.ts';
+import { describeEvents } from './describe-webhook.ts';
 
 export function WebhookSettingsSection({ webhook }: { webhook: Webhook }) {
-  const id = useWebhookId();
   const heading = useRef<HTMLHeadingElement>(null);
   const [isEditing, setIsEditing] = useState(false);
-  const write = useWrite((changes: WebhookChanges) => updateWebhook(id, changes), webhookChanges);
-
-  function close(): void {
+  const edit = (
+    <Button variant="default" onClick={() => setIsEditing(true)}>
+      Edit
+    </Button>
+  );
+  const close = () => {
     setIsEditing(false);
-    heading.current?.focus();
-  }
-
-  async function save(settings: WebhookSettings): Promise<void> {
-    const changes = changesBetween(webhook, settings);
-    if (Object.keys(changes).length > 0) {
-      await write.mutateAsync(changes);
-      toastSuccess('The settings are saved.');
-    }
-    close();
-  }
-
+    moveFocus(heading.current);
+  };
   return (
-    <Section
-      title="Settings"
-      headingRef={heading}
-      actions={
-        !isEditing && (
-          <Button variant="default" onClick={() => setIsEditing(true)}>
-            Edit
-          </Button>
-        )
-      }
-    >
-      {isEditing ? (
-        <WebhookForm
-          appId={id.appId}
-          initial={webhook}
-          action="Save"
-          save={save}
-          autoFocus
-          cancel={
-            <Button variant="default" onClick={close}>
-              Cancel
-            </Button>
-          }
-        />
-      ) : (
-        <DescriptionList
-          entries={[
-            ['URL', webhook.url],
-            ['Description', webhook.description ?? 'None'],
-            ['Events', describeEvents(webhook.events)],
-            ['Created', <Time key="created" at={webhook.createdAt} />],
-            ['Identifier', webhook.id],
-          ]}
-        />
-      )}
+    <Section title="Settings" headingRef={heading} actions={!isEditing && edit}>
+      {isEditing ? <Edit webhook={webhook} close={close} /> : <Settings webhook={webhook} />}
     </Section>
+  );
+}
+
+function Settings({ webhook: { id, url, description, events, createdAt } }: { webhook: Webhook }) {
+  return (
+    <DescriptionList
+      entries={[
+        ['URL', url],
+        ['Description', description ?? 'None'],
+        ['Events', describeEvents(events)],
+        ['Created', <Time key="created" at={createdAt} />],
+        ['Identifier', id],
+      ]}
+    />
+  );
+}
+
+function Edit({ webhook, close }: { webhook: Webhook; close: () => void }) {
+  const id = useWebhookId();
+  const save = async (settings: WebhookSettings) => {
+    const changes = changesBetween(webhook, settings);
+    if (Object.keys(changes).length === 0) return;
+    await updateWebhook(id, changes);
+    toastSuccess('The settings are saved.');
+  };
+  const write = useWrite(save, appChanges, { done: close });
+  return (
+    <WebhookForm
+      appId={id.appId}
+      initial={webhook}
+      action="Save"
+      write={write}
+      autoFocus
+      cancel={close}
+    />
   );
 }
 

@@ -1,96 +1,78 @@
-import { Alert, Anchor, Button, Group, List, Stack, Text } from '@mantine/core';
-import { useRef, useState } from 'react';
-import { Link } from 'react-router';
+import { Alert, Group, List, Stack, Text } from '@mantine/core';
+import { useRef } from 'react';
 import { updateWebhook } from '../api/operations.ts';
 import type { Webhook } from '../api/types.ts';
-import { useWrite } from '../api/use-write.ts';
+import { appChanges, useWrite } from '../api/use-write.ts';
 import { Confirm } from '../ui/confirm.tsx';
+import { moveFocus } from '../ui/move-focus.ts';
+import { PageLink } from '../ui/page-link.tsx';
 import { Problem } from '../ui/problem.tsx';
-import { toastSuccess } from '../ui/toast.ts';
 import { Section } from '../ui/section.tsx';
 import { Time } from '../ui/time.tsx';
-import { LastTimes } from './last-times.tsx';
-import { useWebhookId, webhookChanges } from './use-webhook-id.ts';
-import { WebhookBadge } from './webhook-badge.tsx';
-import { deliveriesInARow, stateOf } from './webhook-words.ts';
+import { toastSuccess } from '../ui/toast.ts';
+import { useWebhookId } from './use-webhook-id.ts';
+import { LastTimes, WebhookBadge } from './webhook-state.tsx';
+import { deactivationReasons, describeFailures, stateOf } from './describe-webhook.ts';
 
-/** Shows the state of a webhook with advice, and pauses or resumes it. */
+/** Shows the state of a webhook with advice, and deactivates or reactivates it. */
 export function WebhookStatus({ webhook }: { webhook: Webhook }) {
   const id = useWebhookId();
-  const heading = useRef<HTMLHeadingElement>(null);
-  const [asksToPause, setAsksToPause] = useState(false);
-  const write = useWrite((active: boolean) => updateWebhook(id, { active }), webhookChanges);
-  const isPaused = stateOf(webhook) === 'paused';
-
-  function switchTo(active: boolean): void {
-    write.mutate(active, {
-      onSuccess: () => {
-        setAsksToPause(false);
-        toastSuccess(active ? 'The webhook is active again.' : 'The webhook is paused.');
-        // The button lost the focus while it was busy.
-        if (active) heading.current?.focus();
-      },
-    });
-  }
-
+  const reactivate = useWrite(() => updateWebhook(id, { active: true }), appChanges, {
+    done: () => toastSuccess('The webhook is active again.'),
+  });
+  const state = stateOf(webhook);
   return (
-    <Section
-      title="State"
-      headingRef={heading}
-      actions={
-        // The button is never busy behind the dialogue, so that it gets the focus back when the dialogue closes.
-        <Button
-          variant={webhook.active ? 'default' : 'filled'}
-          onClick={() => (webhook.active ? setAsksToPause(true) : switchTo(true))}
-          loading={write.isPending && write.variables}
-        >
-          {webhook.active ? 'Pause' : isPaused ? 'Resume' : 'Reactivate'}
-        </Button>
-      }
-    >
-      <Stack gap="sm">
-        <Group gap="sm">
-          <WebhookBadge webhook={webhook} />
-          <LastTimes webhook={webhook} />
-        </Group>
-        <Advice webhook={webhook} />
-        {write.isError && !asksToPause && <Problem error={write.error} />}
-      </Stack>
-      <Confirm
-        opened={asksToPause}
-        title="Pause this webhook?"
-        action="Pause"
-        busy={write.isPending}
-        error={write.error}
-        confirm={() => switchTo(false)}
-        close={() => {
-          setAsksToPause(false);
-          write.reset();
-        }}
-      >
-        <Text size="sm">
-          No events are sent until you resume it, and pending deliveries are cancelled now. You can
-          recover them afterwards, and read the events you missed from the API.
-        </Text>
-      </Confirm>
+    <Section title="State" actions={<StateButton webhook={webhook} reactivate={reactivate} />}>
+      <Group gap="sm">
+        <WebhookBadge webhook={webhook} />
+        <LastTimes webhook={webhook} />
+      </Group>
+      {state === 'failing' && <Failing webhook={webhook} />}
+      {state === 'deactivated' && <Deactivated webhook={webhook} />}
+      {reactivate.isError && <Problem error={reactivate.error} />}
     </Section>
   );
 }
 
-function Advice({ webhook }: { webhook: Webhook }) {
-  const state = stateOf(webhook);
-  if (state === 'active') return null;
-  if (state === 'failing') return <Failing webhook={webhook} />;
-  return <Off webhook={webhook} />;
+type StateButtonProps = {
+  webhook: Webhook;
+  reactivate: { isPending: boolean; mutate: (input: undefined) => void };
+};
+
+/** Only deactivating asks. One button for both, so that it keeps the focus. */
+function StateButton({ webhook: { active }, reactivate }: StateButtonProps) {
+  const id = useWebhookId();
+  const button = useRef<HTMLButtonElement>(null);
+  const deactivate = useWrite(() => updateWebhook(id, { active: false }), appChanges, {
+    done: () => {
+      toastSuccess('The webhook is deactivated.');
+      moveFocus(button.current);
+    },
+  });
+  const { isPending: busy, mutate } = reactivate;
+  const whenInactive = { variant: 'filled', busy, onClick: () => mutate(undefined) };
+  return (
+    <Confirm
+      button={{
+        ref: button,
+        children: active ? 'Deactivate' : 'Reactivate',
+        ...(!active && whenInactive),
+      }}
+      title="Deactivate this webhook?"
+      action="Deactivate"
+      write={deactivate}
+    >
+      <Text size="sm">
+        No events are sent until you reactivate it, and pending deliveries are cancelled now. You
+        can recover them afterwards, and read the events you missed from the API.
+      </Text>
+    </Confirm>
+  );
 }
 
-function Failing({ webhook: { exhaustedInARow } }: { webhook: Webhook }) {
+function Failing({ webhook }: { webhook: Webhook }) {
   return (
-    <Alert
-      color="orange"
-      variant="outline"
-      title={`${deliveriesInARow(exhaustedInARow)} failed for good`}
-    >
+    <Alert color="orange" title={describeFailures(webhook)}>
       <Text size="sm">
         All attempts failed. If this continues, the webhook is deactivated. Check the recent
         deliveries for the reason, and send a test once it is fixed: the next successful delivery
@@ -100,52 +82,35 @@ function Failing({ webhook: { exhaustedInARow } }: { webhook: Webhook }) {
   );
 }
 
-const reasons = {
-  failing: {
-    title: 'Deactivated: too many deliveries failed',
-    text: 'All attempts of several deliveries in a row failed.',
-  },
-  gone: {
-    title: 'Deactivated: your server answered 410 Gone',
-    text: 'That status means that it wants no more deliveries.',
-  },
-  owner: {
-    title: 'Paused by you',
-    text: 'Nothing is sent until you resume it.',
-  },
-};
-
-function Off({ webhook: { deactivatedAt, deactivatedReason } }: { webhook: Webhook }) {
-  const isPaused = deactivatedReason === 'owner';
-  const { title, text } = reasons[deactivatedReason ?? 'owner'];
+function Deactivated({ webhook: { deactivatedAt, deactivatedReason } }: { webhook: Webhook }) {
+  const reason = deactivatedReason ?? 'owner';
+  const isByOwner = reason === 'owner';
   return (
-    <Alert color={isPaused ? 'gray' : 'red'} variant="outline" title={title}>
+    <Alert color={isByOwner ? 'gray' : 'red'} title={`Deactivated: ${deactivationReasons[reason]}`}>
       <Stack gap="xs">
         <Text size="sm">
-          {text}{' '}
-          {deactivatedAt && <Since at={deactivatedAt} word={isPaused ? 'Paused' : 'Deactivated'} />}{' '}
+          {deactivatedAt && (
+            <>
+              Deactivated <Time at={deactivatedAt} exact />.{' '}
+            </>
+          )}
           Pending deliveries were cancelled, and events since then are not sent.
         </Text>
-        <List size="sm" type="ordered" spacing={2} c="var(--mantine-color-text)">
-          {!isPaused && <List.Item>Check the recent deliveries to see why they failed.</List.Item>}
-          {!isPaused && <List.Item>Send a test. You can test a disabled webhook.</List.Item>}
-          <List.Item>{isPaused ? 'Resume it' : 'Reactivate it'} with the button above.</List.Item>
-          <List.Item>
-            <Anchor component={Link} to="deliveries" inherit>
-              Recover failed deliveries
-            </Anchor>{' '}
-            of the last 14 days.
-          </List.Item>
-        </List>
+        <Steps isByOwner={isByOwner} />
       </Stack>
     </Alert>
   );
 }
 
-function Since({ at, word }: { at: string; word: string }) {
+function Steps({ isByOwner }: { isByOwner: boolean }) {
   return (
-    <>
-      {word} <Time at={at} exact />.
-    </>
+    <List size="sm" type="ordered" spacing={2} c="var(--mantine-color-text)">
+      {!isByOwner && <List.Item>Check the recent deliveries to see why they failed.</List.Item>}
+      {!isByOwner && <List.Item>Send a test. You can test a deactivated webhook.</List.Item>}
+      <List.Item>Reactivate it with the button above.</List.Item>
+      <List.Item>
+        <PageLink to="deliveries">Recover failed deliveries</PageLink> of the last 14 days.
+      </List.Item>
+    </List>
   );
 }

@@ -1,4 +1,4 @@
-import { Anchor, Button, Group, Paper, Stack, Text } from '@mantine/core';
+import { Button, Group, Paper, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from 'react-router';
 import { webhooks as webhooksOperation } from '../api/operations.ts';
@@ -6,10 +6,11 @@ import type { Webhook } from '../api/types.ts';
 import { AppFrame } from '../apps/app-frame.tsx';
 import { Empty } from '../ui/empty.tsx';
 import { Loaded } from '../ui/loaded.tsx';
+import { Note } from '../ui/note.tsx';
+import { PageLink } from '../ui/page-link.tsx';
 import { Time } from '../ui/time.tsx';
-import { LastTimes } from './last-times.tsx';
-import { WebhookBadge } from './webhook-badge.tsx';
-import { describeEvents, describeState } from './webhook-words.ts';
+import { LastTimes, WebhookBadge } from './webhook-state.tsx';
+import { describeEvents, describeState } from './describe-webhook.ts';
 
 /** The limit of the service per app, so one page shows all of them. */
 const webhooksPerAppMax = 20;
@@ -26,25 +27,22 @@ export function WebhooksPage() {
     >
       {() => (
         <Loaded query={query}>
-          {({ entries }) =>
-            entries.length === 0 ? (
-              <Nothing />
-            ) : (
-              <Stack>
-                {isFull && (
-                  <Text size="sm">
-                    This app has {webhooksPerAppMax} webhooks, the most that an app may have. Delete
-                    one to make room for another.
-                  </Text>
-                )}
-                <Stack component="ul" m={0} p={0} style={{ listStyle: 'none' }}>
-                  {entries.map((webhook) => (
-                    <Entry key={webhook.id} webhook={webhook} />
-                  ))}
-                </Stack>
-              </Stack>
-            )
-          }
+          {({ entries }) => (
+            <>
+              {entries.length === 0 && <NoWebhooks />}
+              {isFull && (
+                <Text size="sm">
+                  This app has {webhooksPerAppMax} webhooks, the most that an app may have. Delete
+                  one to make room for another.
+                </Text>
+              )}
+              <ul className="plain-list">
+                {entries.map((webhook) => (
+                  <Entry key={webhook.id} webhook={webhook} />
+                ))}
+              </ul>
+            </>
+          )}
         </Loaded>
       )}
     </AppFrame>
@@ -60,7 +58,7 @@ function NewButton() {
   );
 }
 
-function Nothing() {
+function NoWebhooks() {
   return (
     <Empty title="No webhooks yet" action={<NewButton />}>
       A webhook sends events to your server, such as a new organisation or an application to yours.
@@ -70,38 +68,33 @@ function Nothing() {
 }
 
 function Entry({ webhook }: { webhook: Webhook }) {
-  const { appId = '' } = useParams();
-  const state = describeState(webhook);
+  const { id, url, description, events } = webhook;
   return (
     <Paper component="li" withBorder p="md">
       <Stack gap={6}>
         <Group justify="space-between" align="flex-start" gap="xs">
-          <Anchor
-            component={Link}
-            to={`/apps/${appId}/webhooks/${webhook.id}`}
-            fw={600}
-            lineClamp={2}
-          >
-            {webhook.url}
-          </Anchor>
+          <PageLink to={id} fw={600} lineClamp={2}>
+            {url}
+          </PageLink>
           <WebhookBadge webhook={webhook} />
         </Group>
-        {state && (
-          <Text size="sm">
-            {state}
-            {webhook.deactivatedAt && (
-              <>
-                , <Time at={webhook.deactivatedAt} />
-              </>
-            )}
-          </Text>
-        )}
-        {webhook.description && <Text size="sm">{webhook.description}</Text>}
-        <Text size="sm" c="dimmed" lineClamp={3}>
-          Events: {describeEvents(webhook.events)}
-        </Text>
+        <StateReason webhook={webhook} />
+        {description && <Text size="sm">{description}</Text>}
+        <Note lineClamp={3}>Events: {describeEvents(events)}</Note>
         <LastTimes webhook={webhook} />
       </Stack>
     </Paper>
+  );
+}
+
+function StateReason({ webhook }: { webhook: Webhook }) {
+  const reason = describeState(webhook);
+  if (reason === null) return null;
+  return (
+    <Text size="sm">
+      {reason}
+      {webhook.deactivatedAt && ', '}
+      {webhook.deactivatedAt && <Time at={webhook.deactivatedAt} />}
+    </Text>
   );
 }

@@ -1,22 +1,17 @@
 import { VisuallyHidden } from '@mantine/core';
 import { useEffect, useRef, useState } from 'react';
 import type { Delivery } from '../api/types.ts';
+import { formatCount } from '../ui/format-count.ts';
 import { countNewer } from './use-steady-rows.ts';
 
 /** The shortest time between two announcements. */
 const announceEveryMs = 10_000;
 const clock = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' });
 
+type Props = { fresh: Delivery[]; readAt: number; scope: string };
+
 /** Announces to screen readers how many deliveries are new since the last announcement. */
-export function NewDeliveries({
-  fresh,
-  readAt,
-  scope,
-}: {
-  fresh: Delivery[];
-  readAt: number;
-  scope: string;
-}) {
+export function AnnounceNew({ fresh, readAt, scope }: Props) {
   const [message, setMessage] = useState('');
   const seen = useRef({ scope: '', newest: '', count: 0, announcedAt: 0 });
   useEffect(() => {
@@ -30,7 +25,7 @@ export function NewDeliveries({
     const now = Date.now();
     const isDue = count > 0 && now - before.announcedAt >= announceEveryMs;
     // The time makes the message unique: screen readers do not announce the same text twice.
-    if (isDue) setMessage(`${formatCount(count)}, ${clock.format(now)}`);
+    if (isDue) setMessage(`${formatCount(count, 'new delivery')}, ${clock.format(now)}`);
     seen.current = {
       scope,
       newest: newest > before.newest ? newest : before.newest,
@@ -39,8 +34,4 @@ export function NewDeliveries({
     };
   }, [fresh, readAt, scope]);
   return <VisuallyHidden role="status">{message}</VisuallyHidden>;
-}
-
-function formatCount(count: number): string {
-  return count === 1 ? '1 new delivery' : `${count} new deliveries`;
 }

@@ -1,31 +1,31 @@
-/** Texts for the scopes. */
 import type { PortalKey } from '../api/types.ts';
 
 export type Scope = PortalKey['scopes'][number];
 
-export const scopeWords: Record<Scope, { title: string; lets: string }> = {
+export const scopeTexts: Record<Scope, { title: string; description: string }> = {
   'read:directory': {
     title: 'Read the directory',
-    lets: 'Organisations, alliances and blueprints, with search and filters.',
+    description: 'Organisations, alliances and blueprints, with search and filters.',
   },
   'read:events': {
     title: 'Read events',
-    lets: 'All events in order, without gaps. Includes internal events if the app is bound.',
+    description: 'All events in order, without gaps. Includes internal events if the app is bound.',
   },
   'write:webhooks': {
     title: 'Manage webhooks',
-    lets: 'Create, change, test and delete the webhooks of this app, and read their deliveries.',
+    description:
+      'Create, change, test and delete the webhooks of this app, and read their deliveries.',
   },
 };
 
-export const scopes = Object.keys(scopeWords) as Scope[];
+export const scopes = Object.keys(scopeTexts) as Scope[];
 
 /** `Read the directory, manage webhooks`. */
 export function describeScopes(chosen: Scope[]): string {
   const words = scopes
     .filter((scope) => chosen.includes(scope))
     .map((scope, index) => {
-      const { title } = scopeWords[scope];
+      const { title } = scopeTexts[scope];
       return index === 0 ? title : title.toLowerCase();
     });
   return words.join(', ');

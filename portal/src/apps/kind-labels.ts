@@ -1,0 +1,6 @@
+import type { PortalBinding } from '../api/types.ts';
+
+export const kindLabels: Record<PortalBinding['kind'], string> = {
+  organization: 'organisation',
+  alliance: 'alliance',
+};

@@ -1,0 +1,6 @@
+import { Text, type TextProps } from '@mantine/core';
+import type { ComponentProps } from 'react';
+
+export function Note(props: TextProps & Omit<ComponentProps<'p'>, keyof TextProps>) {
+  return <Text size="sm" c="dimmed" {...props} />;
+}

@@ -1,0 +1,23 @@
+import { Group, Stack, Text, Title, type TitleProps } from '@mantine/core';
+import type { ReactNode } from 'react';
+
+export type TitleRowProps = { title: string; lead?: ReactNode; actions?: ReactNode };
+
+/** A heading that can take the focus, with actions beside it and a lead below it. */
+export function TitleRow({ title, lead, actions, ...heading }: TitleRowProps & TitleProps) {
+  return (
+    <Stack gap={4}>
+      <Group justify="space-between" align="flex-start" gap="sm">
+        <Title tabIndex={-1} {...heading}>
+          {title}
+        </Title>
+        {actions && <Group gap="xs">{actions}</Group>}
+      </Group>
+      {lead && (
+        <Text component="div" c="dimmed" maw="70ch" {...(heading.order !== 1 && { size: 'sm' })}>
+          {lead}
+        </Text>
+      )}
+    </Stack>
+  );
+}

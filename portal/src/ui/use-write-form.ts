@@ -1,0 +1,52 @@
+import { useForm, type UseFormInput } from '@mantine/form';
+import type { UseMutationResult } from '@tanstack/react-query';
+import { describeError } from './describe-error.ts';
+
+/**
+ * A form that sends its values. Errors of the service appear at the fields that they name, others above the buttons, and
+ * the first invalid field takes the focus. `formProps` are for `Form`.
+ */
+export function useWriteForm<Values extends object>(
+  write: UseMutationResult<unknown, Error, Values>,
+  options: UseFormInput<NoInfer<Values>>,
+) {
+  const form = useForm<Values>(options);
+  const errorsOf = (error: Error | null) => fieldErrors(error, Object.keys(form.getValues()));
+  const focusFirst = (errors: object) =>
+    Object.keys(errors)
+      .map((field) => focusableIn(form.getInputNode(field)))
+      .find((node) => node !== null)
+      ?.focus();
+  const refuse = (error: Error) => {
+    const errors = errorsOf(error);
+    form.setErrors(errors);
+    focusFirst(errors);
+  };
+  const submit = form.onSubmit((values) => write.mutate(values, { onError: refuse }), focusFirst);
+  const isAtField = Object.keys(errorsOf(write.error)).length > 0;
+  const error = isAtField ? null : write.error;
+  return {
+    form,
+    formProps: { submit, write: { isPending: write.isPending, error }, noValidate: true },
+  };
+}
+
+const labels: Record<string, string> = { url: 'URL', expiresAt: 'last day' };
+
+/** Messages by field. The service completes the name of a field, but writes whole sentences for the entries of a list. */
+function fieldErrors(error: Error | null, fields: string[]): Record<string, string> {
+  const errors: Record<string, string> = {};
+  for (const [path, message] of Object.entries(error ? describeError(error).fields : {})) {
+    const [field = '', index] = path.split('.');
+    const label = labels[field] ?? field.replaceAll(/([A-Z])/g, ' $1').toLowerCase();
+    const sentence = index === undefined ? `The ${label} ${message}.` : `${message}.`;
+    if (fields.includes(field))
+      errors[field] = errors[field] === undefined ? sentence : `${errors[field]} ${sentence}`;
+  }
+  return errors;
+}
+
+/** A group of checkboxes has its first one. */
+function focusableIn(node: HTMLElement | null): HTMLElement | null {
+  return node?.matches('input, textarea') ? node : (node?.querySelector('input') ?? null);
+}

@@ -1,0 +1,41 @@
+import type { Webhook } from '../api/types.ts';
+import { capitalise } from '../ui/capitalise.ts';
+import { formatCount } from '../ui/format-count.ts';
+
+/** As the service calls it on the overview, in `orgdir webhooks list` and in mail. */
+export type WebhookState = 'active' | 'failing' | 'deactivated';
+
+export function stateOf({ active, exhaustedInARow }: Webhook): WebhookState {
+  if (!active) return 'deactivated';
+  return exhaustedInARow > 0 ? 'failing' : 'active';
+}
+
+export const deactivationReasons: Record<NonNullable<Webhook['deactivatedReason']>, string> = {
+  failing: 'too many deliveries failed',
+  gone: 'your server answered 410 Gone',
+  owner: 'by you',
+};
+
+/** The reason for the state; null if the state needs none. */
+export function describeState(webhook: Webhook): string | null {
+  const state = stateOf(webhook);
+  if (state === 'active') return null;
+  if (state === 'failing') return describeFailures(webhook);
+  return capitalise(deactivationReasons[webhook.deactivatedReason ?? 'owner']);
+}
+
+/** `2 deliveries in a row failed for good`. */
+export function describeFailures({
+  exhaustedInARow: count,
+}: Pick<Webhook, 'exhaustedInARow'>): string {
+  return `${formatCount(count, 'delivery')}${count === 1 ? '' : ' in a row'} failed for good`;
+}
+
+export function describeEvents(events: string[] | null): string {
+  return events?.join(', ') ?? 'All events the app can get, including future ones';
+}
+
+/** A name for headings: a URL may be long, and its path or query may contain a token. */
+export function hostOf({ url }: Pick<Webhook, 'url'>): string {
+  return URL.parse(url)?.host ?? url;
+}
