@@ -80,8 +80,7 @@ export function createSignIn(dependencies: SignInDependencies): SignIn {
     publicUrl,
     providers: byProvider.providers,
     mail,
-    hash: hashPassword,
-    verify: verifyPassword,
+    ...passwordsOf(load),
   });
   let loading: Promise<Auth> | undefined;
 
@@ -90,16 +89,6 @@ export function createSignIn(dependencies: SignInDependencies): SignIn {
       createAuth({ ...dependencies, secret, notifyMethodAdded }),
     );
     return loading;
-  }
-
-  async function hashPassword(password: string): Promise<string> {
-    const { password: hashing } = await (await load()).$context;
-    return hashing.hash(password);
-  }
-
-  async function verifyPassword(given: { hash: string; password: string }): Promise<boolean> {
-    const { password: hashing } = await (await load()).$context;
-    return hashing.verify(given);
   }
 
   function notifyMethodAdded(email: string, provider: string): void {
@@ -150,6 +139,15 @@ export function createSignIn(dependencies: SignInDependencies): SignIn {
         .catch(throwWithoutDetails);
       return headers.getSetCookie();
     },
+  };
+}
+
+/** Hashes and verifies as better-auth is configured to. */
+function passwordsOf(load: () => Promise<Auth>) {
+  const hashing = async () => (await (await load()).$context).password;
+  return {
+    hash: async (password: string) => (await hashing()).hash(password),
+    verify: async (given: { hash: string; password: string }) => (await hashing()).verify(given),
   };
 }
 

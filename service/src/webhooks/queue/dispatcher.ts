@@ -2,24 +2,15 @@
  * Claims due deliveries while there is room, sends them, and passes their outcomes to the recorder. Holds no SQL: see
  * `claim.ts` and `recorder.ts`.
  */
-import { setImmediate } from 'node:timers/promises';
 import type { Config } from '../../config.ts';
 import type { Database } from '../../database/database.ts';
 import { sizeHeapForLoad } from './heap-under-load.ts';
 import { claim, claimMax, failingEvery, roundStart, type Claim } from './claim.ts';
-import {
-  deliver,
-  postpone,
-  type DeliverDependencies,
-  type RecordedAttempt,
-} from '../sending/deliver.ts';
-import type { Deliverable } from '../sending/deliverable.ts';
-import { inFlightPerWebhookMax, type InFlight, type Slot } from './in-flight.ts';
 import { createRecorder } from './recorder.ts';
+import { createStarter, type StarterDependencies } from './start-attempts.ts';
 
-export type DispatcherDependencies = DeliverDependencies & {
+export type DispatcherDependencies = StarterDependencies & {
   database: Database;
-  inFlight: InFlight;
   webhooks: Config['webhooks'];
 };
 
@@ -38,13 +29,8 @@ export const pollMs = 1_000;
 const walkPauseMs = 25;
 /** The pause while claims by time fill the process. The walk is then only for deliveries that older ones hide. */
 const walkPauseWhileFullMs = 250;
-/** Attempts started in one turn of the event loop. If all started at once, responses would wait. */
-const startsPerTurn = 32;
 /** A claim of this size means real load: from then on, speed matters more than memory. */
 const busyFrom = 64;
-/** How long a delivery waits if its webhook had its share under way when its turn came. */
-const fullWaitMs = 100;
-
 export function createDispatcher(dependencies: DispatcherDependencies): Dispatcher {
   const { database, inFlight, webhooks, log, metrics } = dependencies;
   const recorder = createRecorder({
@@ -52,15 +38,12 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     deactivateAfter: webhooks.deactivateAfter,
     giveUpAfterMs: webhooks.leaseMarginMs,
   });
-  let underWay = 0;
-  let onIdle = () => {};
+  const starter = createStarter(dependencies, recorder);
   let claiming = true;
   /** The cursor of the next claim by webhook, so that every webhook gets its turn. */
   let nextWebhook = roundStart;
   let nextWalkAt = 0;
   let phase = 0;
-  let waiting: (() => void)[] = [];
-  let starting: Promise<void> | null = null;
 
   async function claimAll(): Promise<number> {
     while (claiming && inFlight.room().total > 0) {
@@ -101,8 +84,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
       recorder.expect(first.leaseToken, deliveries.length);
       if (deliveries.length >= busyFrom) sizeHeapForLoad();
       metrics.claimed(deliveries.length);
-      for (const delivery of deliveries) enqueue(delivery);
-      starting ??= startAll();
+      starter.start(deliveries);
     }
     if (cancelled > 0) {
       metrics.cancelled(cancelled);
@@ -111,60 +93,12 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     return claimed;
   }
 
-  /** Counts the delivery as under way at once, so that the next claim sees it; it is sent when its turn comes. */
-  function enqueue(delivery: Deliverable): void {
-    // A test may have started while the claim was under way. The limit per webhook covers both together.
-    const isFull = (inFlight.counts().get(delivery.webhookId) ?? 0) >= inFlightPerWebhookMax;
-    const slot = inFlight.add(delivery.webhookId, delivery.failing);
-    waiting.push(() => {
-      const attempt = isFull
-        ? Promise.resolve(postpone(delivery, fullWaitMs, dependencies.clock))
-        : deliver(dependencies, delivery);
-      underWay += 1;
-      void end(delivery, slot, attempt);
-    });
-  }
-
-  async function startAll(): Promise<void> {
-    while (waiting.length > 0) {
-      const turn = waiting.slice(0, startsPerTurn);
-      waiting = waiting.slice(startsPerTurn);
-      for (const start of turn) start();
-      await setImmediate();
-    }
-    starting = null;
-  }
-
-  async function end(
-    { id, leaseToken }: Deliverable,
-    slot: Slot,
-    attempt: Promise<RecordedAttempt>,
-  ): Promise<void> {
-    try {
-      const ended = await attempt;
-      slot.responded();
-      await recorder.record(ended);
-    } catch (error) {
-      log.error({ err: error, deliveryId: id }, 'delivery.failed');
-      recorder.giveUp(leaseToken);
-    } finally {
-      slot.release();
-      underWay -= 1;
-      if (underWay === 0) onIdle();
-    }
-  }
-
-  async function allEnded(): Promise<void> {
-    await starting;
-    if (underWay > 0) await new Promise<void>((resolve) => (onIdle = resolve));
-  }
-
   return {
     claimAll,
     stopClaiming: () => void (claiming = false),
     async stop() {
       claiming = false;
-      await recorder.stop(allEnded());
+      await recorder.stop(starter.allEnded());
     },
   };
 }

@@ -48,17 +48,15 @@ export function createInFlight(): InFlight {
   let held = 0;
   let awaitingResponse = 0;
   let totalFailing = 0;
-  let fresh = 0;
-  const begun: Fresh[] = [];
-  let ageing: NodeJS.Timeout | undefined;
   let moreRoom = () => {};
+  const fresh = createFreshness(() => moreRoom());
 
   function add(webhookId: string, failing: boolean): Slot {
     counts.set(webhookId, (counts.get(webhookId) ?? 0) + 1);
     held += 1;
     awaitingResponse += 1;
     if (failing) totalFailing += 1;
-    const endsFresh = addFresh();
+    const endsFresh = fresh.add();
     let hasResponse = false;
     function responded(): void {
       if (hasResponse) return;
@@ -81,8 +79,37 @@ export function createInFlight(): InFlight {
     };
   }
 
+  function totalRoom(): number {
+    if (freshMax - fresh.count() < freshRoomMin) return 0;
+    return Math.max(
+      Math.min(inFlightMax - awaitingResponse, heldMax - held, freshMax - fresh.count()),
+      0,
+    );
+  }
+
+  return {
+    total: () => held,
+    room: () => ({
+      total: totalRoom(),
+      failing: Math.max(inFlightFailingMax - totalFailing, 0),
+      perWebhook: awaitingResponse < inFlightCrowded ? inFlightPerWebhookMax : 1,
+    }),
+    counts: () => counts,
+    add,
+    onRoom: (listener) => void (moreRoom = listener),
+    tryAdd: (webhookId) =>
+      (counts.get(webhookId) ?? 0) < inFlightPerWebhookMax ? add(webhookId, false) : null,
+  };
+}
+
+/** Counts the attempts that began a moment ago. `onAged` is called when some of them are no longer fresh. */
+function createFreshness(onAged: () => void) {
+  let fresh = 0;
+  const begun: Fresh[] = [];
+  let ageing: NodeJS.Timeout | undefined;
+
   /** Returns a function that ends freshness early. */
-  function addFresh(): () => void {
+  function add(): () => void {
     const one = { agesAt: performance.now() + freshMs, isFresh: true };
     fresh += 1;
     begun.push(one);
@@ -105,25 +132,8 @@ export function createInFlight(): InFlight {
     const past = begun.splice(0, next < 0 ? begun.length : next);
     const [first] = begun;
     ageing = first && setTimeout(ageAll, Math.ceil(first.agesAt - now));
-    if (past.filter(endFresh).length > 0) moreRoom();
+    if (past.filter(endFresh).length > 0) onAged();
   }
 
-  function totalRoom(): number {
-    if (freshMax - fresh < freshRoomMin) return 0;
-    return Math.max(Math.min(inFlightMax - awaitingResponse, heldMax - held, freshMax - fresh), 0);
-  }
-
-  return {
-    total: () => held,
-    room: () => ({
-      total: totalRoom(),
-      failing: Math.max(inFlightFailingMax - totalFailing, 0),
-      perWebhook: awaitingResponse < inFlightCrowded ? inFlightPerWebhookMax : 1,
-    }),
-    counts: () => counts,
-    add,
-    onRoom: (listener) => void (moreRoom = listener),
-    tryAdd: (webhookId) =>
-      (counts.get(webhookId) ?? 0) < inFlightPerWebhookMax ? add(webhookId, false) : null,
-  };
+  return { add, count: () => fresh };
 }

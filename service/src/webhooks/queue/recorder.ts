@@ -38,13 +38,11 @@ const giveUpAfterMsWhileStopping = 2_000;
 type Waiting = { attempt: RecordedAttempt; resolve: () => void };
 
 export function createRecorder(dependencies: RecorderDependencies): Recorder {
-  const { database, deactivateAfter, log, metrics, giveUpAfterMs } = dependencies;
+  let stopping = false;
+  const write = createWriter(dependencies, () => stopping);
   const openLeases = new Map<string, number>();
   let waiting: Waiting[] = [];
   let writing: Promise<void> | null = null;
-  let stopping = false;
-  /** When writes started to fail, or null. Shared by all batches, so that they do not each wait in turn. */
-  let failingSince: number | null = null;
 
   function startWriting(): void {
     writing ??= writeAll().finally(() => {
@@ -75,6 +73,31 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
     return left > 0 ? null : leaseToken;
   }
 
+  return {
+    expect: (leaseToken, deliveries) => void openLeases.set(leaseToken, deliveries),
+    record(attempt) {
+      return new Promise((resolve) => {
+        waiting.push({ attempt, resolve });
+        startWriting();
+      });
+    },
+    giveUp: (leaseToken) => void countDown(leaseToken),
+    async stop(underWay) {
+      stopping = true;
+      await underWay;
+      await writing;
+    },
+  };
+}
+
+type Write = (attempts: RecordedAttempt[], endedLeases: string[]) => Promise<void>;
+
+/** Writes a batch, again and again while the database is away. */
+function createWriter(dependencies: RecorderDependencies, isStopping: () => boolean): Write {
+  const { database, deactivateAfter, log, metrics, giveUpAfterMs } = dependencies;
+  /** When writes started to fail, or null. Shared by all batches, so that they do not each wait in turn. */
+  let failingSince: number | null = null;
+
   async function write(attempts: RecordedAttempt[], endedLeases: string[]): Promise<void> {
     for (let tries = 1; ; tries += 1) {
       try {
@@ -90,7 +113,7 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
         failingSince ??= performance.now();
         if (
           performance.now() - failingSince >
-          (stopping ? giveUpAfterMsWhileStopping : giveUpAfterMs)
+          (isStopping() ? giveUpAfterMsWhileStopping : giveUpAfterMs)
         ) {
           log.error(logFields, 'attempts.lost');
           return;
@@ -117,21 +140,7 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
     for (const attempt of attempts) await write([attempt], endedLeases);
   }
 
-  return {
-    expect: (leaseToken, deliveries) => void openLeases.set(leaseToken, deliveries),
-    record(attempt) {
-      return new Promise((resolve) => {
-        waiting.push({ attempt, resolve });
-        startWriting();
-      });
-    },
-    giveUp: (leaseToken) => void countDown(leaseToken),
-    async stop(underWay) {
-      stopping = true;
-      await underWay;
-      await writing;
-    },
-  };
+  return write;
 }
 
 /** Whether PostgreSQL rejects the attempt itself (classes 22 and 23). Other errors, such as a deadlock, are temporary. */
