@@ -9,7 +9,7 @@ const name = 'public_url';
 
 /** An SQL expression. `ownUrl` is the result until an `api` process has started. */
 export function publicUrlOr(ownUrl: string) {
-  return sql<string>`coalesce((select value from installation where name = ${name}), ${ownUrl})`;
+  return sql`coalesce((select value from installation where name = ${name}), ${ownUrl})`;
 }
 
 /** `ownUrl` is returned until an `api` process has started. */
