@@ -7,7 +7,7 @@ import { fanOut } from '../src/webhooks/queue/fan-out.ts';
 import { recordAttempts } from '../src/webhooks/queue/record.ts';
 import type { RecordedAttempt } from '../src/webhooks/sending/deliver.ts';
 import { recoverLeases } from '../src/webhooks/queue/recover-leases.ts';
-import { rotatePartitions } from '../src/webhooks/queue/rotate-partitions.ts';
+import { rotatePartitions } from '../src/webhooks/queue/retention.ts';
 import { announce, put } from './support/directory.ts';
 import { makeKey, startTestService } from './support/service.ts';
 

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { openDatabase, sql, type Database, type Transaction } from '../src/database/database.ts';
 import { ensurePartitions, migrate } from '../src/database/migrate.ts';
 import { readDelivery } from '../src/webhooks/management/deliveries.ts';
-import { rotatePartitions } from '../src/webhooks/queue/rotate-partitions.ts';
+import { rotatePartitions } from '../src/webhooks/queue/retention.ts';
 import { openTestDatabase } from './support/database.ts';
 import { eventually } from './support/eventually.ts';
 

@@ -16,7 +16,7 @@ import type { RecordedAttempt } from '../src/webhooks/sending/deliver.ts';
 import { recover } from '../src/webhooks/management/recover.ts';
 import { recoverLeases } from '../src/webhooks/queue/recover-leases.ts';
 import { redeliver } from '../src/webhooks/management/redeliver.ts';
-import { rotatePartitions } from '../src/webhooks/queue/rotate-partitions.ts';
+import { rotatePartitions } from '../src/webhooks/queue/retention.ts';
 import { queueSettings } from '../src/webhooks/queue/worker.ts';
 import { testActor } from './support/actor.ts';
 import { announce, put } from './support/directory.ts';

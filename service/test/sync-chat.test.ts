@@ -3,7 +3,7 @@ import { beforeEach, test } from 'node:test';
 import { sql } from '../src/database/database.ts';
 import type { ChatProvider } from '../src/sync/chat-provider.ts';
 import { createDiscord } from '../src/sync/discord.ts';
-import { createRateLimit } from '../src/sync/rate-limit.ts';
+import { createRateLimit } from '../src/sync/provider-rate-limit.ts';
 import { listRuns } from '../src/sync/runs.ts';
 import { syncChat, type ChatSyncRequest } from '../src/sync/sync-chat.ts';
 import { openTestDatabase } from './support/database.ts';

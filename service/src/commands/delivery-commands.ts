@@ -5,7 +5,7 @@ import {
   isWebhook,
   listAllDeliveries,
   type ListedDelivery,
-} from '../webhooks/management/list-deliveries.ts';
+} from '../webhooks/management/list-all-deliveries.ts';
 import { listedMax, sinceDefault, sinceHours } from './event-commands.ts';
 import { parseId, parseTimeOption, parseInteger } from './parse-option.ts';
 import { print, table, withDatabase } from './with-database.ts';

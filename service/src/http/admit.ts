@@ -7,7 +7,7 @@ import type { KeyCache } from '../access/key-cache.ts';
 import type { Caller, KeyScope } from '../access/keys.ts';
 import { ServiceError } from '../errors.ts';
 import type { Health } from '../system/health.ts';
-import { addressBucket, createRequestCounter, minuteMs, secondsUntil } from './request-counter.ts';
+import { addressBucket, createRequestCounter, minuteMs, secondsUntil } from './rate-limit.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {

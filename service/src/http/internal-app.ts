@@ -16,7 +16,7 @@ import { applyDefaults } from './apply-defaults.ts';
 import { trackMethods } from './methods.ts';
 import { requestIdOf } from './request-id.ts';
 import { toOriginForm } from './request-target.ts';
-import { requireAllowedHost } from './require-allowed-host.ts';
+import { requireInternalHost } from './require-internal-host.ts';
 
 export type InternalAppDependencies = {
   metrics: Metrics;
@@ -42,7 +42,7 @@ export function createInternalApp(dependencies: InternalAppDependencies): Fastif
       'x-content-type-options': 'nosniff',
       'cache-control': 'no-store',
     });
-    requireAllowedHost(request.headers.host, dependencies.allowedHosts);
+    requireInternalHost(request.headers.host, dependencies.allowedHosts);
     done();
   });
   const rejectOtherMethods = trackMethods(app, { crossOrigin: false });

@@ -6,7 +6,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { ChatAnswer, ChatProvider } from './chat-provider.ts';
 import { createHttpClient, HttpFault, httpFault, type HttpAnswer } from './http-client.ts';
-import { createRateLimit } from './rate-limit.ts';
+import { createRateLimit } from './provider-rate-limit.ts';
 
 export type DiscordOptions = {
   /** Without a trailing slash. */

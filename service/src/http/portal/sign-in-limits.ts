@@ -5,7 +5,7 @@
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import { ServiceError } from '../../errors.ts';
-import { addressBucket, createRequestCounter, minuteMs, secondsUntil } from '../request-counter.ts';
+import { addressBucket, createRequestCounter, minuteMs, secondsUntil } from '../rate-limit.ts';
 
 type Attempt = {
   ip: string;

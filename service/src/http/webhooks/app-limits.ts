@@ -1,6 +1,6 @@
 /** Limits on tests and redeliveries: per app and process, shared by the app's keys and its owner in the portal. */
 import { ServiceError } from '../../errors.ts';
-import { createRequestCounter, minuteMs, secondsUntil } from '../request-counter.ts';
+import { createRequestCounter, minuteMs, secondsUntil } from '../rate-limit.ts';
 
 /** docs/reference/errors-and-limits.md#rate-limits */
 export const testsPerMinute = 10;

@@ -29,7 +29,7 @@ import { createLoop } from '../../loop.ts';
 import { dropOldOperationalEvents } from '../notifications/operational-events.ts';
 import { recoverLeases } from './recover-leases.ts';
 import { logDeactivations } from './log-deactivations.ts';
-import { rotatePartitions } from './rotate-partitions.ts';
+import { rotatePartitions } from './retention.ts';
 
 export type WorkerDependencies = Omit<DispatcherDependencies, 'database'> & {
   connection: ConnectionSettings;

@@ -6,7 +6,7 @@ import { isIPv4, isIPv6 } from 'node:net';
 import { ServiceError } from '../errors.ts';
 
 /** Throws `forbidden` for a name that is not in `allowedHosts`, which are lower-cased. IP addresses always pass. */
-export function requireAllowedHost(
+export function requireInternalHost(
   host: string | undefined,
   allowedHosts: ReadonlySet<string>,
 ): void {

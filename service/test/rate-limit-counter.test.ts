@@ -1,7 +1,7 @@
 /** Which requests count together, and for how long. The clock is the test's. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { addressBucket, createRequestCounter } from '../src/http/request-counter.ts';
+import { addressBucket, createRequestCounter } from '../src/http/rate-limit.ts';
 
 const windowMs = 60_000;
 const ownMax = 20_000;
