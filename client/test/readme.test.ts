@@ -60,7 +60,7 @@ test('verifying with Node.js', async () => {
 
   const forged = await fetch(url, { method: 'POST', body: '{}' });
   assert.equal(forged.status, 401);
-  await program.prints(/refused: missing_header/);
+  await program.prints(/rejected: missing_header/);
   await client.webhooks.delete(id);
   await program.stop();
 });
