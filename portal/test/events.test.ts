@@ -53,7 +53,7 @@ test('a link leads to one event, and the chosen app stays in the address', optio
     `document.activeElement === document.getElementById('application.created').querySelector('summary')`,
   );
   await page.getByLabel('For the app').selectOption('Announcer');
-  await entry.getByText('Not available to this app: application.created goes only to').waitFor();
+  await entry.getByText('Not available to this app: application.created is sent only to').waitFor();
   assert.equal(new URL(page.url()).search, `?app=${id}`);
 
   await ada.call(`/apps/${id}/binding`, {

@@ -178,7 +178,7 @@ export const PortalEvent = strictObject(
     }),
     allowed: Type.Boolean({ description: 'Whether this app can receive the event.' }),
     reason: nullable(
-      text('Why the app cannot receive the event.', 'event.created goes only to bound apps'),
+      text('Why the app cannot receive the event.', 'event.created is sent only to bound apps'),
     ),
   },
   { title: 'PortalEvent', description: 'An event of the catalogue.' },
