@@ -71,7 +71,7 @@ const breaking: Record<string, Change> = {
     parameter(document, 'limit').schema['maximum'] = 50;
   },
   'a request needs a new field': (document) => {
-    const { properties, required } = schema(document, 'NewWebhook');
+    const { properties, required } = schema(document, 'WebhookInput');
     properties['label'] = { type: 'string' };
     required.push('label');
   },
@@ -112,7 +112,7 @@ const additions: Change[] = [
     parameter(document, 'search').schema['maxLength'] = 200;
   },
   (document) => {
-    schema(document, 'NewWebhook').properties['label'] = { type: 'string' };
+    schema(document, 'WebhookInput').properties['label'] = { type: 'string' };
     schema(document, 'Application').properties['motto'] = { type: 'string' };
     const { properties, required } = schema(document, 'Organisation');
     properties['motto'] = { type: 'string' };
@@ -122,7 +122,6 @@ const additions: Change[] = [
     document.webhooks['org.closed'] = structuredClone(
       document.webhooks['org.created'] as (typeof document.webhooks)[string],
     );
-    valuesOf(field(document, 'EventRecord', 'event')).push('org.closed');
   },
   (document) => {
     valuesOf(field(document, 'ErrorObject', 'code')).push('gone');

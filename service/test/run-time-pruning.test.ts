@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
-import { openDatabase, sql, type Database } from '../src/database/database.ts';
+import { getTypeParser, openDatabase, sql, type Database } from '../src/database/database.ts';
 import { createPool } from '../src/database/pool.ts';
 import { claim, roundStart, type Claim } from '../src/webhooks/queue/claim.ts';
 import type { Deliverable } from '../src/webhooks/sending/deliverable.ts';
@@ -43,7 +43,12 @@ function openWatched(settings: Record<string, string>): { watched: Database; pla
     client_min_messages: 'log',
     ...settings,
   }).map(([name, value]) => `-c ${name}=${value}`);
-  const pool = new pg.Pool({ ...service.connection, options: options.join(' '), max: 4 });
+  const pool = new pg.Pool({
+    ...service.connection,
+    options: options.join(' '),
+    max: 4,
+    types: { getTypeParser },
+  });
   pool.on('connect', (client) =>
     client.on('notice', ({ detail: text = '' }) => {
       if (!text.includes('{PLANNEDSTMT')) return;

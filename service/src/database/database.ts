@@ -89,7 +89,7 @@ function timeouts(ms: number): Pick<pg.ClientConfig, 'statement_timeout' | 'quer
 
 // Counts and positions stay far below 2^53; `pg` returns them as strings by default.
 const int8 = 20;
-function getTypeParser(oid: number, format?: 'text' | 'binary') {
+export function getTypeParser(oid: number, format?: 'text' | 'binary') {
   if (oid === int8 && format !== 'binary') return Number;
   // oxlint-disable-next-line typescript/no-unsafe-enum-assignment -- PostgreSQL has more types than the enum names
   return pg.types.getTypeParser(oid, format);
