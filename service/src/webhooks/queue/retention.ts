@@ -100,16 +100,19 @@ async function isDropped(tx: Transaction, partitions: string[]): Promise<boolean
 /** One statement, so that it sees an event that moves between tables. It takes no lock, because it reads the queue. */
 async function isNeeded(tx: Transaction, day: string): Promise<boolean> {
   const { rows } = await sql<{ needed: boolean }>`
-    with d as materialized (select ${startOf(day)} as start)
+    with d as materialized (
+      -- Once, not per row: the function takes longer than the rest of a scan of the queue.
+      select uuid_v7_floor(start - interval '1 day') as day_before, uuid_v7_floor(start) as day,
+        uuid_v7_floor(start + interval '1 day') as day_after
+      from (select ${startOf(day)} as start) s
+    )
     select exists (
       select from pending_deliveries p, d
-      where (p.event_id >= uuid_v7_floor(d.start - interval '1 day') and p.event_id < uuid_v7_floor(d.start))
-        or (p.id >= uuid_v7_floor(d.start) and p.id < uuid_v7_floor(d.start + interval '1 day'))
+      where (p.event_id >= d.day_before and p.event_id < d.day) or (p.id >= d.day and p.id < d.day_after)
     ) or exists (
       -- Recorded while no worker ran, and not fanned out yet.
       select from events e, d
-      where e.position is null and e.audience <> 'webhook'
-        and e.id >= uuid_v7_floor(d.start - interval '1 day') and e.id < uuid_v7_floor(d.start)
+      where e.position is null and e.audience <> 'webhook' and e.id >= d.day_before and e.id < d.day
     ) as needed
   `.execute(tx);
   return rows[0]?.needed === true;
