@@ -12,7 +12,8 @@ import {
   type ImportKind,
   type ImportResult,
 } from '../directory/import.ts';
-import { readCsv, readNdjson } from '../directory/import-source.ts';
+import { readNdjson } from '../directory/import-source.ts';
+import { readCsv } from '../directory/read-csv.ts';
 import { escapeControls, toJsonLine } from './escape-controls.ts';
 import { createProgressBar } from './progress-bar.ts';
 import { cliActor } from './cli-actor.ts';
@@ -62,17 +63,17 @@ Examples:
 }
 
 async function importFile(source: Source, flags: ImportFlags): Promise<void> {
-  const { kept, results } = await importSources([source], flags);
+  const { kept, results } = await importSources([source], flags, { mayBeEmpty: false });
   for (const { kind, result } of results) {
     if (flags.json) console.log(toJsonLine({ kept, ...result }));
     else printResult(kind, result, kept, 'line');
   }
 }
 
-/** Imports a folder that `export all` wrote, in one transaction. */
+/** Imports a folder that `export all` wrote, in one transaction. A directory without alliances has an empty file. */
 async function importFolder(folder: string, flags: ImportFlags): Promise<void> {
   const sources = kindsInOrder.map((kind) => ({ kind, file: join(folder, `${kind}.ndjson`) }));
-  const { kept, results } = await importSources(sources, flags);
+  const { kept, results } = await importSources(sources, flags, { mayBeEmpty: true });
   const byKind = Object.fromEntries(results.map(({ kind, result }) => [kind, result]));
   if (flags.json) console.log(toJsonLine({ kept, ...byKind }));
   else
@@ -82,7 +83,11 @@ async function importFolder(folder: string, flags: ImportFlags): Promise<void> {
 type Imported = { kept: boolean; results: { kind: ImportKind; result: ImportResult }[] };
 
 /** Imports several files in one transaction. The first file with bad lines ends it and sets the exit code. */
-async function importSources(sources: Source[], flags: ImportFlags): Promise<Imported> {
+async function importSources(
+  sources: Source[],
+  flags: ImportFlags,
+  { mayBeEmpty }: { mayBeEmpty: boolean },
+): Promise<Imported> {
   for (const { kind, file } of sources) {
     if (kind === 'blueprints' && isCsv(file))
       throw invalid({ path: 'file', message: 'must be NDJSON for blueprints; CSV has no lists' });
@@ -103,7 +108,10 @@ async function importSources(sources: Source[], flags: ImportFlags): Promise<Imp
             emitEvents: flags.emitEvents ?? false,
             publicUrl,
           };
-          results.push({ kind, result: await importLines(tx, lines, options) });
+          const result = await importLines(tx, lines, options);
+          if (!mayBeEmpty && isEmpty(result))
+            throw invalid({ path: 'file', message: 'is empty: it has no entries' });
+          results.push({ kind, result });
         }
       });
       for (const { kind, result } of results) await tidyAfterImport(database, kind, result);
@@ -117,6 +125,10 @@ async function importSources(sources: Source[], flags: ImportFlags): Promise<Imp
   } finally {
     bar.stop();
   }
+}
+
+function isEmpty({ created, updated, bad }: ImportResult): boolean {
+  return created + updated + bad === 0;
 }
 
 /** Null if any size is unknown. */
