@@ -78,3 +78,25 @@ test('a file without entries is refused, except in a folder', async () => {
     await writeFile(join(folder, `${name}.ndjson`), '');
   assert.deepEqual((await runHere(['import', 'all', folder], env)).code, 0);
 });
+
+test('a file without slugs is refused the second time, and says how to import it anyway', async () => {
+  const text = 'name\nAcme\n"Beta, Ltd"\nGamma\n';
+  assert.equal((await importText('names.csv', text)).code, 0);
+  const before = await orgs();
+  assert.deepEqual(await importText('names.csv', `${text}Delta\n`, '--skip-bad'), {
+    code: 1,
+    stdout: '',
+    stderr:
+      'Nothing was imported: 3 of 4 names without a slug are already in the directory ("Acme", "Beta, Ltd", "Gamma"). To replace these entries, add their slugs, which export orgs writes; to create more with the same names, use --allow-duplicates.\n',
+  });
+  const { code, stdout, stderr } = await importText('names.csv', text, '--json');
+  assert.deepEqual([code, stdout], [1, '']);
+  const { error } = JSON.parse(stderr) as { error: { code: string; details: object } };
+  assert.deepEqual(
+    [error.code, error.details],
+    ['conflict', { existing: 3, withoutSlug: 3, names: ['Acme', 'Beta, Ltd', 'Gamma'] }],
+  );
+  assert.equal(await orgs(), before);
+  const allowed = await importText('names.csv', text, '--allow-duplicates');
+  assert.deepEqual([allowed.code, allowed.stdout], [0, '3 orgs created, 0 updated.\n']);
+});

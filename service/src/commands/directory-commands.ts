@@ -3,7 +3,8 @@ import { access, constants, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Argument, type Command } from 'commander';
 import { nameActor } from '../access/audit-log.ts';
-import { invalid } from '../errors.ts';
+import { invalid, ServiceError } from '../errors.ts';
+import { ExistingNamesError } from '../directory/existing-names.ts';
 import {
   BadLinesError,
   importLines,
@@ -20,7 +21,12 @@ import { cliActor } from './cli-actor.ts';
 import { kindsInOrder } from './export-command.ts';
 import { withDatabase } from './with-database.ts';
 
-type ImportFlags = { skipBad?: boolean; emitEvents?: boolean; json?: boolean };
+type ImportFlags = {
+  skipBad?: boolean;
+  allowDuplicates?: boolean;
+  emitEvents?: boolean;
+  json?: boolean;
+};
 type Source = { kind: ImportKind; file: string };
 
 export function addDirectoryCommands(program: Command): void {
@@ -41,6 +47,10 @@ export function addDirectoryCommands(program: Command): void {
     )
     .option('--skip-bad', 'skip bad lines instead of importing nothing')
     .option(
+      '--allow-duplicates',
+      'create entries without a slug even if their names are in the directory already',
+    )
+    .option(
       '--emit-events',
       'publish org.created and alliance.created for entries that become public',
     )
@@ -49,7 +59,8 @@ export function addDirectoryCommands(program: Command): void {
       'after',
       `
 A line whose slug exists (for blueprints: whose key exists) replaces that entry's fields. A line without a slug
-creates an entry, with a slug made from its name. Nothing is deleted. Managers change only if a line has them.
+creates an entry, with a slug made from its name; if that name is in the directory already, nothing is imported, also
+with --skip-bad. Nothing is deleted. Managers change only if a line has them.
 
 Examples:
   orgdir import alliances demo/alliances.ndjson
@@ -105,6 +116,7 @@ async function importSources(
           const options = {
             kind,
             skipBad: flags.skipBad ?? false,
+            allowDuplicates: flags.allowDuplicates ?? false,
             emitEvents: flags.emitEvents ?? false,
             publicUrl,
           };
@@ -118,13 +130,22 @@ async function importSources(
     });
     return { kept: true, results };
   } catch (error) {
-    if (!(error instanceof BadLinesError)) throw error;
+    const { kind } = sources[results.length] ?? {};
+    if (kind && error instanceof ExistingNamesError) throw existingNamesError(kind, error);
+    if (!kind || !(error instanceof BadLinesError)) throw error;
     process.exitCode = 1;
-    const { kind } = sources[results.length] as Source;
     return { kept: false, results: [{ kind, result: error.result }] };
   } finally {
     bar.stop();
   }
+}
+
+function existingNamesError(kind: ImportKind, { message, details }: ExistingNamesError) {
+  return new ServiceError(
+    'conflict',
+    `Nothing was imported: ${message}. To replace these entries, add their slugs, which export ${kind} writes; to create more with the same names, use --allow-duplicates.`,
+    { details },
+  );
 }
 
 function isEmpty({ created, updated, bad }: ImportResult): boolean {
