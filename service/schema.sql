@@ -412,6 +412,7 @@ table orgs
   CREATE INDEX orgs_by_primary_activity ON orgdir.orgs USING btree (primary_activity) WHERE listed
   CREATE INDEX orgs_by_secondary_activity ON orgdir.orgs USING btree (secondary_activity) WHERE listed
   CREATE INDEX orgs_by_updated ON orgdir.orgs USING btree (updated_at, id) WHERE listed
+  CREATE INDEX orgs_unlisted_by_name ON orgdir.orgs USING btree (name_sort) WHERE (NOT listed)
   CREATE TRIGGER count_deleted AFTER DELETE ON orgdir.orgs REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION count_orgs_deleted()
   CREATE TRIGGER count_inserted AFTER INSERT ON orgdir.orgs REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION count_orgs_inserted()
   CREATE TRIGGER count_updated AFTER UPDATE ON orgdir.orgs REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION count_orgs_updated()

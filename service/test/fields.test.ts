@@ -11,7 +11,7 @@ import { sql } from '../src/database/database.ts';
 import { columnsOf } from '../src/directory/columns.ts';
 import { exportLines } from '../src/directory/export.ts';
 import { importLines, importSchemas, type ImportKind } from '../src/directory/import.ts';
-import { readCsv } from '../src/directory/import-source.ts';
+import { readCsv } from '../src/directory/read-csv.ts';
 import { csvColumns, toCsv } from '../src/directory/to-csv.ts';
 import { put } from './support/directory.ts';
 import { startInternalApi } from './support/internal-api.ts';

@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { Type } from 'typebox';
 import { nullable, strictObject } from '../src/contract/shapes.ts';
 import { openDatabase, sql } from '../src/database/database.ts';
+import { ExistingNamesError } from '../src/directory/existing-names.ts';
 import {
   BadLinesError,
   importLines,
@@ -11,12 +12,8 @@ import {
   type ImportKind,
   type ImportOptions,
 } from '../src/directory/import.ts';
-import {
-  lineBytesMax,
-  readCsv,
-  readNdjson,
-  type SourceLine,
-} from '../src/directory/import-source.ts';
+import { lineBytesMax, readNdjson, type SourceLine } from '../src/directory/import-source.ts';
+import { readCsv } from '../src/directory/read-csv.ts';
 import { openTestDatabase } from './support/database.ts';
 import { blueprint, put } from './support/directory.ts';
 import { eventually } from './support/eventually.ts';
@@ -361,10 +358,83 @@ test('broken CSV is a bad line', async () => {
     (error: unknown) => error,
   );
   assert.ok(failure instanceof BadLinesError);
-  assert.match(
-    failure.result.badLines[0]?.reason ?? '',
-    /not valid CSV, and nothing behind it was read/,
+  assert.deepEqual(failure.result.badLines, [
+    {
+      line: 2,
+      reason: 'is not valid CSV: a quote is never closed; the lines after it were not read',
+    },
+  ]);
+});
+
+const toText = (rows: object[]) => rows.map((row) => `${JSON.stringify(row)}\n`).join('');
+
+async function refusal(importing: Promise<unknown>): Promise<ExistingNamesError> {
+  const error = await importing.then(
+    () => assert.fail('it was imported'),
+    (reason: unknown) => reason,
   );
+  assert.ok(error instanceof ExistingNamesError, String(error));
+  return error;
+}
+
+test('an import without slugs is refused the second time', async () => {
+  await clear();
+  const rows = Array.from({ length: 2_500 }, (_, index) => ({ name: `Org ${index}` }));
+  const text = toText([...rows, { name: 'Known', slug: 'known' }]);
+  const pieceBytes = 10_000;
+  assert.equal((await importText('orgs', text, { pieceBytes })).created, 2_501);
+  const again = text + toText([{ name: 'New' }]);
+  for (const skipBad of [false, true]) {
+    const { message, details } = await refusal(importText('orgs', again, { pieceBytes, skipBad }));
+    const names = ['Org 0', 'Org 1', 'Org 2', 'Org 3', 'Org 4'];
+    assert.deepEqual(details, { existing: 2_500, withoutSlug: 2_501, names });
+    assert.equal(
+      message,
+      '2500 of 2501 names without a slug are already in the directory ("Org 0", "Org 1", "Org 2", "Org 3", "Org 4", …)',
+    );
+  }
+  assert.equal(await count('orgs'), 2_501);
+  const allowed = await importText('orgs', again, { pieceBytes, allowDuplicates: true });
+  assert.deepEqual([allowed.created, allowed.updated], [2_501, 1]);
+});
+
+test('only names that were there before the import are repetitions', async () => {
+  await clear();
+  // More than a batch, so that later batches meet the names that earlier ones have stored.
+  const same = Array.from({ length: 1_200 }, () => ({ name: 'Same' }));
+  await importText('orgs', toText([{ name: 'Old', slug: 'renamed' }]));
+  const rows = [{ name: 'Same', slug: 'given' }, { name: 'Same', slug: 'renamed' }, ...same];
+  const first = await importText('orgs', toText(rows), { pieceBytes: 10_000 });
+  assert.deepEqual([first.created, first.updated], [1_201, 1]);
+  const second = await refusal(importText('orgs', toText(rows), { pieceBytes: 10_000 }));
+  assert.deepEqual(second.details, { existing: 1_200, withoutSlug: 1_200, names: ['Same'] });
+  assert.match(second.message, /\("Same"\)$/);
+});
+
+test('a name exists if it is exactly the same, whether or not the organisation is listed', async () => {
+  await clear();
+  await put(database, 'orgs', [
+    { slug: 'a', name: 'Acme' },
+    { slug: 'b', name: 'Hidden', listed: false },
+  ]);
+  await put(database, 'alliances', [{ name: 'North' }]);
+  await put(database, 'blueprints', [blueprint({ key: 'x', name: 'Granite' })]);
+  const others = toText([{ name: 'ACME' }, { name: 'Acmé' }, { name: 'North' }]);
+  assert.equal((await importText('orgs', others)).created, 3);
+  const { details } = await refusal(importText('orgs', toText([{ name: 'Hidden' }])));
+  assert.deepEqual(details, { existing: 1, withoutSlug: 1, names: ['Hidden'] });
+  const { message } = await refusal(importText('alliances', toText([{ name: 'North' }])));
+  assert.equal(message, '1 of 1 names without a slug is already in the directory ("North")');
+  const twin = blueprint({ key: 'y', name: 'Granite' });
+  assert.equal((await importText('blueprints', toText([twin]))).created, 1);
+});
+
+test('bad lines are reported before names that exist', async () => {
+  await clear();
+  await put(database, 'orgs', [{ name: 'Acme' }]);
+  const text = toText([{ name: 'Acme' }, { name: '' }]);
+  await assert.rejects(importText('orgs', text), BadLinesError);
+  await refusal(importText('orgs', text, { skipBad: true }));
 });
 
 test('events are published only if requested, for entries that become public', async () => {

@@ -44,7 +44,10 @@ test('bulk lines create and replace entries, and delete none', async () => {
     { name: 'Named' },
   ]);
   assert.deepEqual((await bulk('/orgs', first)).body.data.created, 3);
-  const second = await bulk('/orgs', toText([{ slug: 'a', name: 'A again' }, { name: 'Named' }]));
+  const second = await bulk(
+    '/orgs?allowDuplicates=true',
+    toText([{ slug: 'a', name: 'A again' }, { name: 'Named' }]),
+  );
   assert.deepEqual(second.body.data, { created: 1, updated: 1, bad: 0, badLines: [] });
   const { body } = await call('/orgs');
   assert.deepEqual(
@@ -98,6 +101,27 @@ test('bad lines are reported and nothing is stored; with skipBad the good lines 
   assert.deepEqual([status, body.data.created, body.data.bad], [200, 1_500, 3]);
   assert.deepEqual(body.data.badLines[0], { line: 1501, reason: 'is not valid JSON' });
   assert.equal(await count('orgs'), 1_500);
+});
+
+test('a request without slugs that is sent twice is stored once', async () => {
+  await clear();
+  const rows = toText([{ name: 'Acme, Inc.' }, { name: 'Beta' }]);
+  const answers = await Promise.all([bulk('/orgs', rows), bulk('/orgs', rows)]);
+  const refused = answers.find(({ status }) => status !== 200);
+  assert.equal(refused?.status, 409);
+  assert.deepEqual(refused.body.error.code, 'conflict');
+  assert.equal(
+    refused.body.error.message,
+    'Nothing was stored: 2 of 2 names without a slug are already in the directory ("Acme, Inc.", "Beta"). To replace these entries, add their slugs; to create more with the same names, set allowDuplicates=true.',
+  );
+  assert.deepEqual(refused.body.error.details, {
+    existing: 2,
+    withoutSlug: 2,
+    names: ['Acme, Inc.', 'Beta'],
+  });
+  assert.equal(await count('orgs'), 2);
+  assert.equal(await count('events'), 2);
+  assert.equal((await bulk('/orgs?allowDuplicates=true', rows)).body.data.created, 2);
 });
 
 test('a long field name is shortened to whole characters', async () => {

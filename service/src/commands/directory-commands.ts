@@ -3,7 +3,8 @@ import { access, constants, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Argument, type Command } from 'commander';
 import { nameActor } from '../access/audit-log.ts';
-import { invalid } from '../errors.ts';
+import { invalid, ServiceError } from '../errors.ts';
+import { ExistingNamesError } from '../directory/existing-names.ts';
 import {
   BadLinesError,
   importLines,
@@ -12,14 +13,20 @@ import {
   type ImportKind,
   type ImportResult,
 } from '../directory/import.ts';
-import { readCsv, readNdjson } from '../directory/import-source.ts';
+import { readNdjson } from '../directory/import-source.ts';
+import { readCsv } from '../directory/read-csv.ts';
 import { escapeControls, toJsonLine } from './escape-controls.ts';
 import { createProgressBar } from './progress-bar.ts';
 import { cliActor } from './cli-actor.ts';
 import { kindsInOrder } from './export-command.ts';
 import { withDatabase } from './with-database.ts';
 
-type ImportFlags = { skipBad?: boolean; emitEvents?: boolean; json?: boolean };
+type ImportFlags = {
+  skipBad?: boolean;
+  allowDuplicates?: boolean;
+  emitEvents?: boolean;
+  json?: boolean;
+};
 type Source = { kind: ImportKind; file: string };
 
 export function addDirectoryCommands(program: Command): void {
@@ -40,6 +47,10 @@ export function addDirectoryCommands(program: Command): void {
     )
     .option('--skip-bad', 'skip bad lines instead of importing nothing')
     .option(
+      '--allow-duplicates',
+      'create entries without a slug even if their names are in the directory already',
+    )
+    .option(
       '--emit-events',
       'publish org.created and alliance.created for entries that become public',
     )
@@ -48,7 +59,8 @@ export function addDirectoryCommands(program: Command): void {
       'after',
       `
 A line whose slug exists (for blueprints: whose key exists) replaces that entry's fields. A line without a slug
-creates an entry, with a slug made from its name. Nothing is deleted. Managers change only if a line has them.
+creates an entry, with a slug made from its name; if that name is in the directory already, nothing is imported, also
+with --skip-bad. Nothing is deleted. Managers change only if a line has them.
 
 Examples:
   orgdir import alliances demo/alliances.ndjson
@@ -62,17 +74,17 @@ Examples:
 }
 
 async function importFile(source: Source, flags: ImportFlags): Promise<void> {
-  const { kept, results } = await importSources([source], flags);
+  const { kept, results } = await importSources([source], flags, { mayBeEmpty: false });
   for (const { kind, result } of results) {
     if (flags.json) console.log(toJsonLine({ kept, ...result }));
     else printResult(kind, result, kept, 'line');
   }
 }
 
-/** Imports a folder that `export all` wrote, in one transaction. */
+/** Imports a folder that `export all` wrote, in one transaction. A directory without alliances has an empty file. */
 async function importFolder(folder: string, flags: ImportFlags): Promise<void> {
   const sources = kindsInOrder.map((kind) => ({ kind, file: join(folder, `${kind}.ndjson`) }));
-  const { kept, results } = await importSources(sources, flags);
+  const { kept, results } = await importSources(sources, flags, { mayBeEmpty: true });
   const byKind = Object.fromEntries(results.map(({ kind, result }) => [kind, result]));
   if (flags.json) console.log(toJsonLine({ kept, ...byKind }));
   else
@@ -82,7 +94,11 @@ async function importFolder(folder: string, flags: ImportFlags): Promise<void> {
 type Imported = { kept: boolean; results: { kind: ImportKind; result: ImportResult }[] };
 
 /** Imports several files in one transaction. The first file with bad lines ends it and sets the exit code. */
-async function importSources(sources: Source[], flags: ImportFlags): Promise<Imported> {
+async function importSources(
+  sources: Source[],
+  flags: ImportFlags,
+  { mayBeEmpty }: { mayBeEmpty: boolean },
+): Promise<Imported> {
   for (const { kind, file } of sources) {
     if (kind === 'blueprints' && isCsv(file))
       throw invalid({ path: 'file', message: 'must be NDJSON for blueprints; CSV has no lists' });
@@ -100,23 +116,40 @@ async function importSources(sources: Source[], flags: ImportFlags): Promise<Imp
           const options = {
             kind,
             skipBad: flags.skipBad ?? false,
+            allowDuplicates: flags.allowDuplicates ?? false,
             emitEvents: flags.emitEvents ?? false,
             publicUrl,
           };
-          results.push({ kind, result: await importLines(tx, lines, options) });
+          const result = await importLines(tx, lines, options);
+          if (!mayBeEmpty && isEmpty(result))
+            throw invalid({ path: 'file', message: 'is empty: it has no entries' });
+          results.push({ kind, result });
         }
       });
       for (const { kind, result } of results) await tidyAfterImport(database, kind, result);
     });
     return { kept: true, results };
   } catch (error) {
-    if (!(error instanceof BadLinesError)) throw error;
+    const { kind } = sources[results.length] ?? {};
+    if (kind && error instanceof ExistingNamesError) throw existingNamesError(kind, error);
+    if (!kind || !(error instanceof BadLinesError)) throw error;
     process.exitCode = 1;
-    const { kind } = sources[results.length] as Source;
     return { kept: false, results: [{ kind, result: error.result }] };
   } finally {
     bar.stop();
   }
+}
+
+function existingNamesError(kind: ImportKind, { message, details }: ExistingNamesError) {
+  return new ServiceError(
+    'conflict',
+    `Nothing was imported: ${message}. To replace these entries, add their slugs, which export ${kind} writes; to create more with the same names, use --allow-duplicates.`,
+    { details },
+  );
+}
+
+function isEmpty({ created, updated, bad }: ImportResult): boolean {
+  return created + updated + bad === 0;
 }
 
 /** Null if any size is unknown. */

@@ -1,9 +1,4 @@
-/**
- * Reads import files line by line: turns NDJSON or CSV into numbered values or numbered faults. It checks no schema.
- */
-import { Readable } from 'node:stream';
-import type { CsvError } from 'csv-parse';
-import type { TSchema } from 'typebox';
+/** Reads NDJSON line by line: turns each line into a value or a fault. It checks no schema. `read-csv.ts` reads CSV. */
 
 /** `number` counts lines from 1, as an editor does; `bytes` is the length of the line if it is known. */
 export type SourceLine = { number: number; bytes?: number } & (
@@ -62,71 +57,4 @@ function parseLine(line: Buffer, first: boolean): { value: unknown } | { fault: 
   } catch {
     return { fault: 'is not valid JSON' };
   }
-}
-
-/** A header row has the names of fields, `links.website` for a nested one; an empty cell counts as a field left out. */
-export async function* readCsv(
-  input: AsyncIterable<Buffer>,
-  schema: TSchema,
-): AsyncGenerator<SourceLine> {
-  // Imported here because the service itself reads no CSV.
-  const { parse, CsvError: Fault } = await import('csv-parse');
-  const parser = parse({
-    bom: true,
-    columns: true,
-    info: true,
-    max_record_size: lineBytesMax,
-    // Reported below, as the fault of that row alone.
-    relax_column_count: true,
-    skip_empty_lines: true,
-  });
-  const source = Readable.from(input);
-  source.on('error', (error) => parser.destroy(error));
-  source.pipe(parser);
-  try {
-    for await (const { record, info } of parser as AsyncIterable<{
-      record: Record<string, string>;
-      info: { lines: number; error?: CsvError };
-    }>) {
-      const fault = rowFault(record, info.error);
-      if (fault !== null) yield { number: info.lines, fault };
-      else yield { number: info.lines, value: toObject(record, schema) };
-    }
-  } catch (error) {
-    if (!(error instanceof Fault)) throw error;
-    yield {
-      number: Number(error['lines'] ?? 1),
-      fault: `is not valid CSV, and nothing behind it was read: ${error.message}`,
-    };
-  }
-}
-
-function rowFault(record: Record<string, string>, error: CsvError | undefined): string | null {
-  if (error) return 'has not as many cells as the header row';
-  // The parser replaces bytes that are not UTF-8, such as those of an old spreadsheet, with U+FFFD.
-  return Object.values(record).some((cell) => cell.includes('\uFFFD'))
-    ? 'is not valid UTF-8'
-    : null;
-}
-
-function toObject(record: Record<string, string>, schema: TSchema): Record<string, unknown> {
-  const value: Record<string, unknown> = {};
-  for (const [name, cell] of Object.entries(record)) {
-    if (cell === '') continue;
-    const [outer = name, inner] = name.split('.');
-    if (inner === undefined) value[outer] = readCell(cell, schema, outer);
-    else value[outer] = { ...(value[outer] as object), [inner]: cell };
-  }
-  return value;
-}
-
-/** Converts the text of a cell to a number, a boolean or a list of words if the schema wants one and the text fits. */
-function readCell(cell: string, schema: TSchema, name: string): unknown {
-  const { properties } = schema as { properties?: Record<string, { type?: unknown }> };
-  const types = new Set([properties?.[name]?.type].flat());
-  if (types.has('boolean') && (cell === 'true' || cell === 'false')) return cell === 'true';
-  if ((types.has('integer') || types.has('number')) && /^-?\d+(\.\d+)?$/.test(cell))
-    return Number(cell);
-  if (types.has('array')) return cell.split(/\s+/).filter((word) => word !== '');
-  return cell;
 }

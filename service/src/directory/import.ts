@@ -9,6 +9,7 @@ import { ServiceError, type Issue } from '../errors.ts';
 import { upsertAlliances } from './alliances.ts';
 import { announceAlliances, announceOrgs } from './announce.ts';
 import { upsertBlueprints } from './blueprints.ts';
+import { ExistingNames } from './existing-names.ts';
 import { checkBatch, nameAll, type Accepted, type Input, type Named } from './import-batch.ts';
 import type { SourceLine } from './import-source.ts';
 import { toAddresses, writeManagers } from './import-managers.ts';
@@ -32,6 +33,8 @@ export type ImportOptions = {
   skipBad: boolean;
   /** Publishes an event for each entry that is public for the first time. */
   emitEvents: boolean;
+  /** Creates entries without a slug even if others have their names; otherwise one such name undoes everything. */
+  allowDuplicates?: boolean;
   /** The base of addresses in events. */
   publicUrl: string;
   onProgress?: (lines: number) => void;
@@ -58,7 +61,10 @@ export class BadLinesError extends Error {
   }
 }
 
-/** Runs inside the caller's transaction. Throws `BadLinesError` unless `skipBad` is set. */
+/**
+ * Runs inside the caller's transaction. Throws `BadLinesError` unless `skipBad` is set, and `ExistingNamesError` unless
+ * `allowDuplicates` is set.
+ */
 export async function importLines(
   tx: Transaction,
   lines: AsyncIterable<SourceLine>,
@@ -78,7 +84,7 @@ export async function importLines(
     batchBytes = 0;
   }
   await run.write(batch);
-  if (run.result.bad > 0 && !options.skipBad) throw new BadLinesError(run.result);
+  run.finish();
   return run.result;
 }
 
@@ -100,6 +106,9 @@ export async function tidyAfterImport(
 function createRun(tx: Transaction, options: ImportOptions) {
   const { kind } = options;
   let slugs: SlugAllocator | null = null;
+  // Blueprints are known by their keys.
+  const existing =
+    kind === 'blueprints' || options.allowDuplicates ? null : new ExistingNames(tx, kind);
   const validate = createValidator(importSchemas[kind]) as Validator<Input>;
   const lineOfKey = new Map<string, number>();
   /** The slugs given in the file, and those made for its lines. */
@@ -134,17 +143,27 @@ function createRun(tx: Transaction, options: ImportOptions) {
 
   async function write(batch: Accepted[]): Promise<void> {
     slugs ??= await takeTurn(tx, kind);
-    // After a bad line nothing is stored; the rest is read only to report further bad lines.
-    const doomed = result.bad > 0 && !options.skipBad;
     const known = await checkBatch(tx, kind, batch, refuse);
-    if (doomed || known.length === 0) return;
+    await existing?.look(known);
+    // After a refusal nothing is stored; the rest is read only to report all that is wrong.
+    if (refusal() !== null || known.length === 0) return;
     const named = await nameAll(tx, kind, slugs, known);
     for (const { slug, line } of named) lineOfSlug.set(slug, line);
     for (const { created } of await writers[kind](tx, named, options))
       result[created ? 'created' : 'updated'] += 1;
   }
 
-  return { result, accept, write };
+  function refusal(): Error | null {
+    if (result.bad > 0 && !options.skipBad) return new BadLinesError(result);
+    return existing?.any ? existing.error() : null;
+  }
+
+  function finish(): void {
+    const error = refusal();
+    if (error !== null) throw error;
+  }
+
+  return { result, accept, write, finish };
 }
 
 /** Starts only when there is something to write: lines may arrive slowly, and other writers would wait meanwhile. */

@@ -19,6 +19,7 @@ export async function put(
       kind,
       skipBad: false,
       emitEvents: options.emitEvents ?? false,
+      allowDuplicates: true,
       publicUrl: testPublicUrl,
     }),
   );

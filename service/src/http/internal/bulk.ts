@@ -11,6 +11,7 @@ import { envelope } from '../../contract/envelope.ts';
 import { examples } from '../../contract/examples.ts';
 import { strictObject } from '../../contract/shapes.ts';
 import { sql } from '../../database/database.ts';
+import { ExistingNamesError } from '../../directory/existing-names.ts';
 import {
   BadLinesError,
   importLines,
@@ -40,6 +41,11 @@ const BulkQuery = Type.Object(
     skipBad: Type.Boolean({
       default: false,
       description: 'Skip invalid lines. Otherwise one invalid line rejects the whole request.',
+    }),
+    allowDuplicates: Type.Boolean({
+      default: false,
+      description:
+        'Create entries without a slug even if their names are in the directory already. Otherwise one such line rejects the whole request, so that a request that is sent twice is stored once. Blueprints are known by their keys and ignore it.',
     }),
     emitEvents: Type.Boolean({
       default: true,
@@ -119,10 +125,10 @@ function bulkRoute(
 
   async function store(
     request: FastifyRequest,
-    { skipBad, emitEvents }: Static<typeof BulkQuery>,
+    { skipBad, allowDuplicates, emitEvents }: Static<typeof BulkQuery>,
   ): Promise<ImportResult> {
     const lines = atMost(rowsMax, readNdjson(receive(bodyOf(request), bytesMax)));
-    const options = { kind, skipBad, emitEvents, publicUrl };
+    const options = { kind, skipBad, allowDuplicates, emitEvents, publicUrl };
     try {
       const result = await writes.transaction().execute(async (tx) => {
         await sql`
@@ -134,7 +140,8 @@ function bulkRoute(
       await tidyAfterImport(writes, kind, result);
       return result;
     } catch (error) {
-      throw error instanceof BadLinesError ? badLinesError(error.result) : error;
+      if (error instanceof BadLinesError) throw badLinesError(error.result);
+      throw error instanceof ExistingNamesError ? existingNamesError(error) : error;
     }
   }
 }
@@ -176,6 +183,14 @@ function badLinesError({ bad, badLines }: ImportResult): ServiceError {
   );
 }
 
+function existingNamesError({ message, details }: ExistingNamesError): ServiceError {
+  return new ServiceError(
+    'conflict',
+    `Nothing was stored: ${message}. To replace these entries, add their slugs; to create more with the same names, set allowDuplicates=true.`,
+    { details },
+  );
+}
+
 function schemaOf(kind: ImportKind, tag: string, line: object) {
   const idField = kind === 'blueprints' ? 'key' : 'slug';
   return {
@@ -191,7 +206,7 @@ function schemaOf(kind: ImportKind, tag: string, line: object) {
       200,
       'The result.',
       oneOf(BulkResult, 'BulkResultResponse', { created: 1, updated: 0, bad: 0, badLines: [] }),
-      internalErrors.keyedBody,
+      [...internalErrors.keyedBody, 'conflict'],
     ),
   };
 }
