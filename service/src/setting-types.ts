@@ -3,23 +3,36 @@
  * error message "NAME must be …, for example …".
  */
 import ipaddr from 'ipaddr.js';
-import { Type } from 'typebox';
 import { parseSchedule } from './cron.ts';
 
-/** A secret never appears in a message. `password`: only the password of an address is secret. */
-type Options = { examples?: string[]; secret?: 'value' | 'password' };
+export type SettingType<T> = {
+  description: string;
+  /** Null for an invalid text. */
+  parse: (text: string) => T | null;
+  examples?: string[];
+  /** A secret never appears in a message. `password`: only the password of an address is secret. */
+  secret?: 'value' | 'password';
+};
+type Options = Pick<SettingType<unknown>, 'examples' | 'secret'>;
 
-const text = (description: string, pattern: string, options: Options = {}) =>
-  Type.String({ description, pattern, ...options });
+function parsed<T>(
+  description: string,
+  parse: (text: string) => T | null,
+  options: Options = {},
+): SettingType<T> {
+  return { description, parse, ...options };
+}
 
-/** `parse` returns null for an invalid text. */
-const parsed = <T>(description: string, parse: (text: string) => T | null, options?: Options) =>
-  Type.Decode(
-    Type.Refine(Type.String({ description, ...options }), (value) => parse(value) !== null),
-    (value) => parse(value) as T,
-  );
+function matching<T = string>(
+  description: string,
+  pattern: RegExp,
+  decode: (text: string) => T = (text) => text as T,
+  options: Options = {},
+): SettingType<T> {
+  return parsed(description, (text) => (pattern.test(text) ? decode(text) : null), options);
+}
 
-const list = (item: string) => `^${item}(\\s*,\\s*${item})*$`;
+const list = (item: string) => new RegExp(`^${item}(\\s*,\\s*${item})*$`);
 const split = (value: string) => value.split(',').map((part) => part.trim());
 
 export const wholeNumber = (least: number, most: number) =>
@@ -28,10 +41,7 @@ export const wholeNumber = (least: number, most: number) =>
     return number >= least && number <= most ? number : null;
   });
 
-export const flag = Type.Decode(
-  text('true or false', '^(true|false)$'),
-  (value) => value === 'true',
-);
+export const flag = matching('true or false', /^(true|false)$/, (value) => value === 'true');
 
 export const hostName = parsed('a host name or an IP address', (value) =>
   /^[A-Za-z0-9.:_-]{1,255}$/.test(value) && URL.canParse(`http://${inUrl(value)}`) ? value : null,
@@ -42,8 +52,9 @@ export function inUrl(host: string): string {
 }
 
 /** In lower case, without the trailing dot of a fully qualified name. */
-export const hostNames = Type.Decode(
-  text('host names without ports, separated by commas', list('[\\w-]+(\\.[\\w-]+)*\\.?')),
+export const hostNames = matching(
+  'host names without ports, separated by commas',
+  list('[\\w-]+(\\.[\\w-]+)*\\.?'),
   (value) => split(value.toLowerCase()).map((name) => name.replace(/\.$/, '')),
 );
 
@@ -56,19 +67,23 @@ export const networks = parsed(
   { examples: ['127.0.0.0/8,::1/128'] },
 );
 
-export const roles = Type.Decode(
-  text('api, worker or both', list('(api|worker)')),
+export const roles = matching(
+  'api, worker or both',
+  list('(api|worker)'),
   (value) => new Set(split(value)) as ReadonlySet<'api' | 'worker'>,
 );
 
 const levels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
-export const logLevel = Type.Enum(levels, { description: `one of ${levels.join(', ')}` });
+export const logLevel = matching(
+  `one of ${levels.join(', ')}`,
+  new RegExp(`^(${levels.join('|')})$`),
+);
 
-export const folder = Type.String({ description: 'a folder' });
-export const label = text('1 to 40 characters', '^[^\\p{C}]{1,40}$');
-export const headerWord = text(
+export const folder = matching('a folder', /./);
+export const label = matching('1 to 40 characters', /^[^\p{C}]{1,40}$/u);
+export const headerWord = matching(
   'one word of at most 40 ASCII letters and digits, because it begins header names',
-  '^[A-Za-z][A-Za-z0-9]{0,39}$',
+  /^[A-Za-z][A-Za-z0-9]{0,39}$/,
 );
 
 /** Without a slash at the end. */
@@ -88,17 +103,21 @@ export const postgresUrl = parsed(
   { examples: ['postgres://orgdir:password@127.0.0.1:5432/orgdir'], secret: 'password' },
 );
 
-export const secretKeys = Type.Decode(
-  text('32 bytes in base64 (several separated by commas)', list('[A-Za-z0-9+/]{43}='), {
-    examples: ['the output of: openssl rand -base64 32'],
-    secret: 'value',
-  }),
+export const secretKeys = matching(
+  '32 bytes in base64 (several separated by commas)',
+  list('[A-Za-z0-9+/]{43}='),
   (value) => split(value).map((key) => Buffer.from(key, 'base64')),
+  { examples: ['the output of: openssl rand -base64 32'], secret: 'value' },
 );
 
 /** A value that a provider shows. */
 const given = (description: string, options: Options) =>
-  text(`${description} (printable ASCII without spaces)`, '^[\\x21-\\x7e]{1,500}$', options);
+  matching(
+    `${description} (printable ASCII without spaces)`,
+    /^[\x21-\x7e]{1,500}$/,
+    undefined,
+    options,
+  );
 
 export const clientId = given('the id that the provider gave you for this service', {
   examples: ['Iv1.0123456789abcdef'],
@@ -111,10 +130,11 @@ export const botToken = given('the token of your bot, without Bot before it', {
   examples: ['the one that the Discord Developer Portal shows'],
   secret: 'value',
 });
-export const chatProvider = Type.Literal('discord', {
-  description: 'discord, the only provider',
-  examples: ['discord'],
-});
+export const chatProvider = parsed(
+  'discord, the only provider',
+  (value) => (value === 'discord' ? value : null),
+  { examples: ['discord'] },
+);
 
 const cron = 'a cron schedule of five fields, in UTC, that comes due';
 const daily = { examples: ['0 4 * * *'] };

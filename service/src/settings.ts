@@ -1,13 +1,11 @@
 /** The table of all settings, which are environment variables. `.env.example` describes them to operators. */
-import type { StaticDecode, TSchema } from 'typebox';
-import { Value } from 'typebox/value';
 import * as types from './setting-types.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 /** `variables` are the ones to correct: the invalid one, or a missing one and the one that requires it. */
 export type Fault = { variables: string[]; message: string };
 type Setting = {
-  type: TSchema & { description?: string; examples?: string[]; secret?: 'value' | 'password' };
+  type: types.SettingType<unknown>;
   /** A setting without a default is null if its variable is not set. */
   default?: string;
   /** Another setting that must be set if this one is. */
@@ -60,7 +58,7 @@ const table = {
 type Table = typeof table;
 export type Settings = {
   [Name in keyof Table]:
-    | StaticDecode<Table[Name]['type']>
+    | NonNullable<ReturnType<Table[Name]['type']['parse']>>
     | (Table[Name] extends { default: string } ? never : null);
 };
 
@@ -72,10 +70,10 @@ export function readSettings(env: Environment): { values: Settings; faults: Faul
   const values: Record<string, unknown> = {};
   for (const [name, { type, requires, default: fallback }] of Object.entries(settings)) {
     const text = env[name]?.trim() || fallback;
-    const isValid = text === undefined || Value.Check(type, text);
-    const valid = isValid ? text : fallback;
-    values[name] = valid === undefined ? null : Value.Decode(type, valid);
-    if (!isValid)
+    const value = text === undefined ? null : type.parse(text);
+    const isInvalid = text !== undefined && value === null;
+    values[name] = isInvalid && fallback !== undefined ? type.parse(fallback) : value;
+    if (isInvalid)
       faults.push({ variables: [name], message: `${name} must be ${describe(name, text)}` });
     else if (requires && text !== undefined && !env[requires]?.trim())
       faults.push({

@@ -3,7 +3,6 @@ import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { readNdjson, type SourceLine } from '../directory/import-source.ts';
 import { sourceBytesMax, tooLarge, type OpenedSource } from './open-source.ts';
-import { readArray } from './read-array.ts';
 import { SyncFailure } from './sync-failure.ts';
 
 export type SourceRows = {
@@ -34,7 +33,11 @@ export async function readRows(
   const text = await peek(zipped ? watch(unzip(raw.all)) : raw.all, blankBytesMax, isSign);
   const sign = skipMark(text.first).find((byte) => !isSpace(byte));
   if (sign === undefined) throw new SyncFailure('empty', 'the source is empty');
-  if (sign === openArray) return { unit: 'entry', rows: readArray(text.all) };
+  if (sign === openArray) {
+    // Loaded when it is used: a service at rest needs no JSON parser for streams.
+    const { readArray } = await import('./read-array.ts');
+    return { unit: 'entry', rows: readArray(text.all) };
+  }
   if (!tellsItsEnd && !zipped)
     throw new SyncFailure(
       'cut_off',
