@@ -1,4 +1,7 @@
-/** Accepts only JSON bodies in valid UTF-8. A body of zero bytes is no body: generated clients send `DELETE` like that. */
+/**
+ * Accepts only JSON bodies in valid UTF-8. Zero bytes and `null` are no body: generated clients, the latter in Go, send
+ * them where a body is optional.
+ */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { invalid } from '../errors.ts';
 
@@ -14,8 +17,7 @@ export function readJsonBodies(app: FastifyInstance): void {
     } catch {
       return done(invalid({ path: 'body', message: 'must be UTF-8' }));
     }
-    if (text === '') return done(null, undefined);
-    if (text.trim() === 'null') return done(invalid({ path: 'body', message: 'must not be null' }));
+    if (text === '' || text.trim() === 'null') return done(null, undefined);
     void parseJson(request, text, done);
   });
 }
