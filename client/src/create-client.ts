@@ -2,13 +2,13 @@ import { openConnection } from './connection.ts';
 import { directory, type Alliances, type Blueprints, type Orgs } from './directory.ts';
 import { events, type Events } from './events.ts';
 import type { ClientOptions, RequestOptions } from './options.ts';
-import type { OpenApiDocument, Status } from './types.ts';
+import type { OpenApiDocument, ServiceStatus } from './types.ts';
 import { webhooks, type Webhooks } from './webhooks.ts';
 
 /** A client of one service with one key. */
 export type Client = {
   /** The status of the service. Requires no key. */
-  status(options?: RequestOptions): Promise<Status>;
+  status(options?: RequestOptions): Promise<ServiceStatus>;
   /** The OpenAPI 3.1 document of the API. Requires no key. */
   openApi(options?: RequestOptions): Promise<OpenApiDocument>;
   orgs: Orgs;
@@ -27,7 +27,12 @@ export function createClient(options: ClientOptions): Client {
   const connection = openConnection(options);
   return {
     status: async (requestOptions) =>
-      (await connection.send<{ data: Status }>({ path: ['status'], options: requestOptions })).data,
+      (
+        await connection.send<{ data: ServiceStatus }>({
+          path: ['status'],
+          options: requestOptions,
+        })
+      ).data,
     openApi: (requestOptions) =>
       connection.send({ path: ['openapi.json'], options: requestOptions }),
     orgs: directory(connection, 'orgs'),

@@ -679,7 +679,7 @@ export interface RotateSecretRequest {
 }
 
 /** The state of the service. */
-export interface Status {
+export interface ServiceStatus {
   /** `degraded`: a component has a problem, and reads may return 503. */
   status: 'ok' | 'degraded' | 'maintenance';
   /** The version of the service. */

@@ -55,6 +55,29 @@ test('generators can read it: no enum of booleans, and tags that do not mix requ
   assert.ok(!tagsOf(paths).has('Webhook events'));
 });
 
+test('clients generated from it survive a new field and a new error code', () => {
+  const { paths, webhooks, components } = openApi;
+  const requests = new Set(
+    Object.values(paths)
+      .flatMap((methods) => Object.values(methods))
+      .map(({ requestBody }) => requestBody?.content['application/json']?.schema.$ref),
+  );
+  const described = { ...components.schemas, ...components.responses, ...webhooks };
+  for (const [name, schema] of Object.entries(described))
+    assert.equal(
+      JSON.stringify(schema).includes('"additionalProperties":false'),
+      requests.has(`#/components/schemas/${name}`),
+      name,
+    );
+  const { code } = (components.schemas['ErrorObject'] as any).properties;
+  assert.deepEqual([code.type, code.enum], ['string', undefined]);
+  assert.match(code.description, /`not_found`/);
+});
+
+test('a list in a request has no uniqueItems, which axios clients turn into a set and send as {}', () => {
+  assert.doesNotMatch(JSON.stringify(openApi), /uniqueItems/);
+});
+
 test('it names the events without closing the list, and refuses U+0000 in text parameters', () => {
   const { paths, components } = openApi as any;
   const { event } = components.schemas.EventRecord.properties;

@@ -142,28 +142,40 @@ test('after a rotation both secrets verify during the overlap', async () => {
   await service.call(`/webhooks/${id}`, { method: 'DELETE' });
 });
 
-test('a body of zero bytes is no body, and null is refused', async () => {
+test('zero bytes of any type are no body, as generated clients send them, and null is refused', async () => {
   const receiver = await startReceiver();
   const { key } = await makeKey(service);
   const { id } = await register(receiver.url, key);
-  const send = (method: string, path: string, body: string) =>
-    service.call(path, { method, key, body, headers: { 'content-type': 'application/json' } });
-  const requests = [
-    ['POST', `/webhooks/${id}/test`],
-    ['POST', `/webhooks/${id}/rotate-secret`],
-    ['DELETE', `/webhooks/${id}`],
-  ] as const;
-  for (const [method, path] of requests) {
-    const refused = await send(method, path, ' null ');
+  const json = 'application/json';
+  const form = 'application/x-www-form-urlencoded';
+  const send = (method: string, path: string, body: string, type = json) =>
+    service.call(path, { method, key, body, headers: { 'content-type': type } });
+  for (const body of ['', ' null '])
+    assert.equal((await send('POST', '/webhooks', body)).status, 400, body);
+  const actions = [`/webhooks/${id}/test`, `/webhooks/${id}/rotate-secret`];
+  for (const path of actions) {
+    assert.equal((await send('POST', path, '')).status, 200, path);
+    const refused = await send('POST', path, ' null ');
     assert.equal(refused.status, 400, path);
     assert.deepEqual(refused.body.error.details.issues, [
       { path: 'body', message: 'must not be null' },
     ]);
+    assert.equal((await send('POST', path, '', form)).status, 200, path);
   }
-  const required = await send('POST', '/webhooks', '');
-  assert.equal(required.status, 400);
-  for (const [method, path] of requests)
-    assert.equal((await send(method, path, '')).status, 200, path);
+  assert.equal((await send('POST', '/webhooks', '', form)).status, 400);
+  assert.equal((await send('DELETE', `/webhooks/${id}`, 'null')).status, 400);
+  assert.equal((await send('DELETE', `/webhooks/${id}`, '')).status, 200);
+});
+
+test('an event that is listed twice counts once', async () => {
+  const receiver = await startReceiver();
+  const twice = { events: ['org.created', 'alliance.created', 'org.created'] };
+  const once = ['org.created', 'alliance.created'];
+  const created = await post('/webhooks', { url: receiver.url, ...twice });
+  assert.deepEqual(created.body.data.events, once);
+  const path = `/webhooks/${created.body.data.id}`;
+  const updated = await service.call(path, { method: 'PATCH', json: twice });
+  assert.deepEqual(updated.body.data.events, once);
 });
 
 test('filters take every time of RFC 3339', async () => {

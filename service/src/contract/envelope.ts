@@ -78,9 +78,9 @@ export const ErrorEnvelope = strictObject(
     success: Type.Literal(false, { description: 'False in errors, true otherwise.' }),
     error: strictObject(
       {
-        code: Type.Enum(errorCodes, {
-          type: 'string',
-          description: 'A machine-readable code. New codes may be added.',
+        code: Type.String({
+          description: `A machine-readable code. Codes today: ${errorCodes.map((code) => `\`${code}\``).join(', ')}. New codes may be added.`,
+          examples: errorCodes,
         }),
         message: Type.String({ description: 'A message for people. The wording may change.' }),
         details: Type.Record(Type.String(), Type.Unknown(), {

@@ -63,6 +63,6 @@ export const Status = strictObject(
       { title: 'StatusCounts', description: 'The size of the directory.' },
     ),
   },
-  { title: 'Status', description: 'The state of the service.' },
+  { title: 'ServiceStatus', description: 'The state of the service.' },
 );
 export type Status = Static<typeof Status>;

@@ -91,6 +91,8 @@ function prepare(app: FastifyInstance): FastifyInstance {
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id);
     reply.header('x-content-type-options', 'nosniff');
+    // axios labels a POST without a body as a form.
+    if (request.headers['content-length'] === '0') delete request.headers['content-type'];
     done();
   });
   return app;

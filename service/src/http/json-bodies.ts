@@ -1,4 +1,4 @@
-/** Accepts only JSON bodies in valid UTF-8. A body of zero bytes is no body: generated clients send `DELETE` like that. */
+/** Accepts only JSON bodies in valid UTF-8. Zero bytes are no body: generated clients send them where none is needed. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { invalid } from '../errors.ts';
 

@@ -46,18 +46,20 @@ export const withNamedComponents: NonNullable<FastifyDynamicSwaggerOptions['tran
 function nameComponents(document: object): Document {
   const { paths, webhooks: hooks, components, ...rest } = structuredClone(document) as Document;
   const named: Components = { schemas: {}, responses: {}, headers: {} };
+  // The internal API uses some schemas for requests and for responses, so they stay closed there.
+  const open = hooks ? extensible : (node: Json) => node;
   for (const [method, operation] of Object.values(paths).flatMap((methods) =>
     Object.entries(methods),
   )) {
     operation.parameters = parametersOf(method, operation);
     if (operation.requestBody) relaxBody(operation.requestBody);
     for (const [status, response] of Object.entries(operation.responses))
-      operation.responses[status] = nameResponse(response, named);
+      operation.responses[status] = nameResponse(open(response) as Response, named);
   }
   return {
     ...rest,
     paths: hoist(paths, named.schemas) as Document['paths'],
-    ...(hooks ? { webhooks: hoist(hooks, named.schemas) as JsonObject } : {}),
+    ...(hooks ? { webhooks: hoist(open(hooks), named.schemas) as JsonObject } : {}),
     components: {
       ...components,
       headers: sorted(named.headers),
@@ -89,6 +91,18 @@ function relax(node: Json): Json {
   );
   return Object.fromEntries(
     entries.map(([key, value]) => [key, key === 'required' ? stillRequired : value]),
+  );
+}
+
+/** Version 1 may add fields to responses and deliveries, so their objects are not closed. */
+function extensible(node: Json): Json {
+  if (Array.isArray(node)) return node.map(extensible);
+  if (node === null || typeof node !== 'object') return node;
+  const entries = Object.entries(node).filter(
+    ([key, value]) => key !== 'additionalProperties' || value !== false,
+  );
+  return Object.fromEntries(
+    entries.map(([key, value]) => [key, valueKeys.has(key) ? value : extensible(value)]),
   );
 }
 

@@ -10,9 +10,6 @@ import { openApiFile, redoclyEnv, rootProgram } from './openapi-file.ts';
 const run = promisify(execFile);
 const config = fileURLToPath(new URL('redocly.yaml', openApiFile));
 
-/** Lists that may grow (docs/reference/README.md#versioning), where `redocly diff` refuses every new response value. */
-const extensibleLists = new Set(['#/components/schemas/ErrorObject/properties/code/enum']);
-
 type Side = { pointer: string; value?: unknown };
 type Change = {
   path: string;
@@ -51,9 +48,7 @@ async function compare(base: object, revision: object): Promise<Change[]> {
 }
 
 function describe(change: Change): string[] {
-  const found = change.verdicts
-    .filter(({ ruleId }) => !(ruleId === 'enum-values-added' && isExtensible(change)))
-    .map(({ message }) => message);
+  const found = change.verdicts.map(({ message }) => message);
   if (found.length === 0 && change.property === 'default')
     return [`the default changed from ${text(change.base)} to ${text(change.revision)}`];
   const lost = lostValues(change);
@@ -61,11 +56,7 @@ function describe(change: Change): string[] {
   return found;
 }
 
-function isExtensible({ base }: Change): boolean {
-  return base !== undefined && extensibleLists.has(base.pointer);
-}
-
-/** A response may send fewer values without breaking its readers, but version 1 takes no error code or event away. */
+/** A response may send fewer values without breaking its readers, but version 1 takes none away. */
 function lostValues({ property, base, revision }: Change): string[] {
   if (property !== 'enum' || !Array.isArray(base?.value)) return [];
   const kept = Array.isArray(revision?.value) ? revision.value : [];

@@ -49,8 +49,20 @@ const validators = new Map<string, ValidateFunction>();
 
 function read(file: URL, name: string): OpenApiDocument {
   const document = JSON.parse(readFileSync(file, 'utf8')) as OpenApiDocument;
-  ajv.addSchema(document, name);
+  ajv.addSchema(closed(document) as object, name);
   return document;
+}
+
+/** Clients must tolerate new fields, so responses are open in the description. The tests accept only described fields. */
+function closed(node: unknown): unknown {
+  if (Array.isArray(node)) return node.map(closed);
+  if (typeof node !== 'object' || node === null) return node;
+  const inner = Object.fromEntries(
+    Object.entries(node).map(([key, value]) => [key, closed(value)]),
+  );
+  return inner['type'] === 'object' && inner['properties']
+    ? { additionalProperties: false, ...inner }
+    : inner;
 }
 
 export const openApi = read(openApiFile, 'openapi.json');

@@ -20,7 +20,6 @@ const events = Type.Array(
   {
     minItems: 1,
     maxItems: 50,
-    uniqueItems: true,
     description: `The names of the events to send. Defaults to all events that the app can receive, including future ones. ${eventNames}`,
   },
 );

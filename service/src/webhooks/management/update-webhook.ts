@@ -7,7 +7,7 @@ import { invalid, ServiceError } from '../../errors.ts';
 import { cancelPending } from '../queue/cancel-pending.ts';
 import { checkWebhookUrl, type GuardOptions } from './check-webhook-url.ts';
 import { urlHost } from '../sending/url-host.ts';
-import { checkEvents, toWebhook, webhookColumns, type WebhookRow } from './webhooks.ts';
+import { checkEvents, distinct, toWebhook, webhookColumns, type WebhookRow } from './webhooks.ts';
 
 export type WebhookChanges = {
   url?: string | undefined;
@@ -80,7 +80,7 @@ async function recordChange(
 function assignments({ url, events, description, active }: WebhookChanges) {
   const set = [sql`updated_at = now()`];
   if (url !== undefined) set.push(sql`url = ${url}`);
-  if (events !== undefined) set.push(sql`events = ${events}::text[]`);
+  if (events !== undefined) set.push(sql`events = ${distinct(events)}::text[]`);
   if (description !== undefined) set.push(sql`description = ${description}`);
   if (active === true) {
     set.push(

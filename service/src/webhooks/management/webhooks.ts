@@ -74,7 +74,7 @@ export async function createWebhook(
   const secret = generateSecret();
   const { rows } = await sql<WebhookRow>`
     insert into webhooks as w (id, app_id, url, description, events, secret)
-    values (${id}, ${appId}, ${input.url}, ${input.description ?? null}, ${input.events ?? null}::text[], ${secretBox.seal(secret, id)})
+    values (${id}, ${appId}, ${input.url}, ${input.description ?? null}, ${distinct(input.events)}::text[], ${secretBox.seal(secret, id)})
     returning ${webhookColumns}
   `.execute(tx);
   const [row] = rows;
@@ -86,6 +86,11 @@ export async function createWebhook(
     details: { host: urlHost(row.url), events: row.events },
   });
   return { ...toWebhook(row), secret };
+}
+
+/** A set of names: a name that is listed twice counts once. */
+export function distinct(events: string[] | null | undefined): string[] | null {
+  return events ? [...new Set(events)] : null;
 }
 
 async function enforceWebhookLimit(tx: Transaction, appId: string): Promise<void> {
