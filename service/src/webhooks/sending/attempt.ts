@@ -28,7 +28,10 @@ export type AttemptOutcome = AttemptResult & {
 type AttemptRequest = { url: string; headers: Record<string, string>; body: Buffer };
 
 export type Sender = {
-  /** Never throws: every result is an outcome. Sends at most one request. */
+  /**
+   * Never throws: every result is an outcome. Sends one request, and a second time only if a reused connection closes
+   * without a byte of a response: the receiver most likely closed it before the request arrived.
+   */
   attempt(request: AttemptRequest): Promise<AttemptOutcome>;
   /** Closes every connection, including those that are still opening. May be called twice. */
   close(): Promise<void>;
@@ -72,12 +75,10 @@ export function createSender(
   const connections = createConnections(open, Math.max(1, lifeMs - timeoutMs));
   const targetOf = createTargets();
   const queueTimeout = createTimeoutQueue();
-  let closed = false;
   return {
     attempt: (request) =>
       new Promise((resolve) => {
         const exchange = new Exchange(connections, { timeoutMs, queueTimeout }, resolve);
-        if (closed) return exchange.end('reset');
         try {
           exchange.send(targetOf(request.url), request);
         } catch {
@@ -86,7 +87,6 @@ export function createSender(
         }
       }),
     async close() {
-      closed = true;
       connector.close();
       await connections.close();
     },
@@ -168,6 +168,8 @@ class Exchange implements Dispatcher.DispatchHandler {
   #overdue = false;
   #origin = '';
   #client: Client | null = null;
+  /** Sends the request again, on a new connection. Null if it must not be sent again. */
+  #resend: (() => void) | null = null;
   #ended = false;
   #informational = 0;
   #statusCode: number | null = null;
@@ -191,11 +193,21 @@ class Exchange implements Dispatcher.DispatchHandler {
    */
   send({ origin, path }: Target, { headers, body }: AttemptRequest): void {
     this.#origin = origin;
-    this.#client = this.#connections.acquire(origin);
-    this.#client.dispatch({ path, method: 'POST', headers, body }, this);
+    const dispatch = (client: Client) => {
+      this.#client = client;
+      client.dispatch({ path, method: 'POST', headers, body }, this);
+    };
+    const idle = this.#connections.takeIdle(origin);
+    if (idle) this.#resend = () => dispatch(this.#connections.open(origin));
+    dispatch(idle ?? this.#connections.open(origin));
   }
 
   onRequestStart(): void {}
+
+  /** Called at the first byte of a response. */
+  onResponseStarted(): void {
+    this.#resend = null;
+  }
 
   onResponseStart(_: unknown, statusCode: number, headers: ResponseHeaders): void {
     if (this.#overdue) return;
@@ -218,8 +230,14 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.end('reset');
   }
 
-  onResponseError(_: unknown, error: Error): void {
-    this.abandon(errorKind(error));
+  onResponseError(_: unknown, error: Error & { code?: string }): void {
+    const resend = this.#resend;
+    if (this.#ended || this.#overdue || !resend || !closedCodes.has(error.code ?? '')) {
+      return this.abandon(errorKind(error));
+    }
+    this.#resend = null;
+    if (this.#client) this.#connections.drop(this.#client);
+    resend();
   }
 
   /** From now on a response no longer counts. */
@@ -256,6 +274,9 @@ class Exchange implements Dispatcher.DispatchHandler {
 function reachDeadline(exchange: Exchange): void {
   exchange.reachDeadline();
 }
+
+/** The receiver closed the connection. */
+const closedCodes = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);
 
 /** A server may reject the handshake late, for example if it requires a client certificate. */
 const tlsCode = /^(ERR_SSL|EPROTO)/;

@@ -9,8 +9,10 @@ export type Connection = {
 };
 
 export type Connections<C extends Connection> = {
-  /** Returns the idle connection that was used last, or a new one. */
-  acquire(origin: string): C;
+  /** Returns the idle connection that was used last. */
+  takeIdle(origin: string): C | null;
+  /** After `close` the connection is already destroyed. */
+  open(origin: string): C;
   /** Call after a request that ended well. After any other, call `drop`. */
   release(origin: string, connection: C): void;
   drop(connection: C): void;
@@ -24,9 +26,14 @@ export function createConnections<C extends Connection>(
 ): Connections<C> {
   const openedAt = new Map<C, number>();
   const idle = new Map<string, C[]>();
+  let closed = false;
 
-  function openNew(origin: string): C {
+  function openConnection(origin: string): C {
     const connection = open(origin);
+    if (closed) {
+      void connection.destroy();
+      return connection;
+    }
     openedAt.set(connection, performance.now());
     connection.on('disconnect', () => {
       if (removeIdle(origin, connection)) drop(connection);
@@ -54,15 +61,16 @@ export function createConnections<C extends Connection>(
   }
 
   return {
-    acquire(origin) {
+    takeIdle(origin) {
       const list = idle.get(origin);
       for (let last = list?.pop(); last !== undefined; last = list?.pop()) {
         if (list?.length === 0) idle.delete(origin);
         if (isUsable(last)) return last;
         drop(last);
       }
-      return openNew(origin);
+      return null;
     },
+    open: openConnection,
     release(origin, connection) {
       const list = idle.get(origin);
       if (list) list.push(connection);
@@ -70,6 +78,7 @@ export function createConnections<C extends Connection>(
     },
     drop,
     async close() {
+      closed = true;
       const all = [...openedAt.keys()];
       openedAt.clear();
       idle.clear();
