@@ -45,6 +45,8 @@ export type SenderOptions = {
   ca?: string;
   /** The longest life of a connection. It makes sure that a name that changes its address is checked again. */
   connectionLifeMs?: number;
+  /** Milliseconds since 1970, for the age of TLS sessions. */
+  now?: () => number;
 };
 
 const connectionLifeMs = 60_000;
@@ -123,13 +125,14 @@ function createTargets(): (url: string) => Target {
 
 function createConnector(
   limits: { allowedNetworks: Network[]; timeoutMs: number; lifeMs: number },
-  { resolve, nameServers, ca }: SenderOptions,
+  { resolve, nameServers, ca, now = Date.now }: SenderOptions,
 ): GuardedConnector {
   const share = Math.min(addressWaitMsMax, Math.floor(limits.timeoutMs * addressWaitShare));
   const addressWaitMs = Math.max(addressWaitMsMin, share);
   return createGuardedConnector({
     ...limits,
     addressWaitMs,
+    now,
     resolve:
       resolve ??
       createResolve({
