@@ -45,17 +45,19 @@ export type SenderOptions = {
   ca?: string;
   /** The longest life of a connection. It makes sure that a name that changes its address is checked again. */
   connectionLifeMs?: number;
+  idleConnectionsMax?: number;
   /** Milliseconds since 1970, for the age of TLS sessions. */
   now?: () => number;
 };
 
 const connectionLifeMs = 60_000;
-/** Many servers close an idle connection after five seconds without notice; this is shorter. */
-const idleMsMax = 4_000;
+/** An idle TLS connection holds some 100 KiB, so that these hold 50 MiB at most. */
+const idleConnectionsMax = 512;
 /** The share of the deadline that one silent address, or one silent address family, may use. */
 const addressWaitShare = 1 / 8;
 const addressWaitMsMax = 1_000;
 const addressWaitMsMin = 10;
+const closeEarlierMs = 2_000;
 /** Informational responses before the final one; two are usual. */
 const informationalMax = 32;
 /** Node's own bound for a server, set here so that no process option changes it. */
@@ -72,9 +74,12 @@ export function createSender(
   const { timeoutMs } = config;
   const lifeMs = options.connectionLifeMs ?? connectionLifeMs;
   const connector = createConnector({ ...config, lifeMs }, options);
-  const open = (origin: string) => openClient(origin, connector);
-  // A connection must not reach its end during an attempt, and the last attempt on it may take the whole deadline.
-  const connections = createConnections(open, Math.max(1, lifeMs - timeoutMs));
+  const open = (origin: string, idleMs: number) => openClient(origin, idleMs, connector);
+  const connections = createConnections(open, {
+    // A connection must not reach its end during an attempt, and the last attempt on it may take the whole deadline.
+    usableMs: Math.max(1, lifeMs - timeoutMs),
+    idleMax: options.idleConnectionsMax ?? idleConnectionsMax,
+  });
   const targetOf = createTargets();
   const queueTimeout = createTimeoutQueue();
   return {
@@ -143,14 +148,16 @@ function createConnector(
   });
 }
 
-function openClient(origin: string, connector: GuardedConnector): Client {
+function openClient(origin: string, idleMs: number, connector: GuardedConnector): Client {
   return new Client(origin, {
     connect: connector.connect,
     pipelining: 1,
     // Over HTTP/2 all webhooks of an origin would share one connection and wait for its handshake.
     allowH2: false,
-    keepAliveTimeout: idleMsMax,
-    keepAliveMaxTimeout: idleMsMax,
+    keepAliveTimeout: idleMs,
+    keepAliveMaxTimeout: idleMs,
+    // How long before the end that a receiver announces (`Keep-Alive: timeout=5`) an idle connection closes.
+    keepAliveTimeoutThreshold: closeEarlierMs,
     maxHeaderSize: headerBytesMax,
     // Our own deadline covers everything.
     headersTimeout: 0,
@@ -171,7 +178,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   #overdue = false;
   #origin = '';
   #client: Client | null = null;
-  /** Sends the request again, on a new connection. Null if it must not be sent again. */
+  /** Sends the request again, on a new connection. Null except on a reused connection, before a response. */
   #resend: (() => void) | null = null;
   #ended = false;
   #informational = 0;
@@ -239,6 +246,7 @@ class Exchange implements Dispatcher.DispatchHandler {
       return this.abandon(errorKind(error));
     }
     this.#resend = null;
+    this.#connections.suspect(this.#origin);
     if (this.#client) this.#connections.drop(this.#client);
     resend();
   }
@@ -253,6 +261,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   abandon(error: AttemptError): void {
     if (this.#ended) return;
     this.end(error);
+    if (this.#resend) this.#connections.suspect(this.#origin);
     if (this.#client) this.#connections.drop(this.#client);
   }
 
