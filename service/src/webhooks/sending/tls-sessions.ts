@@ -5,7 +5,7 @@
 import type { TLSSocket } from 'node:tls';
 import { LRUCache } from 'lru-cache';
 
-export type TlsSession = {
+type TlsSession = {
   bytes: Buffer;
   /** In milliseconds since 1970. Not later than the end of the certificate that was checked. */
   validUntil: number;
