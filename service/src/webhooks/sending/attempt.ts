@@ -57,6 +57,7 @@ const idleConnectionsMax = 512;
 const addressWaitShare = 1 / 8;
 const addressWaitMsMax = 1_000;
 const addressWaitMsMin = 10;
+/** How long before the end that a receiver announces (`Keep-Alive: timeout=5`) an idle connection closes. */
 const closeEarlierMs = 2_000;
 /** Informational responses before the final one; two are usual. */
 const informationalMax = 32;
@@ -156,7 +157,6 @@ function openClient(origin: string, idleMs: number, connector: GuardedConnector)
     allowH2: false,
     keepAliveTimeout: idleMs,
     keepAliveMaxTimeout: idleMs,
-    // How long before the end that a receiver announces (`Keep-Alive: timeout=5`) an idle connection closes.
     keepAliveTimeoutThreshold: closeEarlierMs,
     maxHeaderSize: headerBytesMax,
     // Our own deadline covers everything.
