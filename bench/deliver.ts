@@ -14,6 +14,7 @@ import { measureIsolation } from './measure-isolation.ts';
 import { measureLatency } from './measure-latency.ts';
 import { measureMemory } from './measure-memory.ts';
 import { measureThroughput } from './measure-throughput.ts';
+import { measureTls } from './measure-tls.ts';
 import type { World } from './delivery-world.ts';
 import { startProcess } from './start-process.ts';
 import { makeWorkFolder, openWorkDatabase, runIn } from './work-folder.ts';
@@ -27,6 +28,7 @@ const steps: Record<string, (world: World) => Promise<Figure | Figure[]>> = {
   throughput: measureThroughput,
   'fan-out': measureFanOut,
   isolation: measureIsolation,
+  tls: measureTls,
   memory: measureMemory,
 };
 /** `npm run bench:deliver -- latency` runs only that step. */

@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
-import { after, test } from 'node:test';
+import { after, test, type TestContext } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
 import ipaddr from 'ipaddr.js';
-import { createSender, type Sender } from '../src/webhooks/sending/attempt.ts';
+import { createSender, type Sender, type SenderOptions } from '../src/webhooks/sending/attempt.ts';
 import { head, okAnswer, startByteReceiver, type Speak } from './support/byte-receiver.ts';
 
 const allowedNetworks = [ipaddr.parseCIDR('127.0.0.0/8')];
@@ -12,8 +13,8 @@ const post = { headers: {}, body: Buffer.from('{}') };
 /** A response without a request. */
 const stray = `${head('299 Stray', 'Content-Length: 5')}stray`;
 
-function openSender(): Sender {
-  const sender = createSender({ allowedNetworks, timeoutMs: 30_000 });
+function openSender(options: SenderOptions = {}): Sender {
+  const sender = createSender({ allowedNetworks, timeoutMs: 30_000 }, options);
   after(() => sender.close());
   return sender;
 }
@@ -139,32 +140,52 @@ test('an idle connection that the receiver closed is not reused', async () => {
   assert.deepEqual([receiver.requests(), receiver.connections()], [2, 2]);
 });
 
-test('a request on a connection that breaks is one attempt and is not repeated', async () => {
-  for (const breakOff of [
-    (socket: Socket) => socket.destroy(),
-    (socket: Socket) => socket.resetAndDestroy(),
-    (socket: Socket) => socket.end(),
-  ]) {
+const breaks = [
+  (socket: Socket) => socket.destroy(),
+  (socket: Socket) => socket.resetAndDestroy(),
+  (socket: Socket) => socket.end(),
+];
+
+test('a reused connection that breaks without a response is replaced within the attempt', async () => {
+  for (const breakOff of breaks) {
     const { outcomes, receiver } = await attempts(3, (socket, request) =>
       request === 2 ? breakOff(socket) : socket.write(okAnswer),
     );
-    assert.deepEqual(outcomes, [200, 'reset', 200]);
-    // The request that broke off was the second on its connection, and there was no fourth.
-    assert.deepEqual([receiver.requests(), receiver.connections()], [3, 2]);
+    assert.deepEqual(outcomes, [200, 200, 200]);
+    assert.deepEqual([receiver.requests(), receiver.connections()], [4, 2]);
   }
 });
 
-test('a receiver that closes just as the next request goes out gets it at most once', async () => {
-  // Whether the request or the close is first is left to chance; each outcome must agree with what arrived.
+test('a request is sent a second time only once, and only from a reused connection', async () => {
+  for (const breakOff of breaks) {
+    const { outcomes, receiver } = await attempts(3, (socket, request) =>
+      request === 1 ? socket.write(okAnswer) : breakOff(socket),
+    );
+    assert.deepEqual(outcomes, [200, 'reset', 'reset']);
+    // The second attempt made two requests, the third had a new connection.
+    assert.deepEqual([receiver.requests(), receiver.connections()], [4, 3]);
+  }
+});
+
+test('a request whose response has begun is not sent a second time', async () => {
+  for (const begun of ['HTTP/1.1 ', head('103 Early Hints')]) {
+    const { outcomes, receiver } = await attempts(2, (socket, request) => {
+      if (request === 1) socket.write(okAnswer);
+      else socket.end(begun);
+    });
+    assert.deepEqual([outcomes, receiver.requests()], [[200, 'reset'], 2]);
+  }
+});
+
+test('a receiver that closes just as the next request goes out costs no attempt', async () => {
+  // Whether the request or the close is first is left to chance.
   const rounds = 100;
   const { outcomes, receiver } = await attempts(rounds, (socket) => {
     socket.write(okAnswer);
     setImmediate(() => socket.destroy());
   });
-  const answered = outcomes.filter((outcome) => outcome === 200).length;
-  const broken = outcomes.filter((outcome) => outcome === 'reset').length;
-  assert.equal(answered + broken, rounds);
-  assert.ok(receiver.requests() >= answered && receiver.requests() <= rounds);
+  assert.deepEqual(new Set(outcomes), new Set([200]));
+  assert.ok(receiver.requests() >= rounds && receiver.requests() <= 2 * rounds);
 });
 
 test('close ends running and idle connections, can be called twice, and nothing is sent afterwards', async () => {
@@ -196,4 +217,62 @@ test('close ends a running handshake', async () => {
   await sender.close();
   await ended;
   assert.notEqual((await underWay).error, null);
+});
+
+/** Makes an attempt, lets the connection idle, and makes another. Returns the number of connections. */
+async function connectionsAfterIdling(t: TestContext, idleMs: number, answer = okAnswer) {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const receiver = await startByteReceiver((socket) => socket.write(answer));
+  const sender = openSender();
+  await sender.attempt({ ...post, url: receiver.url });
+  // undici starts its timer in the turn after the response.
+  await turn();
+  t.mock.timers.tick(idleMs);
+  assert.equal((await sender.attempt({ ...post, url: receiver.url })).statusCode, 200);
+  t.mock.timers.reset();
+  return receiver.connections();
+}
+
+test('an idle connection stays open while its lifetime leaves time for an attempt', async (t) => {
+  assert.equal(await connectionsAfterIdling(t, 29_999), 1);
+  assert.equal(await connectionsAfterIdling(t, 30_000), 2);
+});
+
+test('an idle connection closes two seconds before the receiver would close it', async (t) => {
+  const answer = okAnswer.replace('\r\n', '\r\nKeep-Alive: timeout=10\r\n');
+  assert.equal(await connectionsAfterIdling(t, 7_999, answer), 1);
+  assert.equal(await connectionsAfterIdling(t, 8_000, answer), 2);
+});
+
+test('after an attempt failed on a reused connection, connections to the receiver idle for 4 s only', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const receiver = await startByteReceiver((socket, request) =>
+    request === 2 ? socket.destroy() : socket.write(okAnswer),
+  );
+  const sender = openSender();
+  const attempt = async (afterMs: number) => {
+    t.mock.timers.tick(afterMs);
+    assert.equal((await sender.attempt({ ...post, url: receiver.url })).statusCode, 200);
+    await turn();
+    return receiver.connections();
+  };
+  assert.deepEqual(
+    [await attempt(0), await attempt(4_000), await attempt(3_999), await attempt(4_000)],
+    [1, 2, 2, 3],
+  );
+});
+
+test('beyond a limit, the connection that has been idle for longest closes', async () => {
+  const sender = openSender({ idleConnectionsMax: 2 });
+  const receivers = await Promise.all(
+    [1, 2, 3].map(() => startByteReceiver((socket) => socket.write(okAnswer))),
+  );
+  const [first, ...others] = receivers;
+  for (const { url } of receivers) await sender.attempt({ ...post, url });
+  await first?.allClosed();
+  for (const { url } of receivers.toReversed()) await sender.attempt({ ...post, url });
+  assert.deepEqual(
+    [first, ...others].map((receiver) => receiver?.connections()),
+    [2, 1, 1],
+  );
 });

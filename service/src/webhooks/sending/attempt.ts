@@ -28,7 +28,10 @@ export type AttemptOutcome = AttemptResult & {
 type AttemptRequest = { url: string; headers: Record<string, string>; body: Buffer };
 
 export type Sender = {
-  /** Never throws: every result is an outcome. Sends at most one request. */
+  /**
+   * Never throws: every result is an outcome. Sends one request, and a second time only if a reused connection closes
+   * without a byte of a response: the receiver most likely closed it before the request arrived.
+   */
   attempt(request: AttemptRequest): Promise<AttemptOutcome>;
   /** Closes every connection, including those that are still opening. May be called twice. */
   close(): Promise<void>;
@@ -42,15 +45,20 @@ export type SenderOptions = {
   ca?: string;
   /** The longest life of a connection. It makes sure that a name that changes its address is checked again. */
   connectionLifeMs?: number;
+  idleConnectionsMax?: number;
+  /** Milliseconds since 1970, for the age of TLS sessions. */
+  now?: () => number;
 };
 
 const connectionLifeMs = 60_000;
-/** Many servers close an idle connection after five seconds without notice; this is shorter. */
-const idleMsMax = 4_000;
+/** An idle TLS connection holds some 100 KiB, so that these hold 50 MiB at most. */
+const idleConnectionsMax = 512;
 /** The share of the deadline that one silent address, or one silent address family, may use. */
 const addressWaitShare = 1 / 8;
 const addressWaitMsMax = 1_000;
 const addressWaitMsMin = 10;
+/** How long before the end that a receiver announces (`Keep-Alive: timeout=5`) an idle connection closes. */
+const closeEarlierMs = 2_000;
 /** Informational responses before the final one; two are usual. */
 const informationalMax = 32;
 /** Node's own bound for a server, set here so that no process option changes it. */
@@ -67,17 +75,18 @@ export function createSender(
   const { timeoutMs } = config;
   const lifeMs = options.connectionLifeMs ?? connectionLifeMs;
   const connector = createConnector({ ...config, lifeMs }, options);
-  const open = (origin: string) => openClient(origin, connector);
-  // A connection must not reach its end during an attempt, and the last attempt on it may take the whole deadline.
-  const connections = createConnections(open, Math.max(1, lifeMs - timeoutMs));
+  const open = (origin: string, idleMs: number) => openClient(origin, idleMs, connector);
+  const connections = createConnections(open, {
+    // A connection must not reach its end during an attempt, and the last attempt on it may take the whole deadline.
+    usableMs: Math.max(1, lifeMs - timeoutMs),
+    idleMax: options.idleConnectionsMax ?? idleConnectionsMax,
+  });
   const targetOf = createTargets();
   const queueTimeout = createTimeoutQueue();
-  let closed = false;
   return {
     attempt: (request) =>
       new Promise((resolve) => {
         const exchange = new Exchange(connections, { timeoutMs, queueTimeout }, resolve);
-        if (closed) return exchange.end('reset');
         try {
           exchange.send(targetOf(request.url), request);
         } catch {
@@ -86,7 +95,6 @@ export function createSender(
         }
       }),
     async close() {
-      closed = true;
       connector.close();
       await connections.close();
     },
@@ -123,13 +131,14 @@ function createTargets(): (url: string) => Target {
 
 function createConnector(
   limits: { allowedNetworks: Network[]; timeoutMs: number; lifeMs: number },
-  { resolve, nameServers, ca }: SenderOptions,
+  { resolve, nameServers, ca, now = Date.now }: SenderOptions,
 ): GuardedConnector {
   const share = Math.min(addressWaitMsMax, Math.floor(limits.timeoutMs * addressWaitShare));
   const addressWaitMs = Math.max(addressWaitMsMin, share);
   return createGuardedConnector({
     ...limits,
     addressWaitMs,
+    now,
     resolve:
       resolve ??
       createResolve({
@@ -140,14 +149,15 @@ function createConnector(
   });
 }
 
-function openClient(origin: string, connector: GuardedConnector): Client {
+function openClient(origin: string, idleMs: number, connector: GuardedConnector): Client {
   return new Client(origin, {
     connect: connector.connect,
     pipelining: 1,
     // Over HTTP/2 all webhooks of an origin would share one connection and wait for its handshake.
     allowH2: false,
-    keepAliveTimeout: idleMsMax,
-    keepAliveMaxTimeout: idleMsMax,
+    keepAliveTimeout: idleMs,
+    keepAliveMaxTimeout: idleMs,
+    keepAliveTimeoutThreshold: closeEarlierMs,
     maxHeaderSize: headerBytesMax,
     // Our own deadline covers everything.
     headersTimeout: 0,
@@ -168,6 +178,8 @@ class Exchange implements Dispatcher.DispatchHandler {
   #overdue = false;
   #origin = '';
   #client: Client | null = null;
+  /** Sends the request again, on a new connection. Null except on a reused connection, before a response. */
+  #resend: (() => void) | null = null;
   #ended = false;
   #informational = 0;
   #statusCode: number | null = null;
@@ -191,11 +203,21 @@ class Exchange implements Dispatcher.DispatchHandler {
    */
   send({ origin, path }: Target, { headers, body }: AttemptRequest): void {
     this.#origin = origin;
-    this.#client = this.#connections.acquire(origin);
-    this.#client.dispatch({ path, method: 'POST', headers, body }, this);
+    const dispatch = (client: Client) => {
+      this.#client = client;
+      client.dispatch({ path, method: 'POST', headers, body }, this);
+    };
+    const idle = this.#connections.takeIdle(origin);
+    if (idle) this.#resend = () => dispatch(this.#connections.open(origin));
+    dispatch(idle ?? this.#connections.open(origin));
   }
 
   onRequestStart(): void {}
+
+  /** Called at the first byte of a response. */
+  onResponseStarted(): void {
+    this.#resend = null;
+  }
 
   onResponseStart(_: unknown, statusCode: number, headers: ResponseHeaders): void {
     if (this.#overdue) return;
@@ -218,8 +240,15 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.end('reset');
   }
 
-  onResponseError(_: unknown, error: Error): void {
-    this.abandon(errorKind(error));
+  onResponseError(_: unknown, error: Error & { code?: string }): void {
+    const resend = this.#resend;
+    if (this.#ended || this.#overdue || !resend || !closedCodes.has(error.code ?? '')) {
+      return this.abandon(errorKind(error));
+    }
+    this.#resend = null;
+    this.#connections.suspect(this.#origin);
+    if (this.#client) this.#connections.drop(this.#client);
+    resend();
   }
 
   /** From now on a response no longer counts. */
@@ -232,6 +261,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   abandon(error: AttemptError): void {
     if (this.#ended) return;
     this.end(error);
+    if (this.#resend) this.#connections.suspect(this.#origin);
     if (this.#client) this.#connections.drop(this.#client);
   }
 
@@ -256,6 +286,9 @@ class Exchange implements Dispatcher.DispatchHandler {
 function reachDeadline(exchange: Exchange): void {
   exchange.reachDeadline();
 }
+
+/** The receiver closed the connection. */
+const closedCodes = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);
 
 /** A server may reject the handshake late, for example if it requires a client certificate. */
 const tlsCode = /^(ERR_SSL|EPROTO)/;

@@ -3,13 +3,14 @@
  * to, connects to a checked address, and checks the socket's peer before it sends a byte.
  */
 import { connect as connectTcp, isIP, type LookupFunction, type Socket } from 'node:net';
-import { connect as connectTls, createSecureContext } from 'node:tls';
+import { connect as connectTls, createSecureContext, type SecureContext } from 'node:tls';
 import ipaddr from 'ipaddr.js';
 import type { buildConnector } from 'undici';
 import type { Network } from '../../config.ts';
 import { normaliseHost, isLoopbackName, literalAddresses } from './host-name.ts';
 import { isAllowedAddress } from './is-allowed-address.ts';
 import type { Resolve } from './resolve.ts';
+import { createTlsSessions, type TlsSessions } from './tls-sessions.ts';
 
 /** Why there is no connection: the attempt errors that can occur before the request. */
 export type ConnectErrorKind = 'dns' | 'connect' | 'tls' | 'timeout' | 'blocked';
@@ -42,14 +43,22 @@ export type GuardedConnectorOptions = {
   resolve: Resolve;
   /** Certificate authorities to trust instead of the system's, as PEM. */
   ca?: string;
+  /** Milliseconds since 1970, for the age of TLS sessions. */
+  now: () => number;
 };
+
+/** The certificate authorities, and the sessions of receivers whose certificates were checked against them. */
+type TlsTrust = { secureContext: SecureContext; sessions: TlsSessions };
 
 /** A name may have hundreds of addresses. All are checked; this many are tried. */
 const addressesTriedMax = 4;
 
 export function createGuardedConnector(options: GuardedConnectorOptions): GuardedConnector {
   const opening = new Set<AbortController>();
-  const secureContext = createSecureContext(options.ca === undefined ? {} : { ca: options.ca });
+  const trust: TlsTrust = {
+    secureContext: createSecureContext(options.ca === undefined ? {} : { ca: options.ca }),
+    sessions: createTlsSessions(options.now),
+  };
 
   async function open(target: buildConnector.Options, signal: AbortSignal): Promise<Socket> {
     const host = normaliseHost(target.hostname);
@@ -60,7 +69,7 @@ export function createGuardedConnector(options: GuardedConnectorOptions): Guarde
       throw new ConnectError('blocked');
     }
     limitLife(socket, options.lifeMs);
-    return target.protocol === 'https:' ? openTls(socket, host, secureContext, signal) : socket;
+    return target.protocol === 'https:' ? openTls(socket, host, trust, signal) : socket;
   }
 
   async function begin(
@@ -180,11 +189,15 @@ function canonical(address: string): string {
 function openTls(
   socket: Socket,
   host: string,
-  secureContext: ReturnType<typeof createSecureContext>,
+  { secureContext, sessions }: TlsTrust,
   signal: AbortSignal,
 ): Promise<Socket> {
+  // The address too, so that another server behind the same name presents its certificate.
+  const receiver = `${host} ${socket.remotePort} ${canonical(socket.remoteAddress ?? '')}`;
+  const session = sessions.get(receiver);
   const secured = connectTls({
     socket,
+    ...(session === undefined ? {} : { session: session.bytes }),
     // The name that the certificate must match; an IP address has no server name.
     host,
     servername: isIP(host) ? '' : host,
@@ -192,6 +205,7 @@ function openTls(
     // Over HTTP/2 all webhooks of an origin would share one connection and wait for its handshake.
     ALPNProtocols: ['http/1.1'],
   });
+  sessions.collect(receiver, secured, session);
   return untilOpen(secured, 'secureConnect', 'tls', signal);
 }
 
