@@ -32,7 +32,7 @@ async function run({ urls, count, data, secret }: SendOrder): Promise<number> {
     return { pool, path: pathname };
   });
   const secrets = { current: signingKey(secret), previous: null };
-  const createdAt = new Date();
+  const createdAt = new Date().toISOString();
   const startedAt = performance.now();
   let next = 0;
 

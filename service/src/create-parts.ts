@@ -22,6 +22,7 @@ import { createInFlight } from './webhooks/queue/in-flight.ts';
 import { createQueueReader } from './webhooks/queue/queue-state.ts';
 import { createWorker } from './webhooks/queue/worker.ts';
 import { createSender } from './webhooks/sending/attempt.ts';
+import { createAttemptLog } from './webhooks/sending/attempt-log.ts';
 import { systemClock } from './webhooks/sending/clock.ts';
 import { createSecretBox } from './webhooks/sending/secrets.ts';
 import { createSigningKeys } from './webhooks/sending/signing-keys.ts';
@@ -76,6 +77,7 @@ function createShared(options: PartsOptions) {
     ...options,
     version,
     metrics,
+    attemptLog: createAttemptLog(options.log),
     revisions,
     health: createHealth(database, revisions),
     keyCache: createKeyCache(database, revisions),

@@ -4,7 +4,8 @@ import { pino, type Logger } from 'pino';
 export type { Logger };
 
 // Lines are written together: a busy worker logs thousands per second, and each write costs more than a line.
-const writtenBytesMin = 8 * 1024;
+const writtenBytesMin = 64 * 1024;
+const writeBytesMax = 4 * writtenBytesMin;
 const flushEveryMs = 100;
 // If nobody reads the lines, they are dropped before they fill the memory.
 const bufferBytesMax = 16 * 1024 * 1024;
@@ -27,6 +28,7 @@ export function createLogger(level: string): Logger {
         sync: false,
         minLength: writtenBytesMin,
         periodicFlush: flushEveryMs,
+        maxWrite: writeBytesMax,
         maxLength: bufferBytesMax,
       }),
     );

@@ -40,6 +40,7 @@ function prepare(secretBox = box) {
     serviceName: 'Service',
     version: '0',
     log,
+    attemptLog: log,
   };
   return { dependencies, lines };
 }
@@ -57,7 +58,7 @@ function deliverable(url: string, more: Partial<Deliverable> = {}): Deliverable 
     secret: box.seal(generateSecret(), webhookId),
     previousSecret: null,
     failing: false,
-    eventCreatedAt: new Date(),
+    eventCreatedAt: new Date().toISOString(),
     data: '{"secret":"hunter2"}',
     ...more,
   };

@@ -34,6 +34,7 @@ function startDispatcher() {
     serviceName: 'Service',
     version: '0',
     log: createLogger('silent'),
+    attemptLog: createLogger('silent'),
   });
   return { inFlight, dispatcher, close: () => sender.close() };
 }

@@ -24,7 +24,7 @@ test('the body keeps the recorded bytes of its data', () => {
   const body = renderBody({
     id: 'd-1',
     event: 'org.created',
-    createdAt: new Date('2026-11-20T12:00:00.5Z'),
+    createdAt: '2026-11-20T12:00:00.500Z',
     data,
   });
   assert.equal(

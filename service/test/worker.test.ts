@@ -40,6 +40,7 @@ function startWorker(
     },
   });
   const sender = createSender(webhooks);
+  const log = pino({ level: 'info' }, output);
   const worker = createWorker({
     connection: on.connection,
     sender,
@@ -52,7 +53,8 @@ function startWorker(
     version: '0',
     retentionDays: 30,
     ingestPublished: (queue) => ingestPublished(queue, testPublicUrl),
-    log: pino({ level: 'info' }, output),
+    log,
+    attemptLog: log,
   });
   const logged = async (found: (lines: Line[]) => boolean) => {
     while (!found(lines)) await once(output, 'line');

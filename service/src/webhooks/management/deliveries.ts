@@ -204,7 +204,7 @@ function bodyOf(row: DeliveryRow & EventRow): string {
   return renderBody({
     id: row.id,
     event: row.event,
-    createdAt: row.event_created_at,
+    createdAt: row.event_created_at.toISOString(),
     data: row.data,
   });
 }

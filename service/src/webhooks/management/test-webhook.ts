@@ -115,5 +115,5 @@ async function createLeased(
   `.execute(database);
   const [row] = rows;
   if (!row) throw new Error('the test was not written');
-  return { id, leaseToken, eventCreatedAt: row.created_at };
+  return { id, leaseToken, eventCreatedAt: row.created_at.toISOString() };
 }

@@ -232,7 +232,8 @@ function read(rows: Row[], leaseToken: string): Claim {
 function toDeliverables(rows: Leased[], leaseToken: string): Deliverable[] {
   const events = new Map<string, Pick<Deliverable, 'data' | 'eventCreatedAt'>>();
   for (const { eventId, data, eventCreatedAt } of rows)
-    if (data !== null && eventCreatedAt !== null) events.set(eventId, { data, eventCreatedAt });
+    if (data !== null && eventCreatedAt !== null)
+      events.set(eventId, { data, eventCreatedAt: eventCreatedAt.toISOString() });
   // Mutates the rows instead of copying them; nothing else uses them.
   return rows.map((row) => Object.assign(row, { leaseToken, ...events.get(row.eventId) }));
 }

@@ -21,6 +21,8 @@ export type DeliverDependencies = {
   version: string;
   webhooks: Pick<Config['webhooks'], 'retryBaseMs' | 'retryFactor'>;
   log: Logger;
+  /** From `createAttemptLog`. */
+  attemptLog: Logger;
 };
 
 export type RecordedAttempt = Pick<
@@ -50,7 +52,7 @@ export async function deliver(
     if (delivery.trigger === 'test') throw new Error('a test is sent with a secret that was read');
     return postpone(delivery, unreadableWaitMs, dependencies.clock);
   }
-  const { sender, serviceName, version, clock, metrics, log } = dependencies;
+  const { sender, serviceName, version, clock, metrics, attemptLog } = dependencies;
   const { id, event, trigger } = delivery;
   const body = Buffer.from(
     renderBody({ id, event, createdAt: delivery.eventCreatedAt, data: delivery.data }),
@@ -68,7 +70,7 @@ export async function deliver(
   const verdict = verdictOf(dependencies, delivery, outcome);
   const { durationMs } = outcome;
   metrics.attempted({ outcome: outcomeClass(outcome), trigger, durationMs });
-  logAttempt(log, delivery, outcome, verdict.kind);
+  logAttempt(attemptLog, delivery, outcome, verdict.kind);
   return ended(delivery, outcome, verdict);
 }
 

@@ -14,6 +14,6 @@ export type Deliverable = {
   previousSecret: Buffer | null;
   /** Whether it was in the failing lane, which holds deliveries of webhooks whose last attempt failed. */
   failing: boolean;
-  eventCreatedAt: Date;
+  eventCreatedAt: string;
   data: string;
 };
