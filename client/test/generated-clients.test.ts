@@ -10,10 +10,10 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
-import { announce, put } from './support/directory.ts';
-import { openApiFile, rootProgram } from './support/openapi-file.ts';
-import { loopbackAllowed, startReceiver } from './support/receiver.ts';
-import { startTestService } from './support/service.ts';
+import { announce, put } from '../../service/test/support/directory.ts';
+import { openApiFile, rootProgram } from '../../service/test/support/openapi-file.ts';
+import { loopbackAllowed, startReceiver } from '../../service/test/support/receiver.ts';
+import { startTestService } from '../../service/test/support/service.ts';
 
 const run = promisify(execFile);
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url));

@@ -41,6 +41,7 @@ function toConfig(values: Settings) {
     host,
     port,
     publicUrl,
+    publicUrlIsSet: values.PUBLIC_URL !== null,
     serviceName: values.SERVICE_NAME,
     databaseUrl: values.DATABASE_URL,
     dataDir: resolve(values.DATA_DIR),

@@ -106,8 +106,9 @@ async function startListening(parts: Parts): Promise<Addresses> {
   return { address, internalAddress };
 }
 
-async function sharePublicUrl({ database, config: { publicUrl }, log }: Parts): Promise<void> {
-  const before = await storePublicUrl(database, publicUrl);
+async function sharePublicUrl({ database, config, log }: Parts): Promise<void> {
+  const { publicUrl, publicUrlIsSet } = config;
+  const before = await storePublicUrl(database, publicUrl, { isDefault: !publicUrlIsSet });
   if (before !== null) log.warn({ publicUrl, before }, 'public_url.replaced');
 }
 

@@ -26,10 +26,10 @@ function parsed<T>(
 function matching<T = string>(
   description: string,
   pattern: RegExp,
-  decode: (text: string) => T = (text) => text as T,
+  convert: (text: string) => T = (text) => text as T,
   options: Options = {},
 ): SettingType<T> {
-  return parsed(description, (text) => (pattern.test(text) ? decode(text) : null), options);
+  return parsed(description, (text) => (pattern.test(text) ? convert(text) : null), options);
 }
 
 const list = (item: string) => new RegExp(`^${item}(\\s*,\\s*${item})*$`);

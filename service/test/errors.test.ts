@@ -122,6 +122,7 @@ test('a query that is not percent-encoded UTF-8 is refused', async () => {
       { path: 'query', message: 'must be percent-encoded UTF-8' },
     ]);
   assert.equal((await service.call('/nothing?search=%ff')).status, 404);
+  assert.equal((await fetch(`${service.url}/nothing?search=%ff`)).status, 404);
   assert.equal((await service.call('/orgs?search=%C3%A9+%25')).status, 200);
 });
 

@@ -377,6 +377,18 @@ async function refusal(importing: Promise<unknown>): Promise<ExistingNamesError>
   return error;
 }
 
+test('a name stays known after the same import has updated its entry in an earlier batch', async () => {
+  await sql`delete from orgs`.execute(database);
+  await put(database, 'orgs', [{ slug: 'known', name: 'Known' }]);
+  await sql`update orgs set created_at = now() - interval '1 day'`.execute(database);
+  const fillers = Array.from({ length: 1_500 }, (_, index) => ({ name: `Filler ${index}` }));
+  const rows = [{ slug: 'known', name: 'Known' }, ...fillers, { name: 'Known' }];
+  const { details } = await refusal(
+    importText('orgs', rows.map((row) => JSON.stringify(row)).join('\n'), { pieceBytes: 65_536 }),
+  );
+  assert.deepEqual(details, { existing: 1, withoutSlug: 1_501, names: ['Known'] });
+});
+
 test('an import without slugs is refused the second time', async () => {
   await clear();
   const rows = Array.from({ length: 2_500 }, (_, index) => ({ name: `Org ${index}` }));

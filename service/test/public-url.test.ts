@@ -22,7 +22,7 @@ const env = {
 const ownUrl = 'http://127.0.0.1:3000';
 
 /** Starts and stops a process, and returns its warnings. */
-async function serve(publicUrl: string, roles: string): Promise<object[]> {
+async function serve(publicUrl: string | undefined, roles: string): Promise<object[]> {
   const warnings: object[] = [];
   const write = (line: string) => {
     const { msg, publicUrl: now, before } = JSON.parse(line) as Record<string, unknown>;
@@ -89,4 +89,15 @@ test('an api process with another address replaces it and warns', async () => {
   assert.deepEqual(await serve(moved, 'api'), []);
   await publish('acme');
   assert.deepEqual(await takeUrls(), [`${moved}/api/v1/orgs/acme`]);
+});
+
+test('a process without PUBLIC_URL replaces no address but one of this machine', async () => {
+  await serve('https://public.example', 'api');
+  await serve(undefined, 'api');
+  assert.equal(await readPublicUrl(database, ownUrl), 'https://public.example');
+  await sql`update installation set value = 'http://127.0.0.1:9' where name = 'public_url'`.execute(
+    database,
+  );
+  await serve(undefined, 'api');
+  assert.notEqual(await readPublicUrl(database, ownUrl), 'http://127.0.0.1:9');
 });

@@ -5,6 +5,7 @@ import { appChanges, useWrite } from '../api/use-write.ts';
 import { NameField, validateName } from '../sign-in/fields.tsx';
 import { Form } from '../ui/form.tsx';
 import { Note } from '../ui/note.tsx';
+import { useIsMounted } from '../ui/use-is-mounted.ts';
 import { useWriteForm } from '../ui/use-write-form.ts';
 
 /** Creates an app and opens its page. */
@@ -19,8 +20,11 @@ export function CreateApp({ opened, close }: { opened: boolean; close: () => voi
 /** A separate component, so that each opening starts with an empty field. */
 function CreateAppForm({ close }: { close: () => void }) {
   const navigate = useNavigate();
+  const isOpen = useIsMounted();
   const write = useWrite(createApp, appChanges, {
-    done: ({ id }) => void navigate(`/apps/${id}`),
+    done({ id }) {
+      if (isOpen()) void navigate(`/apps/${id}`);
+    },
   });
   const { form, formProps } = useWriteForm(write, {
     initialValues: { name: '' },

@@ -5,7 +5,8 @@ import { useLayoutEffect, useRef } from 'react';
  * Otherwise it would return to the top of the document.
  */
 export function moveFocus(to?: HTMLElement | null): void {
-  (to ?? document.querySelector('h1'))?.focus();
+  // Null: the element's page was left meanwhile.
+  if (to !== null) (to ?? document.querySelector('h1'))?.focus();
 }
 
 /** For a button that disappears when it has worked: `move` runs if it has the focus then. */

@@ -1,9 +1,6 @@
-/**
- * Parses the times of requests, imports and events: RFC 3339, section 5.6, and offsets without a colon, which Python's
- * `%z` and so some generated clients write.
- */
+/** Parses the times of requests, imports and events: RFC 3339, section 5.6. */
 const rfc3339 =
-  /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(\.\d+)?(?:[Zz]|([+-])(\d\d):?(\d\d))$/;
+  /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(\.\d+)?(?:[Zz]|([+-])(\d\d):(\d\d))$/;
 const minuteMs = 60_000;
 const dayMs = 86_400_000;
 const firstMs = Date.parse('0001-01-01T00:00:00.000Z');

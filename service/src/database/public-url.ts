@@ -20,14 +20,20 @@ export async function readPublicUrl(database: Executor, ownUrl: string): Promise
   return rows[0]?.url ?? ownUrl;
 }
 
-/** Stores the address of an `api` process. Returns the address that it replaces, or null if nothing changes. */
+/**
+ * Stores the address of an `api` process. Returns the address that it replaces, or null if nothing changes. A default
+ * replaces only an address of this machine, so that a process that somebody starts to look at something does not
+ * replace the real one.
+ */
 export async function storePublicUrl(
   database: Executor,
   publicUrl: string,
+  { isDefault = false }: { isDefault?: boolean } = {},
 ): Promise<string | null> {
   const { rows } = await sql<{ before: string | null }>`
     insert into installation as i (name, value) values (${name}, ${publicUrl})
     on conflict (name) do update set value = excluded.value, decided_at = now() where i.value <> excluded.value
+      and (not ${isDefault}::boolean or i.value ~ '^http://(127\\.|localhost|0\\.0\\.0\\.0|\\[::)')
     returning (select value from installation where name = ${name}) as before
   `.execute(database);
   return rows[0]?.before ?? null;

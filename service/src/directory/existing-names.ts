@@ -66,8 +66,8 @@ export class ExistingNames {
         -- a scalar subquery with a limit is looked up in the index for each name, never hashed
         select true from ${table} t
         where t.name_sort = given.name_sort and t.name = given.name and ${part}
-          -- not a row that this import has written
-          and t.xmin <> pg_current_xact_id()::xid
+          -- not a row that this import has created; it may have updated an older one
+          and (t.xmin <> pg_current_xact_id()::xid or t.created_at < now() - interval '1 second')
         limit 1
       )`,
     );

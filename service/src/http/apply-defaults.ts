@@ -15,7 +15,8 @@ export function applyDefaults(app: FastifyInstance): void {
     throw new ServiceError('not_found');
   });
   app.addHook('preValidation', (request, _reply, done) => {
-    requireDecodableQuery(request);
+    // Pages and redirects of providers have no schema: a query that they cannot read changes nothing for them.
+    if (request.routeOptions.schema?.querystring) requireDecodableQuery(request);
     done();
   });
 }
