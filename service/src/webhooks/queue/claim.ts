@@ -4,6 +4,7 @@
  * `sending/deliver.ts`.
  */
 import { randomUUID } from 'node:crypto';
+import { arrayLiteral } from '../../database/array-literal.ts';
 import { sql, type Database, type LeftJoined } from '../../database/database.ts';
 import type { Deliverable } from '../sending/deliverable.ts';
 import { inFlightPerWebhookMax } from './in-flight.ts';
@@ -52,12 +53,13 @@ const failingWindowMax = 128;
 export async function claim(database: Database, options: ClaimOptions): Promise<Claim> {
   const take = Math.min(options.room.total, claimMax);
   const head = options.cursor === null ? byTime() : byWebhook(options.cursor);
+  const busy = [...options.inFlight];
   const token = randomUUID();
   const { rows } = await sql<Row>`
     -- prepared: claim
     with recursive clock as materialized (select queue_now() as now),
     busy as materialized (
-      select * from unnest(${[...options.inFlight.keys()]}::uuid[], ${[...options.inFlight.values()]}::int[]) as b(webhook_id, n)
+      select * from unnest(${arrayLiteral(busy.map(([id]) => id))}::uuid[], ${arrayLiteral(busy.map(([, n]) => n))}::int[]) as b(webhook_id, n)
     ),
     ${head},
     placed as (

@@ -2,6 +2,7 @@
  * Records a batch of attempts in one transaction: the attempts, the new state of their deliveries, and the health of
  * their webhooks. Skips attempts whose lease another worker has taken back. Next: `update-webhook-health.ts`.
  */
+import { arrayLiteral } from '../../database/array-literal.ts';
 import { packBytes } from '../../database/pack-bytes.ts';
 import { sql, type Database, type Transaction } from '../../database/database.ts';
 import type { RecordedAttempt } from '../sending/deliver.ts';
@@ -40,7 +41,8 @@ async function store(
   attempts: RecordedAttempt[],
   endedLeases: string[],
 ): Promise<Set<number>> {
-  const column = (pick: (attempt: RecordedAttempt) => string | number | null) => attempts.map(pick);
+  const column = (pick: (attempt: RecordedAttempt) => string | number | null) =>
+    arrayLiteral(attempts.map(pick));
   const headers = packBytes(attempts.map((a) => a.responseHeaders));
   const bodies = packBytes(attempts.map((a) => a.responseBody));
   const { rows } = await sql<{ place: number }>`
@@ -79,7 +81,7 @@ async function store(
     ),
     released as (
       -- Keeps a lease that still holds a delivery, whatever its worker believes, so that it is found when it runs out.
-      delete from leases l where l.token = any(${endedLeases}::uuid[]) and not exists (
+      delete from leases l where l.token = any(${arrayLiteral(endedLeases)}::uuid[]) and not exists (
         select from pending_deliveries p
         where p.id = any(l.delivery_ids) and p.lease_token = l.token
           and (p.id, p.lease_token) not in (select id, token from given)

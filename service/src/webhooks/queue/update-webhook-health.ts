@@ -5,6 +5,7 @@
  */
 import type { Actor } from '../../access/actor.ts';
 import { recordAudit } from '../../access/audit-log.ts';
+import { arrayLiteral } from '../../database/array-literal.ts';
 import { sql, type Transaction } from '../../database/database.ts';
 import { cancelPending } from './cancel-pending.ts';
 import { findGone } from './find-gone.ts';
@@ -67,12 +68,13 @@ export async function updateWebhookHealth(
   const ids = [...tallies.keys()].sort();
   if (ids.length === 0) return [];
   const column = (pick: (one: Tally) => number | boolean) =>
-    ids.map((id) => pick(tallies.get(id) as Tally));
+    arrayLiteral(ids.map((id) => pick(tallies.get(id) as Tally)));
+  const idList = arrayLiteral(ids);
   const { rows } = await sql<UpdatedWebhook>`
     -- prepared: update_webhook_health
     with clock as materialized (select queue_now() as now),
     given as (
-      select * from unnest(${ids}::uuid[],
+      select * from unnest(${idList}::uuid[],
         ${column((t) => t.succeeded)}::boolean[], ${column((t) => t.failed)}::boolean[],
         ${column((t) => t.last?.failed ?? false)}::boolean[],
         ${column((t) => t.leading)}::int[], ${column((t) => t.peak)}::int[], ${column((t) => t.exhausted)}::int[],
