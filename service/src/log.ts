@@ -3,10 +3,9 @@ import { pino, type Logger } from 'pino';
 
 export type { Logger };
 
-// Lines are written together: a busy worker logs thousands per second, and each write costs more than a line.
-const writtenBytesMin = 64 * 1024;
-const writeBytesMax = 4 * writtenBytesMin;
-const flushEveryMs = 100;
+/** Lines are written in batches: a system call for each took as long as signing and sending a delivery. */
+const batchCharsMin = 64_000;
+const batchMsMax = 100;
 // If nobody reads the lines, they are dropped before they fill the memory.
 const bufferBytesMax = 16 * 1024 * 1024;
 
@@ -23,14 +22,7 @@ export function createLogger(level: string): Logger {
   if (!pretty)
     return pino(
       options,
-      pino.destination({
-        dest: 1,
-        sync: false,
-        minLength: writtenBytesMin,
-        periodicFlush: flushEveryMs,
-        maxWrite: writeBytesMax,
-        maxLength: bufferBytesMax,
-      }),
+      batchLines(pino.destination({ dest: 1, sync: false, maxLength: bufferBytesMax })),
     );
   return pino(
     options,
@@ -42,4 +34,33 @@ export function createLogger(level: string): Logger {
       sync: true,
     }),
   );
+}
+
+type Destination = ReturnType<typeof pino.destination>;
+
+/**
+ * Joins lines before the destination gets them. It counts its whole buffer again for each line: with its own `minLength`
+ * that took 4 to 10 of the 98 µs that the thread spends on a delivery.
+ */
+function batchLines(destination: Destination): { write(line: string): void } {
+  let text = '';
+  let timer: NodeJS.Timeout | undefined;
+
+  function flush(): void {
+    clearTimeout(timer);
+    timer = undefined;
+    if (text !== '') destination.write(text);
+    text = '';
+  }
+
+  // Runs before the destination flushes at the end of the process.
+  process.prependListener('beforeExit', flush);
+  process.prependListener('exit', flush);
+  return {
+    write(line) {
+      text += line;
+      if (text.length >= batchCharsMin) flush();
+      else timer ??= setTimeout(flush, batchMsMax).unref();
+    },
+  };
 }
