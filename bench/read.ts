@@ -53,7 +53,8 @@ function importAll(files: DirectoryFiles): Figure {
   const startedAt = performance.now();
   runOrgdir('import', 'orgs', files.firstOrgs);
   const seconds = (performance.now() - startedAt) / 1000;
-  runOrgdir('import', 'orgs', files.otherOrgs);
+  // Some of the made-up names are those of the first file.
+  runOrgdir('import', 'orgs', files.otherOrgs, '--allow-duplicates');
   runOrgdir('import', 'blueprints', files.blueprints);
   return {
     name: 'import of 30,000 organisations',
