@@ -14,7 +14,7 @@ import { allianceManagers, orgManagers } from './managers.ts';
 import { registerBulk } from './bulk.ts';
 import { registerInternalOpenApi, type InternalOpenApiDependencies } from './openapi.ts';
 import { allianceReads, blueprintReads, orgReads } from './reads.ts';
-import { surfaceOf, type RouteDependencies } from './route.ts';
+import { surfaceOf, type RouteDependencies } from './surface.ts';
 import { syncOperations } from './syncs.ts';
 import { allianceWrites, blueprintWrites, orgWrites } from './writes.ts';
 

@@ -26,7 +26,7 @@ import { oneOf } from '../responses.ts';
 import { validatorCompiler } from '../validate.ts';
 import { actorOf } from './authenticate.ts';
 import { receive } from './receive.ts';
-import { config, internalErrors, internalResponses, type RouteDependencies } from './route.ts';
+import { config, internalErrors, internalResponses, type RouteDependencies } from './surface.ts';
 
 /** More rows need several requests. */
 const rowsMax = 100_000;

@@ -10,7 +10,7 @@ import { invalid, ServiceError, type Issue } from '../../errors.ts';
 import { publishableEvents } from '../../events/catalogue.ts';
 import { retentionDays } from '../../events/idempotency-keys.ts';
 import { oneOf } from '../responses.ts';
-import { operation } from './route.ts';
+import { operation } from './surface.ts';
 
 /** Visible ASCII, so that a header can hold it. */
 const idempotencyKey = (description: string) =>

@@ -14,7 +14,7 @@ import {
 } from '../../system/maintenance.ts';
 import { oneOf } from '../responses.ts';
 import { preconditionOf } from './precondition.ts';
-import { operation } from './route.ts';
+import { operation } from './surface.ts';
 
 const message = Type.String({
   ...noNul,

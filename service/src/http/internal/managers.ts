@@ -9,7 +9,7 @@ import { readManagers, replaceManagers } from '../../directory/write-managers.ts
 import { oneOf } from '../responses.ts';
 import { preconditionOf } from './precondition.ts';
 import { found } from './reads.ts';
-import { allianceParams, operation, orgParams } from './route.ts';
+import { allianceParams, operation, orgParams } from './surface.ts';
 
 const addresses = Type.Array(Type.String({ minLength: 3, maxLength: 254 }), {
   maxItems: managersMax,

@@ -3,7 +3,7 @@ import swagger, { type FastifyDynamicSwaggerOptions } from '@fastify/swagger';
 import type { FastifyInstance } from 'fastify';
 import { securitySchemes, withNamedComponents } from '../openapi-components.ts';
 import { registerOpenApiRoute } from '../openapi-route.ts';
-import { internalErrors, internalResponses } from './route.ts';
+import { internalErrors, internalResponses } from './surface.ts';
 
 export type InternalOpenApiDependencies = {
   /** The address of the internal listener. */

@@ -16,7 +16,7 @@ import { listManagedAlliances, readManagedAlliance } from '../../directory/manag
 import { listManagedOrgs, readManagedOrg } from '../../directory/managed-orgs.ts';
 import { ServiceError } from '../../errors.ts';
 import { listOf, oneOf } from '../responses.ts';
-import { allianceParams, blueprintParams, operation, orgParams } from './route.ts';
+import { allianceParams, blueprintParams, operation, orgParams } from './surface.ts';
 
 const read = { method: 'GET', returns: { 200: 'The result.' } } as const;
 

@@ -13,7 +13,7 @@ import { listRuns, readRun } from '../../sync/runs.ts';
 import type { StartedSync, SyncOptions, Syncs } from '../../sync/syncs.ts';
 import { listOf, oneOf } from '../responses.ts';
 import { found } from './reads.ts';
-import { operation } from './route.ts';
+import { operation } from './surface.ts';
 
 const RunQuery = Type.Object(
   {

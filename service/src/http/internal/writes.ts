@@ -34,7 +34,7 @@ import {
   operation,
   orgParams,
   type InternalContext,
-} from './route.ts';
+} from './surface.ts';
 
 const Deleted = deleted('The id of the deleted entry.', {
   title: 'Deleted',

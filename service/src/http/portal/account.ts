@@ -20,7 +20,7 @@ import { mountOperations, operationFor } from '../operations.ts';
 import { listOf, oneOf } from '../responses.ts';
 import { callerOf, signedInOf } from './authenticate.ts';
 import { returnPattern } from './callback.ts';
-import { onOnePage, signedInSurface, type PortalRouteDependencies } from './route.ts';
+import { onOnePage, signedInSurface, type PortalRouteDependencies } from './surface.ts';
 import { createPasswordChangeLimit } from './sign-in-limits.ts';
 import { done, doneResponse, exampleMethod, redirectResponse, setCookies } from './sign-in.ts';
 

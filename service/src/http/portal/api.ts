@@ -17,7 +17,7 @@ import { eventOperations } from './events.ts';
 import { keyOperations } from './keys.ts';
 import { registerPortalOpenApi, type PortalOpenApiDependencies } from './openapi.ts';
 import { getOverview } from './overview.ts';
-import { surfaceOf, type PortalRouteDependencies } from './route.ts';
+import { surfaceOf, type PortalRouteDependencies } from './surface.ts';
 import { getSession } from './session.ts';
 import { registerSignIn } from './sign-in.ts';
 import { registerWebhooks } from './webhooks.ts';

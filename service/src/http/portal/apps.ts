@@ -7,7 +7,7 @@ import { envelope } from '../../contract/envelope.ts';
 import { name, PortalApp } from '../../contract/portal.ts';
 import { deleted, strictObject } from '../../contract/shapes.ts';
 import { listOf, oneOf } from '../responses.ts';
-import { onOnePage, operation } from './route.ts';
+import { onOnePage, operation } from './surface.ts';
 
 const appName = name('The name of the app.', 'Announcer');
 const NewApp = strictObject(

@@ -7,7 +7,7 @@ import { PortalAuditEntry } from '../../contract/portal.ts';
 import { uuid } from '../../contract/shapes.ts';
 import { PageQuery } from '../../directory/list-query.ts';
 import { listOf } from '../responses.ts';
-import { operation } from './route.ts';
+import { operation } from './surface.ts';
 
 const AuditQuery = Type.Object(
   {

@@ -12,7 +12,7 @@ import { PageQuery } from '../../directory/list-query.ts';
 import { ServiceError } from '../../errors.ts';
 import { listOf } from '../responses.ts';
 import { appResponse, toPortalApp } from './apps.ts';
-import { operation } from './route.ts';
+import { operation } from './surface.ts';
 
 const BindableQuery = Type.Object(
   {

@@ -6,7 +6,7 @@ import type { FastifyInstance } from 'fastify';
 import { ServiceError } from '../../errors.ts';
 import type { SignIn } from '../../sign-in/sign-in.ts';
 import { callerOf } from './authenticate.ts';
-import { openSurface } from './route.ts';
+import { openSurface } from './surface.ts';
 
 /** The portal pages that sign-in may send the browser to, with any query. */
 const returnPages = ['', '/sign-in', '/account'];

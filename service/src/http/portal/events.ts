@@ -5,7 +5,7 @@ import { CatalogueEvent, PortalEvent } from '../../contract/portal.ts';
 import { catalogue, subscribableEvents, type EventName } from '../../events/catalogue.ts';
 import { checkEvents } from '../../webhooks/management/webhooks.ts';
 import { listOf } from '../responses.ts';
-import { onOnePage, operation } from './route.ts';
+import { onOnePage, operation } from './surface.ts';
 
 const example = {
   event: 'org.created',

@@ -17,7 +17,7 @@ import { PageQuery } from '../../directory/list-query.ts';
 import type { Executor } from '../../database/database.ts';
 import { invalid } from '../../errors.ts';
 import { listOf, oneOf } from '../responses.ts';
-import { operation } from './route.ts';
+import { operation } from './surface.ts';
 
 const NewKey = strictObject(
   {

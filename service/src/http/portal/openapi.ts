@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify';
 import { withNamedComponents } from '../openapi-components.ts';
 import { infoOf, type OpenApiDependencies } from '../openapi.ts';
 import { registerOpenApiRoute } from '../openapi-route.ts';
-import { openSurface, portalErrors, portalResponses } from './route.ts';
+import { openSurface, portalErrors, portalResponses } from './surface.ts';
 
 export type PortalOpenApiDependencies = OpenApiDependencies;
 

@@ -4,7 +4,7 @@ import { envelope } from '../../contract/envelope.ts';
 import { Overview } from '../../contract/portal.ts';
 import { readOverview } from '../../webhooks/management/overview.ts';
 import { oneOf } from '../responses.ts';
-import { operation } from './route.ts';
+import { operation } from './surface.ts';
 
 const app = { appId: exampleId, appName: 'Announcer' };
 const example: Overview = {

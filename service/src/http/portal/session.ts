@@ -5,7 +5,7 @@ import { PortalSession } from '../../contract/portal.ts';
 import { oneOf } from '../responses.ts';
 import { signedInOf } from './authenticate.ts';
 import { toPortalSession } from './portal-session.ts';
-import { operation } from './route.ts';
+import { operation } from './surface.ts';
 
 const example = {
   id: exampleId,

@@ -27,7 +27,7 @@ import { mountOperations, operationFor } from '../operations.ts';
 import { oneOf } from '../responses.ts';
 import { callerOf, readSession } from './authenticate.ts';
 import { returnPattern } from './callback.ts';
-import { openSurface, type PortalRouteDependencies } from './route.ts';
+import { openSurface, type PortalRouteDependencies } from './surface.ts';
 import { createSignInLimits, type SignInLimits } from './sign-in-limits.ts';
 import { signInOptionsOf } from './sign-in-options.ts';
 

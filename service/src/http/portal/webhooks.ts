@@ -5,7 +5,7 @@ import { mountOperations } from '../operations.ts';
 import { deliveryOperations } from '../webhooks/delivery-operations.ts';
 import { webhookOperations } from '../webhooks/webhook-operations.ts';
 import { actorOf, ownerOf } from './authenticate.ts';
-import { signedInSurface, type PortalRouteDependencies } from './route.ts';
+import { signedInSurface, type PortalRouteDependencies } from './surface.ts';
 
 export function registerWebhooks(
   portal: FastifyInstance,
