@@ -4,7 +4,7 @@ import { invalid, ServiceError } from '../errors.ts';
 import {
   catalogue,
   catalogueEntry,
-  subscribableEvents,
+  publishableEvents,
   type EventName,
 } from '../events/catalogue.ts';
 import { checkInner } from '../events/check-inner.ts';
@@ -51,7 +51,7 @@ function requireName(name: string): EventName {
   if (catalogueEntry(name) && name !== 'webhook.test') return name as EventName;
   throw invalid({
     path: 'name',
-    message: `must be one of ${subscribableEvents.join(', ')}, not ${name}`,
+    message: `must be one of ${publishableEvents.join(', ')}, not ${name}`,
   });
 }
 
