@@ -126,6 +126,16 @@ test('a query that is not percent-encoded UTF-8 is refused', async () => {
   assert.equal((await service.call('/orgs?search=%C3%A9+%25')).status, 200);
 });
 
+test('a time that is none is refused with an example of one', async () => {
+  const path = `/webhooks/${uuid}/deliveries?since=2026-11-22T24:00:00Z`;
+  assert.deepEqual(await issuesOf(path, { key: writer.key }), [
+    {
+      path: 'query.since',
+      message: 'must be a time in the form of RFC 3339, such as 2026-11-20T12:00:00Z',
+    },
+  ]);
+});
+
 test('query values are used as given or rejected, never clamped or ignored', async () => {
   const refused = [
     ...['0', '-1', '1.0', '1e1', '01', '+1', ' 1', '1 ', '', 'x', '0x1', '2147483649', '１'].map(

@@ -66,6 +66,12 @@ function describe(errors: ErrorObject[], path: string): Issue[] {
   return [...unique.values()].slice(0, issuesMax);
 }
 
+const formatMessages: Record<string, string> = {
+  'date-time': 'must be a time in the form of RFC 3339, such as 2026-11-20T12:00:00Z',
+  email: 'must be an email address',
+  uuid: 'must be a UUID',
+};
+
 function issueOf(error: ErrorObject, root: string): Issue {
   const path =
     root + error.instancePath.replaceAll('/', '.').replaceAll('~1', '/').replaceAll('~0', '~');
@@ -83,6 +89,8 @@ function issueOf(error: ErrorObject, root: string): Issue {
         path,
         message: `must be one of ${(params['allowedValues'] as unknown[]).map(String).join(', ')}`,
       };
+    case 'format':
+      return { path, message: formatMessages[params['format'] as string] ?? 'is not valid' };
     case 'type':
       return { path, message: `must be ${[params['type']].flat().join(' or ')}` };
     default:
