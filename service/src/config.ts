@@ -10,6 +10,9 @@ export type Network = Config['webhooks']['allowedNetworks'][number];
 /** The mail server and the sender address for mail to owners. */
 export type MailSettings = NonNullable<Config['mail']>;
 
+/** Each has up to 12 of its 120 connections, and the process that starts them has up to 20. */
+const embeddedWorkersMax = 8;
+
 /** Throws a `StartError` for the first invalid variable. */
 export function loadConfig(env: Environment): Config {
   const { config, faults } = readConfig(env);
@@ -30,6 +33,11 @@ export function readConfig(env: Environment): { config: Config; faults: Fault[] 
         variables: ['PORT', 'INTERNAL_PORT'],
         message: `INTERNAL_PORT must differ from PORT, which is also ${port}, for example ${port < 65_535 ? port + 1 : 3001}`,
       });
+  if (config.workers > embeddedWorkersMax && config.databaseUrl === null)
+    faults.push({
+      variables: ['WORKERS'],
+      message: `WORKERS must be at most ${embeddedWorkersMax} with the embedded database, which accepts 120 connections; for more, set DATABASE_URL`,
+    });
   return { config, faults };
 }
 
@@ -48,6 +56,7 @@ function toConfig(values: Settings) {
     /** Newest first: the first encrypts, all decrypt. Null: generated into `dataDir`. */
     secretKeys: values.SECRET_KEY,
     roles: values.ROLES,
+    workers: workerProcesses(values),
     internal: internalListener(values),
     webhooks: webhookSettings(values),
     retentionDays: values.RETENTION_DAYS,
@@ -68,6 +77,12 @@ function toConfig(values: Settings) {
     syncs: syncs(values),
     logLevel: values.LOG_LEVEL,
   };
+}
+
+/** 1: the worker runs in the process itself. */
+function workerProcesses({ ROLES, WORKERS: { count, auto }, DATABASE_URL }: Settings): number {
+  if (!ROLES.has('worker')) return 1;
+  return auto && DATABASE_URL === null ? Math.min(count, embeddedWorkersMax) : count;
 }
 
 /** The listener for metrics, health and the internal API, in every process; never on the public port. */

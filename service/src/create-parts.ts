@@ -26,6 +26,7 @@ import { createAttemptLog } from './webhooks/sending/attempt-log.ts';
 import { systemClock } from './webhooks/sending/clock.ts';
 import { createSecretBox } from './webhooks/sending/secrets.ts';
 import { createSigningKeys } from './webhooks/sending/signing-keys.ts';
+import type { WorkerProcesses } from './worker-processes.ts';
 
 export type PartsOptions = {
   config: Config;
@@ -42,7 +43,10 @@ export type PartsOptions = {
 export type Parts = Awaited<ReturnType<typeof createParts>>;
 type Shared = ReturnType<typeof createShared>;
 
-/** `app` and `signIn` are null without the role `api`; `mailer` and `ownerMail` are null without mail settings. */
+/**
+ * `app` and `signIn` are null without the role `api`; `mailer` and `ownerMail` are null without mail settings; `workers`
+ * is null with WORKERS=1.
+ */
 export async function createParts(options: PartsOptions) {
   const { config } = options;
   const shared = createShared(options);
@@ -60,6 +64,7 @@ export async function createParts(options: PartsOptions) {
       ingestPublished: (on) => ingestPublished(on, config.publicUrl),
     }),
     ownerMail: mailer && (await createConfiguredOwnerMail(shared, mailer)),
+    workers: config.workers > 1 ? await createConfiguredWorkers(shared) : null,
   };
 }
 
@@ -128,4 +133,9 @@ async function createConfiguredMailer({ mail }: Config): Promise<Mailer | null> 
 async function createConfiguredOwnerMail(shared: Shared, mailer: Mailer): Promise<OwnerMail> {
   const { createOwnerMail } = await import('./webhooks/notifications/mail-owners.ts');
   return createOwnerMail({ ...shared.config, ...shared, mailer });
+}
+
+async function createConfiguredWorkers(shared: Shared): Promise<WorkerProcesses> {
+  const { createWorkerProcesses } = await import('./worker-processes.ts');
+  return createWorkerProcesses(shared);
 }

@@ -9,6 +9,8 @@ const batchMsMax = 100;
 // If nobody reads the lines, they are dropped before they fill the memory.
 const bufferBytesMax = 16 * 1024 * 1024;
 
+const streamSymbol = pino.symbols.streamSym;
+
 const pretty = process.stdout.isTTY ? (await import('pino-pretty')).default : null;
 
 /** Logs to standard output. Callers never log keys and secrets; fields that might hold one are redacted here too. */
@@ -34,6 +36,12 @@ export function createLogger(level: string): Logger {
       sync: true,
     }),
   );
+}
+
+/** Writes lines that another process logged with `createLogger`, next to those of `log`. */
+export function writeLines(log: Logger, lines: string): void {
+  const stream = (log as unknown as Record<symbol, Pick<Destination, 'write'>>)[streamSymbol];
+  stream?.write(lines);
 }
 
 type Destination = ReturnType<typeof pino.destination>;

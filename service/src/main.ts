@@ -7,6 +7,7 @@ import { loadDemoOnce, readDemoKey } from './demo.ts';
 import { StartError } from './errors.ts';
 import { endRequests } from './http/end-requests.ts';
 import type { Logger } from './log.ts';
+import type { ProcessMetrics } from './metrics.ts';
 import { openConfiguredDatabase, type OpenedDatabase } from './open-database.ts';
 import { readSecretKeys } from './read-secret-keys.ts';
 import type { SignIn } from './sign-in/sign-in.ts';
@@ -26,12 +27,16 @@ export type Service = {
   stop(): Promise<void>;
 };
 
+export type WorkerProcess = Pick<Service, 'stop'> & { metrics(): Promise<ProcessMetrics> };
+
 export type ServeOptions = {
   /** Whether the first start on an embedded database loads the demo data. */
   demo: boolean;
   /** Called when the service cannot continue. */
   onFatal: (reason: string) => void;
 };
+
+const print = (line: string) => console.log(line);
 
 /** If the start fails, everything that was started is stopped again. */
 export async function startService(
@@ -59,37 +64,79 @@ async function startOn(
   options: ServeOptions,
 ): Promise<Service> {
   const { database, connection, embedded } = opened;
-  const { dataDir, publicUrl, roles } = config;
+  const { dataDir, publicUrl, roles, workers } = config;
   if (embedded) await loadDemoOnce(database, { dataDir, publicUrl, wanted: options.demo });
   const secretKeys = await readSecretKeys(config, embedded);
-  const print = (line: string) => console.log(line);
   const parts = await createParts({ config, database, connection, secretKeys, log, print });
-  const addresses = await startParts(parts);
-  const firstAccountLink = (await parts.signIn?.offerFirstAccount()) ?? null;
-  const demoKey = embedded ? await readDemoKey(database, dataDir) : null;
+  const { address, internalAddress, ...links } = await startParts(parts, embedded);
   log.info(
-    { ...addresses, roles: [...roles], version, database: embedded ? 'embedded' : 'server' },
+    {
+      address,
+      internalAddress,
+      roles: [...roles],
+      ...(parts.workers && { workers }),
+      version,
+      database: embedded ? 'embedded' : 'server',
+    },
     'service.started',
   );
   let stopping: Promise<void> | undefined;
   return {
-    ...addresses,
-    demoKey,
-    firstAccountLink,
+    address,
+    internalAddress,
+    ...links,
     passwordLinks: parts.signIn?.links ?? null,
     stop: () => (stopping ??= stop(parts, opened, log)),
   };
 }
 
+/** Only syncs and mail use these in a worker process: the other tasks have their own pool. */
+const workerProcessPoolSize = 2;
+
+/**
+ * Starts worker process `number` of a service with WORKERS (`worker-processes.ts`). It has no listener: the service shows
+ * its metrics.
+ */
+export async function startWorkerProcess(
+  config: Config,
+  log: Logger,
+  number: number,
+): Promise<WorkerProcess> {
+  const opened = await openConfiguredDatabase(config, {
+    purpose: 'service',
+    applicationName: `orgdir serve, pid ${process.pid}`,
+    poolSize: workerProcessPoolSize,
+  });
+  const { database, connection } = opened;
+  const secretKeys = await readSecretKeys(config, false);
+  const parts = await createParts({ config, database, connection, secretKeys, log, print });
+  startTasks(parts);
+  log.info({ worker: number }, 'worker_process.started');
+  return {
+    metrics: () => parts.metrics.ofWorker(number),
+    async stop() {
+      await stopParts(parts);
+      await opened.close();
+    },
+  };
+}
+
 type Addresses = Pick<Service, 'address' | 'internalAddress'>;
 
-async function startParts(parts: Parts): Promise<Addresses> {
+async function startParts(
+  parts: Parts,
+  embedded: boolean,
+): Promise<Addresses & Pick<Service, 'demoKey' | 'firstAccountLink'>> {
+  const { config, database, signIn } = parts;
   try {
     const addresses = await startListening(parts);
     // Only now: a second process that finds its port taken must not replace the address.
-    if (parts.config.roles.has('api')) await sharePublicUrl(parts);
-    if (parts.config.roles.has('worker')) startTasks(parts);
-    return addresses;
+    if (config.roles.has('api')) await sharePublicUrl(parts);
+    const firstAccountLink = (await signIn?.offerFirstAccount()) ?? null;
+    const demoKey = embedded ? await readDemoKey(database, config.dataDir) : null;
+    // Last, so that a start that fails starts no worker processes.
+    if (config.roles.has('worker')) startTasks(parts);
+    return { ...addresses, demoKey, firstAccountLink };
   } catch (error) {
     await stopParts(parts);
     throw error;
@@ -112,7 +159,8 @@ async function sharePublicUrl({ database, config, log }: Parts): Promise<void> {
   if (before !== null) log.warn({ publicUrl, before }, 'public_url.replaced');
 }
 
-function startTasks({ worker, ownerMail, syncs }: Parts): void {
+function startTasks({ worker, ownerMail, syncs, workers }: Parts): void {
+  if (workers) return workers.start();
   worker.start();
   ownerMail?.start();
   syncs.start();
@@ -131,10 +179,16 @@ const writeTimeoutMs = 500;
 
 /** Accepts no new requests and claims, waits for those in progress, and serves `/metrics` until they end. */
 export async function stopParts(parts: Parts): Promise<void> {
-  const { app, internalApp, writes, readiness, worker, ownerMail, syncs } = parts;
+  const { app, internalApp, writes, readiness, worker, ownerMail, syncs, workers } = parts;
   const { revisions, health, keyCache, sender, mailer, signIn } = parts;
   readiness.stop();
-  await Promise.all([app && endRequests(app), worker.stop(), ownerMail?.stop(), syncs.stop()]);
+  await Promise.all([
+    app && endRequests(app),
+    worker.stop(),
+    ownerMail?.stop(),
+    syncs.stop(),
+    workers?.stop(),
+  ]);
   mailer?.close();
   await signIn?.stop();
   await Promise.all([

@@ -2,7 +2,16 @@
  * The metrics of a process, for Prometheus. Each call of `createMetrics` has a separate registry, so that two services
  * in one process do not share metrics. `http/internal-app.ts` serves them.
  */
-import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import {
+  AggregatorRegistry,
+  collectDefaultMetrics,
+  Counter,
+  Gauge,
+  Histogram,
+  Registry,
+  type MetricObjectWithValues,
+  type MetricValue,
+} from 'prom-client';
 
 /** The result of an attempt: the class of the response's status, or the error that prevented a response. */
 export type OutcomeClass =
@@ -42,11 +51,17 @@ export type Metrics = {
   queue(read: () => Promise<QueueState>): void;
   /** Sets the function that reads when each sync last succeeded. */
   lastSyncs(read: () => Promise<{ kind: SyncKind; at: Date }[]>): void;
+  /** Sets the function that reads the metrics of the worker processes that this process started. */
+  workers(read: () => Promise<ProcessMetrics[]>): void;
   /** The media type of what `render` returns. */
   contentType: string;
-  /** All metrics in Prometheus' text format. */
+  /** All metrics in Prometheus' text format, with those of the worker processes. */
   render(): Promise<string>;
+  /** The metrics of this process alone, as worker process `number`; without those that all processes share. */
+  ofWorker(number: number): Promise<ProcessMetrics>;
 };
+
+export type ProcessMetrics = MetricObjectWithValues<MetricValue<string>>[];
 
 type SyncKind = 'blueprints' | 'chat';
 
@@ -66,8 +81,11 @@ const batchBuckets = [1, 2, 5, 10, 20, 50, 100, 128, 200, 256, 512];
 
 export function createMetrics(): Metrics {
   const registry = new Registry();
+  // The same in all processes, so worker processes do not report them.
+  const shared = new Registry();
   collectDefaultMetrics({ register: registry });
   let collectQueue: (() => Promise<void>) | undefined;
+  let readWorkers: (() => Promise<ProcessMetrics[]>) | undefined;
   return {
     ...createAttemptMetrics(registry),
     ...createBatchMetrics(registry),
@@ -85,7 +103,7 @@ export function createMetrics(): Metrics {
       registry.registerMetric(gauge);
     },
     queue(read) {
-      collectQueue = createQueueMetrics(registry, read);
+      collectQueue = createQueueMetrics(shared, read);
     },
     lastSyncs(read) {
       const gauge = new Gauge({
@@ -100,14 +118,28 @@ export function createMetrics(): Metrics {
             this.set({ kind }, at.getTime() / 1000);
         },
       });
-      registry.registerMetric(gauge);
+      shared.registerMetric(gauge);
     },
+    workers: (read) => void (readWorkers = read),
     contentType: registry.contentType,
     async render() {
       await collectQueue?.();
-      return registry.metrics();
+      const all = Registry.merge([registry, shared]);
+      if (!readWorkers) return all.metrics();
+      return joinMetrics([await all.getMetricsAsJSON(), ...(await readWorkers())]).metrics();
+    },
+    async ofWorker(number) {
+      registry.setDefaultLabels({ worker: String(number) });
+      return registry.getMetricsAsJSON();
     },
   };
+}
+
+/** Labels keep the processes apart: a sum over them would drop, which reads as a reset, whenever one is restarted. */
+function joinMetrics(processes: ProcessMetrics[]): Registry {
+  return AggregatorRegistry.aggregate(
+    processes.map((metrics) => metrics.map((metric) => ({ ...metric, aggregator: 'first' }))),
+  );
 }
 
 function createAttemptMetrics(registry: Registry) {

@@ -7,6 +7,7 @@ import {
   shortTransactions,
   type ConnectionSettings,
   type Database,
+  type DatabaseOptions,
 } from './database/database.ts';
 import { openEmbedded, type EmbeddedDatabase, type EmbeddedOptions } from './database/embedded.ts';
 import { migrate } from './database/migrate.ts';
@@ -20,7 +21,8 @@ export type OpenedDatabase = {
   close(): Promise<void>;
 };
 
-export type OpenOptions = Pick<EmbeddedOptions, 'purpose' | 'onLost'> & { applicationName: string };
+export type OpenOptions = Pick<EmbeddedOptions, 'purpose' | 'onLost'> &
+  Pick<DatabaseOptions, 'applicationName' | 'poolSize'>;
 
 /** Statements that still run after this belong to requests that were cut. */
 const poolEndTimeoutMs = 500;
@@ -30,7 +32,7 @@ export async function openConfiguredDatabase(
   config: Pick<Config, 'databaseUrl' | 'dataDir'>,
   options: OpenOptions,
 ): Promise<OpenedDatabase> {
-  const { applicationName } = options;
+  const { applicationName, poolSize } = options;
   const server =
     config.databaseUrl === null
       ? await openEmbedded({ ...options, dataDir: config.dataDir })
@@ -45,7 +47,11 @@ export async function openConfiguredDatabase(
   }
   // A command may wait in its transaction for input that somebody types.
   const settings = options.purpose === 'service' ? shortTransactions : {};
-  const database = openDatabase(connection, { applicationName, settings });
+  const database = openDatabase(connection, {
+    applicationName,
+    ...(poolSize && { poolSize }),
+    settings,
+  });
   let closing: Promise<void> | undefined;
   return {
     database,

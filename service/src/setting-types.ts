@@ -2,6 +2,7 @@
  * The types of settings. Each checks and decodes the text of an environment variable. Its description completes the
  * error message "NAME must be …, for example …".
  */
+import { availableParallelism } from 'node:os';
 import ipaddr from 'ipaddr.js';
 import { parseSchedule } from './cron.ts';
 
@@ -71,6 +72,18 @@ export const roles = matching(
   'api, worker or both',
   list('(api|worker)'),
   (value) => new Set(split(value)) as ReadonlySet<'api' | 'worker'>,
+);
+
+const workersMax = 64;
+export const workers = parsed(
+  `a whole number from 1 to ${workersMax}, or auto (the number of cores)`,
+  (value) => {
+    if (value === 'auto')
+      return { count: Math.min(availableParallelism(), workersMax), auto: true };
+    const count = wholeNumber(1, workersMax).parse(value);
+    return count === null ? null : { count, auto: false };
+  },
+  { examples: ['4', 'auto'] },
 );
 
 const levels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];

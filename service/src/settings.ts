@@ -26,6 +26,7 @@ const table = {
   DATA_DIR: { type: types.folder, default: dataDir },
   SECRET_KEY: { type: types.secretKeys },
   ROLES: { type: types.roles, default: 'api,worker' },
+  WORKERS: { type: types.workers, default: '1' },
   WEBHOOK_ALLOWED_NETWORKS: { type: types.networks, default: '' },
   WEBHOOK_ALLOW_HTTP: { type: types.flag, default: 'false' },
   WEBHOOK_TIMEOUT_MS: { type: types.wholeNumber(100, 30_000), default: '10000' },

@@ -31,6 +31,7 @@ const running = [
   'demo.ts',
   'open-database.ts',
   'read-secret-keys.ts',
+  'worker-processes.ts',
 ];
 
 /** Each part may import the parts on the lines below it, and itself. Parts on one line do not know each other. */
@@ -151,7 +152,12 @@ test('the environment is read in one place', () => {
   );
   assert.deepEqual(
     readers.sort(),
-    ['commands/doctor-command.ts', 'commands/serve-command.ts', 'commands/with-database.ts'],
-    'only to hand it to loadConfig',
+    [
+      'commands/doctor-command.ts',
+      'commands/serve-command.ts',
+      'commands/with-database.ts',
+      'worker-processes.ts',
+    ],
+    'only to hand it to loadConfig, here or in a worker process',
   );
 });

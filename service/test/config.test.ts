@@ -1,6 +1,7 @@
 /** Checks each environment variable: valid values, and the error line for invalid ones. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { test } from 'node:test';
 import { loadConfig } from '../src/config.ts';
 import { settings } from '../src/settings.ts';
@@ -34,6 +35,7 @@ const bad: Record<string, string[]> = {
     Buffer.alloc(31).toString('base64'),
   ],
   ROLES: ['API', 'api,', 'api;worker', 'scheduler'],
+  WORKERS: ['0', '65', '-1', '1.5', 'two', 'AUTO', 'auto,2'],
   WEBHOOK_ALLOWED_NETWORKS: [
     '127.0.0.1',
     '127.0.0.0/33',
@@ -194,6 +196,23 @@ test('the internal port must differ from the public one if both listen', () => {
     { PORT: '3001', ROLES: 'worker' },
   ])
     assert.doesNotThrow(() => loadConfig(env));
+});
+
+test('WORKERS applies to the role worker, and is limited on the embedded database', () => {
+  const server = { DATABASE_URL: 'postgres://a/b' };
+  const workersOf = (env: Record<string, string>) => loadConfig(env).workers;
+  assert.equal(workersOf({}), 1);
+  assert.equal(workersOf({ WORKERS: '8' }), 8);
+  assert.equal(workersOf({ WORKERS: '64', ...server }), 64);
+  assert.equal(workersOf({ WORKERS: '4', ROLES: 'worker' }), 4);
+  assert.equal(workersOf({ WORKERS: '4', ROLES: 'api' }), 1);
+  const cores = availableParallelism();
+  assert.equal(workersOf({ WORKERS: 'auto', ...server }), Math.min(cores, 64));
+  assert.equal(workersOf({ WORKERS: 'auto' }), Math.min(cores, 8));
+  assert.equal(
+    messageOf({ WORKERS: '9' }),
+    'WORKERS must be at most 8 with the embedded database, which accepts 120 connections; for more, set DATABASE_URL',
+  );
 });
 
 test('mail needs a server and a sender, or is off', () => {

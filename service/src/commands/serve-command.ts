@@ -1,7 +1,8 @@
-import type { Command } from 'commander';
+import { Option, type Command } from 'commander';
 import { loadConfig } from '../config.ts';
 import { createLogger } from '../log.ts';
-import type { Service } from '../main.ts';
+import type { Service, WorkerProcess } from '../main.ts';
+import type { WorkerMessage } from '../worker-processes.ts';
 import { print, sameSignalMs, signalCodes, withDatabase } from './with-database.ts';
 
 export function addServeCommand(program: Command): void {
@@ -9,11 +10,19 @@ export function addServeCommand(program: Command): void {
     .command('serve')
     .description('Run the service: the public API and webhook delivery.')
     .option('--no-demo', 'do not load demo data at the first start on the embedded database')
+    .addOption(
+      new Option(
+        '--worker-process <number>',
+        'run one of the processes of WORKERS; serve itself starts them',
+      ).hideHelp(),
+    )
     .addHelpText(
       'after',
       '\nExamples:\n  orgdir serve\n  PORT=8080 WEBHOOK_ALLOWED_NETWORKS=127.0.0.0/8 WEBHOOK_ALLOW_HTTP=true orgdir serve',
     )
-    .action(async ({ demo }: { demo: boolean }) => serve(demo));
+    .action(({ demo, workerProcess }: { demo: boolean; workerProcess?: string }) =>
+      workerProcess === undefined ? serve(demo) : runWorkerProcess(Number(workerProcess)),
+    );
 
   program
     .command('migrate')
@@ -45,6 +54,31 @@ async function serve(demo: boolean): Promise<void> {
   await service.stop();
   // A statement of a cut request may still wait for its result, so the process would not end by itself.
   process.exit(0);
+}
+
+/** Runs until the process that started it sends a stop, or dies. */
+async function runWorkerProcess(number: number): Promise<void> {
+  const config = loadConfig(process.env);
+  const log = createLogger(config.logLevel);
+  const signals = catchSignals();
+  const { startWorkerProcess } = await import('../main.ts');
+  const worker = await startWorkerProcess(config, log, number);
+  await Promise.race([signals.first, serveParent(worker)]);
+  await worker.stop();
+  process.exit(0);
+}
+
+/** Sends metrics on request. Resolves when the process must stop. */
+function serveParent(worker: WorkerProcess): Promise<void> {
+  return new Promise((resolve) => {
+    process.on('message', (message: WorkerMessage) => {
+      if (message === 'stop') resolve();
+      // The callback takes the error if the parent has just died.
+      else void worker.metrics().then((metrics) => process.send?.(metrics, () => {}));
+    });
+    process.once('disconnect', resolve);
+    if (!process.connected) resolve();
+  });
 }
 
 /** The first signal stops the service gracefully, a second one at once. */

@@ -64,7 +64,7 @@ function checkLag(
   if (seconds <= lagWarningSeconds) return ok('queue', message);
   const advice =
     workers > 0
-      ? 'check the log of the worker; if it has no errors, add another process with ROLES=worker'
+      ? 'check the log of the worker; if it has no errors, increase WORKERS, or add another process with ROLES=worker'
       : 'start a worker';
   return seconds > lagFailedSeconds && workers > 0
     ? failed('queue', message, advice)
