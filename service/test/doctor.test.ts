@@ -235,6 +235,13 @@ test('an old server, a standby and another encoding fail', async () => {
   assert.match(found('database')[0]?.message ?? '', /SQL_ASCII/);
 });
 
+test('too few connections for the worker processes are a warning', async () => {
+  assert.equal((await outcome('connections', { WORKERS: '2' }))[0], 'ok');
+  const [status, words] = await outcome('connections', { WORKERS: '64' });
+  assert.equal(status, 'warning');
+  assert.match(words, /up to 787 connections.* lower WORKERS/);
+});
+
 test('a missing extension fails', async () => {
   assert.equal(checkExtension({ trigrams: 'missing', migrated: false }).status, 'failed');
   assert.equal(checkExtension({ trigrams: 'available', migrated: false }).status, 'ok');

@@ -5,6 +5,7 @@ import { openDatabase, type ConnectionSettings, type Database } from '../databas
 import { openEmbedded } from '../database/embedded.ts';
 import { exists } from '../database/unfinished.ts';
 import { StartError } from '../errors.ts';
+import { checkConnections } from './check-connections.ts';
 import { checkMigrations } from './check-migrations.ts';
 import { checkQueue } from './check-queue.ts';
 import { checkServer } from './check-server.ts';
@@ -18,7 +19,7 @@ export type DatabaseCheckOptions = {
   onOpening: (opening: Promise<Closable>) => void;
 };
 type Closable = { close(): Promise<void> };
-type Where = Pick<Config, 'databaseUrl' | 'dataDir' | 'secretKeys' | 'roles'>;
+type Where = Pick<Config, 'databaseUrl' | 'dataDir' | 'secretKeys' | 'roles' | 'workers'>;
 type Opened =
   | { kind: 'opened'; connection: ConnectionSettings; close(): Promise<void> }
   | { kind: 'reported'; finding: Finding };
@@ -82,6 +83,7 @@ async function checkOpened(
     const { isComplete, findings } = await checkMigrations(database);
     return [
       ...server.findings,
+      await checkConnections(database, config.workers),
       ...findings,
       ...(isComplete ? await checkContent(database, config, faulty) : [notMigrated]),
     ];

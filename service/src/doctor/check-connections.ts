@@ -1,0 +1,24 @@
+import { sql, type Database } from '../database/database.ts';
+import { ok, warning, type Finding } from './finding.ts';
+
+/** Of a process with both roles: docs/operations.md#deployment */
+const processMax = 26;
+const apiProcessMax = 19;
+const workerProcessMax = 12;
+
+/** Checks that the server accepts as many connections as a service with WORKERS opens. */
+export async function checkConnections(database: Database, workers: number): Promise<Finding> {
+  const { rows } = await sql<{ accepted: number }>`
+    select current_setting('max_connections')::int
+      - current_setting('superuser_reserved_connections')::int as accepted
+  `.execute(database);
+  const accepted = rows[0]?.accepted ?? 0;
+  const needed = workers === 1 ? processMax : apiProcessMax + workers * workerProcessMax;
+  const message = `this service opens up to ${needed} connections, and the server accepts ${accepted}`;
+  if (needed <= accepted) return ok('connections', message);
+  return warning(
+    'connections',
+    message,
+    'increase max_connections of the server, or lower WORKERS',
+  );
+}
