@@ -81,7 +81,7 @@ async function listeningPort(child: ChildProcess, logFile: string | undefined): 
   while (child.exitCode === null) {
     if (signal.aborted) throw new Error('the process does not listen');
     if (logFile !== undefined) output = await readFile(logFile, 'utf8');
-    const port = /Serving at http:\/\/127\.0\.0\.1:(\d+)/.exec(output)?.[1];
+    const port = /(?:Serving at|Metrics:) +http:\/\/127\.0\.0\.1:(\d+)/.exec(output)?.[1];
     if (port !== undefined) {
       child.stdout?.removeAllListeners('data').resume();
       return Number(port);

@@ -1,0 +1,105 @@
+/**
+ * npm run bench:load: publishes to running services over HTTP as a platform does, and measures the rate of deliveries,
+ * their latency, and the processor time of the service and its database together. It knows a checkout only by its
+ * commands and APIs, so `--against DIR` compares two of them in one run. Prints one line of JSON per measurement, then a
+ * table. Linux only.
+ */
+import { once } from 'node:events';
+import { rm } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { makeWorkFolder } from '../work-folder.ts';
+import { measure, type Result } from './measure.ts';
+import type { Load } from './publish.ts';
+import { openReceivers, type Receivers } from './receivers.ts';
+import { summarize } from './summarize.ts';
+import { startSystem, type System, type SystemOptions } from './system.ts';
+import { createWorld, type World } from './world.ts';
+
+const { values: options } = parseArgs({
+  options: {
+    /** Another checkout, measured in turns with this one. */
+    against: { type: 'string' },
+    /** Debian's PostgreSQL 15 instead of the embedded database. */
+    postgres: { type: 'boolean', default: false },
+    /** Processes that deliver. The embedded database allows only one. */
+    workers: { type: 'string', default: '1' },
+    /** `--no-analyze` (needs `--postgres`): the planner never gets statistics, because autovacuum is off too. */
+    analyze: { type: 'boolean', default: true },
+    /** How often everything is measured. The table has the medians. */
+    rounds: { type: 'string', default: '1' },
+    /** Events of each load: to 100 webhooks, to one webhook, and per second. */
+    fan: { type: 'string', default: '300' },
+    one: { type: 'string', default: '5000' },
+    rate: { type: 'string', default: '50' },
+  },
+  allowNegative: true,
+});
+const workers = Number(options.workers);
+const autovacuum = `autovacuum=${options.analyze ? 'on' : 'off'}`;
+const postgresSettings = options.postgres ? [autovacuum] : null;
+const perSecond = Number(options.rate);
+const latencySeconds = 10;
+const warmUps: Load[] = [
+  { name: 'warm-up', events: 20, webhooks: 100, publishers: 4 },
+  { name: 'warm-up', events: 500, webhooks: 1, publishers: 16 },
+];
+const loads: Load[] = [
+  { name: 'fan', events: Number(options.fan), webhooks: 100, publishers: 4 },
+  { name: 'one', events: Number(options.one), webhooks: 1, publishers: 32 },
+  { name: 'latency', events: perSecond * latencySeconds, webhooks: 1, perSecond },
+];
+if (!options.postgres && (workers > 1 || !options.analyze))
+  throw new Error('--workers and --no-analyze need --postgres');
+
+type Side = { system: System; world: World };
+
+const root = join(import.meta.dirname, '../..');
+const checkouts = [{ name: 'here', checkout: root }];
+if (options.against) checkouts.push({ name: 'against', checkout: resolve(options.against) });
+const cleanUps = new AsyncDisposableStack();
+const interrupted = Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]).then(() => {
+  process.exitCode = 1;
+});
+try {
+  await Promise.race([run(), interrupted]);
+} finally {
+  await cleanUps.disposeAsync();
+}
+// An interrupted run still waits for processes that have ended.
+process.exit();
+
+async function run(): Promise<void> {
+  const folder = await makeWorkFolder();
+  cleanUps.defer(() => rm(folder, { recursive: true, force: true }));
+  const receivers = await openReceivers();
+  const sides: Side[] = [];
+  for (const { name, checkout } of checkouts) {
+    const system = { name, checkout, folder: join(folder, name), postgresSettings, workers };
+    sides.push(await prepare(system, receivers));
+  }
+  console.log(summarize(await measureRounds(sides, receivers)));
+}
+
+async function prepare(systemOptions: SystemOptions, receivers: Receivers): Promise<Side> {
+  const system = await startSystem(systemOptions, cleanUps);
+  const side = { system, world: await createWorld(system, receivers.urls) };
+  for (const load of warmUps) await measure(load, side, receivers);
+  if (options.analyze) await system.analyze();
+  return side;
+}
+
+async function measureRounds(sides: Side[], receivers: Receivers): Promise<Result[]> {
+  const results: Result[] = [];
+  for (let round = 0; round < Number(options.rounds); round += 1) {
+    // Every other round begins with the other side, so that neither is always first.
+    const order = round % 2 === 0 ? sides : sides.toReversed();
+    for (const load of loads)
+      for (const side of order) {
+        const result = await measure(load, side, receivers);
+        console.log(JSON.stringify(result));
+        results.push(result);
+      }
+  }
+  return results;
+}
