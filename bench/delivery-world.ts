@@ -88,15 +88,13 @@ export async function publishStamped(database: Database): Promise<void> {
     applicantHandle: 'bench',
     submittedAt: new Date().toISOString(),
   };
-  await database.transaction().execute((tx) =>
-    publishEvent(tx, {
-      name: 'application.created',
-      org,
-      alliance: null,
-      data: application,
-      publicUrl,
-    }),
-  );
+  await publishEvent(database, {
+    name: 'application.created',
+    org,
+    alliance: null,
+    data: application,
+    publicUrl,
+  });
 }
 
 /** The data of an announcement, for senders of the same bytes. */
@@ -112,7 +110,7 @@ export async function drained(database: Database): Promise<void> {
   for (;;) {
     const { rows } = await sql<{ open: boolean }>`
       select exists (select from pending_deliveries)
-        or exists (select from events where position is null and audience <> 'webhook') as open
+        or exists (select from outbox) as open
     `.execute(database);
     if (rows[0]?.open === false) return;
     await wait(pollMs);

@@ -1,20 +1,34 @@
-/** The behaviours of receivers, the number of webhooks of each, and their events. */
-export type Behaviour = 'prompt' | 'slow' | 'error' | 'recovering' | 'hung' | 'reset';
+/** The behaviours of receivers, and the webhooks of the large scenarios. */
+export type Behaviour =
+  | 'prompt'
+  | 'slow'
+  | 'error'
+  | 'recovering'
+  | 'hung'
+  | 'reset'
+  /** Responds with 200 after nine seconds, just within the default deadline. */
+  | 'late'
+  /** Responds with 200 and 500 in turn. */
+  | 'alternating'
+  /** Resets a connection when it is used again. */
+  | 'fickle';
 
 /** Every webhook gets one of the two events. Those whose attempts time out get the rare one. */
 export const commonEvent = 'resource.request.created';
 export const rareEvent = 'resource.offer.created';
 
-type Kind = {
+export type Kind = {
   behaviour: Behaviour;
   webhooks: number;
   event: typeof commonEvent | typeof rareEvent;
+  /** Over TLS, with a certificate of the tests' authority. */
+  tls?: true;
 };
 
 /** With 200 common and 10 rare events, 50 and 7 webhooks get 10,070 deliveries. */
-export const kinds: readonly Kind[] = [
+export const mixedKinds: readonly Kind[] = [
   { behaviour: 'prompt', webhooks: 40, event: commonEvent },
-  { behaviour: 'slow', webhooks: 6, event: commonEvent },
+  { behaviour: 'slow', webhooks: 6, event: commonEvent, tls: true },
   { behaviour: 'error', webhooks: 2, event: commonEvent },
   { behaviour: 'recovering', webhooks: 2, event: commonEvent },
   { behaviour: 'hung', webhooks: 4, event: rareEvent },

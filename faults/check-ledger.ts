@@ -145,7 +145,11 @@ function checkRequests({ attempts, received }: Case): string | null {
 /** Besides attempts with a recorded outcome, only attempts in flight at a fault may have arrived. */
 function checkInterruptions(one: Case): string | null {
   const unexplained = doubles(one) - inFlightAtFault(one);
-  return unexplained > 0 ? `${unexplained} doubles were not in flight at a fault` : null;
+  if (unexplained <= 0) return null;
+  const times = one.attempts
+    .filter(isInterrupted)
+    .map(({ startedAt, durationMs }) => `from ${startedAt} for ${durationMs} ms`);
+  return `${unexplained} doubles were not in flight at a fault: ${times.join(', ')}; faults ${JSON.stringify(one.faults)}`;
 }
 
 /** Requests beyond the attempts whose outcome is recorded. */

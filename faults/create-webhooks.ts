@@ -12,7 +12,6 @@ import { createWebhook } from '../service/src/webhooks/management/webhooks.ts';
 import type { ReceiverAddress } from './receivers.ts';
 
 export const allianceSlug = 'night-watch';
-const owner = 'faults@example.org';
 const webhooksPerApp = 20;
 
 /** Allows the service to send to this machine. */
@@ -23,7 +22,7 @@ export const loopbackAllowed = {
 
 const actor = { kind: 'system', id: null, name: 'faults' } as const;
 
-/** Returns the secret of each webhook by its path. */
+/** Returns the secret of each webhook by its path. Webhooks of one behaviour have one owner. */
 export async function createWebhooks(
   database: Database,
   secretBox: SecretBox,
@@ -32,11 +31,12 @@ export async function createWebhooks(
   const guard = loadConfig(loopbackAllowed).webhooks;
   return database.transaction().execute(async (tx) => {
     const allianceId = await makeAlliance(tx);
-    await addManager(tx, actor, { kind: 'alliance', id: allianceId }, owner);
     const secrets: Record<string, string> = {};
     let appId = '';
-    for (const [index, { event, path, url }] of addresses.entries()) {
-      if (index % webhooksPerApp === 0) appId = await makeApp(tx, allianceId);
+    for (const { event, path, url } of addresses) {
+      const [, behaviour, number] = path.split('/');
+      if (Number(number) % webhooksPerApp === 0)
+        appId = await makeApp(tx, allianceId, `${behaviour}@example.org`);
       const webhook = await createWebhook(
         tx,
         actor,
@@ -63,7 +63,8 @@ async function makeAlliance(tx: Transaction): Promise<string> {
   return rows[0].id;
 }
 
-async function makeApp(tx: Transaction, allianceId: string): Promise<string> {
+async function makeApp(tx: Transaction, allianceId: string, owner: string): Promise<string> {
+  await addManager(tx, actor, { kind: 'alliance', id: allianceId }, owner);
   const appId = await createApp(tx, actor, { name: 'Receivers', owner });
   await bindApp(tx, actor, appId, { kind: 'alliance', id: allianceId });
   return appId;

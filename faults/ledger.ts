@@ -41,7 +41,7 @@ export async function readRecords(
     database,
   );
   const webhooks = await sql<{ id: string; event: string; path: string }>`
-    select id, events[1] as event, substring(url from '^http://[^/]+([^?]+)') as path from webhooks
+    select id, events[1] as event, substring(url from '^https?://[^/]+([^?]+)') as path from webhooks
   `.execute(database);
   const deliveries = await sql<LedgerDelivery & { body: string }>`
     select d.id, d.event_id as "eventId", d.webhook_id as "webhookId", d.status, d.attempt_count as "attemptCount",

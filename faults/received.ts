@@ -15,6 +15,8 @@ export type Received = {
 
 export type ToReceivers =
   | { kind: 'secrets'; byPath: Record<string, string> }
+  /** From now on every receiver responds with 200 at once. */
+  | { kind: 'heal' }
   | { kind: 'notify'; count: number }
   | { kind: 'report' };
 export type FromReceivers =

@@ -1,10 +1,17 @@
-/** The process of the receivers: one server per behaviour. They record every request and verify its signatures. */
+/**
+ * The process of the receivers: one server per kind, which come as JSON in the first argument. They record every request and
+ * verify its signatures.
+ */
 import { createHash, createHmac } from 'node:crypto';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { kinds, marker, type Behaviour } from './behaviours.ts';
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import { join } from 'node:path';
+import { marker, type Behaviour, type Kind } from './behaviours.ts';
 import type { FromReceivers, Received, ToReceivers } from './received.ts';
+import { tlsFolder } from './receivers.ts';
 
 const received: Received[] = [];
 const seenOfDelivery = new Map<string, number>();
@@ -12,9 +19,13 @@ let secrets: Record<string, string> = {};
 let awaited: number[] = [];
 const slowestMs = 200;
 const failuresBeforeRecovery = 2;
+const lateMs = 9_000;
+const usedSockets = new WeakSet<Socket>();
+let isHealed = false;
 
 process.on('message', (message: ToReceivers) => {
   if (message.kind === 'secrets') secrets = message.byPath;
+  if (message.kind === 'heal') isHealed = true;
   if (message.kind === 'report') send({ kind: 'report', received });
   if (message.kind === 'notify') {
     awaited.push(message.count);
@@ -24,13 +35,13 @@ process.on('message', (message: ToReceivers) => {
 process.once('disconnect', () => process.exit());
 
 const ports: number[] = [];
-for (const { behaviour } of kinds) ports.push(await serve(behaviour));
+for (const kind of JSON.parse(process.argv[2] ?? '[]') as Kind[]) ports.push(await serve(kind));
 send({ kind: 'listening', ports });
 
-async function serve(behaviour: Behaviour): Promise<number> {
-  const server = createServer(
-    (request, response) => void take(behaviour, request, response).catch(() => response.destroy()),
-  );
+async function serve({ behaviour, tls }: Kind): Promise<number> {
+  const respond = (request: IncomingMessage, response: ServerResponse) =>
+    void take(behaviour, request, response).catch(() => response.destroy());
+  const server = tls ? createTlsServer(readCertificate(), respond) : createServer(respond);
   // Longer than a run, so that no connection is closed while a request is on its way.
   server.keepAliveTimeout = 600_000;
   server.listen(0, '127.0.0.1');
@@ -38,11 +49,19 @@ async function serve(behaviour: Behaviour): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
+function readCertificate() {
+  const read = (name: string) => readFileSync(join(tlsFolder, name));
+  return { key: read('server-key.pem'), cert: read('valid.pem') };
+}
+
 async function take(
   behaviour: Behaviour,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
+  if (behaviour === 'fickle' && usedSockets.has(request.socket))
+    return void request.socket.resetAndDestroy();
+  usedSockets.add(request.socket);
   const chunks: Buffer[] = [];
   for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
   const one = note(request, Buffer.concat(chunks));
@@ -53,7 +72,8 @@ async function take(
     one.status = status;
     response.writeHead(status).end(marker);
   };
-  act(behaviour, seen, request, answer);
+  if (isHealed) answer(200);
+  else act(behaviour, seen, request, answer);
 }
 
 function act(
@@ -64,10 +84,16 @@ function act(
 ): void {
   switch (behaviour) {
     case 'prompt':
+    case 'fickle':
       return answer(200);
     case 'slow':
       setTimeout(answer, (received.length * 37) % slowestMs, 200);
       return;
+    case 'late':
+      setTimeout(answer, lateMs, 200);
+      return;
+    case 'alternating':
+      return answer(received.length % 2 === 0 ? 200 : 500);
     case 'error':
       return answer(500);
     case 'recovering':

@@ -2,7 +2,7 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { kinds, marker } from './behaviours.ts';
+import { marker, type Kind as ReceiverKind } from './behaviours.ts';
 import type { FromReceivers, Received, ToReceivers } from './received.ts';
 import { recordProcess } from './run-folder.ts';
 
@@ -11,6 +11,8 @@ export type Receivers = {
   addresses: ReceiverAddress[];
   /** Sets the secret of each webhook by its path. Call it before anything is sent. */
   sendSecrets(byPath: Record<string, string>): void;
+  /** From now on every receiver responds with 200 at once. */
+  heal(): void;
   /** Resolves after this many more requests. */
   more(count: number): Promise<void>;
   /** All requests received so far. */
@@ -18,8 +20,13 @@ export type Receivers = {
   stop(): void;
 };
 
-export async function startReceivers(): Promise<Receivers> {
-  const child = fork(join(import.meta.dirname, 'receivers-process.ts'), { stdio: 'inherit' });
+/** The certificates of the receivers that use TLS, and of the authority that signed them. */
+export const tlsFolder = join(import.meta.dirname, '../service/test/support/tls');
+
+export async function startReceivers(kinds: readonly ReceiverKind[]): Promise<Receivers> {
+  const child = fork(join(import.meta.dirname, 'receivers-process.ts'), [JSON.stringify(kinds)], {
+    stdio: 'inherit',
+  });
   recordProcess(child.pid ?? 0);
   const send = (message: ToReceivers) => child.send(message);
   const first = (await once(child, 'message')) as [FromReceivers];
@@ -43,8 +50,9 @@ export async function startReceivers(): Promise<Receivers> {
   }
 
   return {
-    addresses: addressesOn(ports),
+    addresses: addressesOn(kinds, ports),
     sendSecrets: (byPath) => send({ kind: 'secrets', byPath }),
+    heal: () => send({ kind: 'heal' }),
     async more(count) {
       const { total } = await ask({ kind: 'notify', count: 0 }, 'reached', (a) => a.count === 0);
       const goal = total + count;
@@ -62,11 +70,15 @@ function isKind<Kind extends FromReceivers['kind']>(
   return message.kind === kind;
 }
 
-function addressesOn(ports: number[]): ReceiverAddress[] {
-  return kinds.flatMap(({ behaviour, webhooks, event }, index) =>
+function addressesOn(kinds: readonly ReceiverKind[], ports: number[]): ReceiverAddress[] {
+  return kinds.flatMap(({ behaviour, webhooks, event, tls }, index) =>
     Array.from({ length: webhooks }, (_, number) => {
       const path = `/${behaviour}/${number}`;
-      return { event, path, url: `http://127.0.0.1:${ports[index]}${path}?token=${marker}` };
+      return {
+        event,
+        path,
+        url: `${tls ? 'https' : 'http'}://127.0.0.1:${ports[index]}${path}?token=${marker}`,
+      };
     }),
   );
 }

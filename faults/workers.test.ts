@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { setTimeout as wait } from 'node:timers/promises';
 import { sql } from '../service/src/database/database.ts';
-import { recoveryLeaseMs } from '../service/src/webhooks/queue/recover-leases.ts';
 import { scenario } from './scenario.ts';
 import type { WorkerProcess } from './worker-process.ts';
 import { leaseMs, type World } from './world.ts';
@@ -10,6 +9,7 @@ import { leaseMs, type World } from './world.ts';
 const kills = 30;
 /** One in this many workers is killed while it starts. */
 const livesPerEarlyKill = 6;
+const maintenancePauseMs = 500;
 
 scenario(
   'kill -9 of the worker, 30 times',
@@ -35,15 +35,34 @@ scenario('two workers, one frozen past its lease', { interrupts: true }, async (
   for (const worker of [first, second]) await freeze(world, worker);
 });
 
-scenario('four workers, two frozen and one killed', { interrupts: true }, async (world) => {
-  const workers = Array.from({ length: 4 }, () => world.startWorker());
-  await Promise.all(workers.map(({ started }) => started));
-  const [first, second, third] = workers as [WorkerProcess, WorkerProcess, WorkerProcess];
-  const frozen = Promise.all([freeze(world, first), freeze(world, second)]);
-  await world.moment(leaseMs);
-  await world.fault(() => third.kill());
-  await frozen;
-});
+scenario(
+  'four workers, two frozen and one killed, among vacuums',
+  { interrupts: true },
+  async (world) => {
+    const workers = Array.from({ length: 4 }, () => world.startWorker());
+    await Promise.all(workers.map(({ started }) => started));
+    const [first, second, third] = workers as [WorkerProcess, WorkerProcess, WorkerProcess];
+    let hasEnded = false;
+    const maintaining = maintain(world, () => hasEnded);
+    const frozen = Promise.all([freeze(world, first), freeze(world, second)]);
+    await world.moment(leaseMs);
+    await world.fault(() => third.kill());
+    await frozen;
+    hasEnded = true;
+    await maintaining;
+  },
+);
+
+/** Vacuums and analyses the queue at random moments, as autovacuum may. */
+async function maintain(world: World, isOver: () => boolean): Promise<void> {
+  const tables = ['outbox', 'pending_deliveries', 'webhook_outcomes'];
+  while (!isOver()) {
+    const table = sql.table(tables[world.random.below(tables.length)] ?? '');
+    const command = world.random.below(2) === 0 ? sql`vacuum` : sql`analyze`;
+    await sql`${command} ${table}`.execute(world.database);
+    await world.moment(maintenancePauseMs);
+  }
+}
 
 /** Freezes a worker until others have recovered its leases, and wakes it. */
 async function freeze(world: World, worker: WorkerProcess): Promise<void> {
@@ -64,7 +83,7 @@ async function freeze(world: World, worker: WorkerProcess): Promise<void> {
  * An expired lease is found within a second, perhaps by a worker that is then frozen or killed; the rest allows for a busy
  * machine.
  */
-const takeOverDeadlineMs = leaseMs + recoveryLeaseMs + 10_000;
+const takeOverDeadlineMs = leaseMs + 10_000;
 
 /** Resolves when no lease from before is left. */
 async function takenOver({ database }: World, before: number): Promise<void> {
@@ -84,7 +103,8 @@ async function takenOver({ database }: World, before: number): Promise<void> {
 
 async function leases(database: World['database']): Promise<string> {
   const { rows } = await sql`
-    select token, cardinality(delivery_ids) as deliveries, leased_until - queue_now() as "runsOutIn" from leases
+    select lease_token as token, count(*) as deliveries, min(due_at) - queue_now() as "runsOutIn"
+    from pending_deliveries where lease_token is not null group by lease_token
   `.execute(database);
   return JSON.stringify(rows);
 }

@@ -1,21 +1,24 @@
 /** The environment of a scenario: a database, receivers, a publisher, and workers. */
 import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { openDatabase, sql, type Database } from '../service/src/database/database.ts';
 import { createSecretBox } from '../service/src/webhooks/sending/secrets.ts';
 import type { Random } from '../bench/random.ts';
+import type { Kind } from './behaviours.ts';
 import { makeDataDir } from './data-dir.ts';
 import { createDatabaseProcess, type DatabaseProcess } from './database-process.ts';
 import { allianceSlug, createWebhooks, loopbackAllowed } from './create-webhooks.ts';
 import { readRecords, type Fault, type Ledger } from './ledger.ts';
 import { createPublisher, type Publisher } from './publisher.ts';
-import { startReceivers, type Receivers } from './receivers.ts';
+import { startReceivers, tlsFolder, type Receivers } from './receivers.ts';
 import { removeFolder } from './remove-folder.ts';
 import { recordProcess } from './run-folder.ts';
 import { randomOf } from './seed.ts';
 import { startWorkerProcess, type WorkerProcess } from './worker-process.ts';
 
 export type World = {
+  openedAt: number;
   store: DatabaseProcess;
   /** The pool of the test, which bypasses proxies. */
   database: Database;
@@ -49,8 +52,9 @@ const aftermathMs = 1_000;
 const drainDeadlineMs = 60_000;
 const pollMs = 50;
 
-const settings = {
+const shortTimes = {
   ...loopbackAllowed,
+  NODE_EXTRA_CA_CERTS: join(tlsFolder, 'authority.pem'),
   PORT: '0',
   INTERNAL_PORT: '0',
   WEBHOOK_TIMEOUT_MS: String(timeoutMs),
@@ -61,14 +65,25 @@ const settings = {
   WEBHOOK_DEACTIVATE_AFTER: '1000000',
 };
 
-/** `mount` is called with the data folder before the database is created. */
-export async function openWorld(name: string, mount?: (path: string) => void): Promise<World> {
+export type WorldOptions = {
+  kinds: readonly Kind[];
+  /** Settings of the service that differ from those of the large scenarios. */
+  settings?: Record<string, string>;
+  /** Called with the data folder before the database is created. */
+  mount?: ((path: string) => void) | undefined;
+};
+
+export async function openWorld(
+  name: string,
+  { kinds, settings = {}, mount }: WorldOptions,
+): Promise<World> {
+  const openedAt = Date.now();
   recordProcess(process.pid);
   const key = randomBytes(32);
   const store = createDatabaseProcess(await makeDataDir(name, mount));
   await store.start();
   const database = openDatabase(store.connection, { applicationName: 'faults harness' });
-  const receivers = await startReceivers();
+  const receivers = await startReceivers(kinds);
   receivers.sendSecrets(
     await createWebhooks(database, createSecretBox([key]), receivers.addresses),
   );
@@ -79,12 +94,18 @@ export async function openWorld(name: string, mount?: (path: string) => void): P
   const secretKey = key.toString('base64');
 
   function start(args: string[], env: Record<string, string>): WorkerProcess {
-    const worker = startWorkerProcess(args, { ...settings, SECRET_KEY: secretKey, ...env });
+    const worker = startWorkerProcess(args, {
+      ...shortTimes,
+      ...settings,
+      SECRET_KEY: secretKey,
+      ...env,
+    });
     workers.push(worker);
     return worker;
   }
 
   return {
+    openedAt,
     store,
     database,
     receivers,
@@ -124,18 +145,18 @@ export async function openWorld(name: string, mount?: (path: string) => void): P
 
 /** Counts the pending work. */
 async function countPending(database: Database) {
-  const { rows } = await sql<{ unpositioned: number; pending: number; leased: number }>`
-    select (select count(*) from events where position is null) as unpositioned,
+  const { rows } = await sql<{ published: number; pending: number; leased: number }>`
+    select (select count(*) from outbox) as published,
       count(*) as pending, count(lease_token) as leased from pending_deliveries
   `.execute(database);
-  return rows[0] ?? { unpositioned: 0, pending: 0, leased: 0 };
+  return rows[0] ?? { published: 0, pending: 0, leased: 0 };
 }
 
 async function drained(database: Database): Promise<void> {
   const deadline = Date.now() + drainDeadlineMs;
   for (;;) {
     const left = await countPending(database);
-    if (left.unpositioned === 0 && left.pending === 0) return;
+    if (left.published === 0 && left.pending === 0) return;
     if (Date.now() > deadline)
       throw new Error(`after ${drainDeadlineMs} ms there is still ${JSON.stringify(left)}`);
     await wait(pollMs);

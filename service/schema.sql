@@ -249,13 +249,13 @@ table events partition by RANGE (id)
   data text not null
   created_at timestamp with time zone not null default clock_timestamp()
   position bigint
+  events_are_fanned_out: CHECK (((audience = 'webhook'::text) OR ("position" IS NOT NULL))) NOT VALID
   events_audience_check: CHECK ((audience = ANY (ARRAY['global'::text, 'organization'::text, 'alliance'::text, 'webhook'::text])))
   events_check: CHECK (((audience <> 'organization'::text) OR ((org_id IS NOT NULL) AND (alliance_id IS NULL))))
   events_check1: CHECK (((audience <> 'alliance'::text) OR ((alliance_id IS NOT NULL) AND (org_id IS NULL))))
   events_check2: CHECK (((audience <> 'webhook'::text) OR ("position" IS NULL)))
   events_pkey: PRIMARY KEY (id)
   CREATE INDEX events_by_position ON ONLY orgdir.events USING btree ("position") WHERE ("position" IS NOT NULL)
-  CREATE INDEX events_to_fan_out ON ONLY orgdir.events USING btree (id) WHERE (("position" IS NULL) AND (audience <> 'webhook'::text))
 
 table first_account_links
   hash bytea not null
@@ -288,14 +288,6 @@ table installation
   value text not null
   decided_at timestamp(3) with time zone not null default now()
   installation_pkey: PRIMARY KEY (name)
-
-table leases
-  token uuid not null
-  delivery_ids uuid[] not null
-  leased_until timestamp(3) with time zone not null
-  leases_delivery_ids_check: CHECK ((cardinality(delivery_ids) > 0))
-  leases_pkey: PRIMARY KEY (token)
-  CREATE INDEX leases_by_end ON orgdir.leases USING btree (leased_until)
 
 table list_totals
   kind text not null
@@ -431,6 +423,20 @@ table orgs_search
   orgs_search_pkey: PRIMARY KEY (id)
   CREATE INDEX orgs_by_text ON orgdir.orgs_search USING gin (search_text gin_trgm_ops) WITH (gin_pending_list_limit='1024')
 
+table outbox
+  xid xid8 not null default pg_current_xact_id()
+  id uuid not null
+  name text not null
+  audience text not null
+  org_id uuid
+  alliance_id uuid
+  data text not null
+  created_at timestamp with time zone not null default clock_timestamp()
+  outbox_audience_check: CHECK ((audience = ANY (ARRAY['global'::text, 'organization'::text, 'alliance'::text])))
+  outbox_check: CHECK (((audience <> 'organization'::text) OR ((org_id IS NOT NULL) AND (alliance_id IS NULL))))
+  outbox_check1: CHECK (((audience <> 'alliance'::text) OR ((alliance_id IS NOT NULL) AND (org_id IS NULL))))
+  outbox_pkey: PRIMARY KEY (xid, id)
+
 table password_links
   email text collate C not null
   hash bytea not null
@@ -453,14 +459,17 @@ table pending_deliveries
   lease_token uuid
   leased_at timestamp(3) with time zone
   created_at timestamp(3) with time zone not null default clock_timestamp()
-  failing boolean not null default false
+  parked boolean not null default false
   pending_deliveries_check: CHECK ((attempt_count >= cycle_attempts))
   pending_deliveries_check1: CHECK ((num_nonnulls(lease_token, leased_at) = ANY (ARRAY[0, 2])))
+  pending_deliveries_check2: CHECK (((NOT parked) OR (lease_token IS NULL)))
   pending_deliveries_cycle_attempts_check: CHECK (((cycle_attempts >= 0) AND (cycle_attempts <= 6)))
   pending_deliveries_pkey: PRIMARY KEY (id)
   pending_deliveries_trigger_check: CHECK ((trigger = ANY (ARRAY['event'::text, 'test'::text, 'redelivery'::text])))
   CREATE INDEX pending_deliveries_by_webhook ON orgdir.pending_deliveries USING btree (webhook_id, due_at)
-  CREATE INDEX pending_deliveries_due ON orgdir.pending_deliveries USING btree (failing, due_at)
+  CREATE INDEX pending_deliveries_due ON orgdir.pending_deliveries USING btree (due_at) WHERE ((lease_token IS NULL) AND (NOT parked))
+  CREATE INDEX pending_deliveries_leased ON orgdir.pending_deliveries USING btree (due_at) WHERE (lease_token IS NOT NULL)
+  CREATE INDEX pending_deliveries_parked ON orgdir.pending_deliveries USING btree (webhook_id, due_at) WHERE parked
 
 table published_events
   id uuid not null
@@ -556,6 +565,18 @@ table verifications
   CREATE INDEX verifications_by_end ON orgdir.verifications USING btree (expires_at)
   CREATE INDEX verifications_by_identifier ON orgdir.verifications USING btree (identifier)
 
+table webhook_outcomes
+  seq bigint not null
+  webhook_id uuid not null
+  verdict text not null
+  status_code integer
+  error text
+  gone boolean not null
+  recorded_at timestamp(3) with time zone not null default queue_now()
+  webhook_outcomes_pkey: PRIMARY KEY (seq)
+  webhook_outcomes_verdict_check: CHECK ((verdict = ANY (ARRAY['succeeded'::text, 'retry'::text, 'failed'::text])))
+  CREATE INDEX webhook_outcomes_by_webhook ON orgdir.webhook_outcomes USING btree (webhook_id, seq DESC)
+
 table webhooks
   id uuid not null
   app_id uuid not null
@@ -583,6 +604,11 @@ table webhooks
   webhooks_pkey: PRIMARY KEY (id)
   webhooks_url_check: CHECK ((length(url) <= 2048))
   CREATE INDEX webhooks_by_app ON orgdir.webhooks USING btree (app_id, id)
+
+table workers
+  id uuid not null
+  seen_at timestamp(3) with time zone not null
+  workers_pkey: PRIMARY KEY (id)
 
 CREATE OR REPLACE FUNCTION orgdir.app_may_receive(audience text, event_org uuid, event_alliance uuid, event_created timestamp with time zone, app uuid)
  RETURNS boolean
@@ -943,7 +969,6 @@ begin
 
   insert into orgdir.published_events (id, name, org_id, alliance_id, data, created_at)
   values (new_id, kind.name, of_org, of_alliance, publish_event.data, called_at);
-  perform pg_notify('orgdir_published', '');
   return new_id;
 end $function$
 
@@ -1082,4 +1107,12 @@ AS $function$
   select encode(overlay('\x00000000000000000000000000000000'::bytea
     placing substring(int8send(floor(extract(epoch from at) * 1000)::bigint) from 3) from 1 for 6),
     'hex')::uuid
+$function$
+
+CREATE OR REPLACE FUNCTION orgdir.webhook_share(webhook uuid, total integer, place integer, workers integer)
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+  select (total + (place + ('x' || right(webhook::text, 6))::bit(24)::integer) % workers) / workers
 $function$

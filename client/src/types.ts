@@ -697,7 +697,7 @@ export interface ServiceStatus {
 export interface StatusComponents {
   /** `unavailable`: the other values are the last known ones. */
   database: 'ok' | 'unavailable';
-  /** `delayed`: the oldest due delivery has waited for more than a minute. */
+  /** `delayed`: the oldest due delivery has waited for more than a minute, not counting deliveries that wait for a slow or failing webhook. */
   deliveries: 'ok' | 'delayed' | 'unavailable';
   blueprintSync: SyncStatus;
   chatSync: SyncStatus;

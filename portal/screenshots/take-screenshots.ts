@@ -67,11 +67,12 @@ test('the pictures of the portal', async () => {
   await take(page, '', 'overview-narrow', 'dark');
 });
 
-/** The delivery to the webhook that has used up all its attempts. */
+/** The delivery to the webhook that has used up all its attempts, once the webhook shows it. */
 function exhausted(database: Database, webhookId: string): Promise<string> {
   return eventually(async () => {
     const { rows } = await sql<{ id: string }>`
-      select id from deliveries where webhook_id = ${webhookId} and attempt_count = 6
+      select d.id from deliveries d join webhooks w on w.id = d.webhook_id
+      where w.id = ${webhookId} and d.attempt_count = 6 and w.exhausted_in_a_row > 0
     `.execute(database);
     return rows[0]?.id;
   });

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import type { Locator, Page } from 'playwright-core';
 import { verifyWebhook } from '@orgdir/client';
 import { put } from '../../service/test/support/directory.ts';
-import { endedDelivery, eventually } from '../../service/test/support/eventually.ts';
+import { eventually } from '../../service/test/support/eventually.ts';
 import { startReceiver } from '../../service/test/support/receiver.ts';
 import { noBrowser } from '../../test/support/browser.ts';
 import { assertAccessible } from './support/accessibility.ts';
@@ -334,7 +334,7 @@ test(
     const appId = await makeApp('Deactivated');
     const id = await makeWebhook(appId, { url: broken.url });
     await happen();
-    await endedDelivery(portal.service, id);
+    await eventually(async () => (await webhookOf(appId, id)).exhaustedInARow === 1);
     const page = await openWebhook(appId, id);
     await section(page, 'State').getByText('1 delivery failed for good').waitFor();
     await happen();

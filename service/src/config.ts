@@ -10,7 +10,7 @@ export type Network = Config['webhooks']['allowedNetworks'][number];
 /** The mail server and the sender address for mail to owners. */
 export type MailSettings = NonNullable<Config['mail']>;
 
-/** Each has up to 12 of its 120 connections, and the process that starts them has up to 20. */
+/** Each has up to 12 of its 125 connections, and the process that starts them has up to 22. */
 const embeddedWorkersMax = 8;
 
 /** Throws a `StartError` for the first invalid variable. */
@@ -36,7 +36,7 @@ export function readConfig(env: Environment): { config: Config; faults: Fault[] 
   if (config.workers > embeddedWorkersMax && config.databaseUrl === null)
     faults.push({
       variables: ['WORKERS'],
-      message: `WORKERS must be at most ${embeddedWorkersMax} with the embedded database, which accepts 120 connections; for more, set DATABASE_URL`,
+      message: `WORKERS must be at most ${embeddedWorkersMax} with the embedded database, which accepts 125 connections; for more, set DATABASE_URL`,
     });
   return { config, faults };
 }

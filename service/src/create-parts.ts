@@ -4,6 +4,7 @@ import { httpAddress, type Config } from './config.ts';
 import { openDatabase, type ConnectionSettings, type Database } from './database/database.ts';
 import { createRevisions } from './database/revisions.ts';
 import { ingestPublished } from './directory/ingest-published.ts';
+import { createPublisher, publishingPool } from './directory/publish-in-groups.ts';
 import { createApp } from './http/app.ts';
 import { createInternalApp } from './http/internal-app.ts';
 import { createResponseCache } from './http/response-cache.ts';
@@ -19,8 +20,9 @@ import { version } from './version.ts';
 import type { OwnerMail } from './webhooks/notifications/mail-owners.ts';
 import { leaseMs } from './webhooks/queue/dispatcher.ts';
 import { createInFlight } from './webhooks/queue/in-flight.ts';
+import { createQueueNotifier } from './webhooks/queue/queue-channel.ts';
 import { createQueueReader } from './webhooks/queue/queue-state.ts';
-import { createWorker } from './webhooks/queue/worker.ts';
+import { createWorker, type Worker } from './webhooks/queue/worker.ts';
 import { createSender } from './webhooks/sending/attempt.ts';
 import { createAttemptLog } from './webhooks/sending/attempt-log.ts';
 import { systemClock } from './webhooks/sending/clock.ts';
@@ -52,17 +54,18 @@ export async function createParts(options: PartsOptions) {
   const shared = createShared(options);
   const mailer = await createConfiguredMailer(config);
   const signIn = config.roles.has('api') ? createSignIn({ ...config, ...shared, mailer }) : null;
+  const worker = createWorker({
+    ...config,
+    ...shared,
+    ingestPublished: (on) => ingestPublished(on, config.publicUrl),
+  });
   return {
     ...shared,
-    ...createInternalParts(shared),
+    ...createInternalParts(shared, worker),
     mailer,
     signIn,
     app: signIn && (await createApp({ ...config, ...shared, signIn })),
-    worker: createWorker({
-      ...config,
-      ...shared,
-      ingestPublished: (on) => ingestPublished(on, config.publicUrl),
-    }),
+    worker,
     ownerMail: mailer && (await createConfiguredOwnerMail(shared, mailer)),
     workers: config.workers > 1 ? await createConfiguredWorkers(shared) : null,
   };
@@ -107,18 +110,27 @@ const writesPool = {
 };
 
 /** The internal listener's application, and the parts that only it uses. */
-function createInternalParts(shared: Shared) {
+function createInternalParts(shared: Shared, worker: Worker) {
   const { config, database, connection } = shared;
   const { host, port, allowedHosts } = config.internal;
   const readiness = createReadinessCheck(database);
   const syncs = createSyncs(shared);
   const writes = openDatabase(connection, writesPool);
+  const publishing = openDatabase(connection, publishingPool);
+  const notifyWorkers = createQueueNotifier(database);
+  const publisher = createPublisher(publishing, () => {
+    if (!worker.wake()) notifyWorkers();
+  });
   const internalUrl = httpAddress(host, port);
-  const api = config.roles.has('api') ? { ...config, ...shared, syncs, writes, internalUrl } : null;
+  const api = config.roles.has('api')
+    ? { ...config, ...shared, syncs, writes, publisher, internalUrl }
+    : null;
   return {
     readiness,
     syncs,
     writes,
+    publishing,
+    publisher,
     internalApp: createInternalApp({ ...shared, readiness, allowedHosts, api }),
   };
 }

@@ -179,8 +179,8 @@ const writeTimeoutMs = 500;
 
 /** Accepts no new requests and claims, waits for those in progress, and serves `/metrics` until they end. */
 export async function stopParts(parts: Parts): Promise<void> {
-  const { app, internalApp, writes, readiness, worker, ownerMail, syncs, workers } = parts;
-  const { revisions, health, keyCache, sender, mailer, signIn } = parts;
+  const { app, internalApp, writes, publishing, readiness, worker, ownerMail, syncs } = parts;
+  const { revisions, health, keyCache, sender, mailer, signIn, workers } = parts;
   readiness.stop();
   await Promise.all([
     app && endRequests(app),
@@ -198,7 +198,10 @@ export async function stopParts(parts: Parts): Promise<void> {
     keyCache.stop(),
     sender.close(),
   ]);
-  await Promise.race([writes.destroy(), wait(writeTimeoutMs, undefined, { ref: false })]);
+  await Promise.race([
+    Promise.all([writes.destroy(), publishing.destroy()]),
+    wait(writeTimeoutMs, undefined, { ref: false }),
+  ]);
 }
 
 type Listening = Pick<Config, 'host' | 'port'>;

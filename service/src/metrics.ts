@@ -168,7 +168,10 @@ function createAttemptMetrics(registry: Registry) {
 function createBatchMetrics(registry: Registry) {
   const batches = (name: string, help: string) =>
     new Histogram({ name: `orgdir_${name}`, help, buckets: batchBuckets, registers: [registry] });
-  const claims = batches('claim_batch_deliveries', 'Deliveries per claim, without empty claims.');
+  const claims = batches(
+    'claim_batch_deliveries',
+    'Deliveries leased at once, without empty claims.',
+  );
   const records = batches('record_batch_attempts', 'Attempts recorded per transaction.');
   return {
     claimed: (count) => claims.observe(count),
@@ -234,12 +237,12 @@ function createQueueMetrics(registry: Registry, read: () => Promise<QueueState>)
     due: gauge('deliveries_due', 'Deliveries that are due.'),
     oldestDueSeconds: gauge(
       'deliveries_oldest_due_age_seconds',
-      'Age of the oldest due delivery. 0 if none is due.',
+      'Age of the oldest due delivery, not counting those that wait for a slow or failing webhook. 0 if none is due.',
     ),
     pending: gauge('deliveries_pending', 'Deliveries that wait for an attempt, due or not.'),
     leased: gauge(
       'deliveries_leased',
-      'Deliveries of claims with an attempt in progress in any process, including those that have ended.',
+      'Deliveries leased by any process: their attempts are in progress or wait to be recorded.',
     ),
     eventsWaiting: gauge(
       'events_waiting',

@@ -15,6 +15,7 @@ import { toUrl } from './support/database.ts';
 import { put } from './support/directory.ts';
 import { startInternalApi } from './support/internal-api.ts';
 import { eventually } from './support/eventually.ts';
+import { queueDrained } from './support/queue.ts';
 import { loopbackAllowed, startReceiver } from './support/receiver.ts';
 import { runCommand } from './support/run-command.ts';
 import { makeKey, startTestService } from './support/service.ts';
@@ -324,12 +325,7 @@ test('a deactivation by workers has one audit entry, with its reason', async () 
   const healthy = await makeWebhook(200);
   const orgs = Array.from({ length: 8 }, (_, index) => ({ slug: `o-${index}`, name: 'New' }));
   await put(first.database, 'orgs', orgs, { emitEvents: true });
-  await eventually(async () => {
-    const { rows } = await sql<{ done: boolean }>`
-      select count(*) = 24 and not exists (select from pending_deliveries) as done from deliveries
-    `.execute(first.database);
-    return rows[0]?.done;
-  });
+  await queueDrained(first.database);
 
   const filter = { ...everything, action: 'webhook.deactivated' };
   const entries = await listAudit(first.database, filter);

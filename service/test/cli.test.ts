@@ -10,6 +10,7 @@ import { sql } from '../src/database/database.ts';
 import { testActor } from './support/actor.ts';
 import { toUrl } from './support/database.ts';
 import { put } from './support/directory.ts';
+import { recordedEvents } from './support/queue.ts';
 import { loopbackAllowed, startReceiver } from './support/receiver.ts';
 import { runCommand } from './support/run-command.ts';
 import { startTestService, testPublicUrl } from './support/service.ts';
@@ -192,7 +193,9 @@ test('maintenance is visible in the API within a second, and each change publish
   while ((await service.call('/orgs')).status !== 200);
   const { rows } = await sql<{
     name: string;
-  }>`select name from events where name like 'system.%' order by id`.execute(service.database);
+  }>`select name from ${recordedEvents} where name like 'system.%' order by id`.execute(
+    service.database,
+  );
   assert.deepEqual(
     rows.map(({ name }) => name),
     ['system.maintenance.enabled', 'system.maintenance.disabled'],
@@ -224,7 +227,7 @@ test('an event that cannot be published is rejected with the reason', async () =
     ],
     [['application.created', '--org', 'acme', '--data', '{'], /must be JSON/],
   ];
-  const before = await sql<{ count: number }>`select count(*) from events`.execute(
+  const before = await sql<{ count: number }>`select count(*) from ${recordedEvents}`.execute(
     service.database,
   );
   for (const [args, reason] of cases) {
@@ -232,7 +235,7 @@ test('an event that cannot be published is rejected with the reason', async () =
     assert.equal(result.code, 1, args.join(' '));
     assert.match(result.stderr, reason);
   }
-  const afterwards = await sql<{ count: number }>`select count(*) from events`.execute(
+  const afterwards = await sql<{ count: number }>`select count(*) from ${recordedEvents}`.execute(
     service.database,
   );
   assert.deepEqual(afterwards.rows, before.rows);

@@ -211,7 +211,7 @@ test('WORKERS applies to the role worker, and is limited on the embedded databas
   assert.equal(workersOf({ WORKERS: 'auto' }), Math.min(cores, 8));
   assert.equal(
     messageOf({ WORKERS: '9' }),
-    'WORKERS must be at most 8 with the embedded database, which accepts 120 connections; for more, set DATABASE_URL',
+    'WORKERS must be at most 8 with the embedded database, which accepts 125 connections; for more, set DATABASE_URL',
   );
 });
 

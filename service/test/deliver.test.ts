@@ -49,15 +49,18 @@ function deliverable(url: string, more: Partial<Deliverable> = {}): Deliverable 
   return {
     id: '0198f2a4-5b7c-7d3e-9f10-000000000001',
     leaseToken: '0198f2a4-5b7c-7d3e-9f10-000000000002',
+    leaseEndsAt: Infinity,
     webhookId,
+    owner: 'owner@example.org',
+    eventId: '0198f2a4-5b7c-7d3e-9f10-000000000003',
     event: 'org.created',
     trigger: 'event',
     number: 1,
     cycleAttempt: 1,
+    createdAtMs: Date.now(),
     url,
     secret: box.seal(generateSecret(), webhookId),
     previousSecret: null,
-    failing: false,
     eventCreatedAt: new Date().toISOString(),
     data: '{"secret":"hunter2"}',
     ...more,
@@ -102,7 +105,7 @@ test('an unreadable secret is logged once per webhook, and its deliveries are po
       dependencies,
       deliverable('https://example.org/', { webhookId: one }),
     );
-    assert.deepEqual(verdict, { kind: 'postponed', waitMs: 300_000 });
+    assert.deepEqual(verdict, { kind: 'postponed', waitMs: 300_000, park: false });
   }
   assert.deepEqual(
     lines.map((line) => [line['msg'], line['webhookId']]),
@@ -111,6 +114,21 @@ test('an unreadable secret is logged once per webhook, and its deliveries are po
       ['secret.unreadable', other],
     ],
   );
+});
+
+test('a delivery older than a day whose secret cannot be read is given up', async () => {
+  const { dependencies } = prepare(createSecretBox([randomBytes(32)]));
+  const dayMs = 86_400_000;
+  const kinds: string[] = [];
+  for (const ageMs of [dayMs - 60_000, dayMs + 60_000]) {
+    const { verdict, statusCode, error } = await deliver(
+      dependencies,
+      deliverable('https://example.org/', { createdAtMs: Date.now() - ageMs }),
+    );
+    assert.deepEqual([statusCode, error], [null, null]);
+    kinds.push(verdict.kind);
+  }
+  assert.deepEqual(kinds, ['postponed', 'given_up']);
 });
 
 test('a test with an unreadable secret fails without leaving a delivery', async () => {
@@ -124,7 +142,7 @@ test('a test with an unreadable secret fails without leaving a delivery', async 
   assert.equal(answer.headers.get('retry-after'), '300', 'when the worker tries its deliveries');
   const { rows } = await sql<{ left: number }>`
     select (select count(*) from events) + (select count(*) from pending_deliveries)
-      + (select count(*) from deliveries) + (select count(*) from leases) as left
+      + (select count(*) from deliveries) as left
   `.execute(database);
   assert.deepEqual(rows, [{ left: 0 }]);
 });

@@ -185,9 +185,12 @@ test('a successful retry ends the delivery', async () => {
     [ended.status, ended.attempt_count, receiver.received.length],
     ['succeeded', 3, 3],
   );
-  const { body } = await service.call('/webhooks');
-  const found = body.data.find(({ id }: { id: string }) => id === webhook.id);
-  assert.ok(found.lastSuccessAt);
+  // The worker updates health a moment after it has recorded the attempts.
+  const found = await eventually(async () => {
+    const { body } = await service.call('/webhooks');
+    const each = body.data.find(({ id }: { id: string }) => id === webhook.id);
+    return each.lastSuccessAt ? each : null;
+  });
   assert.ok(found.lastFailureAt);
   assert.equal(found.exhaustedInARow, 0);
   await unregister(webhook.id);
@@ -305,7 +308,7 @@ test('deliveries start while other events wait for fan-out', async () => {
   const waiting = async () =>
     (
       await sql<{ count: number }>`
-        select count(*) from events where position is null and audience <> 'webhook'
+        select count(*) from outbox
       `.execute(database)
     ).rows[0]?.count ?? 0;
   let left: number | undefined;
@@ -350,8 +353,11 @@ test('a webhook is deactivated as gone after a final 410, and as failing after f
     (await service.call('/webhooks?limit=100')).body.data.find(
       (each: { id: string }) => each.id === id,
     );
-  const afterGone = await state(goneHook.id);
-  assert.deepEqual([afterGone.active, afterGone.deactivatedReason], [false, 'gone']);
+  const afterGone = await eventually(async () => {
+    const found = await state(goneHook.id);
+    return found.active ? null : found;
+  });
+  assert.equal(afterGone.deactivatedReason, 'gone');
   await unregister(goneHook.id);
 
   const failing = await startReceiver((response) => response.writeHead(500).end());
@@ -408,7 +414,7 @@ test('deleting a webhook cancels its pending deliveries', async () => {
   );
   const webhook = await register(receiver.url, { events: ['org.created'] });
   for (let index = 0; index < 10; index += 1) await publish('org.created', { org: 'acme' });
-  await receiver.waitFor(8);
+  await receiver.waitFor(2);
   await eventually(async () => {
     const { rows } = await sql<{
       count: number;
@@ -422,10 +428,10 @@ test('deleting a webhook cancels its pending deliveries', async () => {
         status: string;
       }>`select status from deliveries where webhook_id = ${webhook.id}`.execute(database)
     ).rows;
-  // Two waited for their turn: a webhook has at most eight attempts under way.
-  await eventually(async () => (await ended()).length === 2);
+  // Two are under way: a webhook that has not responded yet gets no more.
+  await eventually(async () => (await ended()).length === 8);
   hold();
   await eventually(async () => (await ended()).length === 10);
   assert.ok((await ended()).every(({ status }) => status === 'cancelled'));
-  assert.equal(receiver.received.length, 8);
+  assert.equal(receiver.received.length, 2);
 });

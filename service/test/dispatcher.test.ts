@@ -1,5 +1,7 @@
+/** Tests how one process leases, sends and records deliveries; the tests call its tasks themselves. */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import type { ServerResponse } from 'node:http';
+import { test, type TestContext } from 'node:test';
 import { loadConfig } from '../src/config.ts';
 import { sql } from '../src/database/database.ts';
 import { createLogger } from '../src/log.ts';
@@ -7,22 +9,35 @@ import { createMetrics } from '../src/metrics.ts';
 import { createSender } from '../src/webhooks/sending/attempt.ts';
 import { systemClock } from '../src/webhooks/sending/clock.ts';
 import { createDispatcher } from '../src/webhooks/queue/dispatcher.ts';
-import { fanOut } from '../src/webhooks/queue/fan-out.ts';
 import { createInFlight } from '../src/webhooks/queue/in-flight.ts';
 import { createSigningKeys } from '../src/webhooks/sending/signing-keys.ts';
 import { announce, put } from './support/directory.ts';
 import { eventually } from './support/eventually.ts';
+import { fanOutToQueue, fanOutWith } from './support/queue-steps.ts';
 import { loopbackAllowed, startReceiver } from './support/receiver.ts';
 import { startTestService } from './support/service.ts';
 
 const service = await startTestService({ env: loopbackAllowed });
 const { database } = service;
-const { webhooks } = loadConfig(loopbackAllowed);
+const { webhooks } = loadConfig({
+  ...loopbackAllowed,
+  WEBHOOK_RETRY_BASE_MS: '1',
+  WEBHOOK_RETRY_FACTOR: '1',
+});
 await put(database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
 
-function startDispatcher() {
+const log = createLogger('silent');
+
+type Signal = 'due' | 'parked' | 'news';
+
+/** Over an empty queue. */
+async function startDispatcher(t: TestContext) {
+  await sql`delete from webhooks`.execute(database);
+  await sql`delete from pending_deliveries`.execute(database);
+  await sql`delete from outbox`.execute(database);
   const inFlight = createInFlight();
   const sender = createSender(webhooks);
+  const signals: Signal[] = [];
   const dispatcher = createDispatcher({
     database,
     sender,
@@ -33,61 +48,246 @@ function startDispatcher() {
     metrics: createMetrics(),
     serviceName: 'Service',
     version: '0',
-    log: createLogger('silent'),
-    attemptLog: createLogger('silent'),
+    log,
+    attemptLog: log,
+    onDue: () => void signals.push('due'),
+    onParked: () => void signals.push('parked'),
+    onRecorded: () => void signals.push('news'),
   });
-  return { inFlight, dispatcher, close: () => sender.close() };
+  t.after(async () => {
+    await dispatcher.stop();
+    await sender.close();
+  });
+  return { inFlight, dispatcher, signals };
+}
+
+/** Lets time pass for this process only. */
+function mockTime(t: TestContext): { pass(ms: number): void } {
+  const now = performance.now.bind(performance);
+  let passedMs = 0;
+  t.mock.method(performance, 'now', () => now() + passedMs);
+  return { pass: (ms) => void (passedMs += ms) };
 }
 
 async function publish(count: number): Promise<void> {
   for (let index = 0; index < count; index += 1) await announce(database);
-  await fanOut(database);
 }
 
 async function register(url: string): Promise<string> {
   return (await service.call('/webhooks', { method: 'POST', json: { url } })).body.data.id;
 }
 
-test("deliveries are postponed, uncounted, if tests used up the webhook's share during the claim", async () => {
+type Counts = { leased: number; parked: number; attempts: number };
+
+async function pendingOf(webhookId: string): Promise<Counts> {
+  const { rows } = await sql<Counts>`
+    select count(*) filter (where lease_token is not null) as leased, count(*) filter (where parked) as parked,
+      coalesce(sum(attempt_count), 0)::int as attempts
+    from pending_deliveries where webhook_id = ${webhookId}
+  `.execute(database);
+  return rows[0] ?? assert.fail();
+}
+
+async function endedOf(webhookId: string): Promise<{ status: string; by: string | null }[]> {
+  const { rows } = await sql<{ status: string; by: string | null }>`
+    select status, cancelled_by as by from deliveries where webhook_id = ${webhookId}
+  `.execute(database);
+  return rows;
+}
+
+const allParked = (webhookId: string, count: number) =>
+  eventually(async () => {
+    const counts = await pendingOf(webhookId);
+    return counts.parked === count && counts;
+  });
+
+test('an event is sent with its fan-out, and a failed attempt falls due again soon', async (t) => {
+  const { dispatcher, signals } = await startDispatcher(t);
+  const receiver = await startReceiver((response, _, count) =>
+    response.writeHead(count === 1 ? 500 : 200).end(),
+  );
+  const webhook = await register(receiver.url);
+  await publish(1);
+  await dispatcher.fanOutAll(0);
+  await receiver.waitFor(1);
+  await eventually(async () => signals.includes('due'));
+  assert.deepEqual(signals.toSorted(), ['due', 'news']);
+  await eventually(async () => {
+    await dispatcher.claimAllDue();
+    return (await endedOf(webhook)).length > 0;
+  });
+  assert.deepEqual(await endedOf(webhook), [{ status: 'succeeded', by: null }]);
+  assert.equal(receiver.received.length, 2);
+});
+
+test('leased deliveries wait for their webhook a moment and are then parked, uncounted', async (t) => {
+  const { dispatcher, inFlight, signals } = await startDispatcher(t);
   const receiver = await startReceiver();
   const webhook = await register(receiver.url);
   await publish(8);
-  const { dispatcher, inFlight, close } = startDispatcher();
-  const claiming = dispatcher.claimAll();
-  const slots = Array.from({ length: 8 }, () => inFlight.tryAdd(webhook));
-  assert.equal(inFlight.tryAdd(webhook), null);
-  await claiming;
-  const waiting = () =>
-    eventually(async () => {
-      const { rows } = await sql<{ count: number; attempts: number }>`
-        select count(*) as count, sum(attempt_count)::int as attempts from pending_deliveries
-        where webhook_id = ${webhook} and lease_token is null
-      `.execute(database);
-      return rows[0]?.count === 8 && rows[0];
-    });
-  assert.deepEqual(await waiting(), { count: 8, attempts: 0 });
+  const fanningOut = dispatcher.fanOutAll(0);
+  // Tests use up what the webhook may have under way while the statement runs.
+  const ends = [1, 2].map(() => inFlight.start(webhook, 'owner@example.org'));
+  await fanningOut;
+  assert.deepEqual(await allParked(webhook, 8), { leased: 0, parked: 8, attempts: 0 });
   assert.equal(receiver.received.length, 0);
-  for (const slot of slots) slot?.release();
-  await sql`update pending_deliveries set due_at = now()`.execute(database);
-  await dispatcher.claimAll();
-  await receiver.waitFor(8);
-  await dispatcher.stop();
-  await close();
+  for (const end of ends) end?.();
+  assert.equal(signals.includes('parked'), true, 'there is room for them now');
+  await eventually(async () => {
+    await dispatcher.claimAllParked();
+    return receiver.received.length === 8;
+  });
 });
 
-test('a stop waits for deliveries of a running claim and records them', async () => {
+test('no attempt begins that its lease may not outlast, so a process that was frozen sends nothing late', async (t) => {
+  const time = mockTime(t);
+  const { dispatcher } = await startDispatcher(t);
   const receiver = await startReceiver();
   const webhook = await register(receiver.url);
-  await publish(5);
-  const { dispatcher, close } = startDispatcher();
-  const claiming = dispatcher.claimAll();
-  dispatcher.stopClaiming();
-  await claiming;
-  await dispatcher.stop();
-  await close();
-  const { rows } = await sql<{ count: number }>`
-    select count(*) as count from deliveries where webhook_id = ${webhook} and status = 'succeeded'
+  await publish(3);
+  const fanningOut = dispatcher.fanOutAll(0);
+  time.pass(webhooks.leaseMarginMs + 1);
+  await fanningOut;
+  assert.deepEqual(await allParked(webhook, 3), { leased: 0, parked: 3, attempts: 0 });
+  assert.equal(receiver.received.length, 0);
+  await eventually(async () => {
+    await dispatcher.claimAllParked();
+    return receiver.received.length === 3;
+  });
+});
+
+test('the backlog of a webhook that does not respond delays no other webhook', async (t) => {
+  const { dispatcher } = await startDispatcher(t);
+  const held: ServerResponse[] = [];
+  const stuck = await startReceiver((response) => held.push(response));
+  const webhook = await register(stuck.url);
+  await publish(300);
+  while ((await dispatcher.fanOutAll(0)) === 0);
+  await stuck.waitFor(2);
+  // All its deliveries are leased or parked; neither task finds any other.
+  assert.equal((await pendingOf(webhook)).leased, 2);
+  const calm = await startReceiver();
+  const other = await register(calm.url);
+  await sql`update webhooks set events = '{org.deleted}' where id = ${webhook}`.execute(database);
+  await publish(1);
+  await dispatcher.fanOutAll(0);
+  await calm.waitFor(1);
+  await sql`
+    insert into pending_deliveries (id, event_id, event, webhook_id, trigger, due_at)
+    select uuid_v7(), event_id, event, webhook_id, 'redelivery', queue_now() from pending_deliveries where webhook_id = ${other}
+    union all
+    select uuid_v7(), event_id, event, webhook_id, 'redelivery', queue_now() from deliveries where webhook_id = ${other}
   `.execute(database);
-  assert.deepEqual(rows, [{ count: 5 }]);
-  assert.equal(receiver.received.length, 5);
+  await dispatcher.claimAllDue();
+  await calm.waitFor(2);
+  await eventually(async () => (await endedOf(other)).length === 2);
+  assert.ok(stuck.received.length <= 8);
+
+  stuck.respond = (response) => response.end();
+  for (const response of held) response.end();
+  await eventually(async () => {
+    await Promise.all([dispatcher.claimAllDue(), dispatcher.claimAllParked()]);
+    return (await endedOf(webhook)).length === 300;
+  });
+  assert.equal(stuck.received.length, 300);
+});
+
+test('a blocked webhook is sent nothing until it is unblocked', async (t) => {
+  const { dispatcher, inFlight } = await startDispatcher(t);
+  const receiver = await startReceiver();
+  const webhook = await register(receiver.url);
+  inFlight.setBlocked([webhook]);
+  await publish(2);
+  await dispatcher.fanOutAll(0);
+  await dispatcher.claimAllParked();
+  assert.deepEqual(await pendingOf(webhook), { leased: 0, parked: 2, attempts: 0 });
+  inFlight.setBlocked([]);
+  await dispatcher.claimAllParked();
+  await receiver.waitFor(2);
+});
+
+test('what a webhook may no longer have is cancelled instead of sent', async (t) => {
+  const { dispatcher } = await startDispatcher(t);
+  const receiver = await startReceiver();
+  const [off, deleted] = [await register(receiver.url), await register(receiver.url)];
+  await publish(1);
+  await fanOutToQueue(database);
+  await sql`
+    update webhooks set active = false, deactivated_at = now(), deactivated_reason = 'failing' where id = ${off}
+  `.execute(database);
+  await sql`delete from webhooks where id = ${deleted}`.execute(database);
+  await dispatcher.claimAllDue();
+  assert.deepEqual(await endedOf(off), [{ status: 'cancelled', by: 'deactivation' }]);
+  assert.deepEqual(await endedOf(deleted), [{ status: 'cancelled', by: 'deletion' }]);
+  assert.equal(receiver.received.length, 0);
+});
+
+test('while another process fans out, this one tries again soon', async (t) => {
+  const { dispatcher } = await startDispatcher(t);
+  const receiver = await startReceiver();
+  await register(receiver.url);
+  await database.transaction().execute(async (tx) => {
+    await fanOutWith(tx);
+    await publish(1);
+    const waitMs = await dispatcher.fanOutAll(0);
+    assert.ok(waitMs > 0 && waitMs < 1_000);
+  });
+  await dispatcher.fanOutAll(0);
+  await receiver.waitFor(1);
+});
+
+test('an entry that was locked when it was due is found by the next full look', async (t) => {
+  const time = mockTime(t);
+  const { dispatcher } = await startDispatcher(t);
+  const receiver = await startReceiver();
+  await register(receiver.url);
+  await publish(1);
+  await database.transaction().execute(async (tx) => {
+    await sql`select from outbox for update`.execute(tx);
+    await dispatcher.fanOutAll(0);
+  });
+  const waiting = async () =>
+    (await sql<{ count: number }>`select count(*) as count from outbox`.execute(database)).rows[0]
+      ?.count;
+  await dispatcher.fanOutAll(0);
+  assert.equal(await waiting(), 1, 'a short look begins where the last one ended');
+  time.pass(60_000);
+  await dispatcher.fanOutAll(0);
+  assert.equal(await waiting(), 0);
+  await receiver.waitFor(1);
+});
+
+test('a delivery that was locked when it was due is found by the next full look', async (t) => {
+  const time = mockTime(t);
+  const { dispatcher } = await startDispatcher(t);
+  const receiver = await startReceiver();
+  await register(receiver.url);
+  await publish(1);
+  await fanOutToQueue(database);
+  await sql`update pending_deliveries set due_at = due_at - interval '1 minute'`.execute(database);
+  await database.transaction().execute(async (tx) => {
+    await sql`select from pending_deliveries for update`.execute(tx);
+    await dispatcher.claimAllDue();
+  });
+  await dispatcher.claimAllDue();
+  assert.equal(receiver.received.length, 0);
+  time.pass(60_000);
+  await dispatcher.claimAllDue();
+  await receiver.waitFor(1);
+});
+
+test('a stop waits for deliveries that are being leased, and records them', async (t) => {
+  const { dispatcher } = await startDispatcher(t);
+  const receiver = await startReceiver();
+  const webhook = await register(receiver.url);
+  await publish(2);
+  const fanningOut = dispatcher.fanOutAll(0);
+  dispatcher.stopClaiming();
+  await fanningOut;
+  await dispatcher.stop();
+  assert.deepEqual(
+    await endedOf(webhook),
+    Array.from({ length: 2 }, () => ({ status: 'succeeded', by: null })),
+  );
+  assert.equal(receiver.received.length, 2);
 });

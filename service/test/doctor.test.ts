@@ -239,7 +239,7 @@ test('too few connections for the worker processes are a warning', async () => {
   assert.equal((await outcome('connections', { WORKERS: '2' }))[0], 'ok');
   const [status, words] = await outcome('connections', { WORKERS: '64' });
   assert.equal(status, 'warning');
-  assert.match(words, /up to 787 connections.* lower WORKERS/);
+  assert.match(words, /up to 789 connections.* lower WORKERS/);
 });
 
 test('a missing extension fails', async () => {
@@ -302,12 +302,12 @@ test('a queue without a worker is a warning, a lagging queue with a worker a fai
   const env = { DATABASE_URL: toUrl(other.connection), SECRET_KEY: key.toString('base64') };
   assert.equal((await outcome('workers', env))[0], 'ok', 'nothing waits');
   await sql`
-    insert into events (id, name, audience, data, created_at)
+    insert into outbox (id, name, audience, data, created_at)
     values (uuid_v7(), 'chat.sync.completed', 'global', '{}', now() - interval '20 minutes')
   `.execute(other.database);
   await sql`
-    insert into leases (token, delivery_ids, leased_until)
-    values (gen_random_uuid(), array[gen_random_uuid()], now() - interval '10 minutes')
+    insert into pending_deliveries (id, event_id, event, webhook_id, trigger, lease_token, leased_at, due_at)
+    values (uuid_v7(), uuid_v7(), 'org.created', uuid_v7(), 'event', uuid_v7(), now() - interval '11 minutes', now() - interval '10 minutes')
   `.execute(other.database);
   const alone = await look(env);
   assert.deepEqual(
@@ -325,14 +325,18 @@ test('a queue without a worker is a warning, a lagging queue with a worker a fai
   );
 });
 
-test('a delivery that has long been due is a warning', async () => {
+test('a delivery that has long been due is a warning, unless it is parked', async () => {
   const other = await openTestDatabase();
   await sql`
-    insert into pending_deliveries (id, event_id, event, webhook_id, trigger, due_at)
-    values (uuid_v7(), uuid_v7(), 'org.created', uuid_v7(), 'event', now() - interval '2 hours')
+    insert into pending_deliveries (id, event_id, event, webhook_id, trigger, parked, due_at)
+    values (uuid_v7(), uuid_v7(), 'org.created', uuid_v7(), 'event', true, now() - interval '2 hours')
   `.execute(other.database);
-  const [status, words] = await outcome('queue', { DATABASE_URL: toUrl(other.connection) });
-  assert.deepEqual([status, words.startsWith('1 deliveries are due')], ['warning', true]);
+  const find = () => outcome('queue', { DATABASE_URL: toUrl(other.connection) });
+  const [parked, parkedWords] = await find();
+  assert.deepEqual([parked, parkedWords.startsWith('1 deliveries are due')], ['ok', true]);
+  await sql`update pending_deliveries set parked = false`.execute(other.database);
+  const [due, dueWords] = await find();
+  assert.deepEqual([due, dueWords.startsWith('1 deliveries are due')], ['warning', true]);
 });
 
 test('a port is free, used by the service, by another program, or by a silent one', async () => {

@@ -5,10 +5,10 @@ import { addManager, removeManager } from '../src/access/managers.ts';
 import { sql } from '../src/database/database.ts';
 import { findOrg } from '../src/directory/orgs.ts';
 import { publishEvent } from '../src/directory/publish-event.ts';
-import { recordEvent } from '../src/events/record-event.ts';
-import { fanOut } from '../src/webhooks/queue/fan-out.ts';
+import { recordEvent, recordEvents } from '../src/events/record-event.ts';
 import { testActor } from './support/actor.ts';
 import { put } from './support/directory.ts';
+import { fanOutParked } from './support/queue.ts';
 import { makeKey, startTestService, testPublicUrl } from './support/service.ts';
 
 // No worker runs: the tests call fan-out themselves.
@@ -57,7 +57,7 @@ test('the event stream starts empty, and a cursor continues where it ended', asy
     0,
     'what has not been fanned out is not there yet',
   );
-  await fanOut(database);
+  await fanOutParked(database);
   const first = await pull(service.key, '?limit=2');
   assert.deepEqual(
     [first.data.map(({ id }) => id), first.pagination.hasMore],
@@ -90,7 +90,7 @@ test('a reader does not skip an event that commits late', async () => {
   });
   await hasRecorded;
   const early = await publish('org.created', 'acme');
-  await fanOut(database);
+  await fanOutParked(database);
   const first = await pull(service.key, `?after=${pagination.nextCursor}`);
   assert.deepEqual(
     first.data.map(({ id }) => id),
@@ -98,12 +98,54 @@ test('a reader does not skip an event that commits late', async () => {
   );
   commit();
   const lateId = await late;
-  await fanOut(database);
+  await fanOutParked(database);
   const second = await pull(service.key, `?after=${first.pagination.nextCursor}`);
   assert.deepEqual(
     second.data.map(({ id }) => id),
     [lateId],
   );
+});
+
+/** A transaction with two events, which ends when it is told to. */
+async function openTransaction(): Promise<{ ids: string[]; commit: () => Promise<void> }> {
+  const data = { since: '2026-11-20T12:00:00.000Z', endedAt: '2026-11-20T12:00:00.000Z' };
+  const event = { name: 'system.maintenance.disabled', data } as const;
+  const { promise: mayEnd, resolve: end } = Promise.withResolvers<void>();
+  const { promise: recorded, resolve: record } = Promise.withResolvers<string[]>();
+  const done = database.transaction().execute(async (tx) => {
+    record(await recordEvents(tx, [event, event]));
+    await mayEnd;
+  });
+  const ids = await recorded;
+  return {
+    ids,
+    commit: async () => {
+      end();
+      await done;
+    },
+  };
+}
+
+test('a reader gets every event once while transactions commit in another order than they began', async () => {
+  const start = (await pull(service.key, '?limit=100')).pagination.nextCursor;
+  const count = 8;
+  const open = [];
+  for (let index = 0; index < count; index += 1) open.push(await openTransaction());
+  const committed: string[] = [];
+  const read: string[] = [];
+  let cursor = start;
+  let floor = '0';
+  // 5 and 8 have no common factor, so each one has its turn.
+  for (let turn = 0; turn < count; turn += 1) {
+    const { ids, commit } = open[(turn * 5) % count] as (typeof open)[number];
+    await commit();
+    committed.push(...ids);
+    floor = (await fanOutParked(database, floor)).floor ?? floor;
+    const page = await pull(service.key, `?after=${cursor}`);
+    read.push(...page.data.map(({ id }) => id));
+    cursor = page.pagination.nextCursor;
+  }
+  assert.deepEqual(read, committed);
 });
 
 test("an app sees its organisation's events since its binding, and only while it is bound", async () => {
@@ -113,7 +155,7 @@ test("an app sees its organisation's events since its binding, and only while it
       .map(({ data }) => data.application.id);
   const { key, appId, owner } = await makeKey(service);
   await publish('application.created', 'acme', application('before'));
-  await fanOut(database);
+  await fanOutParked(database);
   const subject = { kind: 'organization', id: acme.id } as const;
   const bind = () =>
     database.transaction().execute(async (tx) => {
@@ -123,7 +165,7 @@ test("an app sees its organisation's events since its binding, and only while it
   await bind();
   await publish('application.created', 'acme', application('during'));
   await publish('application.created', 'rival', application('elsewhere'));
-  await fanOut(database);
+  await fanOutParked(database);
   assert.deepEqual(await names(key), ['during']);
   assert.deepEqual(await names(service.key), [], 'an app without a binding');
   await database.transaction().execute((tx) => removeManager(tx, testActor, subject, owner));
@@ -135,7 +177,7 @@ test("an app sees its organisation's events since its binding, and only while it
 test('the stream has no events of unlisted organisations and no tests', async () => {
   await put(database, 'orgs', [{ slug: 'shy', name: 'Shy' }]);
   await publish('org.created', 'shy');
-  await fanOut(database);
+  await fanOutParked(database);
   const slugs = async () =>
     (await pull(service.key, '?limit=100&event=org.created')).data.map(({ data }) => data.slug);
   assert.ok((await slugs()).includes('shy'));

@@ -17,6 +17,7 @@ import { readCsv } from '../src/directory/read-csv.ts';
 import { openTestDatabase } from './support/database.ts';
 import { blueprint, put } from './support/directory.ts';
 import { eventually } from './support/eventually.ts';
+import { recordedEvents } from './support/queue.ts';
 import { testPublicUrl } from './support/service.ts';
 
 const { database, connection } = await openTestDatabase();
@@ -54,7 +55,7 @@ const rowsOf = async (table: string) =>
 const count = async (table: string) => (await rowsOf(table)).length;
 
 async function clear(): Promise<void> {
-  await sql`truncate orgs, alliances, blueprints, events cascade`.execute(database);
+  await sql`truncate orgs, alliances, blueprints, outbox cascade`.execute(database);
   await sql`update list_totals set entries = 0`.execute(database);
 }
 
@@ -458,9 +459,10 @@ test('events are published only if requested, for entries that become public', a
   await put(database, 'orgs', rows);
   const events = async () =>
     (
-      await sql<{ name: string; data: string }>`select name, data from events order by id`.execute(
-        database,
-      )
+      await sql<{
+        name: string;
+        data: string;
+      }>`select name, data from ${recordedEvents} order by id`.execute(database)
     ).rows;
   assert.equal((await events()).length, 0);
   await put(database, 'orgs', rows, { emitEvents: true });

@@ -1,61 +1,223 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
-import { createInFlight, type Slot } from '../src/webhooks/queue/in-flight.ts';
+import { test, type TestContext } from 'node:test';
+import { createInFlight, type InFlight } from '../src/webhooks/queue/in-flight.ts';
 
-test('an attempt with a response frees its share of the webhook', () => {
+type Ends = (() => void)[];
+
+const owner = 'owner@example.org';
+const a = '0198f2a4-5b7c-7d3e-9f10-00000000000a';
+const many = (count: number) =>
+  Array.from({ length: count }, (_, n) => `0198f2a4-5b7c-7d3e-9f10-${String(n).padStart(12, '0')}`);
+
+/** The clock by which attempts age, and the timer that looks at it. */
+function mockClock(t: TestContext): { pass(ms: number): void } {
+  let nowMs = 1_000;
+  t.mock.method(performance, 'now', () => nowMs);
+  t.mock.timers.enable({ apis: ['setInterval'] });
+  return {
+    pass(ms) {
+      nowMs += ms;
+      t.mock.timers.tick(ms);
+    },
+  };
+}
+
+/** Starts as many attempts as the webhook may have. */
+function fill(inFlight: InFlight, webhookId = a): Ends {
+  const ends: Ends = [];
+  for (;;) {
+    const end = inFlight.start(webhookId, owner);
+    if (!end) return ends;
+    ends.push(end);
+  }
+}
+
+function endAll(ends: Ends): void {
+  for (const end of ends.splice(0)) end();
+}
+
+/** Starts one attempt for each, of as many as may start. */
+function startEach(inFlight: InFlight, webhooks: string[], of = owner): Ends {
+  return webhooks.flatMap((id) => inFlight.start(id, of) ?? []);
+}
+
+/** Quick responses until the webhook may have all that one may have. */
+function warmUp(inFlight: InFlight): void {
+  for (let times = 0; times < 3; times += 1) endAll(fill(inFlight));
+}
+
+test('a new webhook starts with two attempts and gains one with each quick response', (t) => {
+  mockClock(t);
   const inFlight = createInFlight();
-  const slots = Array.from({ length: 8 }, () => inFlight.tryAdd('a') as Slot);
-  assert.equal(inFlight.tryAdd('a'), null);
-  assert.equal(inFlight.counts().get('a'), 8);
-  slots[0]?.responded();
-  assert.equal(inFlight.counts().get('a'), 7);
-  assert.equal(inFlight.total(), 8, 'it is held until it is recorded');
-  const next = inFlight.tryAdd('a') as Slot;
-  assert.equal(inFlight.tryAdd('a'), null);
-  for (const slot of [...slots, next]) slot.release();
-  assert.deepEqual([inFlight.total(), inFlight.counts().size], [0, 0]);
+  assert.equal(inFlight.roomOf(a), 2);
+  const ends = fill(inFlight);
+  assert.equal(ends.length, 2);
+  ends.pop()?.();
+  const more = fill(inFlight);
+  assert.equal(more.length, 2, 'one is free, and one was gained');
+  endAll([...ends, ...more]);
+  assert.equal(inFlight.roomOf(a), 6);
+  endAll(fill(inFlight));
+  assert.equal(inFlight.roomOf(a), 8, 'and never more');
+  assert.equal(inFlight.total(), 0);
 });
 
-test('a response that is reported twice frees one slot', () => {
+test('a slow response shrinks what a webhook may have, and quick ones let it grow again', (t) => {
+  const clock = mockClock(t);
   const inFlight = createInFlight();
-  const first = inFlight.tryAdd('a') as Slot;
-  const second = inFlight.tryAdd('a') as Slot;
-  first.responded();
-  first.responded();
-  first.release();
-  assert.deepEqual([inFlight.total(), inFlight.counts().get('a')], [1, 1]);
-  second.release();
+  for (const [tookMs, expected] of [
+    [1_000, 8],
+    [2_000, 4],
+    [5_000, 1],
+    [60_000, 1],
+  ] as const) {
+    warmUp(inFlight);
+    const end = inFlight.start(a, owner);
+    clock.pass(tookMs);
+    end?.();
+    assert.equal(inFlight.roomOf(a), expected, `${tookMs} ms`);
+  }
+  endAll(fill(inFlight));
+  assert.equal(inFlight.roomOf(a), 2);
 });
 
-test('while new attempts fill a process there is no room, until a whole claim fits', () => {
+test('a webhook that does not respond shrinks before its attempts end', (t) => {
+  const clock = mockClock(t);
   const inFlight = createInFlight();
-  const slots: Slot[] = [];
-  while (inFlight.room().total > 0) slots.push(inFlight.add(`webhook ${slots.length}`, false));
-  const filled = slots.length;
+  warmUp(inFlight);
+  const ends = [inFlight.start(a, owner)];
+  clock.pass(4_000);
+  ends.push(...fill(inFlight));
+  assert.equal(ends.length, 2);
+  endAll(ends.map((end) => end ?? assert.fail()));
+});
+
+test('a quick webhook gets its next deliveries before its running ones end, and others do not', (t) => {
+  const clock = mockClock(t);
+  const inFlight = createInFlight();
+  const leasable = () => inFlight.room().byWebhook[a];
+  assert.equal(leasable(), undefined, 'nothing is known of it');
+  const first = fill(inFlight);
+  assert.equal(leasable(), 0);
+  endAll(first);
+  warmUp(inFlight);
+  const ends = fill(inFlight);
+  assert.deepEqual([ends.length, leasable()], [8, 8]);
+  const endWaits = [inFlight.wait(a, owner), inFlight.wait(a, owner)];
+  assert.equal(leasable(), 6);
+  endAll(endWaits);
+  clock.pass(2_000);
+  assert.equal(leasable(), 0, 'it has become slow');
+  endAll(ends);
+});
+
+test('deliveries that wait for their turn use up the room of their webhook', () => {
+  const inFlight = createInFlight();
+  const endWait = inFlight.wait(a, owner);
+  assert.deepEqual([inFlight.roomOf(a), inFlight.room().byWebhook[a]], [1, 1]);
+  endWait();
+  assert.deepEqual([inFlight.roomOf(a), inFlight.room().byWebhook], [2, {}]);
+});
+
+test('slow webhooks of one owner have an eighth of all attempts, and their quick ones are not affected', (t) => {
+  const clock = mockClock(t);
+  const inFlight = createInFlight();
+  const webhooks = many(200);
+  const first = startEach(inFlight, webhooks);
+  clock.pass(3_000);
+  endAll(first);
+  const slow = startEach(inFlight, webhooks);
+  assert.equal(slow.length, 128);
+  assert.equal(inFlight.roomOf(webhooks[199] ?? ''), 0);
+  assert.equal(startEach(inFlight, [a]).length, 1);
+  slow.pop()?.();
+  // It has just been quick, so it is not slow any more.
+  assert.equal(startEach(inFlight, webhooks.slice(150)).length, 1);
+});
+
+test('slow webhooks of all owners together have half of all attempts', (t) => {
+  const clock = mockClock(t);
+  const inFlight = createInFlight();
+  const webhooks = many(700);
+  const owners = Map.groupBy(webhooks, (id) => `owner-${webhooks.indexOf(id) % 7}@example.org`);
+  const startAll = () => [...owners].flatMap(([of, ids]) => startEach(inFlight, ids, of));
+  const first = startAll();
+  clock.pass(3_000);
+  endAll(first);
+  assert.equal(startAll().length, 512);
+  assert.equal(startEach(inFlight, [a]).length, 1);
+});
+
+test('a process has at most 1,024 attempts under way', () => {
+  const inFlight = createInFlight();
+  assert.equal(startEach(inFlight, many(1_100)).length, 1_024);
+  assert.equal(inFlight.total(), 1_024);
+  assert.equal(inFlight.roomOf(many(1)[0] ?? ''), 0);
+});
+
+test('while new attempts fill a process nothing is leased, until a larger lease fits', (t) => {
+  const clock = mockClock(t);
+  const inFlight = createInFlight();
   let calls = 0;
   inFlight.onRoom(() => (calls += 1));
-  while (inFlight.room().total === 0) slots.pop()?.responded();
-  assert.ok(inFlight.room().total > 1, 'not for one at a time');
-  assert.ok(slots.length < filled && calls > 0, 'and who waits for it is called');
-  for (const slot of slots) slot.release();
+  assert.equal(inFlight.room().total, 768);
+  const ends = startEach(inFlight, many(513));
+  assert.equal(inFlight.room().total, 0);
+  ends.pop()?.();
+  assert.deepEqual([inFlight.room().total, calls], [256, 1], 'who waits for it is called');
+  const last = inFlight.start(a, owner);
+  assert.equal(inFlight.room().total, 0);
+  clock.pass(300);
+  assert.deepEqual([inFlight.room().total, calls], [511, 2], 'they wait for their receivers');
+  last?.();
 });
 
-test('attempts that wait to be recorded are limited', async () => {
+test('attempts that wait to be recorded are limited', () => {
   const inFlight = createInFlight();
-  const slots: Slot[] = [];
-  for (;;) {
-    const { total } = inFlight.room();
-    if (total === 0) break;
-    for (let index = 0; index < total; index += 1) {
-      const slot = inFlight.add('a', false);
-      slot.responded();
-      slots.push(slot);
-    }
-  }
-  assert.equal(inFlight.counts().size, 0, 'no receiver has anything to do');
-  const called = new Promise<void>((resolve) => inFlight.onRoom(resolve));
-  slots.pop()?.release();
-  await called;
-  assert.ok(inFlight.room().total > 0);
-  for (const slot of slots) slot.release();
+  const releases = Array.from({ length: 1_792 }, () => inFlight.hold());
+  assert.equal(inFlight.room().total, 256);
+  releases.push(inFlight.hold());
+  assert.equal(inFlight.room().total, 0, 'a smaller lease is not worth its statement');
+  let calls = 0;
+  inFlight.onRoom(() => (calls += 1));
+  releases.pop()?.();
+  assert.deepEqual([inFlight.room().total, calls], [256, 1]);
+});
+
+test('the end of an attempt is announced for its webhook', () => {
+  const inFlight = createInFlight();
+  const ended: string[] = [];
+  inFlight.onWebhookRoom((id) => ended.push(id));
+  endAll(fill(inFlight));
+  assert.deepEqual(ended, [a, a]);
+});
+
+test('a blocked webhook gets no attempts until it is unblocked', () => {
+  const inFlight = createInFlight();
+  inFlight.setBlocked([a]);
+  assert.deepEqual([inFlight.roomOf(a), inFlight.start(a, owner)], [0, null]);
+  assert.equal(inFlight.room().byWebhook[a], 0);
+  inFlight.setBlocked([]);
+  const ends = fill(inFlight);
+  assert.equal(ends.length, 2);
+  inFlight.setBlocked([a]);
+  assert.equal(inFlight.room().byWebhook[a], 0);
+  endAll(ends);
+  assert.equal(inFlight.start(a, owner), null);
+});
+
+test('a process has no more of a webhook than its share', () => {
+  const inFlight = createInFlight();
+  warmUp(inFlight);
+  const shares = Array.from({ length: 12 }, (_, place) => {
+    inFlight.setShare(place, 12);
+    const ends = fill(inFlight);
+    const count = ends.length;
+    endAll(ends);
+    return count;
+  });
+  assert.deepEqual(
+    shares.toSorted((x, y) => x - y),
+    [0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1],
+  );
 });

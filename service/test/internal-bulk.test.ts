@@ -9,6 +9,7 @@ import { createInternalApp } from '../src/http/internal-app.ts';
 import { receive } from '../src/http/internal/receive.ts';
 import { blueprint } from './support/directory.ts';
 import { startInternalApi } from './support/internal-api.ts';
+import { recordedEvents } from './support/queue.ts';
 import { rawRequest } from './support/raw-request.ts';
 import { startTestService, type Answer } from './support/service.ts';
 
@@ -30,7 +31,7 @@ async function count(table: string): Promise<number> {
 }
 
 async function clear(): Promise<void> {
-  await sql`truncate orgs, alliances, blueprints, events, former_slugs cascade`.execute(database);
+  await sql`truncate orgs, alliances, blueprints, outbox, former_slugs cascade`.execute(database);
   await sql`update list_totals set entries = 0`.execute(database);
 }
 
@@ -76,7 +77,7 @@ test('entries that become public are announced, unless emitEvents is false', asy
   await bulk('/orgs?emitEvents=false', toText([{ slug: 'silent', name: 'Silent' }]));
   await bulk('/orgs', toText([{ slug: 'silent', name: 'Silent' }]));
   const { rows: events } = await sql<{ name: string }>`
-    select name from events order by name
+    select name from ${recordedEvents} order by name
   `.execute(database);
   assert.deepEqual(
     events.map(({ name }) => name),
@@ -96,7 +97,7 @@ test('bad lines are reported and nothing is stored; with skipBad the good lines 
     ['line 1501', 'line 1503', 'line 1504'],
   );
   assert.equal(await count('orgs'), 0);
-  assert.equal(await count('events'), 0);
+  assert.equal(await count('outbox'), 0);
   const { status, body } = await bulk('/orgs?skipBad=true&emitEvents=false', text);
   assert.deepEqual([status, body.data.created, body.data.bad], [200, 1_500, 3]);
   assert.deepEqual(body.data.badLines[0], { line: 1501, reason: 'is not valid JSON' });
@@ -120,7 +121,7 @@ test('a request without slugs that is sent twice is stored once', async () => {
     names: ['Acme, Inc.', 'Beta'],
   });
   assert.equal(await count('orgs'), 2);
-  assert.equal(await count('events'), 2);
+  assert.equal(await count('outbox'), 2);
   assert.equal((await bulk('/orgs?allowDuplicates=true', rows)).body.data.created, 2);
 });
 
@@ -212,7 +213,7 @@ async function waitsInTransaction(): Promise<void> {
   for (;;) {
     const { rows } = await sql`
       select from pg_stat_activity
-      where datname = current_database() and state = 'idle in transaction' and query like 'select pg_notify%'
+      where datname = current_database() and state = 'idle in transaction' and query like '%insert into outbox%'
     `.execute(database);
     if (rows.length > 0) return;
   }

@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { sql } from '../src/database/database.ts';
 import { blueprint, put } from './support/directory.ts';
 import { startInternalApi } from './support/internal-api.ts';
+import { recordedEvents } from './support/queue.ts';
 import { makeKey, startTestService } from './support/service.ts';
 
 const service = await startTestService();
@@ -94,7 +95,7 @@ test('an alliance is announced when created, renamed like an organisation, and d
     .data;
   await send('PUT', '/alliances/short-lived', { name: 'Shorter' });
   const { rows } = await sql<{ data: string }>`
-    select data from events where name = 'alliance.created' and alliance_id = ${id}
+    select data from ${recordedEvents} where name = 'alliance.created' and alliance_id = ${id}
   `.execute(database);
   assert.equal(rows.length, 1);
   assert.equal(JSON.parse(rows[0]?.data ?? '').orgCount, 1, 'as it was when all of it was written');

@@ -1,15 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { sql } from '../src/database/database.ts';
+import { sql, type Transaction } from '../src/database/database.ts';
 import { findOrg } from '../src/directory/orgs.ts';
-import { publishOnce } from '../src/directory/publish-once.ts';
-import type { ServiceError } from '../src/errors.ts';
 import { dropExpiredKeys } from '../src/events/idempotency-keys.ts';
 import { put } from './support/directory.ts';
 import { eventually } from './support/eventually.ts';
 import { startInternalApi } from './support/internal-api.ts';
 import { loopbackAllowed, startReceiver } from './support/receiver.ts';
-import { makeKey, startTestService, testPublicUrl } from './support/service.ts';
+import { makeKey, startTestService } from './support/service.ts';
 
 const service = await startTestService({ worker: true, env: loopbackAllowed });
 const { database } = service;
@@ -37,7 +35,8 @@ const post = (json: object, headers: Record<string, string> = {}) =>
 
 async function countEvents(applicationId: string): Promise<number> {
   const { rows } = await sql<{ count: number }>`
-    select count(*) as count from events
+    select count(*) as count
+    from (select name, data from events union all select name, data from outbox) e
     where name = 'application.created' and data::json->'application'->>'id' = ${applicationId}
   `.execute(database);
   return rows[0]?.count ?? 0;
@@ -136,19 +135,18 @@ test('a refused publication leaves its key free', async () => {
   assert.equal(await countEvents('early'), 1);
 });
 
+/** Takes a key like another process whose statement has not ended. */
+const holdKey = (tx: Transaction, key: string) =>
+  sql`
+    insert into idempotency_keys (key, content, event_id, expires_at)
+    values (${key}, sha256('other'), gen_random_uuid(), now() + interval '1 day')
+  `.execute(tx);
+
 test('if a process dies before its commit, the next request can use the key', async () => {
-  const publication = {
-    name: 'application.created',
-    org: 'acme',
-    alliance: null,
-    data: application('crash'),
-    publicUrl: testPublicUrl,
-  };
   let waiting: ReturnType<typeof post> | undefined;
   await assert.rejects(
     database.transaction().execute(async (tx) => {
-      const { kind } = await publishOnce(tx, 'crash', publication);
-      assert.equal(kind, 'published');
+      await holdKey(tx, 'crash');
       const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(tx);
       const pid = rows[0]?.pid ?? 0;
       waiting = post({ id: 'crash', ...applied('crash') });
@@ -167,23 +165,20 @@ test('if a process dies before its commit, the next request can use the key', as
   assert.equal(await countEvents('crash'), 1);
 });
 
-test('a request that waits too long for its key gets a 503', async () => {
-  const publication = {
-    name: 'application.created',
-    org: 'acme',
-    alliance: null,
-    data: application('held'),
-    publicUrl: testPublicUrl,
-  };
-  await database.transaction().execute(async (holder) => {
-    await publishOnce(holder, 'held', publication);
-    await assert.rejects(
-      database.transaction().execute((tx) => publishOnce(tx, 'held', publication, 100)),
-      (error: ServiceError) => error.code === 'unavailable' && 'retry-after' in error.headers,
+test('a request that waits too long for its key gets a 503, and delays no other for long', async () => {
+  await database.transaction().execute(async (tx) => {
+    await holdKey(tx, 'held');
+    const held = post({ id: 'held', ...applied('held') });
+    const others = Array.from({ length: 20 }, (_, index) =>
+      post({ id: `beside-${index}`, ...applied('beside') }),
     );
+    for (const { status } of await Promise.all(others)) assert.equal(status, 201);
+    assert.equal((await held).status, 503);
+    await sql`delete from idempotency_keys where key = 'held'`.execute(tx);
   });
   assert.equal((await post({ id: 'held', ...applied('held') })).status, 201);
   assert.equal(await countEvents('held'), 1);
+  assert.equal(await countEvents('beside'), 20);
 });
 
 test('an expired key can be used again, before and after it is deleted', async () => {

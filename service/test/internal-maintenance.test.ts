@@ -6,6 +6,7 @@ import { toUrl } from './support/database.ts';
 import { put } from './support/directory.ts';
 import { eventually } from './support/eventually.ts';
 import { startInternalApi } from './support/internal-api.ts';
+import { recordedEvents } from './support/queue.ts';
 import { runCommand } from './support/run-command.ts';
 import { startTestService } from './support/service.ts';
 
@@ -20,7 +21,7 @@ const off = { enabled: false, message: null, since: null, expectedEnd: null };
 
 async function told(): Promise<string[]> {
   const { rows } = await sql<{ name: string }>`
-    select name from events where name like 'system.maintenance.%' order by id
+    select name from ${recordedEvents} where name like 'system.maintenance.%' order by id
   `.execute(database);
   return rows.map(({ name }) => name.split('.').at(-1) ?? '');
 }

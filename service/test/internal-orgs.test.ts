@@ -7,6 +7,7 @@ import { OrgInput } from '../src/directory/inputs.ts';
 import { testActor } from './support/actor.ts';
 import { put } from './support/directory.ts';
 import { startInternalApi } from './support/internal-api.ts';
+import { recordedEvents } from './support/queue.ts';
 import { samplesOf } from './support/sample.ts';
 import { makeKey, startTestService } from './support/service.ts';
 
@@ -25,7 +26,7 @@ const remove = (path: string, headers: Record<string, string> = {}) =>
 /** The slugs that were announced, in order. */
 async function announced(name = 'org.created'): Promise<string[]> {
   const { rows } = await sql<{ data: string }>`
-    select data from events where name = ${name} order by id
+    select data from ${recordedEvents} where name = ${name} order by id
   `.execute(database);
   return rows.map(({ data }) => (JSON.parse(data) as { slug: string }).slug);
 }

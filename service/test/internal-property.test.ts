@@ -21,7 +21,7 @@ function valid({ path, method }: Target): string {
 
 async function changes(): Promise<number> {
   const { rows } = await sql<{ count: number }>`
-    select sum(revision)::int8 + (select count(*) from events) as count
+    select sum(revision)::int8 + (select count(*) from events) + (select count(*) from outbox) as count
     from revisions where scope <> 'system'
   `.execute(database);
   return rows[0]?.count ?? 0;

@@ -123,33 +123,35 @@ test('queue metrics are absent while the queue cannot be read, and come back', a
   assert.equal(again.get('orgdir_database_up'), 1);
 });
 
-test('queue metrics match the database: due, age, leased, and waiting events', async () => {
+test('queue metrics match the database: due, age, leased, and waiting events, and parked ones have no age', async () => {
   const { database } = await openTestDatabase();
   await sql`create or replace function queue_now() returns timestamptz language sql as $$
     select timestamptz '2030-01-01 00:01:00Z' $$`.execute(database);
   await sql`
-    insert into pending_deliveries (id, event_id, event, webhook_id, trigger, due_at, failing, lease_token, leased_at)
-    select uuid_v7(), uuid_v7(), 'org.created', uuid_v7(), 'event', due_at, failing, token,
+    insert into pending_deliveries (id, event_id, event, webhook_id, trigger, due_at, parked, lease_token, leased_at)
+    select uuid_v7(), uuid_v7(), 'org.created', uuid_v7(), 'event', due_at, parked, token,
       case when token is not null then due_at end
     from (values
-      (timestamptz '2030-01-01 00:00:18Z', true, null::uuid),
+      (timestamptz '2030-01-01 00:00:02Z', true, null::uuid),
+      (timestamptz '2030-01-01 00:02:00Z', true, null),
+      (timestamptz '2030-01-01 00:00:18Z', false, null),
       (timestamptz '2030-01-01 00:00:50Z', false, null),
       (timestamptz '2030-01-01 00:02:00Z', false, null),
       (timestamptz '2030-01-01 00:00:01Z', false, gen_random_uuid())
-    ) as given (due_at, failing, token)`.execute(database);
+    ) as given (due_at, parked, token)`.execute(database);
   await sql`
-    insert into leases (token, delivery_ids, leased_until)
-    select lease_token, array[id], queue_now() from pending_deliveries where lease_token is not null`.execute(
+    insert into outbox (id, name, audience, data) values (uuid_v7(), 'org.created', 'global', '{}')`.execute(
     database,
   );
   await sql`
     insert into events (id, name, audience, data, position)
-    values (uuid_v7(), 'org.created', 'global', '{}', null), (uuid_v7(), 'org.created', 'global', '{}', 1),
-      (uuid_v7(), 'webhook.test', 'webhook', '{}', null)`.execute(database);
+    values (uuid_v7(), 'org.created', 'global', '{}', 1), (uuid_v7(), 'webhook.test', 'webhook', '{}', null)`.execute(
+    database,
+  );
   assert.deepEqual(await createQueueReader(database)(), {
-    due: 2,
+    due: 3,
     oldestDueSeconds: 42,
-    pending: 3,
+    pending: 5,
     leased: 1,
     eventsWaiting: 1,
   });

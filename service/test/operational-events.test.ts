@@ -6,13 +6,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sql } from '../src/database/database.ts';
 import { dropOldOperationalEvents } from '../src/webhooks/notifications/operational-events.ts';
-import type { RecordedAttempt } from '../src/webhooks/sending/deliver.ts';
+import { recordAttempts } from '../src/webhooks/queue/record.ts';
 import { updateWebhookHealth } from '../src/webhooks/queue/update-webhook-health.ts';
 import { listWebhookStates, webhookStatesMax } from '../src/webhooks/management/webhook-states.ts';
 import { openTestDatabase, toUrl } from './support/database.ts';
 import { put } from './support/directory.ts';
 import { eventually } from './support/eventually.ts';
 import { loopbackAllowed, startReceiver } from './support/receiver.ts';
+import { attemptOf, failed, insertLeased, recordNew, succeeded } from './support/queue-steps.ts';
 import { runCommand } from './support/run-command.ts';
 import { makeKey, startTestService } from './support/service.ts';
 
@@ -28,31 +29,20 @@ async function makeWebhook(): Promise<string> {
   return rows[0]?.id ?? '';
 }
 
-function attempt(webhookId: string, more: Partial<RecordedAttempt> = {}): RecordedAttempt {
-  return {
-    startedAt: new Date(),
-    durationMs: 1,
-    statusCode: 500,
-    error: null,
-    responseHeaders: null,
-    responseBody: null,
-    deliveryId: webhookId,
-    leaseToken: webhookId,
-    webhookId,
-    number: 6,
-    cycleAttempt: 6,
-    trigger: 'event',
-    verdict: { kind: 'failed' },
-    ...more,
-  };
-}
+type Outcome = Parameters<typeof recordNew>[1];
 
-const success = { statusCode: 200, verdict: { kind: 'succeeded' } } as const;
-const again = { verdict: { kind: 'retry', waitMs: 1 } } as const;
+/** The last attempt of a delivery that failed, except as `more` says. */
+const exhausted = (webhookId: string, more: Partial<Outcome> = {}): Outcome => ({
+  webhookId,
+  ...failed,
+  ...more,
+});
+const success = (webhookId: string): Outcome => ({ webhookId, ...succeeded });
 
-/** As `record.ts` does once the attempts are stored. */
-function updateHealth(attempts: RecordedAttempt[], deactivateAfter = 5) {
-  return database.transaction().execute((tx) => updateWebhookHealth(tx, attempts, deactivateAfter));
+/** Records these attempts in one batch and updates the health of their webhooks. */
+async function updateHealth(...outcomes: Outcome[]) {
+  await recordNew(database, ...outcomes);
+  return (await updateWebhookHealth(database, 5)).deactivated;
 }
 
 type Row = {
@@ -75,19 +65,20 @@ async function eventsOf(webhookId: string): Promise<Row[]> {
 
 test('a webhook starts failing with its first failed delivery and is deactivated later, each with one event', async () => {
   const id = await makeWebhook();
-  await updateHealth([attempt(id, again)]);
+  await updateHealth({ webhookId: id });
   assert.deepEqual(await eventsOf(id), []);
-  await updateHealth([attempt(id, { statusCode: null, error: 'timeout' })]);
-  for (let more = 2; more <= 4; more += 1) await updateHealth([attempt(id)]);
+  await updateHealth(exhausted(id, { statusCode: null, error: 'timeout' }));
+  for (let more = 2; more <= 4; more += 1) await updateHealth(exhausted(id));
   await sql`
     insert into pending_deliveries (id, event_id, event, webhook_id, trigger, due_at)
-    select uuid_v7(), uuid_v7(), 'org.created', ${id}, 'event', now() from generate_series(1, 3)
+    select uuid_v7(), uuid_v7(), 'org.created', ${id}, 'event', now() from generate_series(1, 2)
   `.execute(database);
-  assert.deepEqual(await updateHealth([attempt(id, { statusCode: 503 })]), [
+  // These two, and the one that was to be retried.
+  assert.deepEqual(await updateHealth(exhausted(id, { statusCode: 503 })), [
     { webhookId: id, reason: 'failing', cancelled: 3, more: false },
   ]);
   // Under way while it was deactivated.
-  await updateHealth([attempt(id)]);
+  await updateHealth(exhausted(id));
   const host = 'user-content.example:8443';
   assert.deepEqual(await eventsOf(id), [
     {
@@ -113,10 +104,10 @@ test('a webhook starts failing with its first failed delivery and is deactivated
 
 test('if one batch makes a webhook fail and deactivates it, only the deactivation is recorded', async () => {
   const [many, gone] = [await makeWebhook(), await makeWebhook()];
-  await updateHealth([
-    ...Array.from({ length: 7 }, () => attempt(many)),
-    attempt(gone, { statusCode: 410 }),
-  ]);
+  await updateHealth(
+    ...Array.from({ length: 7 }, () => exhausted(many)),
+    exhausted(gone, { statusCode: 410 }),
+  );
   const kinds = async (id: string) =>
     (await eventsOf(id)).map(({ kind, reason }) => [kind, reason]);
   assert.deepEqual(await kinds(many), [['webhook.deactivated', 'failing']]);
@@ -125,11 +116,11 @@ test('if one batch makes a webhook fail and deactivates it, only the deactivatio
 
 test('after a success, a webhook can start failing again, also within one batch', async () => {
   const id = await makeWebhook();
-  await updateHealth([attempt(id)]);
-  await updateHealth([attempt(id, success), attempt(id)]);
-  await updateHealth([attempt(id)]);
-  await updateHealth([attempt(id), attempt(id, success)]);
-  await updateHealth([attempt(id)]);
+  await updateHealth(exhausted(id));
+  await updateHealth(success(id), exhausted(id));
+  await updateHealth(exhausted(id));
+  await updateHealth(exhausted(id), success(id));
+  await updateHealth(exhausted(id));
   assert.deepEqual(
     (await eventsOf(id)).map(({ kind, exhausted_in_a_row: row }) => [kind, row]),
     [
@@ -142,26 +133,34 @@ test('after a success, a webhook can start failing again, also within one batch'
 
 test('tests and interrupted attempts record no operational events', async () => {
   const id = await makeWebhook();
-  await updateHealth([
-    attempt(id, { trigger: 'test' }),
-    attempt(id, { statusCode: null, error: 'interrupted' }),
-  ]);
+  const tested = await insertLeased(database, id, { trigger: 'test' });
+  await recordAttempts(database, [attemptOf(tested, failed)]);
+  await updateHealth(exhausted(id, { statusCode: null, error: 'interrupted' }));
   assert.deepEqual(await eventsOf(id), []);
 });
 
-test('a rolled-back event notifies nobody', async () => {
+test('an event is recorded only together with the health that it tells of', async (t) => {
   const id = await makeWebhook();
-  const rolledBack = database.transaction().execute(async (tx) => {
-    await updateWebhookHealth(tx, [attempt(id)], 5);
-    throw new Error('no');
-  });
-  await assert.rejects(rolledBack, /^Error: no$/);
-  assert.deepEqual(await eventsOf(id), []);
+  await sql`alter table operational_events add constraint refused check (webhook_id <> ${sql.lit(id)})`.execute(
+    database,
+  );
+  t.after(() => sql`alter table operational_events drop constraint refused`.execute(database));
+  await updateHealth(exhausted(id));
+  const { rows } = await sql<{ exhausted: number; noted: number }>`
+    select exhausted_in_a_row as exhausted, (select count(*) from webhook_outcomes where webhook_id = id) as noted
+    from webhooks where id = ${id}
+  `.execute(database);
+  assert.deepEqual(rows, [{ exhausted: 0, noted: 1 }]);
 });
 
-test('workers that record concurrently record each event once', async () => {
+test('processes that record concurrently record each event once', async () => {
   const ids = await Promise.all(Array.from({ length: 6 }, makeWebhook));
-  await Promise.all(Array.from({ length: 10 }, () => updateHealth(ids.map((id) => attempt(id)))));
+  // One batch with both would only report the deactivation.
+  await updateHealth(...ids.map((id) => exhausted(id)));
+  await Promise.all(
+    Array.from({ length: 10 }, () => updateHealth(...ids.map((id) => exhausted(id)))),
+  );
+  await updateHealth();
   for (const id of ids)
     assert.deepEqual(
       (await eventsOf(id)).map(({ kind }) => kind),
@@ -172,7 +171,7 @@ test('workers that record concurrently record each event once', async () => {
 test('a webhook that keeps failing and recovering keeps a hundred events, one of which waits for its mail', async () => {
   const id = await makeWebhook();
   for (let times = 0; times < 105; times += 1)
-    await updateHealth([attempt(id, success), attempt(id, { statusCode: 500 + times })]);
+    await updateHealth(success(id), exhausted(id, { statusCode: 500 + times }));
   const rows = await eventsOf(id);
   assert.equal(rows.length, 100);
   assert.equal(rows[0]?.status_code, 505);
@@ -210,7 +209,7 @@ test('operational events are deleted with their webhook and app', async () => {
   for (const doomed of ['webhooks', 'apps'] as const) {
     const id = await makeWebhook();
     await sql`update webhooks set app_id = ${mine.appId} where id = ${id}`.execute(database);
-    await updateHealth([attempt(id)]);
+    await updateHealth(exhausted(id));
     assert.equal(await count(), 1);
     if (doomed === 'webhooks') await sql`delete from webhooks where id = ${id}`.execute(database);
     else await sql`delete from apps where id = ${mine.appId}`.execute(database);

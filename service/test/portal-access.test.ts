@@ -12,6 +12,7 @@ import { put } from './support/directory.ts';
 import { endedDelivery } from './support/eventually.ts';
 import { portalOpenApi, type Operation } from './support/openapi-check.ts';
 import { callPortal, password, signInAs, signUp, type Person } from './support/portal.ts';
+import { queueDrained } from './support/queue.ts';
 import { loopbackAllowed, startReceiver } from './support/receiver.ts';
 import { startTestService, type Answer } from './support/service.ts';
 
@@ -93,6 +94,8 @@ async function makeThings(
   });
   await put(database, 'alliances', [{ name: `Alliance ${appId}` }], { emitEvents: true });
   const { id: deliveryId } = await endedDelivery(service, webhook.id);
+  // Every webhook gets the event, and its health is updated a moment later.
+  await queueDrained(database);
   await person.call(`/apps/${appId}/webhooks/${webhook.id}`, {
     method: 'PATCH',
     json: { active: true },

@@ -4,6 +4,7 @@ import { endedDelivery } from './support/eventually.ts';
 import { testHostileRequests, type Target } from './support/hostile-requests.ts';
 import { checkPortalAnswer, portalOpenApi } from './support/openapi-check.ts';
 import { signUp } from './support/portal.ts';
+import { recordedEvents } from './support/queue.ts';
 import { loopbackAllowed, startReceiver } from './support/receiver.ts';
 import { startTestService } from './support/service.ts';
 
@@ -38,7 +39,7 @@ function valid({ method, path: route }: Target, name: string): string {
 
 async function changes(): Promise<number> {
   const { rows } = await sql<{ count: number }>`
-    select (select count(*) from audit_log) + (select count(*) from events) as count
+    select (select count(*) from audit_log) + (select count(*) from ${recordedEvents}) as count
   `.execute(database);
   return rows[0]?.count ?? 0;
 }

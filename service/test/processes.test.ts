@@ -35,8 +35,10 @@ type Process = { command: Command; url: string; internalUrl: string };
 
 async function start(role: 'api' | 'worker'): Promise<Process> {
   const command = startCommand(['serve'], { env: { ...env, ROLES: role } });
+  let hasEnded = false;
+  void command.ended.then(() => (hasEnded = true));
   after(async () => {
-    if (!command.stdout.includes('service.stopped')) command.signal('SIGKILL');
+    if (!hasEnded) command.signal('SIGKILL');
     await command.ended;
   });
   const [, internalUrl = ''] = await command.waitFor(/^Metrics: +(\S+)\/metrics/m);
@@ -68,6 +70,15 @@ async function call(address: string, { key, method = 'GET', json }: Request) {
     ...(json === undefined ? {} : { body: JSON.stringify(json) }),
   });
   return { status: response.status, body: (await response.json()) as any };
+}
+
+/** In one transaction. */
+async function publishMany(events: number): Promise<void> {
+  const publication = { name: 'org.created', org: 'acme', alliance: null, data: null };
+  await database.transaction().execute(async (tx) => {
+    for (let count = 0; count < events; count += 1)
+      await publishEvent(tx, { ...publication, publicUrl: testPublicUrl });
+  });
 }
 
 /** How long from now until it is so. */
@@ -136,11 +147,7 @@ test('workers that stop one after another miss no delivery and send none twice',
     json: { url: receiver.url },
   });
   const { id } = made.body.data;
-  const publication = { name: 'org.created', org: 'acme', alliance: null, data: null };
-  await database.transaction().execute(async (tx) => {
-    for (let count = 0; count < events; count += 1)
-      await publishEvent(tx, { ...publication, publicUrl: testPublicUrl });
-  });
+  await publishMany(events);
   const [one, other] = workers;
   await receiver.waitFor(1);
   await stop(one);
@@ -148,12 +155,7 @@ test('workers that stop one after another miss no delivery and send none twice',
   // Whoever comes takes over what is left, while the one that had it ends.
   const [fresh] = await Promise.all([start('worker'), stop(other)]);
   await receiver.waitFor(events);
-  await eventually(async () => {
-    const { rows } = await sql`select from pending_deliveries where webhook_id = ${id}`.execute(
-      database,
-    );
-    return rows.length === 0;
-  });
+  await ended(id);
   const { rows } = await sql<{ status: string; attempts: number; deliveries: number }>`
     select d.status, count(*) as attempts, count(distinct d.id) as deliveries
     from deliveries d join attempts a on a.delivery_id = d.id where d.webhook_id = ${id} group by d.status
@@ -162,6 +164,78 @@ test('workers that stop one after another miss no delivery and send none twice',
   assert.equal(receiver.received.length, events);
   await stop(fresh);
 });
+
+test('two workers share a webhook, and either goes on alone', async () => {
+  const responses: (() => void)[] = [];
+  let holds = true;
+  const receiver = await startReceiver((response) => {
+    const respond = () => void response.writeHead(200).end();
+    if (holds) responses.push(respond);
+    else respond();
+  });
+  const { key } = await makeKey(opened);
+  const json = { url: receiver.url, events: ['org.created'] };
+  const made = await call(`${first.url}/api/v1/webhooks`, { key, method: 'POST', json });
+  const { id } = made.body.data;
+  const pair = await Promise.all([start('worker'), start('worker')]);
+
+  // A process sends two deliveries to a webhook that has not responded yet.
+  await publishMany(20);
+  await receiver.waitFor(4);
+  holds = false;
+  for (const respond of responses) respond();
+  await receiver.waitFor(20);
+  // A process that is frozen or killed would otherwise leave attempts that are not recorded, and are made again.
+  await ended(id);
+
+  const leader = await findLeader(pair);
+  const other = pair.find((each) => each !== leader) as Process;
+  leader.command.signal('SIGSTOP');
+  await publishMany(5);
+  await receiver.waitFor(25);
+  leader.command.signal('SIGCONT');
+  await publishMany(5);
+  await receiver.waitFor(30);
+  await ended(id);
+
+  const last = await findLeader(pair);
+  last.command.signal('SIGKILL');
+  await last.command.ended;
+  await publishMany(5);
+  await receiver.waitFor(35);
+  const left = last === leader ? other : leader;
+  await eventually(async () => (await findLeader([left])) === left);
+
+  await ended(id);
+  const { rows } = await sql<{ deliveries: number; attempts: number }>`
+    select count(*) as deliveries, sum(attempt_count)::int as attempts from deliveries
+    where webhook_id = ${id} and status = 'succeeded'
+  `.execute(database);
+  assert.deepEqual(rows, [{ deliveries: 35, attempts: 35 }]);
+  assert.equal(receiver.received.length, 35);
+  await stop(left);
+});
+
+/** Resolves when no delivery to the webhook is pending. */
+async function ended(webhookId: string): Promise<void> {
+  await eventually(async () => {
+    const { rows } = await sql`
+      select from pending_deliveries where webhook_id = ${webhookId}
+    `.execute(database);
+    return rows.length === 0;
+  });
+}
+
+/** The worker that is notified of new work. */
+function findLeader(among: Process[]): Promise<Process> {
+  return eventually(async () => {
+    const { rows } = await sql<{ name: string }>`
+      select a.application_name as name from pg_locks l join pg_stat_activity a using (pid)
+      where l.locktype = 'advisory' and l.objid = 70420013 and l.granted and a.datname = current_database()
+    `.execute(database);
+    return among.find(({ command }) => rows[0]?.name.endsWith(`, pid ${command.pid}`));
+  });
+}
 
 test('a stopping API process finishes its requests and accepts no more', async () => {
   const { key } = await makeKey(opened);

@@ -37,10 +37,10 @@ async function serve(publicUrl: string | undefined, roles: string): Promise<obje
 
 /** The addresses in the events since the last call, oldest first. */
 async function takeUrls(): Promise<unknown[]> {
-  const { rows } = await sql<{ data: string }>`select data from events order by id`.execute(
-    database,
-  );
-  await sql`delete from events`.execute(database);
+  const { rows } = await sql<{ data: string }>`
+    select data from (select id, data from events union all select id, data from outbox) e order by id
+  `.execute(database);
+  await sql`truncate events, outbox`.execute(database);
   return rows.map(({ data }) => (JSON.parse(data) as { url: unknown }).url);
 }
 

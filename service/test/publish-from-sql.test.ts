@@ -16,12 +16,12 @@ import {
 } from '../src/events/catalogue.ts';
 import { dropOldRejected, listRejected } from '../src/events/published-events.ts';
 import { createMetrics, type Metrics } from '../src/metrics.ts';
-import { fanOut } from '../src/webhooks/queue/fan-out.ts';
 import { createQueueReader } from '../src/webhooks/queue/queue-state.ts';
 import { openTestDatabase, testServer, toUrl } from './support/database.ts';
 import { put } from './support/directory.ts';
 import { eventually } from './support/eventually.ts';
 import { psql, withoutPsql } from './support/psql.ts';
+import { fanOutParked } from './support/queue.ts';
 import { loopbackAllowed, startReceiver } from './support/receiver.ts';
 import { runCommand } from './support/run-command.ts';
 import { makeKey, startTestService, testPublicUrl } from './support/service.ts';
@@ -80,7 +80,9 @@ const take = () => ingestPublished(database, testPublicUrl);
 
 async function events(...ids: string[]) {
   const { rows } = await sql<{ id: string; name: string; data: string }>`
-    select id, name, data from events where id = any(${ids}::uuid[]) order by id
+    select id, name, data
+    from (select id, name, data from events union all select id, name, data from outbox) e
+    where id = any(${ids}::uuid[]) order by id
   `.execute(database);
   return rows;
 }
@@ -244,7 +246,7 @@ test('SQL and the command announce the same event', async () => {
   ]);
   await take();
   const fields = (ids: string[]) =>
-    sql`select name, audience, org_id, alliance_id, data from events where id = any(${ids}::uuid[]) order by name`
+    sql`select name, audience, org_id, alliance_id, data from outbox where id = any(${ids}::uuid[]) order by name`
       .execute(database)
       .then(({ rows }) => rows);
   assert.deepEqual(await fields([id, other]), await fields(wanted));
@@ -275,7 +277,7 @@ test('an invalid payload is rejected with its reason, blocks nothing, and is nev
   );
   for (const [index, [, reason]] of bad.entries())
     assert.match(rejected[index]?.reason ?? '', reason);
-  await fanOut(database);
+  await fanOutParked(database);
   assert.deepEqual(
     (await events(...ids, good)).map(({ id }) => id),
     [good],
@@ -317,7 +319,7 @@ test('a long name that is cut within a character is reported', async () => {
 
 test('an event that cannot be stored is rejected alone', async () => {
   const condition = (column: string) => sql.raw(`check (${column} not like '%cursed%') not valid`);
-  await sql`alter table events add constraint no_curse ${condition('data')}`.execute(database);
+  await sql`alter table outbox add constraint no_curse ${condition('data')}`.execute(database);
   await sql`
     alter table published_events add constraint no_curse ${condition('reason')}
   `.execute(database);
@@ -347,16 +349,16 @@ test('an event that cannot be stored is rejected alone', async () => {
     assert.match(rejected[2]?.reason ?? '', /is required/);
     assert.deepEqual(await take(), { accepted: 0, rejected: [] });
   } finally {
-    await sql`alter table events drop constraint no_curse`.execute(database);
+    await sql`alter table outbox drop constraint no_curse`.execute(database);
     await sql`alter table published_events drop constraint no_curse`.execute(database);
   }
 });
 
 test('a database error rejects nothing', async () => {
   const id = await publish(`'application.created', '${application('waits')}', 'acme'`);
-  await sql`alter table events rename column data to gone`.execute(database);
-  await assert.rejects(take(), /column "data" of relation "events" does not exist/);
-  await sql`alter table events rename column gone to data`.execute(database);
+  await sql`alter table outbox rename column data to gone`.execute(database);
+  await assert.rejects(take(), /column "data" of relation "outbox" does not exist/);
+  await sql`alter table outbox rename column gone to data`.execute(database);
   assert.equal((await take()).accepted, 1);
   assert.equal((await events(id)).length, 1);
 });
@@ -367,7 +369,7 @@ test('metrics count waiting and rejected events', async () => {
   const metrics = createMetrics();
   metrics.queue(createQueueReader(database));
   const before = await sql<{ count: number }>`
-    select count(*) as count from events where position is null
+    select count(*) as count from outbox
   `.execute(database);
   await publish(`'application.created', '${application('waits')}', 'acme'`);
   const waiting = (before.rows[0]?.count ?? 0) + 1;
@@ -516,7 +518,7 @@ test('a publication that waited for days becomes an event, even if its partition
   `.execute(database);
   assert.equal((await take()).accepted, 1);
   assert.equal((await events(rows[0]?.id ?? '')).length, 1);
-  assert.ok((await fanOut(database)).events >= 1);
+  assert.ok((await fanOutParked(database)).events >= 1);
 });
 
 test('the role of publishers may only call publish_event', async () => {

@@ -3,50 +3,73 @@ import { randomUUID } from 'node:crypto';
 import { Writable } from 'node:stream';
 import { test } from 'node:test';
 import { pino } from 'pino';
+import { v7 as uuidv7 } from 'uuid';
+import { sql, type Database } from '../src/database/database.ts';
 import { createMetrics } from '../src/metrics.ts';
-import type { RecordedAttempt } from '../src/webhooks/sending/deliver.ts';
 import { createRecorder } from '../src/webhooks/queue/recorder.ts';
 import { openCuttableDatabase } from './support/cuttable-database.ts';
+import { openTestDatabase } from './support/database.ts';
+import { attemptOf, attemptsMade, failed, insertLeased, succeeded } from './support/queue-steps.ts';
 
-function attempt(): RecordedAttempt {
-  return {
-    deliveryId: randomUUID(),
-    leaseToken: randomUUID(),
-    webhookId: randomUUID(),
-    number: 1,
-    cycleAttempt: 1,
-    trigger: 'event',
-    verdict: { kind: 'succeeded' },
-    startedAt: new Date(),
-    durationMs: 1,
-    statusCode: 200,
-    error: null,
-    responseHeaders: null,
-    responseBody: null,
-  };
+function startRecorder(database: Database, giveUpAfterMs = 600) {
+  const logged: string[] = [];
+  const written: string[][] = [];
+  const output = new Writable({
+    write(chunk: Buffer, _, done) {
+      logged.push((JSON.parse(String(chunk)) as { msg: string }).msg);
+      done();
+    },
+  });
+  const recorder = createRecorder({
+    database,
+    giveUpAfterMs,
+    onRecorded: (attempts) => void written.push(attempts.map(({ delivery }) => delivery.id)),
+    log: pino({}, output),
+    metrics: createMetrics(),
+  });
+  return { recorder, logged, written };
 }
 
 test('the recorder waits once for an unavailable database, for all batches', async () => {
   const { opened, cut } = await openCuttableDatabase();
   cut();
-  const said: string[] = [];
-  const output = new Writable({
-    write(chunk: Buffer, _, done) {
-      said.push((JSON.parse(String(chunk)) as { msg: string }).msg);
-      done();
-    },
-  });
-  const recorder = createRecorder({
-    database: opened.database,
-    deactivateAfter: 5,
-    giveUpAfterMs: 600,
-    log: pino({}, output),
-    metrics: createMetrics(),
-  });
-  await Promise.all(Array.from({ length: 1_200 }, () => recorder.record(attempt())));
-  assert.deepEqual(
-    [said.filter((msg) => msg === 'attempts.waiting').length, said.at(-1)],
-    [1, 'attempts.lost'],
-  );
-  assert.ok(said.filter((msg) => msg === 'attempts.lost').length > 1, 'they were several batches');
+  const { recorder, logged } = startRecorder(opened.database);
+  const unknown = () =>
+    attemptOf(
+      {
+        id: uuidv7(),
+        leaseToken: randomUUID(),
+        webhookId: uuidv7(),
+        eventId: uuidv7(),
+        event: 'org.created',
+        trigger: 'event',
+        number: 1,
+        cycleAttempt: 1,
+        createdAtMs: 0,
+      },
+      succeeded,
+    );
+  await Promise.all(Array.from({ length: 1_200 }, () => recorder.record(unknown())));
+  const count = (msg: string) => logged.filter((each) => each === msg).length;
+  assert.deepEqual([count('attempts.waiting'), logged.at(-1)], [1, 'attempts.lost']);
+  assert.ok(count('attempts.lost') > 1, 'they were several batches');
+});
+
+test('an attempt that the database refuses does not fail its batch', async () => {
+  const { database } = await openTestDatabase();
+  const leaseToken = randomUUID();
+  const insert = () => insertLeased(database, uuidv7(), { leaseToken });
+  const first = attemptOf(await insert(), succeeded);
+  const good = [attemptOf(await insert(), succeeded), attemptOf(await insert(), failed)];
+  const refused = attemptOf(await insert(), { statusCode: 99_999, verdict: { kind: 'failed' } });
+  await sql`alter table attempts add constraint known check (status_code < 1000)`.execute(database);
+  const { recorder, logged } = startRecorder(database);
+  // The first is a batch alone; the others arrive while it is written.
+  await Promise.all([first, ...good, refused].map((attempt) => recorder.record(attempt)));
+  for (const { delivery } of [first, ...good])
+    assert.equal((await attemptsMade(database, delivery.id)).length, 1);
+  assert.deepEqual(await attemptsMade(database, refused.delivery.id), []);
+  assert.deepEqual(logged, ['attempt.not_recorded']);
+  const { rows } = await sql<{ id: string }>`select id from pending_deliveries`.execute(database);
+  assert.deepEqual(rows, [{ id: refused.delivery.id }], 'its lease runs out');
 });

@@ -1,34 +1,38 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import { sql } from '../src/database/database.ts';
 import { recoverLeases } from '../src/webhooks/queue/recover-leases.ts';
+import { recordAttempts } from '../src/webhooks/queue/record.ts';
+import { systemClock } from '../src/webhooks/sending/clock.ts';
+import { unsent, type RecordedAttempt } from '../src/webhooks/sending/deliver.ts';
 import { openTestDatabase } from './support/database.ts';
+import { claimWith } from './support/queue-steps.ts';
 
 const { database } = await openTestDatabase();
-const recover = () => recoverLeases(database, { baseMs: 1, factor: 1 }, 5);
+const recover = () => recoverLeases(database, { baseMs: 1, factor: 1 });
 
 /** A delivery of `daysAgo`, its lease over for as many seconds. */
 async function insertLeased(
   daysAgo: number,
   overSeconds: number,
+  token: string = randomUUID(),
 ): Promise<{ id: string; token: string }> {
   const { rows } = await sql<{ id: string; token: string }>`
-    with given as materialized (
-      select uuid_v7(now() - ${daysAgo} * interval '1 day') as id, gen_random_uuid() as token,
-        queue_now() - ${overSeconds} * interval '1 second' as until
-    ),
-    pending as (
-      insert into pending_deliveries (id, event_id, event, webhook_id, trigger, cycle_attempts, attempt_count,
-        due_at, lease_token, leased_at)
-      select id, uuid_v7(), 'org.created', uuid_v7(), 'redelivery', 1, 1, until, token,
-        until - interval '30 seconds' from given
-    ),
-    lease as (insert into leases (token, delivery_ids, leased_until) select token, array[id], until from given)
-    select id, token from given
+    insert into pending_deliveries (id, event_id, event, webhook_id, trigger, cycle_attempts, attempt_count,
+      due_at, lease_token, leased_at)
+    select uuid_v7(now() - ${daysAgo} * interval '1 day'), uuid_v7(), 'org.created', uuid_v7(), 'redelivery', 1, 1, until,
+      ${token}, until - interval '30 seconds'
+    from (select queue_now() - ${overSeconds} * interval '1 second' as until) as given
+    returning id, lease_token as token
   `.execute(database);
   const [row] = rows;
   assert.ok(row);
   return row;
+}
+
+async function clear(): Promise<void> {
+  await sql`delete from pending_deliveries`.execute(database);
 }
 
 test('a lease that cannot be recorded is reported and does not block later ones', async () => {
@@ -37,22 +41,24 @@ test('a lease that cannot be recorded is reported and does not block later ones'
   const fine = await insertLeased(0, 10);
   const { recorded, failures } = await recover();
   assert.deepEqual(
-    recorded.map(({ deliveryId }) => deliveryId),
+    recorded.map(({ delivery }) => delivery.id),
     [fine.id],
   );
   assert.deepEqual(
-    failures.map(({ leaseToken, code }) => ({ leaseToken, code })),
-    [{ leaseToken: stuck.token, code: '23514' }],
+    failures.map(({ leaseToken, deliveries, code }) => ({ leaseToken, deliveries, code })),
+    [{ leaseToken: stuck.token, deliveries: 1, code: '23514' }],
   );
   assert.ok(!JSON.stringify(failures).includes(stuck.id), 'no row is shown');
   const next = await insertLeased(0, 5);
   const again = await recover();
   assert.deepEqual(
-    again.recorded.map(({ deliveryId }) => deliveryId),
+    again.recorded.map(({ delivery }) => delivery.id),
     [next.id],
   );
   assert.deepEqual(again.failures, [], 'it is not tried again at once');
-  await sql`update leases set leased_until = queue_now() - interval '1 second'`.execute(database);
+  await sql`
+    update pending_deliveries set due_at = queue_now() - interval '1 second' where lease_token is not null
+  `.execute(database);
   assert.deepEqual(
     (await recover()).failures.map(({ leaseToken }) => leaseToken),
     [stuck.token],
@@ -60,25 +66,97 @@ test('a lease that cannot be recorded is reported and does not block later ones'
   );
 });
 
-test('workers that find the same leases count each attempt once', async () => {
-  await sql`delete from leases`.execute(database);
-  const leases = [];
-  for (let index = 0; index < 20; index += 1) leases.push(await insertLeased(0, 10));
-  const found = await Promise.all([recover(), recover(), recover(), recover()]);
+test('a delivery that cannot be recorded does not keep back the others of its process', async () => {
+  await clear();
+  const stuck = await insertLeased(400, 20);
+  const fine = [await insertLeased(0, 10, stuck.token), await insertLeased(0, 10, stuck.token)];
+  const { recorded, failures } = await recover();
   assert.deepEqual(
-    found.flatMap(({ recorded }) => recorded.map(({ deliveryId }) => deliveryId)).sort(),
-    leases.map(({ id }) => id).sort(),
+    recorded.map(({ delivery }) => delivery.id).sort(),
+    fine.map(({ id }) => id).sort(),
   );
-  const { rows } = await sql`select from leases`.execute(database);
-  assert.equal(rows.length, 0);
+  assert.deepEqual(
+    failures.map(({ leaseToken, deliveries }) => ({ leaseToken, deliveries })),
+    [{ leaseToken: stuck.token, deliveries: 1 }],
+  );
 });
 
-test('a lease with no delivery left is deleted and counts no attempt', async () => {
+test('an attempt is interrupted from the beginning of its lease to its end, and retried', async () => {
+  await clear();
   const { id } = await insertLeased(0, 10);
-  await sql`update pending_deliveries set lease_token = null, leased_at = null where id = ${id}`.execute(
-    database,
+  await recover();
+  const { rows } = await sql<Record<string, unknown>>`
+    select a.error, a.duration_ms as "durationMs", a.trigger, p.attempt_count as attempts, p.lease_token as token, p.parked
+    from attempts a join pending_deliveries p on p.id = a.delivery_id where a.delivery_id = ${id}
+  `.execute(database);
+  assert.deepEqual(rows, [
+    {
+      error: 'interrupted',
+      durationMs: 3e4,
+      trigger: 'redelivery',
+      attempts: 1,
+      token: null,
+      parked: false,
+    },
+  ]);
+});
+
+test('a lease that has not ended stays', async () => {
+  await clear();
+  await insertLeased(0, -60);
+  assert.deepEqual(await recover(), { recorded: [], failures: [], more: false });
+});
+
+test('processes that find the same leases count each attempt once', async () => {
+  await clear();
+  const token = randomUUID();
+  const leases = [];
+  for (let index = 0; index < 20; index += 1)
+    leases.push(await insertLeased(0, 10, index % 2 ? token : randomUUID()));
+  const found = await Promise.all([recover(), recover(), recover(), recover()]);
+  assert.deepEqual(
+    found.flatMap(({ recorded }) => recorded.map(({ delivery }) => delivery.id)).sort(),
+    leases.map(({ id }) => id).sort(),
   );
-  assert.deepEqual(await recover(), { recorded: [], deactivated: [], failures: [] });
-  const { rows } = await sql`select from leases`.execute(database);
-  assert.equal(rows.length, 0);
+  assert.deepEqual((await recover()).recorded, []);
+});
+
+test('more leases than one call takes are left for the next', async () => {
+  await clear();
+  await sql`
+    insert into pending_deliveries (id, event_id, event, webhook_id, trigger, cycle_attempts, attempt_count,
+      due_at, lease_token, leased_at)
+    select uuid_v7(), uuid_v7(), 'org.created', uuid_v7(), 'event', 1, 1, queue_now() - interval '1 minute',
+      ${randomUUID()}, queue_now() - interval '2 minutes'
+    from generate_series(1, 600)
+  `.execute(database);
+  const first = await recover();
+  assert.deepEqual([first.recorded.length, first.more], [512, true]);
+  const second = await recover();
+  assert.deepEqual([second.recorded.length, second.more], [88, false]);
+});
+
+test('a lease that was put back and taken again is not recorded as interrupted', async () => {
+  await clear();
+  await sql`
+    insert into pending_deliveries (id, event_id, event, webhook_id, trigger, due_at)
+    values (uuid_v7(), uuid_v7(), 'org.created', uuid_v7(), 'event', queue_now())
+  `.execute(database);
+  const claim = async () => {
+    const [leased] = (await claimWith(database)).leased;
+    assert.ok(leased);
+    return unsent(leased, { kind: 'postponed', waitMs: 0, park: false }, systemClock);
+  };
+  const first = await claim();
+  assert.equal((await recordAttempts(database, [first])).length, 1);
+  const second = await claim();
+  assert.equal(second.delivery.number, first.delivery.number);
+  // As a recovery does that saw the first lease expired, a moment before it was put back.
+  const interrupted: RecordedAttempt = {
+    ...first,
+    error: 'interrupted',
+    verdict: { kind: 'retry', waitMs: 1 },
+  };
+  assert.deepEqual(await recordAttempts(database, [interrupted]), []);
+  assert.equal((await recordAttempts(database, [second])).length, 1);
 });

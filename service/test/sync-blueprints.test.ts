@@ -21,7 +21,7 @@ const folder = await mkdtemp(join(tmpdir(), 'orgdir-sync-'));
 after(() => rm(folder, { recursive: true }));
 
 beforeEach(async () => {
-  await sql`truncate blueprints, events, sync_runs cascade`.execute(database);
+  await sql`truncate blueprints, outbox, sync_runs cascade`.execute(database);
   await sql`update list_totals set entries = 0`.execute(database);
 });
 

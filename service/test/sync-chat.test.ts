@@ -16,7 +16,7 @@ const opened = await openTestDatabase();
 const { database, connection } = opened;
 
 beforeEach(async () => {
-  await sql`truncate orgs, alliances, events, sync_runs cascade`.execute(database);
+  await sql`truncate orgs, alliances, outbox, sync_runs cascade`.execute(database);
   await sql`update list_totals set entries = 0`.execute(database);
 });
 

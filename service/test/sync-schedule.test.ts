@@ -22,7 +22,7 @@ const text = `${JSON.stringify(blueprint())}\n`;
 const ok: Respond = (response) => response.end(text);
 
 beforeEach(async () => {
-  await sql`truncate blueprints, orgs, events, sync_runs, sync_schedules cascade`.execute(database);
+  await sql`truncate blueprints, orgs, outbox, sync_runs, sync_schedules cascade`.execute(database);
   await sql`update list_totals set entries = 0`.execute(database);
 });
 

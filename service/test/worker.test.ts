@@ -90,9 +90,9 @@ test('a worker logs an unavailable database once, and recovers by itself', async
   behind.cut();
   const failed = (loop: string) =>
     lines.filter((line) => line.msg === 'worker.failed' && line.loop === loop);
-  await logged(() => ['fan-out', 'claim', 'leases'].every((loop) => failed(loop).length >= 2));
+  await logged(() => ['look', 'leases', 'join'].every((loop) => failed(loop).length >= 2));
   // The first failure, the second, the fourth: an outage does not fill the log.
-  for (const loop of ['fan-out', 'claim', 'leases']) {
+  for (const loop of ['look', 'leases', 'join']) {
     const [first, second] = failed(loop);
     assert.deepEqual([first?.failures, second?.failures], [1, 2]);
     assert.equal(typeof first?.reason, 'string', 'in words, without a stack');

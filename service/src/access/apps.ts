@@ -77,7 +77,7 @@ export async function renameApp(
 }
 
 /**
- * Deletes an app with its keys, webhooks and binding; claims cancel its pending deliveries as they fall due. Throws
+ * Deletes an app with its keys, webhooks and binding; workers cancel its pending deliveries as they fall due. Throws
  * `not_found`.
  */
 export async function deleteApp(tx: Transaction, actor: Actor, id: string): Promise<void> {

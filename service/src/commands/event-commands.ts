@@ -50,15 +50,13 @@ Examples:
     .action(async (name: string, flags: PublishFlags) => {
       const data = readData(flags.data);
       const id = await withDatabase(({ database }, { publicUrl }) =>
-        database.transaction().execute((tx) =>
-          publishEvent(tx, {
-            name,
-            org: flags.org ?? null,
-            alliance: flags.alliance ?? null,
-            data,
-            publicUrl,
-          }),
-        ),
+        publishEvent(database, {
+          name,
+          org: flags.org ?? null,
+          alliance: flags.alliance ?? null,
+          data,
+          publicUrl,
+        }),
       );
       print(flags.json, { id, event: name }, [`Published event ${id} (${name}).`]);
     });

@@ -73,23 +73,25 @@ export const cursorList = (entry: TSchema, title: string) =>
 
 const errorCodes = Object.keys(errorCatalogue) as ErrorCode[];
 
+export const ErrorObject = strictObject(
+  {
+    code: Type.String({
+      description: `A machine-readable code. Codes today: ${errorCodes.map((code) => `\`${code}\``).join(', ')}. New codes may be added.`,
+      examples: errorCodes,
+    }),
+    message: Type.String({ description: 'A message for people. The wording may change.' }),
+    details: Type.Record(Type.String(), Type.Unknown(), {
+      description:
+        'Always an object. `validation_failed` has `issues`, a list of `{ path, message }`, and `forbidden` has `requiredScope`.',
+    }),
+  },
+  { title: 'ErrorObject', description: 'An error.' },
+);
+
 export const ErrorEnvelope = strictObject(
   {
     success: Type.Literal(false, { description: 'False in errors, true otherwise.' }),
-    error: strictObject(
-      {
-        code: Type.String({
-          description: `A machine-readable code. Codes today: ${errorCodes.map((code) => `\`${code}\``).join(', ')}. New codes may be added.`,
-          examples: errorCodes,
-        }),
-        message: Type.String({ description: 'A message for people. The wording may change.' }),
-        details: Type.Record(Type.String(), Type.Unknown(), {
-          description:
-            'Always an object. `validation_failed` has `issues`, a list of `{ path, message }`, and `forbidden` has `requiredScope`.',
-        }),
-      },
-      { title: 'ErrorObject', description: 'An error.' },
-    ),
+    error: ErrorObject,
   },
   { title: 'ErrorEnvelope', description: 'The response body of an error.' },
 );

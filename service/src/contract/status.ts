@@ -44,7 +44,8 @@ export const Status = strictObject(
         }),
         deliveries: Type.Enum(['ok', 'delayed', 'unavailable'], {
           type: 'string',
-          description: '`delayed`: the oldest due delivery has waited for more than a minute.',
+          description:
+            '`delayed`: the oldest due delivery has waited for more than a minute, not counting deliveries that wait for a slow or failing webhook.',
         }),
         blueprintSync: Sync,
         chatSync: Sync,

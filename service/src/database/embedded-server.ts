@@ -169,7 +169,7 @@ function serverArguments(installation: Installation, socketDir: string): string[
     `unix_socket_directories=${quoteListItem(socketDir)}`,
     'unix_socket_permissions=0700',
     'password_encryption=scram-sha-256',
-    'max_connections=120',
+    'max_connections=125',
     'shared_buffers=128MB',
     'jit=off',
     'random_page_cost=1.1',

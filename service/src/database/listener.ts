@@ -3,21 +3,34 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type pg from 'pg';
 import { openClient, type ConnectionSettings } from './database.ts';
 
-export type Listener = { start(): void; stop(): Promise<void> };
+export type Listener = {
+  start(): void;
+  stop(): Promise<void>;
+  /** Whether notifications arrive here at the moment. */
+  listens(): boolean;
+};
 
 const reconnectMs = 500;
 /** A server that has stopped responding does not close its side. */
 const endTimeoutMs = 500;
 
-/** Calls `onNotice(channel, payload)` for each notification, and `onNotice(null, '')` after every (re)connection, when some may have been missed. */
+/** How often a process tries to become the one that listens. */
+const lockRetryMs = 1_000;
+
+/**
+ * Calls `onNotice(channel, payload)` for each notification, and `onNotice(null, '')` after every (re)connection, when
+ * some may have been missed. With `lock`, an advisory lock, only the one process that holds it listens.
+ */
 export function createListener(
   connection: ConnectionSettings,
   channels: string[],
   onNotice: (channel: string | null, payload: string) => void,
+  lock: number | null = null,
 ): Listener {
   let client: pg.Client | null = null;
   let timer: NodeJS.Timeout | undefined;
   let stopped = true;
+  let listening = false;
 
   async function connect(): Promise<void> {
     const opened = openClient(connection, {
@@ -29,15 +42,27 @@ export function createListener(
     opened.once('end', reconnect);
     try {
       await opened.connect();
+      if (lock !== null) await waitForLock(opened, lock);
       for (const channel of channels) await opened.query(`listen ${channel}`);
-      if (!stopped) onNotice(null, '');
+      if (stopped) return;
+      listening = true;
+      onNotice(null, '');
     } catch {
       void opened.end().catch(() => {});
       reconnect();
     }
   }
 
+  async function waitForLock(opened: pg.Client, key: number): Promise<void> {
+    while (!stopped) {
+      const { rows } = await opened.query('select pg_try_advisory_lock($1) as mine', [key]);
+      if (rows[0].mine) return;
+      await wait(lockRetryMs, undefined, { ref: false });
+    }
+  }
+
   function reconnect(): void {
+    listening = false;
     clearTimeout(timer);
     if (!stopped) timer = setTimeout(() => void connect(), reconnectMs);
   }
@@ -48,8 +73,10 @@ export function createListener(
       stopped = false;
       void connect();
     },
+    listens: () => listening,
     async stop() {
       stopped = true;
+      listening = false;
       clearTimeout(timer);
       if (!client) return;
       const ended = client.end().catch(() => {});

@@ -33,7 +33,7 @@ function wrap(client: pg.PoolClient): PooledClient {
           ...(name === null ? {} : { name }),
         });
       } catch (error) {
-        if (name !== null && isRefusedPlan(error)) unusable = true;
+        if ((name !== null && isRefusedPlan(error)) || isLastError(error)) unusable = true;
         if (isReadTimeout(error)) {
           unusable = true;
           // Any further statement on it, even a rollback, would wait behind the one without a result.
@@ -77,4 +77,13 @@ function isReadTimeout(error: unknown): boolean {
 function isRefusedPlan(error: unknown): boolean {
   const { code } = error as { code?: unknown };
   return code === '0A000' || code === '26000';
+}
+
+/**
+ * Whether the server closes the connection after this error (admin_shutdown, crash_shutdown). It does so a moment later,
+ * when the next statement may have been sent already.
+ */
+function isLastError(error: unknown): boolean {
+  const { code } = error as { code?: unknown };
+  return code === '57P01' || code === '57P02';
 }

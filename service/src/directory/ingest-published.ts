@@ -10,7 +10,6 @@ import { findRepeatedName } from '../events/find-repeated-name.ts';
 import {
   acceptPublished,
   claimPublished,
-  hasPublished,
   rejectPublished,
   type AcceptedEvent,
   type PublishedEvent,
@@ -35,7 +34,6 @@ const notStorable = { reason: 'it cannot be stored: the database rejects a value
 
 /** Takes the oldest waiting publications, at most a batch. */
 export async function ingestPublished(database: Database, publicUrl: string): Promise<Ingested> {
-  if (!(await hasPublished(database))) return { accepted: 0, rejected: [] };
   return database.transaction().execute(async (tx) => {
     const published = await claimPublished(tx);
     const found = await readSubjects(tx, published, publicUrl);

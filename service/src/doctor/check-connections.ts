@@ -2,8 +2,8 @@ import { sql, type Database } from '../database/database.ts';
 import { ok, warning, type Finding } from './finding.ts';
 
 /** Of a process with both roles: docs/operations.md#deployment */
-const processMax = 26;
-const apiProcessMax = 19;
+const processMax = 29;
+const apiProcessMax = 21;
 const workerProcessMax = 12;
 
 /** Checks that the server accepts as many connections as a service with WORKERS opens. */

@@ -74,7 +74,7 @@ function checkLag(
 async function oldestWaitingSeconds(database: Database): Promise<number> {
   const { rows } = await sql<{ seconds: number | null }>`
     select extract(epoch from clock_timestamp() - created_at)::float8 as seconds
-    from events where position is null and audience <> 'webhook' order by id limit 1
+    from outbox order by xid, id limit 1
   `.execute(database);
   return rows[0]?.seconds ?? 0;
 }
@@ -82,7 +82,8 @@ async function oldestWaitingSeconds(database: Database): Promise<number> {
 async function checkLeases(database: Database): Promise<Finding> {
   const { rows } = await sql<{ overdue: number }>`
     select count(*) as overdue from (
-      select from leases where leased_until < clock_timestamp() - make_interval(secs => ${leaseOverdueSeconds}) limit 10000
+      select from pending_deliveries
+      where lease_token is not null and due_at < clock_timestamp() - make_interval(secs => ${leaseOverdueSeconds}) limit 10000
     ) late
   `.execute(database);
   const overdue = rows[0]?.overdue ?? 0;

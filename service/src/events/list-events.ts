@@ -20,10 +20,12 @@ export type EventFilter = { event: string | null; since: Date; limit: number };
 export async function listEvents(executor: Executor, filter: EventFilter): Promise<ListedEvent[]> {
   const since = filter.since.toISOString();
   const { rows } = await sql<ListedEvent>`
-    select e.id, e.name as event, e.audience, o.slug as org, a.slug as alliance, e.created_at as "createdAt", e.data,
-      -- a test goes to its one webhook at once, and has no position
-      case when e.position is null and e.audience <> 'webhook' then 'waiting' else 'distributed' end as state
-    from events e left join orgs o on o.id = e.org_id left join alliances a on a.id = e.alliance_id
+    select e.id, e.name as event, e.audience, o.slug as org, a.slug as alliance, e.created_at as "createdAt", e.data, e.state
+    from (
+      select id, name, audience, org_id, alliance_id, created_at, data, 'distributed' as state from events
+      union all
+      select id, name, audience, org_id, alliance_id, created_at, data, 'waiting' from outbox
+    ) e left join orgs o on o.id = e.org_id left join alliances a on a.id = e.alliance_id
     where e.created_at >= ${since}::timestamptz
       -- The id contains the time, so only the partitions of those days are read. A day's slack allows for clock
       -- differences.

@@ -8,10 +8,6 @@ import { sql, type Database, type Executor, type Transaction } from '../database
 import { deleteInBatches } from '../database/delete-in-batches.ts';
 import { subscribableEvents, type EventName } from './catalogue.ts';
 import type { EventFilter } from './list-events.ts';
-import { eventsChannel } from './record-event.ts';
-
-/** The channel that notifies workers of entries published by SQL. */
-export const publishedChannel = 'orgdir_published';
 
 export type PublishedEvent = {
   id: string;
@@ -29,17 +25,7 @@ export type Rejection = { id: string; name: string; reason: string };
 const batchSize = 100;
 /** One worker at a time, so that entries become events in the order of publishing. */
 const ingestLock = 70420012;
-/** Partitions exist from yesterday on. An entry that waited longer may need an older one. */
-const oldAfter = sql`interval '1 day'`;
 const reasonLengthMax = 1_000;
-
-/** A single index look-up, because usually nothing waits. */
-export async function hasPublished(database: Database): Promise<boolean> {
-  const { rows } = await sql<{ found: boolean }>`
-    select exists (select from published_events where rejected_at is null) as found
-  `.execute(database);
-  return rows[0]?.found === true;
-}
 
 /**
  * Returns the oldest waiting entries; none if another worker is taking them. An event that only a newer version knows
@@ -65,7 +51,6 @@ async function lockTurn(tx: Transaction): Promise<boolean> {
 /** Turns entries into events, with the ids and times of their publishing. */
 export async function acceptPublished(tx: Transaction, accepted: AcceptedEvent[]): Promise<void> {
   if (accepted.length === 0) return;
-  await ensureOldPartitions(tx);
   await sql`
     with taken as (
       delete from published_events p
@@ -73,22 +58,7 @@ export async function acceptPublished(tx: Transaction, accepted: AcceptedEvent[]
       where p.id = r.id
       returning p.id, p.name, r.audience, p.org_id, p.alliance_id, r.data, p.created_at
     )
-    insert into events (id, name, audience, org_id, alliance_id, data, created_at) select * from taken
-  `.execute(tx);
-  await sql`select pg_notify(${eventsChannel}, '')`.execute(tx);
-}
-
-/**
- * Creates partitions for days on which no worker ran. If such a day was dropped, this creates it again, and the next
- * run drops it.
- */
-async function ensureOldPartitions(tx: Transaction): Promise<void> {
-  await sql`
-    select ensure_partitions(day, day)
-    from (
-      select distinct (created_at at time zone 'utc')::date as day from published_events
-      where rejected_at is null and created_at < clock_timestamp() - ${oldAfter}
-    ) as days
+    insert into outbox (id, name, audience, org_id, alliance_id, data, created_at) select * from taken
   `.execute(tx);
 }
 

@@ -1,15 +1,13 @@
 /**
  * Records events in the caller's transaction, so that an event exists exactly if the change that caused it does. Sends
- * nothing; the worker fans out committed events. Next: `webhooks/queue/fan-out.ts`.
+ * nothing and notifies nobody: transactions with a notification commit one after the other. Workers look into the
+ * outbox. Next: `webhooks/queue/fan-out.ts`.
  */
 import type { Static } from 'typebox';
 import { v7 as uuidv7 } from 'uuid';
 import { createValidator, type Validator } from '../contract/validate.ts';
 import { sql, type Transaction } from '../database/database.ts';
 import { catalogue, type EventName } from './catalogue.ts';
-
-/** The channel that notifies workers of committed events. */
-export const eventsChannel = 'orgdir_events';
 
 type EventSubject = { orgId?: string | null; allianceId?: string | null };
 export type NewEvent<Name extends EventName = EventName> = {
@@ -48,12 +46,11 @@ export async function recordEvents(tx: Transaction, events: NewEvent[]): Promise
     };
   });
   await sql`
-    insert into events (id, name, audience, org_id, alliance_id, data)
+    insert into outbox (id, name, audience, org_id, alliance_id, data)
     select id, name, audience, org_id, alliance_id, data
     from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
       as e(id uuid, name text, audience text, org_id uuid, alliance_id uuid, data text)
   `.execute(tx);
-  await sql`select pg_notify(${eventsChannel}, '')`.execute(tx);
   return rows.map((row) => row.id);
 }
 

@@ -69,12 +69,12 @@ function nameComponents(document: object): Document {
   };
 }
 
-/** A property with a default is optional; a body without required properties is optional too. */
+/** A property with a default is optional; a body without required properties is optional too, unless it may be a list. */
 function relaxBody(body: RequestBody): void {
   const json = body.content['application/json'];
   if (!json) return;
   json.schema = relax(json.schema) as JsonObject;
-  body.required = 'required' in json.schema || 'minProperties' in json.schema;
+  body.required = ['required', 'minProperties', 'anyOf'].some((word) => word in json.schema);
 }
 
 function relax(node: Json): Json {

@@ -10,14 +10,20 @@ export function sendError(
   request: FastifyRequest,
   reply: FastifyReply,
 ): FastifyReply {
-  const known = toServiceError(error, request);
-  // Maintenance is planned, and the audit log has it.
-  if (known.status >= 500 && known.code !== 'maintenance') logFailure(known, error, request);
+  const known = reportError(error, request);
   return reply
     .code(known.status)
     .headers({ ...known.headers, 'cache-control': 'no-store' })
     .type('application/json; charset=utf-8')
     .send(JSON.stringify(errorBody(known.code, known.message, known.details)));
+}
+
+/** Returns the error as the caller may see it, and logs it if the fault is on this side. */
+export function reportError(error: unknown, request: FastifyRequest): ServiceError {
+  const known = toServiceError(error, request);
+  // Maintenance is planned, and the audit log has it.
+  if (known.status >= 500 && known.code !== 'maintenance') logFailure(known, error, request);
+  return known;
 }
 
 function toServiceError(error: unknown, request: FastifyRequest): ServiceError {

@@ -18,12 +18,6 @@ const refreshMs = 1_000;
 /** Two and a half refreshes. */
 const staleAfterMs = 2_500;
 const delayedAfterMs = 60_000;
-/**
- * Deliveries under way come first in the index. This is as many as ten processes can have
- * (`webhooks/queue/in-flight.ts`), and the query each second stays cheap.
- */
-const leasedMax = 10_000;
-
 type Row = {
   message: string | null;
   since: Date | null;
@@ -82,13 +76,9 @@ async function readRow(database: Database): Promise<Row | undefined> {
     select m.message, m.since, m.expected_end, totals.*,
       (select max(finished_at) from sync_runs where kind = 'blueprints' and status = 'succeeded') as blueprints_synced_at,
       (select max(finished_at) from sync_runs where kind = 'chat' and status = 'succeeded') as chat_synced_at,
-      (select extract(epoch from queue_now() - min(due_at))::float8 * 1000
-       from (
-         -- the two lanes of the queue, each in the order of its index and past no more than what can be under way
-         (select due_at, lease_token from pending_deliveries where not failing order by due_at limit ${leasedMax})
-         union all
-         (select due_at, lease_token from pending_deliveries where failing order by due_at limit ${leasedMax})
-       ) first where lease_token is null) as oldest_due_ms
+      -- parked deliveries wait for their webhooks, which are slow or have failed
+      (select extract(epoch from queue_now() - due_at)::float8 * 1000 from pending_deliveries
+       where lease_token is null and not parked order by due_at limit 1) as oldest_due_ms
     from (
       select coalesce(sum(entries) filter (where kind = 'orgs'), 0)::int8 as orgs,
         coalesce(sum(entries) filter (where kind = 'alliances'), 0)::int8 as alliances,

@@ -33,8 +33,8 @@ export type Command =
   | { do: 'announce'; what: Place }
   | { do: 'maintenance'; on: boolean }
   | { do: 'publish'; name: BoundName; of: number; text: string; amount: number }
-  | { do: 'fan-out' | 'recover-leases' }
-  | { do: 'claim'; worker: number; room: number }
+  | { do: 'recover-leases' | 'update-health' }
+  | { do: 'fan-out' | 'claim'; worker: number; room: number }
   | { do: 'record'; worker: number; answers: Answer[] }
   | { do: 'pass'; ms: number }
   | { do: 'redeliver' | 'read-delivery'; webhook: number; nth: number }

@@ -1,13 +1,20 @@
 /** Compares the tables with the model, row by row. */
-import type { Snapshot, StoredDelivery, StoredEvent, StoredWebhook } from './observation.ts';
+import type {
+  Snapshot,
+  StoredDelivery,
+  StoredEvent,
+  StoredOutcome,
+  StoredWebhook,
+} from './observation.ts';
 import { addressOf, privateWord } from './naming.ts';
-import { Disagreement, type Event, type State } from './state.ts';
+import { Disagreement, type Event, type Outcome, type State } from './state.ts';
 
 /** Throws `Disagreement`. */
 export function compare(state: State, snapshot: Snapshot): void {
   compareEvents(state, snapshot.events);
   compareWebhooks(state, snapshot.webhooks);
   compareDeliveries(state, snapshot.deliveries);
+  compareOutcomes(state, snapshot.outcomes);
 }
 
 /** The ids of events and deliveries that the model knows of and has not seen yet. */
@@ -18,7 +25,9 @@ export function learn(state: State, { events, deliveries }: Snapshot): void {
   for (const event of state.events.filter(({ stored }) => stored === null)) {
     const index = fresh.findIndex((row) => fits(event, row));
     const [row] = index === -1 ? [] : fresh.splice(index, 1);
-    event.stored = row ? { id: row.id, createdAt: row.createdAt, data: row.data } : null;
+    event.stored = row
+      ? { id: row.id, createdAt: row.createdAt, data: row.data, xid: row.xid }
+      : null;
   }
   learnDeliveries(state, deliveries);
 }
@@ -82,6 +91,21 @@ function compareDeliveries(state: State, rows: StoredDelivery[]): void {
   }));
   same('deliveries', byKey(actual), byKey(expected));
 }
+
+/** Two workers that record at once may do so in any order, which is then the order that counts. */
+function compareOutcomes(state: State, rows: StoredOutcome[]): void {
+  const keys = new Map([...state.webhooks.values()].map(({ id, key }) => [id, key]));
+  const stored = rows.flatMap(({ webhookId, kind, gone }) => {
+    const webhook = keys.get(webhookId);
+    return webhook === undefined ? [] : { webhook, kind, gone };
+  });
+  const known = new Set(keys.values());
+  const expected = state.outcomes.filter(({ webhook }) => known.has(webhook));
+  same('what was noted about health', stored.map(toText).sort(), expected.map(toText).sort());
+  state.outcomes = stored;
+}
+
+const toText = ({ webhook, kind, gone }: Outcome) => [webhook, kind, gone].join();
 
 function learnDeliveries(state: State, rows: StoredDelivery[]): void {
   const known = new Set([...state.deliveries.values()].map(({ id }) => id));

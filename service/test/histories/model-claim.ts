@@ -1,15 +1,15 @@
-/** Which deliveries may, must and must not be claimed. */
+/** Which deliveries may, must and must not be leased, by a claim or by fan-out. */
 import { attemptsMax } from '../../src/contract/delivery-rules.ts';
 import type { Command } from './commands.ts';
 import { mayHave } from './may-have.ts';
 import type { Rule, Seen } from './rules.ts';
 import { eventOf } from './model-webhooks.ts';
 import { addressOf } from './naming.ts';
-import type { Handed } from './observation.ts';
+import type { Handed, Leasing } from './observation.ts';
 import { Disagreement, webhookByKey, type Delivery, type State } from './state.ts';
 
-/** A webhook's share in one process; the lease is the deadline and 20 s. */
-export const perWebhookMax = 8;
+/** A webhook's share in one process: small, so that deliveries are parked. The lease is the deadline and 20 s. */
+export const perWebhookMax = 2;
 export const leaseMs = 30_000;
 
 export const claimRule: Rule<Extract<Command, { do: 'claim' }>> = (state, _, seen) => {
@@ -31,6 +31,37 @@ export const claimRule: Rule<Extract<Command, { do: 'claim' }>> = (state, _, see
     delivery.status = 'cancelled';
   }
 };
+
+/** A delivery that is leased when it is created. */
+export function handBorn(state: State, handed: Handed): void {
+  const index = state.events.findIndex(({ stored }) => stored?.id === handed.eventId);
+  const webhook = [...state.webhooks.values()].find(({ id }) => id === handed.webhookId);
+  const delivery = state.deliveries.get(`${index}/${webhook?.key}`);
+  if (!delivery || delivery.id !== null)
+    throw new Disagreement(`${handed.id} was handed out by a fan-out that did not create it`);
+  delivery.id = handed.id;
+  hand(state, [delivery], handed);
+}
+
+/** A fan-out leases as much as there is room for, and no more. */
+export function requireLeases(
+  state: State,
+  made: Delivery[],
+  { handed, room, busy }: Leasing,
+  alone: boolean,
+): void {
+  let most = 0;
+  for (const [key, deliveries] of Map.groupBy(made, ({ webhook }) => webhook)) {
+    const id = webhookByKey(state, key)?.id ?? '';
+    const share = Math.max(0, perWebhookMax - (busy.get(id) ?? 0));
+    const got = handed.filter(({ webhookId }) => webhookId === id).length;
+    if (got > share) throw new Disagreement(`${key} has ${got} more under way than its share`);
+    most += Math.min(share, deliveries.length);
+  }
+  const expected = Math.min(most, room);
+  if (handed.length > expected || (alone && handed.length < expected))
+    throw new Disagreement(`${handed.length} were leased at fan-out, not ${expected}`);
+}
 
 function hand(state: State, due: Delivery[], handed: Handed): Delivery {
   const delivery = due.find(({ id }) => id === handed.id);

@@ -1,49 +1,62 @@
-/** Fan-out, claims, what is recorded, leases that run out, and time. */
+/** Fan-out, claims, what is recorded and its effect on health, leases that run out, and time. */
 import { attemptsMax } from '../../src/contract/delivery-rules.ts';
 import { mayHave } from './may-have.ts';
-import { claimRule } from './model-claim.ts';
+import { claimRule, handBorn, requireLeases } from './model-claim.ts';
 import type { Rules } from './rules.ts';
 import { cancelWaiting } from './model-webhooks.ts';
 import type { RecordedAnswer } from './observation.ts';
-import { webhookByKey, type Delivery, type State } from './state.ts';
+import { Disagreement, webhookByKey, type Delivery, type Outcome, type State } from './state.ts';
 
 /** The values of WEBHOOK_DEACTIVATE_AFTER and WEBHOOK_RETRY_* in the runner. */
 export const deactivateAfter = 2;
 export const backoff = { baseMs: 10_000, factor: 6 };
 const jitter = 0.2;
+/** With room for this many, a fan-out takes everything. */
+const manyMin = 1_000;
 
-export const queueRules: Rules<'fan-out' | 'claim' | 'record' | 'recover-leases' | 'pass'> = {
-  'fan-out'(state) {
+export const queueRules: Rules<
+  'fan-out' | 'claim' | 'record' | 'recover-leases' | 'update-health' | 'pass'
+> = {
+  'fan-out'(state, _, { observation, alone }) {
+    const { fannedOut } = observation;
+    if (!fannedOut) throw new Disagreement('nothing is known of the fan-out');
     const waiting = [...state.events.keys()].filter(
       (index) => state.events[index]?.position === null,
     );
-    // In the order in which they were recorded: the order of their ids.
-    waiting.sort((one, other) => (idOf(state, one) < idOf(state, other) ? -1 : 1));
-    for (const index of waiting) fanOut(state, index);
+    waiting.sort((one, other) => compareAge(state, one, other));
+    const { events, room } = fannedOut;
+    // A small room leaves events waiting, but never all of them.
+    const expected = room < manyMin ? Math.min(waiting.length, 1) : waiting.length;
+    if (events > waiting.length || (alone && events < expected))
+      throw new Disagreement(`${events} of ${waiting.length} events were fanned out`);
+    const made = waiting.slice(0, events).flatMap((index) => fanOut(state, index));
+    requireLeases(state, made, fannedOut, alone);
+    for (const handed of fannedOut.handed) handBorn(state, handed);
   },
   claim: claimRule,
   record(state, _, { observation }) {
-    const deactivated = new Set<string>();
     for (const answer of observation.recorded ?? []) {
       const delivery = [...state.deliveries.values()].find(({ id }) => id === answer.id);
       // A worker that lost its lease records nothing.
-      if (delivery?.lease?.token !== answer.leaseToken) continue;
+      const isHeld =
+        delivery?.lease?.token === answer.leaseToken && delivery.count === answer.number;
+      if (!isHeld) continue;
       settle(state, delivery, answer);
-      if (countFor(state, delivery, answer)) deactivated.add(delivery.webhook);
+      const { kind } = answer.verdict;
+      const gone = kind === 'failed' && delivery.answer === 410;
+      if (kind !== 'retry') state.outcomes.push({ webhook: delivery.webhook, kind, gone });
     }
-    for (const webhook of deactivated) cancelWaiting(state, webhook, 'deactivation');
   },
   'recover-leases'(state) {
-    const expired = [...state.deliveries.values()].filter(
-      ({ lease }) => lease && lease.until < state.now,
+    for (const delivery of state.deliveries.values())
+      if (delivery.lease && delivery.lease.until < state.now) interrupt(state, delivery);
+  },
+  'update-health'(state) {
+    const deactivated = new Set(
+      state.outcomes.flatMap((outcome) => (addOutcome(state, outcome) ? outcome.webhook : [])),
     );
-    expired.sort((one, other) => (one.lease?.until ?? 0) - (other.lease?.until ?? 0));
-    // A lease at a time: what is under way at a deactivation ends by itself.
-    for (const token of new Set(expired.map(({ lease }) => lease?.token)))
-      interrupt(
-        state,
-        expired.filter(({ lease }) => lease?.token === token),
-      );
+    state.outcomes = [];
+    for (const webhook of deactivated) cancelWaiting(state, webhook, 'deactivation');
   },
   pass(state, { ms }) {
     state.now += ms;
@@ -51,32 +64,33 @@ export const queueRules: Rules<'fan-out' | 'claim' | 'record' | 'recover-leases'
 };
 
 /** Retried after the normal backoff, without affecting health; the last response stays. */
-function interrupt(state: State, deliveries: Delivery[]): void {
-  const gone = new Set<string>();
-  for (const delivery of deliveries) {
-    delivery.lease = null;
-    const waitMs = backoff.baseMs * backoff.factor ** (delivery.cycle - 1);
-    delivery.due = {
-      from: state.now + waitMs * (1 - jitter),
-      to: state.now + waitMs * (1 + jitter),
-    };
-    if (delivery.cycle < attemptsMax) continue;
-    delivery.status = 'failed';
-    if (delivery.answer === 410) gone.add(delivery.webhook);
-  }
-  for (const key of gone) if (deactivate(state, key)) cancelWaiting(state, key, 'deactivation');
+function interrupt(state: State, delivery: Delivery): void {
+  delivery.lease = null;
+  const waitMs = backoff.baseMs * backoff.factor ** (delivery.cycle - 1);
+  delivery.due = { from: state.now + waitMs * (1 - jitter), to: state.now + waitMs * (1 + jitter) };
+  if (delivery.cycle < attemptsMax) return;
+  delivery.status = 'failed';
+  if (delivery.answer === 410)
+    state.outcomes.push({ webhook: delivery.webhook, kind: 'interrupted', gone: true });
 }
 
-const idOf = (state: State, index: number) => state.events[index]?.stored?.id ?? '';
+/** In the order of transactions, and within one in the order of ids. Later steps have later ids. */
+function compareAge(state: State, one: number, other: number): number {
+  const [a, b] = [state.events[one]?.stored, state.events[other]?.stored];
+  const byTransaction = a?.xid && b?.xid ? a.xid - b.xid : 0;
+  return byTransaction || ((a?.id ?? '') < (b?.id ?? '') ? -1 : 1);
+}
 
-function fanOut(state: State, index: number): void {
+/** Returns the deliveries. */
+function fanOut(state: State, index: number): Delivery[] {
   const event = state.events[index];
-  if (!event) return;
+  if (!event) return [];
+  const made: Delivery[] = [];
   event.position = state.fannedOut.push(index);
   for (const webhook of state.webhooks.values()) {
     const asked = webhook.events === null || webhook.events.includes(event.name);
     if (!webhook.active || !asked || !mayHave(state, event, webhook.app)) continue;
-    state.deliveries.set(`${index}/${webhook.key}`, {
+    const delivery: Delivery = {
       event: index,
       webhook: webhook.key,
       app: webhook.app,
@@ -88,8 +102,11 @@ function fanOut(state: State, index: number): void {
       count: 0,
       answer: null,
       lease: null,
-    });
+    };
+    state.deliveries.set(`${index}/${webhook.key}`, delivery);
+    made.push(delivery);
   }
+  return made;
 }
 
 function settle(state: State, delivery: Delivery, { verdict, statusCode }: RecordedAnswer): void {
@@ -103,14 +120,14 @@ function settle(state: State, delivery: Delivery, { verdict, statusCode }: Recor
   delivery.due = { from: due, to: due };
 }
 
-/** Applies a response to its webhook; true if it deactivates it. */
-function countFor(state: State, delivery: Delivery, { verdict }: RecordedAnswer): boolean {
-  const webhook = webhookByKey(state, delivery.webhook);
-  if (!webhook || verdict.kind === 'retry') return false;
-  webhook.exhausted = verdict.kind === 'succeeded' ? 0 : webhook.exhausted + 1;
-  const ends =
-    verdict.kind === 'failed' && (delivery.answer === 410 || webhook.exhausted >= deactivateAfter);
-  return ends && deactivate(state, delivery.webhook);
+/** Returns true if it deactivates the webhook. */
+function addOutcome(state: State, { webhook: key, kind, gone }: Outcome): boolean {
+  const webhook = webhookByKey(state, key);
+  if (!webhook) return false;
+  if (kind === 'succeeded') webhook.exhausted = 0;
+  if (kind === 'failed') webhook.exhausted += 1;
+  const isFailing = kind === 'failed' && webhook.exhausted >= deactivateAfter;
+  return (gone || isFailing) && deactivate(state, key);
 }
 
 /** False if it was inactive or deleted. */

@@ -1,14 +1,9 @@
 /** The observable results of a history: responses and tables. */
+import type { Deliverable } from '../../src/webhooks/sending/deliverable.ts';
+import type { Outcome } from './state.ts';
 
-export type Handed = {
-  id: string;
-  leaseToken: string;
-  number: number;
-  cycleAttempt: number;
-  url: string;
-  /** The bytes that are sent. */
-  body: string;
-};
+/** A leased delivery, and the bytes that are sent. */
+export type Handed = Deliverable & { body: string };
 export type PulledPage = {
   ids: string[];
   data: string[];
@@ -22,7 +17,9 @@ export type Observation = {
   refused: boolean;
   /** The ids of created objects. */
   id?: string;
-  claim?: { handed: Handed[]; cancelled: number; room: number; busy: ReadonlyMap<string, number> };
+  claim?: Leasing & { cancelled: number };
+  /** `busyElsewhere`: another fan-out was under way, so that this one did nothing. */
+  fannedOut?: Leasing & { events: number; busyElsewhere: boolean };
   /** The recorded attempts, with the responses. */
   recorded?: RecordedAnswer[];
   page?: PulledPage;
@@ -31,9 +28,12 @@ export type Observation = {
   body?: string | null;
   count?: number;
 };
+/** What a worker leased, with room for how many, and how many it had before by webhook. */
+export type Leasing = { handed: Handed[]; room: number; busy: ReadonlyMap<string, number> };
 export type RecordedAnswer = {
   id: string;
   leaseToken: string;
+  number: number;
   verdict: { kind: 'succeeded' | 'failed' } | { kind: 'retry'; waitMs: number };
   statusCode: number | null;
 };
@@ -43,6 +43,8 @@ export type StoredEvent = {
   name: string;
   subjectId: string | null;
   position: number | null;
+  /** The transaction that published it; null once it is fanned out. */
+  xid: number | null;
   createdAt: string;
   data: string;
 };
@@ -56,8 +58,11 @@ export type StoredDelivery = {
   leaseToken: string | null;
 };
 export type StoredWebhook = { id: string; url: string; active: boolean; exhausted: number };
+export type StoredOutcome = { webhookId: string } & Pick<Outcome, 'kind' | 'gone'>;
 export type Snapshot = {
   events: StoredEvent[];
   deliveries: StoredDelivery[];
   webhooks: StoredWebhook[];
+  /** Noted and not added to the webhooks' health yet, oldest first. */
+  outcomes: StoredOutcome[];
 };

@@ -1,90 +1,153 @@
-/** The claims and records of two workers, called directly so that other steps can happen in between. */
+/** Fan-out, claims and records of two workers, called directly so that other steps can happen in between. */
+import { randomUUID } from 'node:crypto';
 import { attemptsMax } from '../../src/contract/delivery-rules.ts';
-import { claim, roundStart } from '../../src/webhooks/queue/claim.ts';
+import { claimDue, claimMax, claimParked, listParked } from '../../src/webhooks/queue/claim.ts';
+import { fanOut } from '../../src/webhooks/queue/fan-out.ts';
+import type { Room } from '../../src/webhooks/queue/in-flight.ts';
+import type { LeasedDelivery } from '../../src/webhooks/queue/leased-delivery.ts';
+import { loadDeliveries } from '../../src/webhooks/queue/load-deliveries.ts';
 import { recordAttempts } from '../../src/webhooks/queue/record.ts';
-import type { RecordedAttempt } from '../../src/webhooks/sending/deliver.ts';
+import { systemClock } from '../../src/webhooks/sending/clock.ts';
+import { unsent, type RecordedAttempt } from '../../src/webhooks/sending/deliver.ts';
+import type { Deliverable } from '../../src/webhooks/sending/deliverable.ts';
 import { decideVerdict } from '../../src/webhooks/sending/retry.ts';
 import { renderBody } from '../../src/webhooks/sending/sign.ts';
 import type { Answer } from './commands.ts';
 import { leaseMs, perWebhookMax } from './model-claim.ts';
-import { backoff, deactivateAfter } from './model-queue.ts';
+import { backoff } from './model-queue.ts';
 import type { Handed, Observation, RecordedAnswer } from './observation.ts';
-import type { Stage } from './stage.ts';
+import type { Stage, StageWorker } from './stage.ts';
 
-export async function claimSome(
+type Busy = Map<string, number>;
+
+const firstId = '00000000-0000-0000-0000-000000000000';
+
+export async function fanOutSome(
   stage: Stage,
-  worker: number,
+  at: number,
   room: number,
 ): Promise<Partial<Observation>> {
-  const mine = stage.workers[worker % 2] as Handed[];
-  const busy = new Map<string, number>();
-  for (const { id } of mine) {
-    const webhook = stage.webhookOf.get(id) ?? '';
-    busy.set(webhook, (busy.get(webhook) ?? 0) + 1);
-  }
-  const options = {
-    room: { total: room, failing: room, perWebhook: perWebhookMax },
-    inFlight: busy,
-    leaseMs,
-    // One worker claims by time, the other by webhook.
-    cursor: worker % 2 === 0 ? null : roundStart,
-    phase: worker % 8,
-  };
-  const { deliveries, cancelled } = await claim(stage.database, options);
-  const handed = deliveries.map((one) => {
-    stage.webhookOf.set(one.id, one.webhookId);
-    const { id, leaseToken, number, cycleAttempt, url, event, data } = one;
-    const body = renderBody({ id, event, createdAt: one.eventCreatedAt, data });
-    return { id, leaseToken, number, cycleAttempt, url, body };
+  const worker = workerAt(stage, at);
+  const busy = countBusy(worker);
+  const done = await fanOut(stage.database, {
+    lease: { token: randomUUID(), ms: leaseMs },
+    room: toRoom(room, busy),
+    floor: worker.outboxFloor,
+    minAgeMs: 0,
+    deliveriesPerEvent: 1,
   });
-  mine.push(...handed);
-  return { claim: { handed, cancelled, room, busy } };
+  if (done.floor !== null) worker.outboxFloor = done.floor;
+  const handed = hand(worker, done.leased);
+  return { fannedOut: { events: done.events, handed, room, busy, busyElsewhere: done.busy } };
 }
 
-/** Records the oldest claims of a worker; the others stay in progress. */
+/** Claims as the dispatcher does: what is due until nothing is left, then what is parked. */
+export async function claimSome(
+  stage: Stage,
+  at: number,
+  room: number,
+): Promise<Partial<Observation>> {
+  const worker = workerAt(stage, at);
+  const busy = countBusy(worker);
+  const taken: LeasedDelivery[] = [];
+  const taking = new Map(busy);
+  const take = (leased: LeasedDelivery[]) => {
+    taken.push(...leased);
+    for (const { webhookId } of leased) taking.set(webhookId, (taking.get(webhookId) ?? 0) + 1);
+  };
+  const lease = { token: randomUUID(), ms: leaseMs };
+  while (taken.length < room) {
+    const left = room - taken.length;
+    const claim = await claimDue(stage.database, {
+      lease,
+      room: toRoom(left, taking),
+      since: worker.dueSince,
+    });
+    take(claim.leased);
+    if (claim.found >= Math.min(left, claimMax)) continue;
+    worker.dueSince = claim.at;
+    break;
+  }
+  for (const webhookId of await listParked(stage.database, firstId)) {
+    const left = Math.min(room - taken.length, perWebhookMax - (taking.get(webhookId) ?? 0));
+    if (left > 0) take(await claimParked(stage.database, lease, new Map([[webhookId, left]])));
+  }
+  const { deliverable, refused } = await loadDeliveries(stage.database, taken);
+  const cancellations = refused.map(({ delivery, cancelledBy: by }) =>
+    unsent(delivery, { kind: 'cancelled', by }, systemClock),
+  );
+  if (cancellations.length > 0) await recordAttempts(stage.database, cancellations);
+  return {
+    claim: { handed: hand(worker, deliverable), cancelled: refused.length, room, busy },
+  };
+}
+
+/** Records the oldest leases of a worker; the others stay in progress. */
 export async function recordSome(
   stage: Stage,
-  worker: number,
+  at: number,
   answers: Answer[],
 ): Promise<Partial<Observation>> {
-  const mine = stage.workers[worker % 2] as Handed[];
-  const batch = mine.splice(0, answers.length);
-  const attempts = batch.map((handed, index) => attempt(stage, handed, answers[index] as Answer));
-  if (attempts.length > 0) {
-    const endedLeases = tokens(batch).filter((token) => !tokens(mine).includes(token));
-    await recordAttempts(stage.database, attempts, { deactivateAfter, endedLeases });
-  }
+  const batch = workerAt(stage, at).handed.splice(0, answers.length);
+  const attempts = batch.map((handed, index) => attempt(handed, answers[index] as Answer));
+  if (attempts.length > 0) await recordAttempts(stage.database, attempts);
   return {
-    recorded: attempts.map(({ deliveryId, leaseToken, verdict, statusCode }) => ({
-      id: deliveryId,
-      leaseToken,
+    recorded: attempts.map(({ delivery, verdict, statusCode }) => ({
+      id: delivery.id,
+      leaseToken: delivery.leaseToken,
+      number: delivery.number,
       verdict: verdict as RecordedAnswer['verdict'],
       statusCode,
     })),
   };
 }
 
-const tokens = (handed: Handed[]) => handed.map(({ leaseToken }) => leaseToken);
+const workerAt = (stage: Stage, at: number) => stage.workers[at % 2] as StageWorker;
 
-/** With an even chance for the jitter: what the model expects has no margin. */
-function attempt(stage: Stage, handed: Handed, { status, final }: Answer): RecordedAttempt {
+function countBusy({ handed }: StageWorker): Busy {
+  const busy: Busy = new Map();
+  for (const { webhookId } of handed) busy.set(webhookId, (busy.get(webhookId) ?? 0) + 1);
+  return busy;
+}
+
+function toRoom(total: number, busy: Busy): Room {
+  const byWebhook = Object.fromEntries(
+    [...busy].map(([id, count]) => [id, Math.max(perWebhookMax - count, 0)]),
+  );
+  return {
+    total,
+    perWebhook: perWebhookMax,
+    atFirst: perWebhookMax,
+    place: 0,
+    workers: 1,
+    byWebhook,
+  };
+}
+
+function hand(worker: StageWorker, deliveries: Deliverable[]): Handed[] {
+  const handed = deliveries.map((delivery) => {
+    const { id, event, eventCreatedAt: createdAt, data } = delivery;
+    return { ...delivery, body: renderBody({ id, event, createdAt, data }) };
+  });
+  worker.handed.push(...handed);
+  return handed;
+}
+
+/** With an even chance for the jitter: the model expects exact times. */
+function attempt(delivery: Handed, { status, final }: Answer): RecordedAttempt {
   const result = {
     statusCode: status === 'timeout' ? null : status,
     error: status === 'timeout' ? ('timeout' as const) : null,
     retryAfter: status === 503 ? '120' : null,
   };
   const cycle = {
-    attempt: handed.cycleAttempt,
-    attemptsMax: final ? handed.cycleAttempt : attemptsMax,
+    attempt: delivery.cycleAttempt,
+    attemptsMax: final ? delivery.cycleAttempt : attemptsMax,
   };
   return {
-    ...result,
-    deliveryId: handed.id,
-    leaseToken: handed.leaseToken,
-    webhookId: stage.webhookOf.get(handed.id) ?? '',
-    number: handed.number,
-    cycleAttempt: handed.cycleAttempt,
-    trigger: 'event',
+    statusCode: result.statusCode,
+    error: result.error,
+    delivery,
     verdict: decideVerdict(result, cycle, backoff, 0.5, new Date()),
     startedAt: new Date(),
     durationMs: 1,

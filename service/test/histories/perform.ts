@@ -7,7 +7,6 @@ import { BadLinesError } from '../../src/directory/import.ts';
 import { publishEvent } from '../../src/directory/publish-event.ts';
 import { ServiceError } from '../../src/errors.ts';
 import { disableMaintenance, enableMaintenance } from '../../src/system/maintenance.ts';
-import { fanOut } from '../../src/webhooks/queue/fan-out.ts';
 import { pullEvents } from '../../src/events/pull-events.ts';
 import { readDelivery } from '../../src/webhooks/management/deliveries.ts';
 import { recover } from '../../src/webhooks/management/recover.ts';
@@ -17,6 +16,7 @@ import {
   type WebhookChanges,
 } from '../../src/webhooks/management/update-webhook.ts';
 import { recoverLeases } from '../../src/webhooks/queue/recover-leases.ts';
+import { updateWebhookHealth } from '../../src/webhooks/queue/update-webhook-health.ts';
 import {
   createWebhook,
   deleteWebhook,
@@ -27,7 +27,7 @@ import { subjectAt } from './model-directory.ts';
 import { backoff, deactivateAfter } from './model-queue.ts';
 import { addressOf, innerOf, personOf, slugOf } from './naming.ts';
 import type { Observation } from './observation.ts';
-import { claimSome, recordSome } from './perform-queue.ts';
+import { claimSome, fanOutSome, recordSome } from './perform-queue.ts';
 import { putAlliance, putOrg, publicUrl } from './perform-directory.ts';
 import type { Stage } from './stage.ts';
 import type { State } from './state.ts';
@@ -138,10 +138,9 @@ const acts: { [V in Verb]: Act<Extract<Command, { do: V }>> } = {
       innerOf(name, text, amount),
     ),
   'fan-out':
-    ({ database }) =>
-    async () => {
-      await fanOut(database);
-    },
+    (stage, { worker, room }) =>
+    () =>
+      fanOutSome(stage, worker, room),
   claim:
     (stage, { worker, room }) =>
     () =>
@@ -153,7 +152,12 @@ const acts: { [V in Verb]: Act<Extract<Command, { do: V }>> } = {
   'recover-leases':
     ({ database }) =>
     async () => {
-      await recoverLeases(database, backoff, deactivateAfter);
+      await recoverLeases(database, backoff);
+    },
+  'update-health':
+    ({ database }) =>
+    async () => {
+      await updateWebhookHealth(database, deactivateAfter);
     },
   pass:
     (stage, { ms }, state) =>

@@ -25,7 +25,7 @@ export async function runHistory(stage: Stage, { opening, steps }: History): Pro
   try {
     await seed(stage, states[0] as State);
     for (const step of steps) states = await take(stage, states, step, log);
-    stage.workers = [[], []];
+    stage.crash();
     for (const step of ending) states = await take(stage, states, step, log);
     for (let turn = 0; turn < turnsMax && hasWork(states); turn += 1)
       for (const step of drain) states = await take(stage, states, step, log);
@@ -43,7 +43,11 @@ type Entry = { step: Step; observations: Observation[] };
 type Done = { command: Command; observation: Observation };
 
 /** Lets leases of crashed workers expire, and then sends everything that may be sent. */
-const ending: Command[] = [{ do: 'fan-out' }, { do: 'pass', ms: longMs }, { do: 'recover-leases' }];
+const ending: Command[] = [
+  { do: 'fan-out', worker: 0, room: 1_000 },
+  { do: 'pass', ms: longMs },
+  { do: 'recover-leases' },
+];
 const drain: Command[] = [
   { do: 'pass', ms: longMs },
   { do: 'claim', worker: 0, room: 100 },
@@ -52,6 +56,7 @@ const drain: Command[] = [
     worker: 0,
     answers: Array.from({ length: 100 }, () => ({ status: 200, final: false })),
   },
+  { do: 'update-health' },
 ];
 const turnsMax = 20;
 
@@ -66,6 +71,7 @@ const loud = new Set<Command['do']>([
   'claim',
   'record',
   'recover-leases',
+  'update-health',
   'activate',
   'delete-webhook',
   'redeliver',
@@ -133,9 +139,13 @@ function leaveToClaim(state: State, snapshot: Snapshot): void {
   }
 }
 
-/** A claim that found nothing, and a record of nothing. */
-function isNothing({ claim, recorded }: Observation): boolean {
-  return (claim?.handed.length === 0 && claim.cancelled === 0) || recorded?.length === 0;
+/** A claim or fan-out that found nothing, and a record of nothing. */
+function isNothing({ claim, fannedOut, recorded }: Observation): boolean {
+  return (
+    (claim?.handed.length === 0 && claim.cancelled === 0) ||
+    fannedOut?.events === 0 ||
+    recorded?.length === 0
+  );
 }
 
 function distinct(states: State[]): State[] {
@@ -153,10 +163,19 @@ function tell({ step, observations }: Entry, index: number): string {
   return `${String(index + 1).padStart(4)}. ${describe(step)} → ${observations.map(outcome).join('  |  ') || '…'}`;
 }
 
-function outcome({ skipped, refused, claim, recorded, page, count }: Observation): string {
+function outcome({
+  skipped,
+  refused,
+  claim,
+  fannedOut,
+  recorded,
+  page,
+  count,
+}: Observation): string {
   if (skipped) return 'nothing to do it with';
   if (refused) return 'refused';
   if (claim) return `${claim.handed.length} handed out, ${claim.cancelled} cancelled`;
+  if (fannedOut) return `${fannedOut.events} events, ${fannedOut.handed.length} handed out`;
   if (recorded)
     return `recorded ${recorded.map(({ verdict }) => verdict.kind).join(', ') || 'nothing'}`;
   if (page) return `${page.ids.length} events${page.hasMore ? ' and more' : ''}`;

@@ -5,12 +5,20 @@ import { createSecretBox, type SecretBox } from '../../src/webhooks/sending/secr
 import { openTestDatabase, type TestDatabase } from '../support/database.ts';
 import type { Handed, Snapshot } from './observation.ts';
 
+/** What a process that delivers keeps in memory. */
+export type StageWorker = {
+  /** Leased and not recorded yet. */
+  handed: Handed[];
+  outboxFloor: string;
+  dueSince: string | null;
+};
+
 export type Stage = TestDatabase & {
   secretKeys: Buffer[];
   secretBox: SecretBox;
-  /** The claims that each of two workers has not recorded yet. */
-  workers: [Handed[], Handed[]];
-  webhookOf: Map<string, string>;
+  workers: [StageWorker, StageWorker];
+  /** Replaces both workers by new ones, which know nothing. */
+  crash(): void;
   setClock(ms: number): Promise<void>;
   /** Deletes all that the last history left. */
   clear(): Promise<void>;
@@ -35,14 +43,15 @@ export async function openStage({ ownClock = true } = {}): Promise<Stage> {
     ...opened,
     secretKeys,
     secretBox: createSecretBox(secretKeys),
-    workers: [[], []],
-    webhookOf: new Map(),
+    workers: [startWorker(), startWorker()],
+    crash() {
+      stage.workers = [startWorker(), startWorker()];
+    },
     async setClock(ms) {
       await sql`update orgdir.history_clock set at = ${new Date(ms)}`.execute(database);
     },
     async clear() {
-      stage.workers = [[], []];
-      stage.webhookOf.clear();
+      stage.crash();
       await sql.raw(clearing).execute(database);
     },
     async snapshot() {
@@ -63,6 +72,10 @@ export async function openStage({ ownClock = true } = {}): Promise<Stage> {
     },
   };
   return stage;
+}
+
+function startWorker(): StageWorker {
+  return { handed: [], outboxFloor: '0', dueSince: null };
 }
 
 /** Every table that is empty before the first history, in one round trip. Foreign keys cascade, so the order is no matter. */
@@ -87,7 +100,12 @@ const pruning = `do $$ declare partition regclass; begin
 const everything = `
   select
     (select coalesce(json_agg(json_build_object('id', id, 'name', name, 'subjectId', coalesce(org_id, alliance_id),
-       'position', position, 'createdAt', created_at, 'data', data)), '[]') from events) as events,
+       'position', position, 'xid', xid, 'createdAt', created_at, 'data', data)), '[]')
+     from (
+       select id, name, org_id, alliance_id, position, null::bigint as xid, created_at, data from events
+       union all
+       select id, name, org_id, alliance_id, null, xid::text::bigint, created_at, data from outbox
+     ) event) as events,
     (select coalesce(json_agg(json_build_object('id', id, 'url', url, 'active', active,
        'exhausted', exhausted_in_a_row)), '[]') from webhooks) as webhooks,
     (select coalesce(json_agg(each.*), '[]') from (
@@ -95,5 +113,8 @@ const everything = `
          attempt_count as count, lease_token as "leaseToken" from pending_deliveries
        union all
        select id, event_id, webhook_id, status, cancelled_by, attempt_count, null from deliveries
-     ) each) as deliveries
+     ) each) as deliveries,
+    (select coalesce(json_agg(json_build_object('webhookId', webhook_id, 'gone', gone,
+       'kind', case when error = 'interrupted' then error else verdict end) order by seq), '[]')
+     from webhook_outcomes where verdict <> 'retry') as outcomes
 `;

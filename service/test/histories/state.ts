@@ -31,7 +31,7 @@ export type Event = {
   /** What its data must say, or what of it must be found in it. */
   expected: Expected;
   /** As the outbox has it; null until it was seen there. */
-  stored: { id: string; createdAt: string; data: string } | null;
+  stored: { id: string; createdAt: string; data: string; xid: number | null } | null;
   /** Its place in the order of fan-out; null while it waits. */
   position: number | null;
 };
@@ -52,6 +52,13 @@ export type Delivery = {
   /** The last response of this cycle. */
   answer: number | null;
   lease: { token: string; until: number } | null;
+};
+
+/** `gone`: the delivery failed, and its last response was 410. */
+export type Outcome = {
+  webhook: string;
+  kind: 'succeeded' | 'failed' | 'interrupted';
+  gone: boolean;
 };
 
 export type State = {
@@ -75,6 +82,8 @@ export type State = {
   fannedOut: number[];
   /** By event and webhook. */
   deliveries: Map<string, Delivery>;
+  /** Recorded responses that have not changed the health of their webhooks yet, oldest first. */
+  outcomes: Outcome[];
   /** The position of each app in the event stream, and its cursor. */
   readers: Map<string, { upTo: number; cursor: string | null }>;
 };
@@ -112,6 +121,7 @@ export function emptyState(now: number): State {
     events: [],
     fannedOut: [],
     deliveries: new Map(),
+    outcomes: [],
     readers: new Map(),
   };
 }

@@ -6,6 +6,7 @@ import { readLocation } from '../../src/sync/source-location.ts';
 import { sql, type Database } from '../../src/database/database.ts';
 import type { TestDatabase } from './database.ts';
 import { eventually } from './eventually.ts';
+import { recordedEvents } from './queue.ts';
 import { testPublicUrl } from './service.ts';
 
 /** Runs the blueprint sync from a file or an address, as the command does. */
@@ -37,7 +38,7 @@ export function runOf(outcome: RunOutcome): SyncRun {
 /** The data of all events of a name, oldest first. */
 export async function eventsOf(database: Database, name: string): Promise<any[]> {
   const { rows } = await sql<{ data: string }>`
-    select data from events where name = ${name} order by id
+    select data from ${recordedEvents} where name = ${name} order by id
   `.execute(database);
   return rows.map(({ data }) => JSON.parse(data) as unknown);
 }

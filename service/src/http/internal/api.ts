@@ -8,7 +8,7 @@ import { readJsonBodies } from '../json-bodies.ts';
 import { mountOperations } from '../operations.ts';
 import { trackMethods } from '../methods.ts';
 import { registerAuthentication, type AuthenticationDependencies } from './authenticate.ts';
-import { publishOperation } from './events.ts';
+import { registerEvents } from './events.ts';
 import { maintenanceOperations } from './maintenance.ts';
 import { allianceManagers, orgManagers } from './managers.ts';
 import { registerBulk } from './bulk.ts';
@@ -42,7 +42,7 @@ export async function registerInternalApi(
   ]);
   mountOperations(v1, surface, 'Blueprints', [...blueprintReads, ...blueprintWrites]);
   await registerBulk(v1, dependencies);
-  mountOperations(v1, surface, 'Events', [publishOperation]);
+  await registerEvents(v1, dependencies);
   mountOperations(v1, surface, 'System', [...maintenanceOperations, ...syncOperations]);
   rejectOtherMethods();
 }

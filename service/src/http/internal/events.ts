@@ -1,112 +1,103 @@
-/** POST /events publishes events of the platform. Requests with the same idempotency key publish one event. */
+/**
+ * POST /events publishes events of the platform: one, or several in an array or as lines. Publications with the same
+ * idempotency key record one event. Next: `directory/publish-in-groups.ts`.
+ */
+import { Readable } from 'node:stream';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Type, type Static } from 'typebox';
-import { exampleId, exampleTime } from '../../contract/examples.ts';
-import { envelope } from '../../contract/envelope.ts';
-import { nullable, slug, strictObject, uuid } from '../../contract/shapes.ts';
-import type { Transaction } from '../../database/database.ts';
-import { publishEvent, type Publication } from '../../directory/publish-event.ts';
-import { publishOnce, type PublishedOnce } from '../../directory/publish-once.ts';
-import { invalid, ServiceError, type Issue } from '../../errors.ts';
-import { publishableEvents } from '../../events/catalogue.ts';
-import { retentionDays } from '../../events/idempotency-keys.ts';
+import { envelope, errorBody } from '../../contract/envelope.ts';
+import { exampleId } from '../../contract/examples.ts';
+import { noQuery } from '../../contract/shapes.ts';
+import { createValidator } from '../../contract/validate.ts';
+import { readNdjson } from '../../directory/import-source.ts';
+import type { KeyedPublication } from '../../directory/publish-in-groups.ts';
+import type { Published } from '../../directory/store-publications.ts';
+import { invalid, ServiceError, type ErrorCode, type Issue } from '../../errors.ts';
+import { keySecurity } from '../admit.ts';
 import { oneOf } from '../responses.ts';
-import { operation } from './surface.ts';
+import { reportError } from '../send-error.ts';
+import { validatorCompiler } from '../validate.ts';
+import {
+  example,
+  PublicationResults,
+  Publish,
+  PublishedEvent,
+  PublishHeaders,
+} from './publication.ts';
+import { config, internalErrors, internalResponses, type RouteDependencies } from './surface.ts';
 
-/** Visible ASCII, so that a header can hold it. */
-const idempotencyKey = (description: string) =>
-  Type.String({
-    minLength: 1,
-    maxLength: 255,
-    pattern: '^[!-~]+$',
-    description,
-    examples: ['application-1042'],
-  });
+/** Stored in a fraction of a second; more events need several requests. */
+const eventsMax = 1_000;
+/** Allows 8 KiB per event, many times the average. */
+const bytesMax = 8 * 1024 * 1024;
+const ndjson = 'application/x-ndjson';
 
-const PublishHeaders = Type.Object({
-  'idempotency-key': Type.Optional(idempotencyKey('Use this header or `id`.')),
-});
-
-const Publish = strictObject(
-  {
-    id: Type.Optional(
-      idempotencyKey(
-        `An idempotency key of at most 255 characters. Requests with the same key and content within ${retentionDays} days publish one event.`,
-      ),
-    ),
-    event: Type.Enum(publishableEvents, { type: 'string', description: 'The name of the event.' }),
-    org: Type.Optional(
-      nullable(
-        slug({ description: 'The slug of the organisation that the event is about, if any.' }),
-      ),
-    ),
-    alliance: Type.Optional(
-      nullable(
-        slug({
-          description: 'The slug of the alliance that the event is about, if any.',
-          examples: ['northern-league'],
-        }),
-      ),
-    ),
-    data: Type.Optional(
-      Type.Unsafe<object | null>({
-        type: ['object', 'null'],
-        additionalProperties: true,
-        description:
-          "The inner object of an organisation's or alliance's event, without the ids and names that the service adds. Omit it for `org.created` and `alliance.created`, whose data the service creates.",
-        examples: [{ id: 'a-1042', applicantHandle: 'wanderer', submittedAt: exampleTime }],
-      }),
-    ),
-  },
-  {
-    title: 'Publication',
-    description: 'An event to publish.',
-    examples: [
+/** A separate scope, because of its routes only this one also takes lines. */
+export async function registerEvents(
+  v1: FastifyInstance,
+  dependencies: RouteDependencies,
+): Promise<void> {
+  await v1.register(async (events) => {
+    events.addContentTypeParser(ndjson, { parseAs: 'buffer' }, (_request, body, done) =>
+      done(null, body),
+    );
+    events.post(
+      '/events',
       {
-        id: 'application-1042',
-        event: 'application.created',
-        org: 'acme-corporation',
-        data: { id: 'a-1042', applicantHandle: 'wanderer', submittedAt: exampleTime },
+        config,
+        bodyLimit: bytesMax,
+        // Each publication is validated separately, so that a bad one fails alone.
+        validatorCompiler: (route) =>
+          route.httpPart === 'body' ? () => true : validatorCompiler(route as never),
+        schema: schemaOf(),
       },
-    ],
-  },
-);
+      async (request, reply) => {
+        const received = await readSeveral(request.body);
+        return received === null
+          ? publishOne(dependencies, request, reply)
+          : publishSeveral(dependencies, request, received);
+      },
+    );
+  });
+}
 
-const Published = strictObject(
-  {
-    id: uuid({ description: 'The id of the event: the `eventId` of its deliveries.' }),
-    event: Type.Enum(publishableEvents, { type: 'string', description: 'The name of the event.' }),
-  },
-  { title: 'PublishedEvent', description: 'A published event.' },
-);
+type Received = { value: unknown } | { fault: string };
 
-export const publishOperation = operation({
-  operationId: 'publishEvent',
-  method: 'POST',
-  path: '/events',
-  summary: 'Publish an event',
-  description:
-    'Records an event and delivers it to every webhook that can receive it. Send `id` or the header `Idempotency-Key` (one of them, or both with the same value) to retry safely: a repeated request records nothing and returns the same response, with the header `Idempotent-Replayed: true`. The same key with different content is a `conflict`.',
-  headers: PublishHeaders,
-  body: Publish,
-  returns: { 201: 'The event was recorded.' },
-  response: oneOf(Published, 'PublishedEventResponse', {
-    id: exampleId,
-    event: 'application.created',
-  }),
-  errors: ['not_found', 'conflict'],
-  async run({ writes, publicUrl, body, request, reply }) {
-    const header = request.headers['idempotency-key'] as string | undefined;
-    const key = requireOneKey(body.id, header);
-    const publication = toPublication(body, publicUrl);
-    const outcome = await writes
-      .transaction()
-      .execute((tx) => publish(tx, key, publication))
-      .catch(throwWithBodyPaths);
-    if (outcome.kind === 'taken') throw keyConflict();
-    if (outcome.kind === 'repeated') reply.header('idempotent-replayed', 'true');
-    return envelope({ id: outcome.id, event: body.event });
-  },
-});
+/** Returns the publications of an array or of lines, or null if the body is no list. */
+async function readSeveral(body: unknown): Promise<Received[] | null> {
+  if (Array.isArray(body)) return requireCount(body.map((value: unknown) => ({ value })));
+  if (!Buffer.isBuffer(body)) return null;
+  const lines: Received[] = [];
+  for await (const line of readNdjson(Readable.from([body]))) lines.push(line);
+  return requireCount(lines);
+}
+
+function requireCount(received: Received[]): Received[] {
+  if (received.length === 0)
+    throw invalid({ path: 'body', message: 'must have at least one event' });
+  if (received.length <= eventsMax) return received;
+  throw new ServiceError(
+    'payload_too_large',
+    `There are more than ${eventsMax} events in the body; send them in several requests.`,
+    { details: { eventsMax } },
+  );
+}
+
+async function publishOne(
+  { publisher, publicUrl }: RouteDependencies,
+  { body, headers }: FastifyRequest,
+  reply: FastifyReply,
+): Promise<object> {
+  const read = validate(body, 'body');
+  if (!read.ok) throw invalid(...read.issues);
+  const { id, event } = read.value;
+  const key = requireOneKey(id, headers['idempotency-key'] as string | undefined);
+  const [result] = await publisher.publish([toPublication(read.value, key, publicUrl)]);
+  if (!result || result.kind === 'failed') throw withPaths(result?.error, 'body');
+  if (result.kind === 'repeated') reply.header('idempotent-replayed', 'true');
+  reply.code(201);
+  return envelope({ id: result.id, event });
+}
 
 function requireOneKey(id: string | undefined, header: string | undefined): string | null {
   if (id !== undefined && header !== undefined && id !== header)
@@ -117,32 +108,145 @@ function requireOneKey(id: string | undefined, header: string | undefined): stri
   return id ?? header ?? null;
 }
 
-function toPublication(body: Static<typeof Publish>, publicUrl: string): Publication {
+type Result = Static<typeof PublicationResults>['results'][number];
+
+async function publishSeveral(
+  { publisher, publicUrl }: RouteDependencies,
+  request: FastifyRequest,
+  received: Received[],
+): Promise<object> {
+  refuseHeader(request);
+  const read = received.map(readPublication);
+  const bodies = read.flatMap((each) => ('body' in each ? [each.body] : []));
+  const stored = await publisher.publish(
+    bodies.map((body) => toPublication(body, body.id ?? null, publicUrl)),
+  );
+  const describe = errorDescriber(request);
+  const next = stored.values();
+  const results = read.map((each, place): Result => {
+    if ('error' in each) return describe(each.error);
+    const result = next.next().value as Published;
+    if (result.kind === 'failed') return describe(withPaths(result.error, `body.${place}`));
+    return { id: result.id, event: each.body.event, replayed: result.kind === 'repeated' };
+  });
+  return envelope(toResults(results));
+}
+
+/** Each publication has its own key, its `id`. */
+function refuseHeader({ headers }: FastifyRequest): void {
+  if (headers['idempotency-key'] !== undefined)
+    throw invalid({
+      path: 'headers.idempotency-key',
+      message: 'is only allowed with one event; give each event an id instead',
+    });
+}
+
+function toResults(results: Result[]): Static<typeof PublicationResults> {
+  const accepted = results.filter((result) => 'id' in result);
+  const repeated = accepted.filter(({ replayed }) => replayed).length;
+  return {
+    published: accepted.length - repeated,
+    repeated,
+    failed: results.length - accepted.length,
+    results,
+  };
+}
+
+type Body = Static<typeof Publish>;
+
+const validate = createValidator(Publish);
+
+function readPublication(received: Received, place: number): { body: Body } | { error: unknown } {
+  const path = `body.${place}`;
+  if ('fault' in received) return { error: invalid({ path, message: received.fault }) };
+  const result = validate(received.value, path);
+  return result.ok ? { body: result.value } : { error: invalid(...result.issues) };
+}
+
+function toPublication(body: Body, key: string | null, publicUrl: string): KeyedPublication {
   const { event, org = null, alliance = null, data = null } = body;
-  return { name: event, org, alliance, data, publicUrl };
+  return { name: event, org, alliance, data, publicUrl, key };
 }
 
-async function publish(
-  tx: Transaction,
-  key: string | null,
-  publication: Publication,
-): Promise<PublishedOnce> {
-  if (key !== null) return publishOnce(tx, key, publication);
-  return { kind: 'published', id: await publishEvent(tx, publication) };
-}
-
-/** Adds `body.` to the paths of the issues. */
-function throwWithBodyPaths(error: unknown): never {
+/** Puts `path` before the paths of the issues, which start at the publication. */
+function withPaths(error: unknown, path: string): unknown {
   const issues = error instanceof ServiceError ? error.details['issues'] : undefined;
-  if (!issues) throw error;
-  throw invalid(
-    ...(issues as Issue[]).map(({ path, message }) => ({ path: `body.${path}`, message })),
+  if (!issues) return error;
+  return invalid(
+    ...(issues as Issue[]).map(({ path: field, message }) => ({
+      path: `${path}.${field}`,
+      message,
+    })),
   );
 }
 
-function keyConflict(): ServiceError {
-  return new ServiceError(
-    'conflict',
-    'The id was used before with different content; use a new one for each publication.',
-  );
+/** Logs a failure once if several publications have it. */
+function errorDescriber(request: FastifyRequest) {
+  const known = new Map<unknown, ServiceError>();
+  return (error: unknown): Pick<ReturnType<typeof errorBody>, 'error'> => {
+    const reported = known.get(error) ?? reportError(error, request);
+    known.set(error, reported);
+    const { code, message, details } = reported;
+    return { error: errorBody(code, message, details).error };
+  };
+}
+
+function schemaOf() {
+  const errors: ErrorCode[] = [...internalErrors.keyedBody, 'not_found', 'conflict'];
+  return {
+    operationId: 'publishEvent',
+    tags: ['Events'],
+    summary: 'Publish events',
+    description: `Records an event and delivers it to every webhook that can receive it. Send \`id\` or the header \`Idempotency-Key\` (one of them, or both with the same value) to retry safely: a repeated request records nothing and returns the same response, with the header \`Idempotent-Replayed: true\`. The same key with different content is a \`conflict\`.
+
+To publish up to ${eventsMax} events in order, send an array or NDJSON. The response is 200 with a result for each; an event that is refused does not affect the others. Give each event an \`id\` to retry safely.`,
+    security: keySecurity,
+    querystring: noQuery,
+    headers: PublishHeaders,
+    body: {
+      content: {
+        'application/json': {
+          schema: Type.Unsafe({
+            anyOf: [
+              Publish,
+              Type.Array(Publish, {
+                minItems: 1,
+                maxItems: eventsMax,
+                description: 'The events to publish, in order.',
+              }),
+            ],
+            examples: [example],
+          }),
+        },
+        [ndjson]: {
+          schema: Type.String({
+            description: `NDJSON: up to ${eventsMax} lines, each an event to publish.`,
+            examples: [`${JSON.stringify(example)}\n`],
+          }),
+        },
+      },
+    },
+    response: {
+      ...internalResponses(
+        200,
+        'Each event has a result.',
+        oneOf(PublicationResults, 'PublicationResultsResponse', {
+          published: 1,
+          repeated: 0,
+          failed: 0,
+          results: [{ id: exampleId, event: 'application.created', replayed: false }],
+        }),
+        errors,
+      ),
+      ...internalResponses(
+        201,
+        'The event was recorded.',
+        oneOf(PublishedEvent, 'PublishedEventResponse', {
+          id: exampleId,
+          event: 'application.created',
+        }),
+        errors,
+      ),
+    },
+  };
 }

@@ -3,6 +3,7 @@ import { Type } from 'typebox';
 import type { Actor } from '../../access/actor.ts';
 import { noNul, slug, uuid } from '../../contract/shapes.ts';
 import type { Database } from '../../database/database.ts';
+import type { Publisher } from '../../directory/publish-in-groups.ts';
 import type { ErrorCode } from '../../errors.ts';
 import type { Syncs } from '../../sync/syncs.ts';
 import { keySecurity } from '../admit.ts';
@@ -15,6 +16,7 @@ export type RouteDependencies = {
   database: Database;
   /** For writes. They wait for each other, and the public API must not wait for a connection behind them. */
   writes: Database;
+  publisher: Publisher;
   /** The base of URLs in events and responses. */
   publicUrl: string;
   syncs: Pick<Syncs, 'begin'>;

@@ -16,7 +16,6 @@ export type TestDependencies = DeliverDependencies & {
   database: Database;
   inFlight: InFlight;
   leaseMs: number;
-  deactivateAfter: number;
 };
 
 /**
@@ -32,8 +31,9 @@ export async function testWebhook(
   const sample =
     target.event === null ? null : await requireSampleEvent(database, target.appId, target.event);
   requireReadable(dependencies, webhook);
-  const slot = inFlight.tryAdd(webhook.id);
-  if (!slot) {
+  const owner = await readOwner(database, target.appId);
+  const responded = inFlight.startTest(webhook.id, owner);
+  if (!responded) {
     throw new ServiceError(
       'conflict',
       'Too many deliveries to this webhook are in progress; try again in a moment.',
@@ -49,6 +49,7 @@ export async function testWebhook(
     const attempt = await deliver(dependencies, {
       ...leased,
       data,
+      owner,
       webhookId: webhook.id,
       event: 'webhook.test',
       trigger: 'test',
@@ -57,16 +58,19 @@ export async function testWebhook(
       url: webhook.url,
       secret: webhook.secret,
       previousSecret: webhook.previous_secret,
-      failing: false,
     });
-    await recordAttempts(database, [attempt], {
-      deactivateAfter: dependencies.deactivateAfter,
-      endedLeases: [leased.leaseToken],
-    });
+    await recordAttempts(database, [attempt]);
     return await readDelivery(database, target.appId, webhook.id, leased.id);
   } finally {
-    slot.release();
+    responded();
   }
+}
+
+async function readOwner(database: Database, appId: string): Promise<string> {
+  const { rows } = await sql<{ owner: string }>`
+    select owner_email as owner from apps where id = ${appId}
+  `.execute(database);
+  return rows[0]?.owner ?? '';
 }
 
 /** Runs before anything is written; otherwise a delivery that cannot be signed would stay without an attempt. */
@@ -93,27 +97,41 @@ async function createLeased(
   { database, leaseMs }: TestDependencies,
   webhookId: string,
   data: string,
-): Promise<Pick<Deliverable, 'id' | 'leaseToken' | 'eventCreatedAt'>> {
+): Promise<
+  Pick<
+    Deliverable,
+    'id' | 'leaseToken' | 'leaseEndsAt' | 'eventId' | 'eventCreatedAt' | 'createdAtMs'
+  >
+> {
   const id = uuidv7();
+  const eventId = uuidv7();
   const leaseToken = randomUUID();
-  const { rows } = await sql<{ created_at: Date }>`
+  const leaseEndsAt = performance.now() + leaseMs;
+  const { rows } = await sql<{ eventCreatedAt: Date; createdAtMs: number }>`
     with event as (
-      insert into events (id, name, audience, data) values (${uuidv7()}, 'webhook.test', 'webhook', ${data})
+      insert into events (id, name, audience, data) values (${eventId}, 'webhook.test', 'webhook', ${data})
       returning id, created_at
     ),
     delivery as (
       insert into pending_deliveries (id, event_id, event, webhook_id, trigger, cycle_attempts, attempt_count,
         due_at, lease_token, leased_at)
-      select ${id}, event.id, 'webhook.test', ${webhookId}, 'test', 1, 1, queue_now(), ${leaseToken}, queue_now()
+      select ${id}, event.id, 'webhook.test', ${webhookId}, 'test', 1, 1,
+        queue_now() + ${leaseMs} * interval '1 millisecond', ${leaseToken}, queue_now()
       from event
-    ),
-    lease as (
-      insert into leases (token, delivery_ids, leased_until)
-      values (${leaseToken}, array[${id}::uuid], queue_now() + ${leaseMs} * interval '1 millisecond')
+      returning created_at
     )
-    select created_at from event
+    select event.created_at as "eventCreatedAt", (extract(epoch from delivery.created_at) * 1000)::float8 as "createdAtMs"
+    from event, delivery
   `.execute(database);
   const [row] = rows;
   if (!row) throw new Error('the test was not written');
-  return { id, leaseToken, eventCreatedAt: row.created_at.toISOString() };
+  const { eventCreatedAt, createdAtMs } = row;
+  return {
+    id,
+    leaseToken,
+    leaseEndsAt,
+    eventId,
+    eventCreatedAt: eventCreatedAt.toISOString(),
+    createdAtMs,
+  };
 }

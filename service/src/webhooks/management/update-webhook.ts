@@ -42,6 +42,9 @@ export async function updateWebhook(
   if (issues.length > 0) throw invalid(...issues);
   await recordChange(tx, actor, appId, before, row);
   if (changes.active === false) await cancelPending(tx, [id], 'deactivation');
+  // What happened before does not count against a webhook that was activated or moved.
+  if (changes.active === true || row.url !== before.url)
+    await sql`delete from webhook_outcomes where webhook_id = ${id}`.execute(tx);
   return toWebhook(row);
 }
 

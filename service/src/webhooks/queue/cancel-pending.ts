@@ -1,5 +1,5 @@
 /** Cancels the pending deliveries of webhooks that get no more. Attempts under way end by themselves. */
-import { sql, type Transaction } from '../../database/database.ts';
+import { sql, type Executor } from '../../database/database.ts';
 
 type Cancellation = {
   /** How many were cancelled, by webhook. */
@@ -10,12 +10,12 @@ type Cancellation = {
 
 /**
  * The bound of the one statement, for any number of webhooks: it runs while their rows are locked and must stay within
- * the statement timeout. Claims cancel the rest, with the same reason, as it falls due.
+ * the statement timeout. The rest is cancelled when it is loaded for an attempt, with the same reason.
  */
 const cancelledMax = 10_000;
 
 export async function cancelPending(
-  tx: Transaction,
+  executor: Executor,
   webhookIds: string[],
   reason: 'deactivation' | 'deletion',
 ): Promise<Cancellation> {
@@ -26,7 +26,7 @@ export async function cancelPending(
         select id from pending_deliveries
         where webhook_id = w.id and lease_token is null
         order by due_at limit ${sql.lit(cancelledMax)}
-        -- Skips rows that a claim has locked: the claim leases or cancels them.
+        -- Skips rows that a claim has locked: they are cancelled when they are loaded.
         for update skip locked
       ) p limit ${sql.lit(cancelledMax)}
     ),
@@ -40,7 +40,7 @@ export async function cancelPending(
       returning webhook_id
     )
     select webhook_id as id, count(*) as count from kept group by webhook_id
-  `.execute(tx);
+  `.execute(executor);
   const counts = new Map(rows.map(({ id, count }) => [id, count]));
   const total = rows.reduce((sum, { count }) => sum + count, 0);
   return { counts, more: total >= cancelledMax };

@@ -1,100 +1,235 @@
 /**
- * Claims due deliveries while there is room, sends them, and passes their outcomes to the recorder. Holds no SQL: see
- * `claim.ts` and `recorder.ts`.
+ * Leases deliveries while there is room, sends them, and passes their outcomes to the recorder: from the outbox, from
+ * what is due, and from what is parked. Holds no SQL: see `fan-out.ts`, `claim.ts` and `recorder.ts`.
  */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as wait } from 'node:timers/promises';
 import type { Config } from '../../config.ts';
 import type { Database } from '../../database/database.ts';
+import type { RecordedAttempt } from '../sending/deliver.ts';
+import { unsent } from '../sending/deliver.ts';
+import type { Verdict } from '../sending/retry.ts';
 import { sizeHeapForLoad } from './heap-under-load.ts';
-import { claim, claimMax, failingEvery, roundStart, type Claim } from './claim.ts';
+import { cancelPending } from './cancel-pending.ts';
+import { claimDue, claimMax, claimParked, listParked, webhooksMax } from './claim.ts';
+import { createEvery } from './every.ts';
+import { fanOut } from './fan-out.ts';
+import type { Lease } from './lease.ts';
+import type { LeasedDelivery } from './leased-delivery.ts';
+import { loadDeliveries, type Loaded } from './load-deliveries.ts';
 import { createRecorder } from './recorder.ts';
 import { createStarter, type StarterDependencies } from './start-attempts.ts';
 
 export type DispatcherDependencies = StarterDependencies & {
   database: Database;
   webhooks: Config['webhooks'];
+  /** Called when deliveries may be due earlier than was known. */
+  onDue(): void;
+  /** Called when parked deliveries may have room. */
+  onParked(): void;
+  /** Called when what was recorded may change the health of webhooks. */
+  onRecorded(): void;
 };
 
+/** Each of the three returns the number of milliseconds after which to call it again at the latest. */
 export type Dispatcher = {
-  /** Returns the number of milliseconds after which to call it again at the latest. */
-  claimAll(): Promise<number>;
+  /** Fans out events that are older than `minAgeMs`. */
+  fanOutAll(minAgeMs: number): Promise<number>;
+  claimAllDue(): Promise<number>;
+  claimAllParked(): Promise<number>;
+  /** Where the next fan-out begins. */
+  outbox: Floor<string>;
+  /** Names this run of the process among the workers. */
+  id: string;
   /** Deliveries from a claim that is under way are still sent. */
   stopClaiming(): void;
-  /** Call when no `claimAll` is under way. Resolves when every claimed delivery has ended and is recorded. */
+  /** Call when no claim is under way. Resolves when every leased delivery has ended and is recorded. */
   stop(): Promise<void>;
 };
 
 /** How long work may wait if its notification is lost. */
-export const pollMs = 1_000;
-/** The pause between two walks over webhooks. A walk takes a few milliseconds, and every ended attempt requests one. */
-const walkPauseMs = 25;
-/** The pause while claims by time fill the process. The walk is then only for deliveries that older ones hide. */
-const walkPauseWhileFullMs = 250;
-/** A claim of this size means real load: from then on, speed matters more than memory. */
+const pollMs = 1_000;
+/** How long another process's fan-out takes, when this one leads; another only looks again. */
+const busyMs = 10;
+const busyElsewhereMs = 100;
+/** How often parked deliveries are claimed at most, so that one claim has many. */
+const parkedPauseMs = 10;
+/** A lease of this size means real load: from then on, speed matters more than memory. */
 const busyFrom = 64;
+/** How often a look covers everything, and not only what an earlier one has not. */
+export const fullLookMs = 60_000;
+const start = '00000000-0000-0000-0000-000000000000';
+
 export function createDispatcher(dependencies: DispatcherDependencies): Dispatcher {
-  const { database, inFlight, webhooks, log, metrics } = dependencies;
+  const { database, inFlight, webhooks, log, metrics, clock } = dependencies;
+  const id = randomUUID();
+  const newLease = (): Lease => ({ token: randomUUID(), ms: leaseMs(webhooks) });
   const recorder = createRecorder({
     ...dependencies,
-    deactivateAfter: webhooks.deactivateAfter,
     giveUpAfterMs: webhooks.leaseMarginMs,
+    onRecorded(attempts) {
+      if (attempts.some(isDueSoon)) dependencies.onDue();
+      dependencies.onRecorded();
+    },
   });
-  const starter = createStarter(dependencies, recorder);
+  const starter = createStarter(
+    dependencies,
+    (attempt) => recorder.record(attempt),
+    (webhookId) => parkAll([webhookId]),
+  );
+  const outbox = createFloor('0');
+  const due = createFloor(null);
+  const parked = new Set<string>();
+  let deliveriesPerEvent = 1;
+  let parkedCursor = start;
+  let nextParkedListAt = 0;
   let claiming = true;
-  /** The cursor of the next claim by webhook, so that every webhook gets its turn. */
-  let nextWebhook = roundStart;
-  let nextWalkAt = 0;
-  let phase = 0;
 
-  async function claimAll(): Promise<number> {
-    while (claiming && inFlight.room().total > 0) {
-      const room = Math.min(inFlight.room().total, claimMax);
-      const claimed = await claimBatch(null);
-      const found = claimed.deliveries.length + claimed.cancelled;
-      if (claimed.complete && found < claimMax) return waitMsOf(claimed.nextDueMs);
-      // Deliveries of webhooks that have used up their share may fill the view, so look for others webhook by webhook.
-      const pauseMs = found < room / 2 ? walkPauseMs : walkPauseWhileFullMs;
-      const walked = claimed.complete ? 0 : await walk(found, pauseMs);
-      if (found + walked === 0) return Math.ceil(Math.max(nextWalkAt - performance.now(), 1));
-    }
-    return pollMs;
+  inFlight.onWebhookRoom((webhookId) => {
+    if (parked.has(webhookId)) dependencies.onParked();
+  });
+
+  function parkAll(webhookIds: string[]): void {
+    for (const webhookId of webhookIds) parked.add(webhookId);
+    if (webhookIds.length > 0) dependencies.onParked();
   }
 
-  /** Returns how many deliveries it found. If claims by time find some too, it pauses between walks. */
-  async function walk(foundByTime: number, pauseMs: number): Promise<number> {
-    if (!claiming || performance.now() < nextWalkAt || inFlight.room().total === 0) return 0;
-    const { deliveries, cancelled, nextCursor } = await claimBatch(nextWebhook);
-    nextWebhook = nextCursor ?? roundStart;
-    const found = deliveries.length + cancelled;
-    if (found === 0 || foundByTime > 0) nextWalkAt = performance.now() + pauseMs;
-    return found;
-  }
-
-  async function claimBatch(cursor: string | null): Promise<Claim> {
-    const claimed = await claim(database, {
-      room: inFlight.room(),
-      inFlight: inFlight.counts(),
-      leaseMs: leaseMs(webhooks),
-      cursor,
-      phase,
+  async function fanOutAll(minAgeMs: number): Promise<number> {
+    const room = inFlight.room();
+    if (!claiming || room.total === 0) return pollMs;
+    const floor = outbox.next();
+    const done = await fanOut(database, {
+      lease: newLease(),
+      room,
+      floor,
+      minAgeMs,
+      deliveriesPerEvent,
     });
-    const { deliveries, cancelled } = claimed;
-    phase = (phase + deliveries.length) % failingEvery;
-    const [first] = deliveries;
-    if (first) {
-      recorder.expect(first.leaseToken, deliveries.length);
-      if (deliveries.length >= busyFrom) sizeHeapForLoad();
-      metrics.claimed(deliveries.length);
-      starter.start(deliveries);
+    if (done.busy) return minAgeMs === 0 ? busyMs : busyElsewhereMs;
+    if (done.floor !== null) outbox.reached(done.floor);
+    if (done.events === 0) return pollMs;
+    deliveriesPerEvent = Math.max((deliveriesPerEvent + done.deliveries / done.events) / 2, 1);
+    metrics.fannedOut(done);
+    log.info({ events: done.events, deliveries: done.deliveries }, 'events.fanned_out');
+    begin(done.leased);
+    parkAll(done.parked);
+    if (done.hasDue) dependencies.onDue();
+    return done.more ? 0 : pollMs;
+  }
+
+  async function claimAllDue(): Promise<number> {
+    const room = inFlight.room();
+    if (!claiming || room.total === 0) return pollMs;
+    const claimed = await claimDue(database, { lease: newLease(), room, since: due.next() });
+    parkAll(claimed.parked);
+    await send(claimed.leased);
+    if (claimed.found >= Math.min(room.total, claimMax)) return 0;
+    due.reached(claimed.at);
+    return Math.min(Math.ceil(claimed.nextDueMs ?? pollMs), pollMs);
+  }
+
+  async function claimAllParked(): Promise<number> {
+    if (!claiming) return pollMs;
+    await wait(parkedPauseMs);
+    if (performance.now() >= nextParkedListAt) await findParked();
+    const rooms = roomsOfParked();
+    if (rooms.size === 0) return nextListMs();
+    // Whatever is parked from now on counts again.
+    for (const webhookId of rooms.keys()) parked.delete(webhookId);
+    const leased = await claimParked(database, newLease(), rooms);
+    const taken = Map.groupBy(leased, (one) => one.webhookId);
+    for (const [webhookId, room] of rooms)
+      if (taken.get(webhookId)?.length === room) parked.add(webhookId);
+    await send(leased);
+    return leased.length > 0 ? 0 : nextListMs();
+  }
+
+  /** Other processes park deliveries too. Looks at some webhooks at a time, so that many cost no more than a few. */
+  async function findParked(): Promise<void> {
+    const found = await listParked(database, parkedCursor);
+    for (const webhookId of found) parked.add(webhookId);
+    const isLast = found.length < webhooksMax;
+    parkedCursor = isLast ? start : (found.at(-1) ?? start);
+    nextParkedListAt = performance.now() + (isLast ? pollMs : parkedPauseMs);
+  }
+
+  function nextListMs(): number {
+    return Math.max(Math.ceil(nextParkedListAt - performance.now()), 1);
+  }
+
+  function roomsOfParked(): Map<string, number> {
+    const rooms = new Map<string, number>();
+    const room = inFlight.room();
+    let left = room.total;
+    for (const webhookId of parked) {
+      if (left <= 0 || rooms.size >= webhooksMax) break;
+      const most = room.byWebhook[webhookId] ?? inFlight.roomOf(webhookId);
+      const take = Math.min(most, left);
+      if (take === 0) continue;
+      rooms.set(webhookId, take);
+      left -= take;
     }
-    if (cancelled > 0) {
-      metrics.cancelled(cancelled);
-      log.info({ count: cancelled }, 'deliveries.cancelled');
+    return rooms;
+  }
+
+  async function send(leased: LeasedDelivery[]): Promise<void> {
+    const { deliverable, refused } = await loadOrPutBack(leased);
+    begin(deliverable);
+    if (refused.length === 0) return;
+    await recordAll(
+      refused.map(({ delivery, cancelledBy: by }) => [delivery, { kind: 'cancelled', by }]),
+    );
+    const ended = Map.groupBy(refused, ({ cancelledBy }) => cancelledBy);
+    const count =
+      refused.length +
+      (await cancelOthers(ended.get('deactivation'), 'deactivation')) +
+      (await cancelOthers(ended.get('deletion'), 'deletion'));
+    metrics.cancelled(count);
+    log.info({ count }, 'deliveries.cancelled');
+  }
+
+  /** Nothing was sent yet, so a database that goes away now uses up no attempts. */
+  async function loadOrPutBack(leased: LeasedDelivery[]): Promise<Loaded> {
+    try {
+      return await loadDeliveries(database, leased);
+    } catch (error) {
+      void recordAll(
+        leased.map((delivery) => [delivery, { kind: 'postponed', waitMs: 0, park: false }]),
+      );
+      throw error;
     }
-    return claimed;
+  }
+
+  /** Cancels what else waits for webhooks that get no more, so that a large backlog is not claimed bit by bit. */
+  async function cancelOthers(
+    refused: Loaded['refused'] = [],
+    reason: 'deactivation' | 'deletion',
+  ): Promise<number> {
+    if (refused.length === 0) return 0;
+    const ids = [...new Set(refused.map(({ delivery }) => delivery.webhookId))];
+    const { counts } = await cancelPending(database, ids, reason);
+    return [...counts.values()].reduce((sum, count) => sum + count, 0);
+  }
+
+  async function recordAll(unsentOnes: [LeasedDelivery, Verdict][]): Promise<void> {
+    await Promise.all(
+      unsentOnes.map(([delivery, verdict]) => recorder.record(unsent(delivery, verdict, clock))),
+    );
+  }
+
+  function begin(deliveries: Parameters<typeof starter.start>[0]): void {
+    if (deliveries.length === 0) return;
+    if (deliveries.length >= busyFrom) sizeHeapForLoad();
+    metrics.claimed(deliveries.length);
+    starter.start(deliveries);
   }
 
   return {
-    claimAll,
+    fanOutAll,
+    claimAllDue,
+    claimAllParked,
+    outbox,
+    id,
     stopClaiming: () => void (claiming = false),
     async stop() {
       claiming = false;
@@ -111,6 +246,22 @@ export function leaseMs({
   return timeoutMs + leaseMarginMs;
 }
 
-function waitMsOf(nextDueMs: number | null): number {
-  return Math.min(Math.max(Math.ceil(nextDueMs ?? pollMs), 0), pollMs);
+/** Whether the delivery falls due again before the next poll. */
+function isDueSoon({ verdict }: RecordedAttempt): boolean {
+  return (verdict.kind === 'retry' || verdict.kind === 'postponed') && verdict.waitMs < pollMs;
+}
+
+type Floor<Bottom> = { next(): string | Bottom; reached(found: string): void };
+
+/** Remembers up to where everything was found. Starts anew at times, for what was skipped because it was locked. */
+function createFloor<Bottom>(bottom: Bottom): Floor<Bottom> {
+  const isFull = createEvery(fullLookMs);
+  let floor: string | Bottom = bottom;
+  return {
+    next() {
+      if (isFull()) floor = bottom;
+      return floor;
+    },
+    reached: (found) => void (floor = found),
+  };
 }

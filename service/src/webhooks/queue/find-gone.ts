@@ -1,15 +1,19 @@
 /** Finds the last response to deliveries whose last attempt got none. */
-import { sql, type Transaction } from '../../database/database.ts';
+import { sql, type Database } from '../../database/database.ts';
+import type { RecordedAttempt } from '../sending/deliver.ts';
 
-/** Returns the deliveries whose last response in the cycle was 410. `ended` has each delivery's last attempt. */
+/** Returns the deliveries that failed now without a response and whose last response in the cycle was 410. */
 export async function findGone(
-  tx: Transaction,
-  ended: { deliveryId: string; number: number; cycleAttempt: number }[],
+  database: Database,
+  attempts: RecordedAttempt[],
 ): Promise<Set<string>> {
+  const ended = attempts.flatMap(({ delivery, verdict, statusCode }) =>
+    verdict.kind === 'failed' && statusCode === null && delivery.trigger !== 'test' ? delivery : [],
+  );
   if (ended.length === 0) return new Set();
   const { rows } = await sql<{ id: string }>`
     -- prepared: last_responses
-    select e.id from unnest(${ended.map((one) => one.deliveryId)}::uuid[], ${ended.map((one) => one.number)}::int[],
+    select e.id from unnest(${ended.map((one) => one.id)}::uuid[], ${ended.map((one) => one.number)}::int[],
       ${ended.map((one) => one.number - one.cycleAttempt)}::int[]) as e(id, number, before)
     cross join lateral (
       select status_code from attempts
@@ -18,6 +22,6 @@ export async function findGone(
       order by number desc limit 1
     ) response
     where response.status_code = 410
-  `.execute(tx);
+  `.execute(database);
   return new Set(rows.map(({ id }) => id));
 }

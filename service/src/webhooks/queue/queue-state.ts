@@ -20,26 +20,23 @@ async function readQueueState(database: Database): Promise<QueueState> {
     select due.due, due."oldestDueSeconds",
       (select count(*) from (
         select from pending_deliveries where lease_token is null limit ${countMax}) pending) as pending,
-      (select coalesce(sum(cardinality(delivery_ids)), 0)::int from (
-        select delivery_ids from leases limit ${countMax}) held) as leased,
       (select count(*) from (
-        (select from events where position is null and audience <> 'webhook' limit ${countMax})
+        select from pending_deliveries where lease_token is not null limit ${countMax}) held) as leased,
+      (select count(*) from (
+        (select from outbox limit ${countMax})
         union all
         (select from published_events where rejected_at is null limit ${countMax})
         limit ${countMax}) waiting) as "eventsWaiting"
     from (
       select least(count(*), ${countMax}) as due,
-        coalesce(greatest(extract(epoch from (select now from clock) - min(due_at)), 0), 0)::float8 as "oldestDueSeconds"
+        coalesce(greatest(extract(epoch from (select now from clock) - min(due_at) filter (where not parked)), 0), 0)::float8 as "oldestDueSeconds"
       from (
-        -- the two lanes of the queue, each in the order of its index
-        (select due_at, lease_token from pending_deliveries
-         where not failing and due_at <= (select now from clock) order by due_at limit ${countMax})
+        (select due_at, parked from pending_deliveries
+         where lease_token is null and not parked and due_at <= (select now from clock) order by due_at limit ${countMax})
         union all
-        (select due_at, lease_token from pending_deliveries
-         where failing and due_at <= (select now from clock) order by due_at limit ${countMax})
+        -- these wait for their webhooks, which are slow or have failed
+        (select due_at, parked from pending_deliveries where parked and due_at <= (select now from clock) limit ${countMax})
       ) first
-      -- a delivery under way was due before it was claimed, and still is
-      where lease_token is null
     ) due
   `.execute(database);
   const [state] = rows;

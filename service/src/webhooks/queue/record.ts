@@ -1,47 +1,27 @@
 /**
- * Records a batch of attempts in one transaction: the attempts, the new state of their deliveries, and the health of
- * their webhooks. Skips attempts whose lease another worker has taken back. Next: `update-webhook-health.ts`.
+ * Ends leases: stores each attempt and moves its delivery to the ended ones or back to the waiting ones, in one statement.
+ * Skips attempts whose lease another worker has taken back. It locks no webhook: what the attempts say about a webhook's
+ * health is noted and added later. Next: `update-webhook-health.ts`.
  */
 import { arrayLiteral } from '../../database/array-literal.ts';
 import { packBytes } from '../../database/pack-bytes.ts';
-import { sql, type Database, type Transaction } from '../../database/database.ts';
+import { sql, type Database } from '../../database/database.ts';
 import type { RecordedAttempt } from '../sending/deliver.ts';
-import { updateWebhookHealth, type Deactivation } from './update-webhook-health.ts';
+import { findGone } from './find-gone.ts';
 
-export type RecordOptions = {
-  deactivateAfter: number;
-  /** Leases that have nothing under way once these attempts are recorded. */
-  endedLeases: string[];
-};
-
-export type Recorded = {
-  /** Excludes attempts whose lease was taken back. */
-  attempts: RecordedAttempt[];
-  deactivated: Deactivation[];
-};
-
+/** Returns the attempts that were recorded. */
 export async function recordAttempts(
   database: Database,
   attempts: RecordedAttempt[],
-  { deactivateAfter, endedLeases }: RecordOptions,
-): Promise<Recorded> {
-  return database.transaction().execute(async (tx) => {
-    const left = await store(tx, attempts, endedLeases);
-    const recorded = left.size === 0 ? attempts : attempts.filter((_, index) => !left.has(index));
-    return {
-      attempts: recorded,
-      deactivated: await updateWebhookHealth(tx, recorded, deactivateAfter),
-    };
-  });
-}
-
-/** Returns the indexes of attempts that were not stored because their lease was lost or nothing was sent. */
-async function store(
-  tx: Transaction,
-  attempts: RecordedAttempt[],
-  endedLeases: string[],
-): Promise<Set<number>> {
-  const column = (pick: (attempt: RecordedAttempt) => string | number | null) =>
+): Promise<RecordedAttempt[]> {
+  const gone = await findGone(database, attempts);
+  const isNoted = attempts.map((attempt) => affectsHealth(attempt, gone));
+  const failed = new Set(
+    attempts.flatMap(({ verdict, delivery }) =>
+      verdict.kind === 'succeeded' ? [] : delivery.webhookId,
+    ),
+  );
+  const column = (pick: (attempt: RecordedAttempt) => string | number | boolean | null) =>
     arrayLiteral(attempts.map(pick));
   const headers = packBytes(attempts.map((a) => a.responseHeaders));
   const bodies = packBytes(attempts.map((a) => a.responseBody));
@@ -49,57 +29,84 @@ async function store(
     -- prepared: record
     with given as materialized (
       select * from unnest(
-        ${column((a) => a.deliveryId)}::uuid[], ${column((a) => a.leaseToken)}::uuid[],
-        ${column((a) => a.number)}::int[], ${column((a) => a.trigger)}::text[],
+        ${column((a) => a.delivery.id)}::uuid[], ${column((a) => a.delivery.leaseToken)}::uuid[],
+        ${column((a) => a.delivery.eventId)}::uuid[],
+        ${column((a) => a.delivery.event)}::text[], ${column((a) => a.delivery.webhookId)}::uuid[],
+        ${column((a) => a.delivery.trigger)}::text[], ${column((a) => a.delivery.number)}::int[],
+        ${column((a) => a.delivery.cycleAttempt)}::int[], ${column((a) => a.delivery.createdAtMs)}::float8[],
+        ${column((a) => a.verdict.kind)}::text[], ${column((a) => ('waitMs' in a.verdict ? a.verdict.waitMs : null))}::bigint[],
+        ${column((a) => a.verdict.kind === 'postponed' && a.verdict.park)}::boolean[],
+        ${column((a) => (a.verdict.kind === 'cancelled' ? a.verdict.by : null))}::text[],
         ${column((a) => a.startedAt.getTime())}::bigint[], ${column((a) => a.durationMs)}::int[],
         ${column((a) => a.statusCode)}::int[], ${column((a) => a.error)}::text[],
-        ${column((a) => a.verdict.kind)}::text[],
-        ${column((a) => ('waitMs' in a.verdict ? a.verdict.waitMs : 0))}::bigint[],
-        ${headers.starts}::int[], ${headers.lengths}::int[], ${bodies.starts}::int[], ${bodies.lengths}::int[]
-      ) with ordinality as g(id, token, number, trigger, started_ms, duration_ms, status_code, error, verdict, wait_ms,
-        headers_start, headers_length, body_start, body_length, place)
-    ),
-    ended as (
-      delete from pending_deliveries p using given g
-      where p.id = g.id and p.id = any(array(select id from given)) and p.lease_token = g.token and g.verdict in ('succeeded', 'failed')
-      returning p.id, g.token, p.event_id, p.event, p.webhook_id, g.verdict, p.attempt_count, p.created_at
-    ),
-    again as (
-      update pending_deliveries p
-      set lease_token = null, leased_at = null, due_at = queue_now() + g.wait_ms * interval '1 millisecond',
-        failing = p.failing or (g.verdict = 'retry' and g.error is distinct from 'interrupted'),
-        -- A delivery that was not sent does not count as an attempt.
-        cycle_attempts = p.cycle_attempts - (g.verdict = 'postponed')::int,
-        attempt_count = p.attempt_count - (g.verdict = 'postponed')::int
-      from given g
-      where p.id = g.id and p.id = any(array(select id from given)) and p.lease_token = g.token and g.verdict in ('retry', 'postponed')
-      returning p.id, g.token, g.verdict
-    ),
-    stored as (
-      insert into deliveries (id, event_id, event, webhook_id, status, attempt_count, created_at)
-      select id, event_id, event, webhook_id, verdict, attempt_count, created_at from ended
+        ${headers.starts}::int[], ${headers.lengths}::int[], ${bodies.starts}::int[], ${bodies.lengths}::int[],
+        ${arrayLiteral(isNoted)}::boolean[], ${column((a) => failed.has(a.delivery.webhookId))}::boolean[],
+        ${column((a) => a.statusCode === 410 || gone.has(a.delivery.id))}::boolean[]
+      ) with ordinality as g(id, token, event_id, event, webhook_id, trigger, number, cycle_attempt, created_ms,
+        verdict, wait_ms, park, cancelled_by, started_ms, duration_ms, status_code, error,
+        headers_start, headers_length, body_start, body_length, noted, with_failures, gone, place)
     ),
     released as (
-      -- Keeps a lease that still holds a delivery, whatever its worker believes, so that it is found when it runs out.
-      delete from leases l where l.token = any(${arrayLiteral(endedLeases)}::uuid[]) and not exists (
-        select from pending_deliveries p
-        where p.id = any(l.delivery_ids) and p.lease_token = l.token
-          and (p.id, p.lease_token) not in (select id, token from given)
-      )
+      delete from pending_deliveries
+      where id = any(array(select id from given)) and ((id, lease_token) in (select id, token from given)) is true
+      returning id, lease_token as token
     ),
-    -- Matches the token as well, because a late attempt and the one that replaced it may be in the same batch.
-    kept as (select id, token from ended union all select id, token from again where verdict = 'retry'),
+    -- "is true" makes PostgreSQL look ids up in a hash table. A plain "in" is a join, which it may run row against row if
+    -- it knows the tables as empty.
+    kept as materialized (
+      select given.*, verdict in ('succeeded', 'failed', 'retry') as sent, timestamptz 'epoch' + created_ms * interval '1 millisecond' as created_at
+      from given where ((id, token) in (select id, token from released)) is true
+    ),
+    ended as (
+      insert into deliveries (id, event_id, event, webhook_id, status, cancelled_by, attempt_count, created_at)
+      select id, event_id, event, webhook_id, case verdict when 'given_up' then 'failed' else verdict end, cancelled_by,
+        number - (not sent)::int, created_at
+      from kept where verdict not in ('retry', 'postponed')
+    ),
+    again as (
+      insert into pending_deliveries (id, event_id, event, webhook_id, trigger, created_at, parked, due_at, attempt_count, cycle_attempts)
+      select id, event_id, event, webhook_id, trigger, created_at, park, queue_now() + wait_ms * interval '1 millisecond',
+        -- A delivery that was not sent does not count as an attempt.
+        number - (not sent)::int, cycle_attempt - (not sent)::int
+      from kept where verdict in ('retry', 'postponed')
+    ),
     attempted as (
       insert into attempts (delivery_id, number, trigger, started_at, duration_ms, status_code, error,
         response_headers, response_body)
-      select g.id, g.number, g.trigger, timestamptz 'epoch' + g.started_ms * interval '1 millisecond', g.duration_ms, g.status_code, g.error,
-        substring(${headers.bytes}::bytea from g.headers_start for g.headers_length),
-        substring(${bodies.bytes}::bytea from g.body_start for g.body_length)
-      from given g join kept on kept.id = g.id and kept.token = g.token
+      select id, number, trigger, timestamptz 'epoch' + started_ms * interval '1 millisecond', duration_ms, status_code, error,
+        substring(${headers.bytes}::bytea from headers_start for headers_length),
+        substring(${bodies.bytes}::bytea from body_start for body_length)
+      from kept where sent
+    ),
+    noted as (
+      insert into webhook_outcomes (webhook_id, verdict, status_code, error, gone)
+      select webhook_id, verdict, status_code, error, gone and verdict = 'failed' from kept
+      where noted and (with_failures
+        -- A success is only noted if it may change something: after a failure, and once a second.
+        or coalesce(
+          (select o.verdict <> 'succeeded' from webhook_outcomes o where o.webhook_id = kept.webhook_id order by seq desc limit 1),
+          (select exhausted_in_a_row > 0 or is_failing(last_success_at, last_failure_at)
+            or coalesce(last_success_at < queue_now() - interval '1 second', true) from webhooks where webhooks.id = kept.webhook_id),
+          true))
+      order by place
     )
-    -- Returns only the exceptions, because reading rows costs this process more than PostgreSQL; usually there are
-    -- none.
-    select place - 1 as place from given where (id, token) not in (select id, token from kept)
-  `.execute(tx);
-  return new Set(rows.map(({ place }) => place));
+    -- Returns only the exceptions, because reading rows costs this process more than PostgreSQL.
+    select place - 1 as place from given where ((id, token) in (select id, token from released)) is not true
+  `.execute(database);
+  if (rows.length === 0) return attempts;
+  const lost = new Set(rows.map(({ place }) => place));
+  return attempts.filter((_, index) => !lost.has(index));
+}
+
+/** Tests don't affect health, and neither do interruptions, unless the last response before one was 410. */
+function affectsHealth({ delivery, verdict, error }: RecordedAttempt, gone: Set<string>): boolean {
+  if (delivery.trigger === 'test') return false;
+  if (error === 'interrupted') return verdict.kind === 'failed' && gone.has(delivery.id);
+  return verdict.kind === 'succeeded' || verdict.kind === 'failed' || verdict.kind === 'retry';
+}
+
+/** Whether PostgreSQL rejects the attempt itself (classes 22 and 23). Other errors, such as a deadlock, are temporary. */
+export function isRefusal(error: unknown): boolean {
+  const { code } = error as { code?: string };
+  return code?.startsWith('22') === true || code?.startsWith('23') === true;
 }

@@ -7,14 +7,9 @@ import type { Database } from '../../database/database.ts';
 import type { Logger } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
 import type { RecordedAttempt } from '../sending/deliver.ts';
-import { recordAttempts } from './record.ts';
-import { logDeactivations } from './log-deactivations.ts';
+import { isRefusal, recordAttempts } from './record.ts';
 
 export type Recorder = {
-  /** Sets how many deliveries a lease holds. The last of them to be recorded ends it. */
-  expect(leaseToken: string, deliveries: number): void;
-  /** Reports that one delivery will not be recorded. Its lease runs out, and its attempt counts as interrupted. */
-  giveUp(leaseToken: string): void;
   /** Resolves when the attempt is recorded or given up, however long that takes. */
   record(attempt: RecordedAttempt): Promise<void>;
   /** Resolves when `underWay` has ended and is recorded. Waits only briefly for a database that is unavailable. */
@@ -23,9 +18,10 @@ export type Recorder = {
 
 export type RecorderDependencies = {
   database: Database;
-  deactivateAfter: number;
   /** How long to wait for a database that is unavailable. By then the leases run out. */
   giveUpAfterMs: number;
+  /** Called after each write, with what it recorded. */
+  onRecorded(attempts: RecordedAttempt[]): void;
   log: Logger;
   metrics: Metrics;
 };
@@ -40,7 +36,6 @@ type Waiting = { attempt: RecordedAttempt; resolve: () => void };
 export function createRecorder(dependencies: RecorderDependencies): Recorder {
   let stopping = false;
   const write = createWriter(dependencies, () => stopping);
-  const openLeases = new Map<string, number>();
   let waiting: Waiting[] = [];
   let writing: Promise<void> | null = null;
 
@@ -56,32 +51,18 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
     while (waiting.length > 0) {
       const batch = waiting.slice(0, batchMax);
       waiting = waiting.slice(batchMax);
-      const endedLeases = batch.flatMap(({ attempt }) => countDown(attempt.leaseToken) ?? []);
-      await write(
-        batch.map(({ attempt }) => attempt),
-        endedLeases,
-      );
+      await write(batch.map(({ attempt }) => attempt));
       for (const { resolve } of batch) resolve();
     }
   }
 
-  /** Returns the lease token for the last of its deliveries, otherwise null. */
-  function countDown(leaseToken: string): string | null {
-    const left = (openLeases.get(leaseToken) ?? 1) - 1;
-    if (left > 0) openLeases.set(leaseToken, left);
-    else openLeases.delete(leaseToken);
-    return left > 0 ? null : leaseToken;
-  }
-
   return {
-    expect: (leaseToken, deliveries) => void openLeases.set(leaseToken, deliveries),
     record(attempt) {
       return new Promise((resolve) => {
         waiting.push({ attempt, resolve });
         startWriting();
       });
     },
-    giveUp: (leaseToken) => void countDown(leaseToken),
     async stop(underWay) {
       stopping = true;
       await underWay;
@@ -90,25 +71,24 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
   };
 }
 
-type Write = (attempts: RecordedAttempt[], endedLeases: string[]) => Promise<void>;
+type Write = (attempts: RecordedAttempt[]) => Promise<void>;
 
 /** Writes a batch, again and again while the database is away. */
 function createWriter(dependencies: RecorderDependencies, isStopping: () => boolean): Write {
-  const { database, deactivateAfter, log, metrics, giveUpAfterMs } = dependencies;
+  const { database, log, metrics, giveUpAfterMs } = dependencies;
   /** When writes started to fail, or null. Shared by all batches, so that they do not each wait in turn. */
   let failingSince: number | null = null;
 
-  async function write(attempts: RecordedAttempt[], endedLeases: string[]): Promise<void> {
+  async function write(attempts: RecordedAttempt[]): Promise<void> {
     for (let tries = 1; ; tries += 1) {
       try {
-        const options = { deactivateAfter, endedLeases };
-        const { deactivated } = await recordAttempts(database, attempts, options);
+        const recorded = await recordAttempts(database, attempts);
         failingSince = null;
         metrics.recorded(attempts.length);
-        logDeactivations(dependencies, deactivated);
+        dependencies.onRecorded(recorded);
         return;
       } catch (error) {
-        if (isRefusal(error)) return writeSingly(attempts, endedLeases, error);
+        if (isRefusal(error)) return writeSingly(attempts, error);
         const logFields = { attempts: attempts.length, reason: (error as Error).message };
         failingSince ??= performance.now();
         if (
@@ -125,26 +105,17 @@ function createWriter(dependencies: RecorderDependencies, isStopping: () => bool
   }
 
   /** An attempt that PostgreSQL rejects must not fail its batch: its lease expires, and it counts as interrupted. */
-  async function writeSingly(
-    attempts: RecordedAttempt[],
-    endedLeases: string[],
-    cause: unknown,
-  ): Promise<void> {
+  async function writeSingly(attempts: RecordedAttempt[], cause: unknown): Promise<void> {
     const [only] = attempts;
     if (attempts.length === 1 && only) {
       // Does not log the error itself: PostgreSQL's detail may contain a receiver's response.
       const { code, message } = cause as { code?: string; message: string };
-      log.error({ code, reason: message, deliveryId: only.deliveryId }, 'attempt.not_recorded');
+      const deliveryId = only.delivery.id;
+      log.error({ code, reason: message, deliveryId }, 'attempt.not_recorded');
       return;
     }
-    for (const attempt of attempts) await write([attempt], endedLeases);
+    for (const attempt of attempts) await write([attempt]);
   }
 
   return write;
-}
-
-/** Whether PostgreSQL rejects the attempt itself (classes 22 and 23). Other errors, such as a deadlock, are temporary. */
-function isRefusal(error: unknown): boolean {
-  const { code } = error as { code?: string };
-  return code?.startsWith('22') === true || code?.startsWith('23') === true;
 }

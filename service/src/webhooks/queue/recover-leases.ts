@@ -2,105 +2,117 @@
  * Takes back expired leases: their worker died or froze, so their attempts are recorded as interrupted. The next
  * attempt follows after the normal backoff. Next: `record.ts`.
  */
-import { sql, type Database, type LeftJoined } from '../../database/database.ts';
+import { arrayLiteral } from '../../database/array-literal.ts';
+import { sql, type Database } from '../../database/database.ts';
 import { systemClock, type Clock } from '../sending/clock.ts';
 import type { RecordedAttempt } from '../sending/deliver.ts';
-import { recordAttempts } from './record.ts';
-import type { Deactivation } from './update-webhook-health.ts';
 import { cycleOf, decideVerdict, type Backoff } from '../sending/retry.ts';
+import type { LeasedDelivery } from './leased-delivery.ts';
+import { isRefusal, recordAttempts } from './record.ts';
 
 export type Recovery = {
   /** The attempts that this call, and no other worker, recorded as interrupted. */
   recorded: RecordedAttempt[];
-  /** Webhooks whose last response, before the interruption, was 410. */
-  deactivated: Deactivation[];
   failures: RecoveryFailure[];
+  /** Whether more leases may have expired. */
+  more: boolean;
 };
-/** A lease that could not be recovered and is tried again later. Leaves out PostgreSQL's `detail`, which shows rows. */
-type RecoveryFailure = { leaseToken: string; code: string | null; reason: string };
+/** Leases that could not be recovered and are tried again later. Leaves out PostgreSQL's `detail`, which shows rows. */
+type RecoveryFailure = {
+  leaseToken: string;
+  deliveries: number;
+  code: string | null;
+  reason: string;
+};
+
+/** How long leases that cannot be recovered wait, so that they do not block the others. */
+const tryAgainMs = 30_000;
+const deliveriesMax = 512;
+/** Leases that ended longer ago are looked for less often: see `everything`. */
+const recentMs = 20_000;
 
 /**
- * How long an expired lease belongs to the worker that found it. No other worker counts its attempts meanwhile, and a
- * lease that cannot be recorded does not block the others. Its token alone decides what is recorded, however long that
- * takes.
+ * Without `everything`, looks for leases that ended recently, and so does not step over rows that are gone but in
+ * somebody's snapshot.
  */
-export const recoveryLeaseMs = 30_000;
-/** The most leases per call; the next call takes the rest. */
-const leasesMax = 1_000;
-
 export async function recoverLeases(
   database: Database,
   backoff: Backoff,
-  deactivateAfter: number,
   clock: Clock = systemClock,
+  everything = true,
 ): Promise<Recovery> {
+  const expired = await listExpired(database, everything);
   const recorded: RecordedAttempt[] = [];
-  const deactivated: Deactivation[] = [];
   const failures: RecoveryFailure[] = [];
-  // One lease per transaction: each holds as many deliveries as one claim.
-  for (let leases = 0; leases < leasesMax; leases += 1) {
-    const lease = await claimExpired(database);
-    if (lease === null) break;
-    const attempts = lease.deliveries.map((delivery) => interrupted(delivery, backoff, clock));
+  for (const [leaseToken, rows] of Map.groupBy(expired, (one) => one.leaseToken))
+    await recoverTogether(leaseToken, rows);
+  return { recorded, failures, more: expired.length === deliveriesMax };
+
+  async function recoverTogether(leaseToken: string, rows: Expired[]): Promise<void> {
+    const attempts = rows.map((row) => interrupted(row, backoff, clock));
     try {
       // The token guards against double recording: if the worker wakes and records first, this call records nothing.
-      const options = { deactivateAfter, endedLeases: [lease.token] };
-      const done = await recordAttempts(database, attempts, options);
-      recorded.push(...done.attempts);
-      deactivated.push(...done.deactivated);
+      recorded.push(...(await recordAttempts(database, attempts)));
     } catch (error) {
-      failures.push(toFailure(lease.token, error));
+      // One delivery that PostgreSQL rejects must not keep back all that its process held.
+      if (isRefusal(error) && rows.length > 1)
+        for (const row of rows) await recoverTogether(leaseToken, [row]);
+      else {
+        failures.push(toFailure(leaseToken, rows.length, error));
+        const ids = rows.map(({ id }) => id);
+        await postpone(database, leaseToken, ids);
+      }
     }
   }
-  return { recorded, deactivated, failures };
 }
 
-type Interrupted = Omit<RecordedAttempt, 'verdict' | 'statusCode' | 'error'>;
+type Expired = LeasedDelivery & { leasedAt: Date; durationMs: number };
 
-async function claimExpired(
-  database: Database,
-): Promise<{ token: string; deliveries: Interrupted[] } | null> {
-  const { rows } = await sql<
-    { token: string; durationMs: number } & LeftJoined<Omit<Interrupted, 'durationMs'>>
-  >`
-    with clock as materialized (select queue_now() as now),
-    expired as materialized (
-      select * from leases where leased_until < (select now from clock)
-      order by leased_until limit 1 for update skip locked
-    ),
-    taken as (
-      update leases set leased_until = (select now from clock) + ${recoveryLeaseMs} * interval '1 millisecond'
-      where token = (select token from expired)
-    )
-    select l.token, p.id as "deliveryId", p.lease_token as "leaseToken", p.webhook_id as "webhookId",
-      p.attempt_count as number, p.trigger, p.leased_at as "startedAt",
-      least(extract(epoch from l.leased_until - p.leased_at) * 1000, 2147483647)::int as "durationMs",
-      null::bytea as "responseHeaders", null::bytea as "responseBody", p.cycle_attempts as "cycleAttempt"
-    from expired l
-    left join lateral (
-      select * from pending_deliveries where id = any(l.delivery_ids) and lease_token = l.token
-    ) p on true
+async function listExpired(database: Database, everything: boolean): Promise<Expired[]> {
+  const { rows } = await sql<Expired>`
+    -- prepared: list_expired
+    select id, lease_token as "leaseToken", 0 as "leaseEndsAt", webhook_id as "webhookId", event_id as "eventId", event, trigger,
+      attempt_count as number, cycle_attempts as "cycleAttempt",
+      (extract(epoch from created_at) * 1000)::float8 as "createdAtMs", leased_at as "leasedAt",
+      least(extract(epoch from due_at - leased_at) * 1000, 2147483647)::int as "durationMs"
+    from pending_deliveries
+    where lease_token is not null and due_at < (select queue_now())
+      and due_at > (select case when ${everything} then '-infinity' else queue_now() - ${recentMs}::int * interval '1 millisecond' end)
+    order by due_at limit ${sql.lit(deliveriesMax)}
   `.execute(database);
-  const [first] = rows;
-  if (!first) return null;
-  // The worker recorded every delivery and died before deleting the lease, so only the lease is left.
-  return { token: first.token, deliveries: rows.filter((row) => row.deliveryId !== null) };
+  return rows;
 }
 
-function interrupted(delivery: Interrupted, backoff: Backoff, clock: Clock): RecordedAttempt {
+function interrupted(
+  { leasedAt, durationMs, ...delivery }: Expired,
+  backoff: Backoff,
+  clock: Clock,
+): RecordedAttempt {
   const result = { statusCode: null, error: 'interrupted', retryAfter: null } as const;
   return {
-    ...delivery,
+    delivery,
+    startedAt: leasedAt,
+    durationMs,
     statusCode: null,
     error: 'interrupted',
+    responseHeaders: null,
+    responseBody: null,
     verdict: decideVerdict(result, cycleOf(delivery), backoff, clock.random(), clock.now()),
   };
 }
 
-function toFailure(leaseToken: string, error: unknown): RecoveryFailure {
+async function postpone(database: Database, leaseToken: string, ids: string[]): Promise<void> {
+  await sql`
+    update pending_deliveries set due_at = queue_now() + ${tryAgainMs} * interval '1 millisecond'
+    where id = any(${arrayLiteral(ids)}::uuid[]) and lease_token = ${leaseToken}
+  `.execute(database);
+}
+
+function toFailure(leaseToken: string, deliveries: number, error: unknown): RecoveryFailure {
   const { code } = error as { code?: unknown };
   return {
     leaseToken,
+    deliveries,
     code: typeof code === 'string' ? code : null,
     reason: error instanceof Error ? error.message : String(error),
   };

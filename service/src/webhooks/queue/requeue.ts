@@ -4,15 +4,14 @@
  */
 import { sql, type Transaction } from '../../database/database.ts';
 import { ServiceError } from '../../errors.ts';
-import { eventsChannel } from '../../events/record-event.ts';
+import { queueChannel } from './queue-channel.ts';
 
 /** Deliveries that ended undelivered, except those cancelled by someone who may decide so. */
 export const recoverable = sql`(status = 'failed' or cancelled_by = 'deactivation')`;
 
 /**
  * Queues those of `deliveryIds` that still match `among`, and returns how many. Locks the webhook until the end of the
- * transaction, against its deactivation, which would find none of these deliveries to cancel, and against recording.
- * Choose the deliveries before calling. Throws `not_found`, `conflict`.
+ * transaction, against its deactivation, which would find none of these deliveries to cancel. Choose the deliveries before calling. Throws `not_found`, `conflict`.
  */
 export async function requeue(
   tx: Transaction,
@@ -34,16 +33,14 @@ export async function requeue(
       returning id, event_id, event, webhook_id, attempt_count, created_at
     ),
     queued as (
-      insert into pending_deliveries (id, event_id, event, webhook_id, trigger, attempt_count, due_at, created_at, failing)
-      select id, event_id, event, webhook_id, 'redelivery', attempt_count, queue_now(), created_at,
-        -- Deliveries to a receiver that is still down go to the failing lane, where they keep nobody else waiting.
-        (select is_failing(last_success_at, last_failure_at) from webhooks where id = ${webhookId})
+      insert into pending_deliveries (id, event_id, event, webhook_id, trigger, attempt_count, due_at, created_at)
+      select id, event_id, event, webhook_id, 'redelivery', attempt_count, queue_now(), created_at
       from ended
       returning 1
     )
     select count(*) as count from queued
   `.execute(tx);
-  await sql`select pg_notify(${eventsChannel}, '')`.execute(tx);
+  await sql`select pg_notify(${queueChannel}, '')`.execute(tx);
   return rows[0]?.count ?? 0;
 }
 

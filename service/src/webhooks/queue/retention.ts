@@ -97,7 +97,7 @@ async function isDropped(tx: Transaction, partitions: string[]): Promise<boolean
   return rows[0]?.gone !== false;
 }
 
-/** One statement, so that it sees an event that moves between tables. It takes no lock, because it reads the queue. */
+/** It takes no lock, because it reads the queue. */
 async function isNeeded(tx: Transaction, day: string): Promise<boolean> {
   const { rows } = await sql<{ needed: boolean }>`
     with d as materialized (
@@ -109,10 +109,6 @@ async function isNeeded(tx: Transaction, day: string): Promise<boolean> {
     select exists (
       select from pending_deliveries p, d
       where (p.event_id >= d.day_before and p.event_id < d.day) or (p.id >= d.day and p.id < d.day_after)
-    ) or exists (
-      -- Recorded while no worker ran, and not fanned out yet.
-      select from events e, d
-      where e.position is null and e.audience <> 'webhook' and e.id >= d.day_before and e.id < d.day
     ) as needed
   `.execute(tx);
   return rows[0]?.needed === true;

@@ -1,17 +1,20 @@
 /**
- * Updates the health of webhooks from recorded attempts: when each last succeeded and failed, how many deliveries in a
- * row are exhausted, whether that deactivates the webhook, and which operational events its owner gets. `record.ts`
- * calls it in the transaction that stores the attempts. Sends no mail; next: `notifications/mail-owners.ts`.
+ * Updates the health of webhooks from what `record.ts` noted: when each last succeeded and failed, how many deliveries in
+ * a row are exhausted, whether that deactivates the webhook, and which operational events its owner gets. Leaves out
+ * webhooks that another session has locked. Sends no mail; next: `notifications/mail-owners.ts`.
  */
 import type { Actor } from '../../access/actor.ts';
 import { recordAudit } from '../../access/audit-log.ts';
 import { arrayLiteral } from '../../database/array-literal.ts';
-import { sql, type Transaction } from '../../database/database.ts';
+import {
+  isConnectionFault,
+  sql,
+  type Database,
+  type Transaction,
+} from '../../database/database.ts';
 import { cancelPending } from './cancel-pending.ts';
-import { findGone } from './find-gone.ts';
-import { moveBetweenLanes } from './move-between-lanes.ts';
 import { recordOperationalEvents } from '../notifications/operational-events.ts';
-import type { RecordedAttempt } from '../sending/deliver.ts';
+import type { AttemptResult } from '../sending/retry.ts';
 import { urlHost } from '../sending/url-host.ts';
 
 export type Deactivation = {
@@ -23,22 +26,28 @@ export type Deactivation = {
   more: boolean;
 };
 
+/** What one attempt says about its webhook. */
+type Outcome = {
+  webhookId: string;
+  verdict: 'succeeded' | 'retry' | 'failed';
+  statusCode: number | null;
+  error: AttemptResult['error'];
+  gone: boolean;
+};
+
 type Tally = {
-  /** Whether any attempt succeeded, whether any failed, and which one ended last. */
+  /** Whether any attempt succeeded, whether any failed, and whether the last one did. */
   succeeded: boolean;
   failed: boolean;
-  last: { endedAtMs: number; failed: boolean } | null;
-  /**
-   * Exhausted deliveries in a row: before the first success in this batch, the most between successes, and since the
-   * last.
-   */
+  failedLast: boolean;
+  /** Exhausted deliveries in a row: before the first success, the most between successes, and since the last. */
   leading: number;
   peak: number;
   exhausted: number;
   gone: boolean;
   /** The status of the last failed attempt, or the error if no response came. */
   statusCode: number | null;
-  error: RecordedAttempt['error'];
+  error: AttemptResult['error'];
 };
 
 type UpdatedWebhook = {
@@ -50,22 +59,117 @@ type UpdatedWebhook = {
   reason: Deactivation['reason'] | null;
   /** Whether this batch has the first exhausted delivery since a success. */
   begins: boolean;
-  /** Whether the webhook's last attempt failed: before this batch, and now. */
-  wasFailing: boolean;
-  failing: boolean;
 };
 
 const worker: Actor = { kind: 'system', id: null, name: 'delivery worker' };
 
-/** Returns the webhooks that these attempts deactivated. Their pending deliveries are cancelled. */
+/** Outcomes per call; the next call takes the rest. */
+const outcomesMax = 500;
+/** One process at a time, so that outcomes are added in the order in which they were recorded. */
+const healthLock = 70420014;
+
+/** How long an update waits for a row that refers to a webhook, such as its app. */
+const lockTimeoutMs = 250;
+
+export type HealthUpdate = {
+  deactivated: Deactivation[];
+  /** Whether more outcomes may wait. */
+  more: boolean;
+  /** Webhooks whose health could not be updated, and is tried again later. */
+  failures: { webhookId: string; code: string | null; reason: string }[];
+};
+
 export async function updateWebhookHealth(
+  database: Database,
+  deactivateAfter: number,
+): Promise<HealthUpdate> {
+  try {
+    return { ...(await update(database, deactivateAfter, null)), failures: [] };
+  } catch (error) {
+    if (isConnectionFault(error)) throw error;
+    // One webhook whose health cannot be written must not keep back the others.
+    return updateSeparately(database, deactivateAfter);
+  }
+}
+
+async function updateSeparately(
+  database: Database,
+  deactivateAfter: number,
+): Promise<HealthUpdate> {
+  const { rows } = await sql<{ webhookId: string }>`
+    select webhook_id as "webhookId" from webhook_outcomes group by webhook_id order by min(seq) limit ${outcomesMax}
+  `.execute(database);
+  const result: HealthUpdate = { deactivated: [], more: false, failures: [] };
+  for (const { webhookId } of rows) {
+    try {
+      const { deactivated } = await update(database, deactivateAfter, webhookId);
+      result.deactivated.push(...deactivated);
+    } catch (error) {
+      if (isConnectionFault(error)) throw error;
+      const { code = null, message: reason } = error as Error & { code?: string };
+      result.failures.push({ webhookId, code, reason });
+    }
+  }
+  return result;
+}
+
+async function update(
+  database: Database,
+  deactivateAfter: number,
+  only: string | null,
+): Promise<Omit<HealthUpdate, 'failures'>> {
+  return database.transaction().execute(async (tx) => {
+    const outcomes = await takeOutcomes(tx, only);
+    return {
+      deactivated: await addOutcomes(tx, outcomes, deactivateAfter),
+      more: outcomes.length === outcomesMax,
+    };
+  });
+}
+
+/** Locks webhooks whose rows are free, and takes their outcomes, in the order in which they were recorded. */
+async function takeOutcomes(tx: Transaction, only: string | null): Promise<Outcome[]> {
+  const { rows } = await sql<Outcome>`
+    -- prepared: take_outcomes
+    with turn as materialized (
+      select pg_try_advisory_xact_lock(${sql.lit(healthLock)}) as mine,
+        set_config('lock_timeout', ${sql.lit(String(lockTimeoutMs))}, true)
+    ),
+    -- Webhooks first: however many outcomes a locked one has, they delay no others.
+    locked as materialized (
+      select w.id
+      from (
+        select webhook_id from webhook_outcomes
+        where (select mine from turn) and (${only}::uuid is null or webhook_id = ${only}::uuid)
+        group by webhook_id order by min(seq)
+      ) o cross join lateral (
+        select id from webhooks where id = o.webhook_id for no key update skip locked
+      ) w
+      limit ${sql.lit(outcomesMax)}
+    ),
+    taken as (
+      delete from webhook_outcomes where seq = any(array(
+        select seq from webhook_outcomes
+        -- The outcomes of a deleted webhook are dropped.
+        where (select mine from turn) and (${only}::uuid is null or webhook_id = ${only}::uuid)
+          and ((webhook_id in (select id from locked)) is true or not exists (select from webhooks where id = webhook_id))
+        order by seq limit ${sql.lit(outcomesMax)}
+      ))
+      returning seq, webhook_id, verdict, status_code, error, gone
+    )
+    select webhook_id as "webhookId", verdict, status_code as "statusCode", error, gone from taken order by seq
+  `.execute(tx);
+  return rows;
+}
+
+/** Returns the webhooks that these outcomes deactivated. Their pending deliveries are cancelled. */
+async function addOutcomes(
   tx: Transaction,
-  attempts: RecordedAttempt[],
+  outcomes: Outcome[],
   deactivateAfter: number,
 ): Promise<Deactivation[]> {
-  const tallies = tally(attempts, await findGone(tx, attempts.filter(endedWithoutResponse)));
-  // Sorted by id, so that workers that record for the same webhooks wait for each other instead of deadlocking.
-  const ids = [...tallies.keys()].sort();
+  const tallies = tally(outcomes);
+  const ids = [...tallies.keys()];
   if (ids.length === 0) return [];
   const column = (pick: (one: Tally) => number | boolean) =>
     arrayLiteral(ids.map((id) => pick(tallies.get(id) as Tally)));
@@ -76,46 +180,40 @@ export async function updateWebhookHealth(
     given as (
       select * from unnest(${idList}::uuid[],
         ${column((t) => t.succeeded)}::boolean[], ${column((t) => t.failed)}::boolean[],
-        ${column((t) => t.last?.failed ?? false)}::boolean[],
+        ${column((t) => t.failedLast)}::boolean[],
         ${column((t) => t.leading)}::int[], ${column((t) => t.peak)}::int[], ${column((t) => t.exhausted)}::int[],
         ${column((t) => t.gone)}::boolean[]
       ) as g(id, succeeded, failed, failed_last, first_run, peak, exhausted, gone)
     ),
-    locked as materialized (
-      select w.id, w.active, w.exhausted_in_a_row as before, is_failing(w.last_success_at, w.last_failure_at) as was_failing,
-        case when g.succeeded then 0 else w.exhausted_in_a_row end + g.exhausted as exhausted,
+    known as materialized (
+      select g.*, w.active, w.exhausted_in_a_row as before,
+        case when g.succeeded then 0 else w.exhausted_in_a_row end + g.exhausted as exhausted_now,
         -- Uses the database's time, which all processes share. An attempt recorded later is dated later, even if its
         -- statement began before one that it waited for.
         greatest((select now from clock), w.last_success_at + interval '1 millisecond',
           w.last_failure_at + interval '1 millisecond') as at
-      from (select * from given order by id) g cross join lateral (
-        select id, active, exhausted_in_a_row, last_success_at, last_failure_at from webhooks
-        where id = g.id
-          -- Writes a repeated success at most once per second; otherwise the row of a busy webhook would cost more than
-          -- its deliveries.
-          and (g.failed or g.gone or exhausted_in_a_row > 0 or is_failing(last_success_at, last_failure_at)
-            or last_success_at is null or last_success_at < (select now from clock) - interval '1 second')
-        limit 1 for update
+      from given g cross join lateral (
+        select id, active, exhausted_in_a_row, last_success_at, last_failure_at from webhooks where id = g.id limit 1
       ) w
     ),
     updated as (
-      select l.id, l.exhausted, l.was_failing,
+      select id, exhausted_now,
         -- If one batch has both, a millisecond tells which ended last.
-        case when g.succeeded then l.at + (g.failed and not g.failed_last)::int * interval '1 millisecond' end as success_at,
-        case when g.failed then l.at + (g.succeeded and g.failed_last)::int * interval '1 millisecond' end as failure_at,
+        case when succeeded then at + (failed and not failed_last)::int * interval '1 millisecond' end as success_at,
+        case when failed then at + (succeeded and failed_last)::int * interval '1 millisecond' end as failure_at,
         case
-          when not l.active then null
-          when g.gone then 'gone'
+          when not active then null
+          when gone then 'gone'
           -- A success in the same batch comes too late for the failures before it.
-          when g.first_run > 0 and l.before + g.first_run >= ${deactivateAfter} or g.peak >= ${deactivateAfter} then 'failing'
+          when first_run > 0 and before + first_run >= ${deactivateAfter} or peak >= ${deactivateAfter} then 'failing'
         end as reason,
-        l.active and g.exhausted > 0 and (l.before = 0 or g.succeeded) as begins
-      from locked l join given g on g.id = l.id
+        active and exhausted > 0 and (before = 0 or succeeded) as begins
+      from known
     )
     update webhooks w
     set last_success_at = coalesce(s.success_at, w.last_success_at),
       last_failure_at = coalesce(s.failure_at, w.last_failure_at),
-      exhausted_in_a_row = s.exhausted,
+      exhausted_in_a_row = s.exhausted_now,
       active = w.active and s.reason is null,
       deactivated_at = case when s.reason is null then w.deactivated_at else now() end,
       deactivated_reason = coalesce(s.reason, w.deactivated_reason),
@@ -124,22 +222,12 @@ export async function updateWebhookHealth(
     from updated s
     where w.id = s.id and w.id = any(array(select id from updated))
     returning w.id as "webhookId", w.app_id as "appId", w.url, w.exhausted_in_a_row as exhausted,
-      w.last_success_at as "lastSuccessAt", s.reason, s.begins, s.was_failing as "wasFailing",
-      is_failing(w.last_success_at, w.last_failure_at) as failing
+      w.last_success_at as "lastSuccessAt", s.reason, s.begins
   `.execute(tx);
   const deactivated = await cancelDeliveries(tx, rows);
   if (deactivated.length > 0) await auditDeactivations(tx, rows);
-  await moveBetweenLanes(
-    tx,
-    rows.filter(({ failing, wasFailing }) => failing !== wasFailing),
-  );
   await notifyOwners(tx, rows, tallies, deactivated);
   return deactivated;
-}
-
-/** An earlier attempt may have had the delivery's last response. Tests don't affect health. */
-function endedWithoutResponse({ verdict, statusCode, trigger }: RecordedAttempt): boolean {
-  return verdict.kind === 'failed' && statusCode === null && trigger !== 'test';
 }
 
 async function cancelDeliveries(tx: Transaction, rows: UpdatedWebhook[]): Promise<Deactivation[]> {
@@ -209,7 +297,7 @@ function untouched(): Tally {
   return {
     succeeded: false,
     failed: false,
-    last: null,
+    failedLast: false,
     leading: 0,
     peak: 0,
     exhausted: 0,
@@ -219,41 +307,27 @@ function untouched(): Tally {
   };
 }
 
-/** `gone` holds deliveries whose last attempt got no response and whose last response was 410. */
-function tally(attempts: RecordedAttempt[], gone: Set<string>): Map<string, Tally> {
+function tally(outcomes: Outcome[]): Map<string, Tally> {
   const tallies = new Map<string, Tally>();
-  for (const attempt of attempts) {
-    // Tests do not affect a webhook's health.
-    if (attempt.trigger === 'test') continue;
-    const isGone =
-      attempt.verdict.kind === 'failed' &&
-      (attempt.statusCode === 410 || gone.has(attempt.deliveryId));
-    // An interrupted attempt does not affect it either, but a 410 received before the interruption still counts.
-    if (attempt.error === 'interrupted' && !isGone) continue;
-    const { webhookId } = attempt;
-    let sum = tallies.get(webhookId);
-    if (!sum) tallies.set(webhookId, (sum = untouched()));
-    if (isGone) sum.gone = true;
-    if (attempt.error !== 'interrupted') add(sum, attempt);
+  for (const outcome of outcomes) {
+    let sum = tallies.get(outcome.webhookId);
+    if (!sum) tallies.set(outcome.webhookId, (sum = untouched()));
+    if (outcome.gone) sum.gone = true;
+    // An interrupted attempt is only here because of an earlier 410.
+    if (outcome.error !== 'interrupted') add(sum, outcome);
   }
   return tallies;
 }
 
-function add(
-  sum: Tally,
-  { verdict, startedAt, durationMs, statusCode, error }: RecordedAttempt,
-): void {
-  const failed = verdict.kind !== 'succeeded';
-  const endedAtMs = startedAt.getTime() + durationMs;
-  // One process made all these attempts, so its clock orders them correctly even if it is wrong.
-  if (!sum.last || sum.last.endedAtMs <= endedAtMs) sum.last = { endedAtMs, failed };
-  if (!failed) {
+function add(sum: Tally, { verdict, statusCode, error }: Outcome): void {
+  sum.failedLast = verdict !== 'succeeded';
+  if (verdict === 'succeeded') {
     sum.succeeded = true;
     sum.exhausted = 0;
     return;
   }
   sum.failed = true;
-  if (verdict.kind === 'failed') sum.exhausted += 1;
+  if (verdict === 'failed') sum.exhausted += 1;
   if (sum.succeeded) sum.peak = Math.max(sum.peak, sum.exhausted);
   else sum.leading = sum.exhausted;
   sum.statusCode = statusCode;

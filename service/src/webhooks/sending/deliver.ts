@@ -29,18 +29,25 @@ export type RecordedAttempt = Pick<
   AttemptOutcome,
   'startedAt' | 'durationMs' | 'statusCode' | 'error' | 'responseHeaders' | 'responseBody'
 > & {
-  deliveryId: string;
-  leaseToken: string;
-  webhookId: string;
-  /** The number of the attempt over all cycles, and within its cycle; both from 1. */
-  number: number;
-  cycleAttempt: number;
-  trigger: Deliverable['trigger'];
+  delivery: Pick<
+    Deliverable,
+    | 'id'
+    | 'leaseToken'
+    | 'webhookId'
+    | 'eventId'
+    | 'event'
+    | 'trigger'
+    | 'number'
+    | 'cycleAttempt'
+    | 'createdAtMs'
+  >;
   verdict: Verdict;
 };
 
 /** The wait if a secret cannot be read. That is not the receiver's fault, so it uses up no attempt. */
 export const unreadableWaitMs = 300_000;
+/** A secret that stays unreadable for longer ends its deliveries, so that they do not wait forever. */
+const unreadableMaxMs = 86_400_000;
 
 /** Makes the attempt and decides what follows. Never throws because of a receiver. */
 export async function deliver(
@@ -50,7 +57,7 @@ export async function deliver(
   const secrets = openSecrets(dependencies, delivery);
   if (secrets === null) {
     if (delivery.trigger === 'test') throw new Error('a test is sent with a secret that was read');
-    return postpone(delivery, unreadableWaitMs, dependencies.clock);
+    return giveUpOrPostpone(delivery, dependencies.clock);
   }
   const { sender, serviceName, version, clock, metrics, attemptLog } = dependencies;
   const { id, event, trigger } = delivery;
@@ -83,38 +90,47 @@ function verdictOf(
   return decideVerdict(outcome, cycleOf(delivery), backoff, clock.random(), clock.now());
 }
 
-/** Puts a claimed delivery back unsent, to be claimed again. It does not count as an attempt. */
-export function postpone(delivery: Deliverable, waitMs: number, clock: Clock): RecordedAttempt {
-  const unsent = {
+function giveUpOrPostpone(delivery: Deliverable, clock: Clock): RecordedAttempt {
+  const hasWaited = clock.now().getTime() - delivery.createdAtMs > unreadableMaxMs;
+  return unsent(
+    delivery,
+    hasWaited ? { kind: 'given_up' } : { kind: 'postponed', waitMs: unreadableWaitMs, park: false },
+    clock,
+  );
+}
+
+/** Ends a lease without an attempt. It does not count as one. */
+export function unsent(
+  delivery: RecordedAttempt['delivery'],
+  verdict: Verdict,
+  clock: Clock,
+): RecordedAttempt {
+  return {
+    delivery,
     startedAt: clock.now(),
     durationMs: 0,
     statusCode: null,
     error: null,
     responseHeaders: null,
     responseBody: null,
+    verdict,
   };
-  return ended(delivery, unsent, { kind: 'postponed', waitMs });
 }
 
-/** Copies field by field, because spreading takes as long as everything else here. */
 function ended(
   delivery: Deliverable,
   outcome: Omit<AttemptOutcome, 'retryAfter'>,
   verdict: Verdict,
 ): RecordedAttempt {
+  const { startedAt, durationMs, statusCode, error, responseHeaders, responseBody } = outcome;
   return {
-    deliveryId: delivery.id,
-    leaseToken: delivery.leaseToken,
-    webhookId: delivery.webhookId,
-    number: delivery.number,
-    cycleAttempt: delivery.cycleAttempt,
-    trigger: delivery.trigger,
-    startedAt: outcome.startedAt,
-    durationMs: outcome.durationMs,
-    statusCode: outcome.statusCode,
-    error: outcome.error,
-    responseHeaders: outcome.responseHeaders,
-    responseBody: outcome.responseBody,
+    delivery,
+    startedAt,
+    durationMs,
+    statusCode,
+    error,
+    responseHeaders,
+    responseBody,
     verdict,
   };
 }

@@ -1,19 +1,23 @@
-/** A claimed delivery with everything that an attempt needs. */
+/** A leased delivery with everything that an attempt and its record need. */
 export type Deliverable = {
   id: string;
   leaseToken: string;
+  /** By this process's `performance.now()`: other processes may take the delivery from then on. */
+  leaseEndsAt: number;
   webhookId: string;
+  /** The e-mail address of the owner of the webhook's app. */
+  owner: string;
+  eventId: string;
   event: string;
   trigger: 'event' | 'test' | 'redelivery';
   /** The number of this attempt over all cycles, from 1. */
   number: number;
   /** The number of this attempt within its cycle, from 1. */
   cycleAttempt: number;
+  createdAtMs: number;
   url: string;
   secret: Buffer;
   previousSecret: Buffer | null;
-  /** Whether it was in the failing lane, which holds deliveries of webhooks whose last attempt failed. */
-  failing: boolean;
   eventCreatedAt: string;
   data: string;
 };

@@ -16,8 +16,12 @@ export type Verdict =
   | { kind: 'succeeded' }
   | { kind: 'failed' }
   | { kind: 'retry'; waitMs: number }
-  /** Nothing was sent and nothing counts; the delivery goes back to waiting. */
-  | { kind: 'postponed'; waitMs: number };
+  /** Nothing was sent and nothing counts; the delivery goes back to waiting, `park`ed if its webhook has no room. */
+  | { kind: 'postponed'; waitMs: number; park: boolean }
+  /** Nothing was sent, because the webhook may no longer have the event. */
+  | { kind: 'cancelled'; by: 'deactivation' | 'permission' | 'deletion' }
+  /** Nothing was sent, because the webhook's secret cannot be read; the delivery ends as failed. */
+  | { kind: 'given_up' };
 
 /** `attempt` counts from 1 within the cycle. `random` is in [0, 1). */
 export function decideVerdict(

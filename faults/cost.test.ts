@@ -1,0 +1,217 @@
+/** The cost of delivering: row changes, pages and statements, and the latency of healthy webhooks next to late ones. */
+import assert from 'node:assert/strict';
+import { setTimeout as wait } from 'node:timers/promises';
+import { quantile } from '../bench/figure.ts';
+import { openDatabase, sql, type Database } from '../service/src/database/database.ts';
+import { commonEvent } from './behaviours.ts';
+import { fillQueue, storeEvents } from './fill-queue.ts';
+import { isEmpty, isTo, publishedAt, until } from './observe.ts';
+import type { Received } from './received.ts';
+import { smallScenario, stopWorkers } from './scenario.ts';
+import type { World } from './world.ts';
+
+const usualTimes = {
+  WEBHOOK_TIMEOUT_MS: '10000',
+  WEBHOOK_LEASE_MARGIN_MS: '20000',
+  WEBHOOK_RETRY_BASE_MS: '600000',
+  WEBHOOK_RETRY_FACTOR: '6',
+};
+
+const waitingForOne = 9_500;
+const attemptsMeasured = 1_500;
+/** Claiming, deleting, and inserting and parking the retry of a failure make four. */
+const rowChangesMax = 5;
+
+smallScenario(
+  'row changes of a receiver that alternates',
+  {
+    kinds: [{ behaviour: 'alternating', webhooks: 1, event: commonEvent }],
+    settings: usualTimes,
+  },
+  async (world) => {
+    await world.publisher.publish(1);
+    await storeEvents(world.database);
+    await fillQueue(world.database, { path: '/alternating', count: waitingForOne });
+    // Sessions report what they changed when they end, so each worker's are complete.
+    await world.startWorker().started;
+    await until('parking', 60_000, () =>
+      isEmpty(
+        world.database,
+        sql`select from pending_deliveries where lease_token is null and not parked and due_at < queue_now()`,
+      ),
+    );
+    await stopWorkers(world);
+    const before = await rowChanges(world.database);
+    const sent = (await world.receivers.report()).length;
+    await world.startWorker().started;
+    await world.receivers.more(attemptsMeasured);
+    await stopWorkers(world);
+    const attempts = (await world.receivers.report()).length - sent;
+    const perAttempt = ((await rowChanges(world.database)) - before) / attempts;
+    assert.ok(perAttempt <= rowChangesMax, `${perAttempt} row changes per attempt`);
+  },
+);
+
+async function rowChanges(database: Database): Promise<number> {
+  const { rows } = await sql<{ changes: number }>`
+    select n_tup_ins + n_tup_upd + n_tup_del as changes from pg_stat_user_tables where relname = 'pending_deliveries'
+  `.execute(database);
+  return rows[0]?.changes ?? 0;
+}
+
+const eventsMeasured = 150;
+const eventEveryMs = 100;
+/** Until the late ones have all that they may have under way. */
+const fillUpMs = 5_000;
+const latencyRatioMax = 2;
+/** On a busy machine a few events take longer with and without late webhooks. */
+const latencyFloorMs = 20;
+
+smallScenario(
+  'late webhooks of one owner',
+  {
+    kinds: [
+      { behaviour: 'prompt', webhooks: 10, event: commonEvent },
+      { behaviour: 'late', webhooks: 200, event: commonEvent },
+    ],
+    settings: usualTimes,
+  },
+  async (world) => {
+    const activate = (active: boolean) =>
+      sql`
+        update webhooks set active = ${active}, deactivated_at = case when not ${active} then now() end,
+          deactivated_reason = case when not ${active} then 'owner' end
+        where url like '%/late/%'
+      `.execute(world.database);
+    await activate(false);
+    await world.startWorker().started;
+    await world.publisher.publishSlowly(20, eventEveryMs);
+    const alone = await latencies(world);
+    await activate(true);
+    await world.publisher.publishSlowly(fillUpMs / eventEveryMs, eventEveryMs);
+    const beside = await latencies(world);
+    for (const share of [0.5, 0.99]) {
+      const [with_, without] = [quantile(beside, share), quantile(alone, share)];
+      assert.ok(
+        with_ <= latencyRatioMax * without + latencyFloorMs,
+        `p${share * 100} is ${with_} ms next to late webhooks, ${without} ms without`,
+      );
+    }
+    await Promise.all(world.workers.map((worker) => worker.kill()));
+  },
+);
+
+/** From publishing to receipt, of the healthy webhooks. */
+async function latencies(world: World): Promise<number[]> {
+  const from = Date.now();
+  await world.publisher.publishSlowly(eventsMeasured, eventEveryMs);
+  const isMeasured = (one: Received) => isTo('/prompt')(one) && publishedAt(one.body) >= from;
+  const received = async () => (await world.receivers.report()).filter(isMeasured);
+  await until(
+    'the deliveries of healthy webhooks',
+    30_000,
+    async () => (await received()).length >= eventsMeasured * 10,
+  );
+  return (await received()).map(({ at, body }) => at - publishedAt(body));
+}
+
+const leasedRows = 40_000;
+const goneRows = 50_000;
+const pagesRatioMax = 2;
+const eventsDelivered = 100;
+const deliverEveryMs = 30;
+/** Sessions report what they read within a second, if they are in use. */
+const statisticsMs = 2_000;
+
+// Compares pages read, which do not depend on the load of the machine, over the same publishing in the same time.
+smallScenario(
+  'rows that are leased, and rows that a snapshot keeps',
+  { kinds: [{ behaviour: 'prompt', webhooks: 20, event: commonEvent }], settings: usualTimes },
+  async (world) => {
+    const { database } = world;
+    await world.publisher.publish(1);
+    await storeEvents(database);
+    const alone = await pagesOfDelivering(world);
+    await fillQueue(database, { path: '/prompt', count: leasedRows / 20, leased: true });
+    const besideLeased = await pagesOfDelivering(world);
+    await sql`delete from pending_deliveries`.execute(database);
+    await fillQueue(database, { path: '/prompt', count: goneRows / 20 });
+    const reader = openDatabase(world.store.connection, { applicationName: 'faults reader' });
+    await reader
+      .transaction()
+      .setIsolationLevel('repeatable read')
+      .execute(async (tx) => {
+        await sql`set local idle_in_transaction_session_timeout = 0`.execute(tx);
+        await sql`select from pending_deliveries limit 1`.execute(tx);
+        await sql`delete from pending_deliveries`.execute(database);
+        const besideGone = await pagesOfDelivering(world);
+        assert.ok(
+          besideLeased <= alone * pagesRatioMax,
+          `${besideLeased} next to leased rows, ${alone} without`,
+        );
+        assert.ok(
+          besideGone <= alone * pagesRatioMax,
+          `${besideGone} next to gone rows, ${alone} without`,
+        );
+      });
+    await reader.destroy();
+  },
+);
+
+/** Pages of the queue's tables that a worker reads while it delivers. */
+async function pagesOfDelivering(world: World): Promise<number> {
+  await world.startWorker().started;
+  // A worker looks at everything when it starts, and then once a minute.
+  await world.publisher.publishSlowly(20, deliverEveryMs);
+  await wait(statisticsMs);
+  const before = await pages(world.database);
+  const all = world.receivers.more(eventsDelivered * 20);
+  await world.publisher.publishSlowly(eventsDelivered, deliverEveryMs);
+  await all;
+  await wait(statisticsMs);
+  const read = (await pages(world.database)) - before;
+  await stopWorkers(world);
+  return read;
+}
+
+async function pages(database: Database): Promise<number> {
+  const { rows } = await sql<{ pages: number }>`
+    select sum(heap_blks_hit + heap_blks_read + idx_blks_hit + idx_blks_read)::float8 as pages
+    from pg_statio_user_tables where relname = any('{outbox,pending_deliveries,webhook_outcomes}')
+  `.execute(database);
+  return rows[0]?.pages ?? 0;
+}
+
+const workersIdle = 2;
+const statementsMax = 25;
+const idleMs = 10_000;
+
+smallScenario(
+  'idle workers next to a dead webhook',
+  {
+    kinds: [{ behaviour: 'hung', webhooks: 1, event: commonEvent }],
+    settings: { ...usualTimes, WEBHOOK_TIMEOUT_MS: '30000' },
+  },
+  async (world) => {
+    await world.publisher.publish(1);
+    await storeEvents(world.database);
+    await fillQueue(world.database, { path: '/hung', count: 1_000 });
+    await Promise.all(
+      Array.from({ length: workersIdle }, () => world.startWorker()).map(({ started }) => started),
+    );
+    await world.receivers.more(2);
+    await wait(5_000);
+    const before = await commits(world.database);
+    await wait(idleMs);
+    const perSecond = ((await commits(world.database)) - before) / workersIdle / (idleMs / 1_000);
+    assert.ok(perSecond <= statementsMax, `${perSecond} statements per second of each worker`);
+    await Promise.all(world.workers.map((worker) => worker.kill()));
+  },
+);
+
+async function commits(database: Database): Promise<number> {
+  const { rows } = await sql<{ commits: number }>`
+    select xact_commit as commits from pg_stat_database where datname = current_database()
+  `.execute(database);
+  return rows[0]?.commits ?? 0;
+}

@@ -1,0 +1,264 @@
+/** Webhooks that are locked, late or dead next to healthy ones, and workers that freeze or cannot read a secret. */
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { setTimeout as wait } from 'node:timers/promises';
+import { openDatabase, sql, type Database } from '../service/src/database/database.ts';
+import { rotatePartitions } from '../service/src/webhooks/queue/retention.ts';
+import { createSecretBox, generateSecret } from '../service/src/webhooks/sending/secrets.ts';
+import { commonEvent, rareEvent } from './behaviours.ts';
+import { fillQueue, storeEvents } from './fill-queue.ts';
+import { assertNone, isEmpty, isTo, publishedAt, requestsTo, until } from './observe.ts';
+import type { Received } from './received.ts';
+import { endWell, smallScenario, stopWorkers } from './scenario.ts';
+import { leaseMs } from './world.ts';
+
+/** The default deadline and backoff, with the short lease margin of the other scenarios. */
+const usualTimes = {
+  WEBHOOK_TIMEOUT_MS: '10000',
+  WEBHOOK_RETRY_BASE_MS: '10000',
+  WEBHOOK_RETRY_FACTOR: '6',
+};
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+
+const lockedMs = 20_000;
+/** Outcomes may wait for a second, each process looks for those once a second, and the rest is for a busy machine. */
+const blockedAfterMs = 4_000;
+const servedAfterMs = 5_000;
+/** What a failing webhook can leave on a quick machine until it is blocked; more than one health update takes. */
+const outcomesOfLocked = 1_000;
+
+smallScenario(
+  'a locked webhook',
+  {
+    kinds: [
+      { behaviour: 'prompt', webhooks: 20, event: commonEvent },
+      { behaviour: 'error', webhooks: 1, event: commonEvent },
+    ],
+  },
+  async (world) => {
+    await Promise.all([world.startWorker(), world.startWorker()].map(({ started }) => started));
+    await world.publisher.publish(100);
+    const locker = openDatabase(world.store.connection, { applicationName: 'faults locker' });
+    const times = await lockWhile(locker, async () => {
+      await noteOutcomes(world.database, '/error', outcomesOfLocked);
+      await world.publisher.publishSlowly(lockedMs / 100, 100);
+    });
+    await locker.destroy();
+    const publishedAll = Date.now();
+    await endWell('a locked webhook', world);
+    const received = await world.receivers.report();
+    const meanwhile = received.filter(
+      ({ at }) => at > times.from + blockedAfterMs && at < times.until,
+    );
+    assert.equal(meanwhile.filter(isTo('/error')).length, 0, 'the locked one gets nothing');
+    const others = received.filter(isTo('/prompt'));
+    // The events from before the lock are a backlog.
+    const events = others.filter(({ body }) => publishedAt(body) > times.from + blockedAfterMs);
+    const lateOnes = events.filter(({ at, body }) => at - publishedAt(body) > servedAfterMs);
+    assert.equal(lateOnes.length, 0, 'the others get everything at once');
+    const next = received.find((one) => isTo('/error')(one) && one.at > times.until);
+    assert.ok(next && next.at - times.until < servedAfterMs, 'it is served when it is free');
+    assert.ok(publishedAll > times.from + lockedMs - 1_000);
+    await assertNone(world.database, sql`select from attempts where error = 'interrupted'`);
+    await assertNone(
+      world.database,
+      sql`
+        select from webhooks w where exhausted_in_a_row <>
+          (select count(*) from deliveries d where d.webhook_id = w.id and d.status = 'failed')
+        or last_success_at is null and url like '%/prompt/%'
+      `,
+    );
+  },
+);
+
+/** Notes outcomes that change nothing in the count of exhausted deliveries. */
+async function noteOutcomes(database: Database, path: string, count: number): Promise<void> {
+  await sql`
+    insert into webhook_outcomes (webhook_id, verdict, status_code, gone)
+    select id, 'retry', 500, false from webhooks, generate_series(1, ${count}::int) where url like '%://%' || ${path}::text || '/%'
+  `.execute(database);
+}
+
+/** Locks the rows of failing webhooks during `act`. */
+async function lockWhile(
+  locker: Database,
+  act: () => Promise<void>,
+): Promise<{ from: number; until: number }> {
+  return locker.transaction().execute(async (tx) => {
+    await sql`set local idle_in_transaction_session_timeout = 0`.execute(tx);
+    await sql`select from webhooks where url like '%/error/%' for update`.execute(tx);
+    const from = Date.now();
+    await act();
+    return { from, until: Date.now() };
+  });
+}
+
+const deadWebhooks = 80;
+const rowsPerDead = 60;
+/** The longest backoff after the first attempt, and a second for a busy machine. */
+const firstRetryMaxMs = 12_000 + 1_000;
+
+smallScenario(
+  'one retry next to dead webhooks',
+  {
+    kinds: [
+      { behaviour: 'hung', webhooks: deadWebhooks, event: rareEvent },
+      { behaviour: 'recovering', webhooks: 1, event: commonEvent },
+    ],
+    settings: usualTimes,
+  },
+  async (world) => {
+    await world.publisher.publish(1);
+    await storeEvents(world.database);
+    await fillQueue(world.database, {
+      path: '/hung',
+      count: rowsPerDead,
+      dueWithinMs: firstRetryMaxMs,
+    });
+    await world.startWorker().started;
+    await world.publisher.publish(1);
+    const retries = () => requestsTo(world, '/recovering');
+    await until('the retry', firstRetryMaxMs * 2, async () => (await retries()).length >= 2);
+    const [first, second] = (await retries()) as [Received, Received];
+    assert.ok(second.at - first.at < firstRetryMaxMs, `after ${second.at - first.at} ms`);
+    await Promise.all(world.workers.map((worker) => worker.kill()));
+  },
+);
+
+// Interrupted deliveries are not retried within the scenario, so every second request of one was sent by a thawed worker.
+smallScenario(
+  'a worker thawed after its lease',
+  {
+    kinds: [{ behaviour: 'prompt', webhooks: 20, event: commonEvent }],
+    settings: { WEBHOOK_RETRY_BASE_MS: String(hourMs) },
+  },
+  async (world) => {
+    await world.publisher.publish(1);
+    await storeEvents(world.database);
+    await fillQueue(world.database, { path: '/prompt', count: 300 });
+    const frozen = world.startWorker();
+    await frozen.started;
+    await world.receivers.more(500);
+    frozen.signal('SIGSTOP');
+    const other = world.startWorker();
+    await other.started;
+    await until('recovery', leaseMs * 4, () => isEmpty(world.database, leasedOrDue));
+    const before = (await world.receivers.report()).length;
+    frozen.signal('SIGCONT');
+    await wait(leaseMs);
+    const late = (await world.receivers.report()).slice(before);
+    // Those whose connection was being opened: it may open after the thaw.
+    const underWay = 20 * 8;
+    assert.ok(late.length <= underWay, `${late.length} requests after the thaw`);
+    assert.deepEqual(
+      late.filter(
+        ({ deliveryId }, index) => late.findIndex((one) => one.deliveryId === deliveryId) !== index,
+      ),
+      [],
+    );
+    await stopWorkers(world);
+    await assertNone(world.database, sql`select from attempts where number > 1`);
+  },
+);
+
+const leasedOrDue = sql`select from pending_deliveries where lease_token is not null or due_at < queue_now()`;
+
+smallScenario(
+  'a secret that no key opens',
+  { kinds: [{ behaviour: 'prompt', webhooks: 2, event: commonEvent }] },
+  async (world) => {
+    await world.publisher.publish(1);
+    await storeEvents(world.database);
+    await fillQueue(world.database, { path: '/prompt', count: 50 });
+    const { rows } = await sql<{ id: string }>`
+      select id from webhooks where url like '%/prompt/0?%'
+    `.execute(world.database);
+    const id = rows[0]?.id ?? '';
+    const sealed = createSecretBox([randomBytes(32)]).seal(generateSecret(), id);
+    await sql`update webhooks set secret = ${sealed} where id = ${id}`.execute(world.database);
+    // Half of them have waited for longer than retention.
+    const past = new Date(Date.now() - 40 * dayMs);
+    await sql`select ensure_partitions(${past}::date - 1, ${past}::date + 1)`.execute(
+      world.database,
+    );
+    await sql`
+      update pending_deliveries set created_at = ${past}, id = uuid_v7(${past}::timestamptz)
+      where ctid = any(array(select ctid from pending_deliveries where webhook_id = ${id} limit 25))
+    `.execute(world.database);
+    await world.startWorker().started;
+    await until('the end of old deliveries', 10_000, () =>
+      isEmpty(
+        world.database,
+        sql`select from pending_deliveries where due_at < queue_now() + interval '1 minute'`,
+      ),
+    );
+    const { rows: ended } = await sql<{ status: string; attempts: number; count: number }>`
+      select status, attempt_count as attempts, count(*) from deliveries group by 1, 2 order by 1
+    `.execute(world.database);
+    assert.deepEqual(ended, [
+      { status: 'failed', attempts: 0, count: 25 },
+      { status: 'succeeded', attempts: 1, count: 50 },
+    ]);
+    await assertNone(world.database, sql`select from attempts where error is not null`);
+    assert.equal((await requestsTo(world, '/prompt/0')).length, 0);
+    await stopWorkers(world);
+    await rotatePartitions(world.database, 30, (day) => assert.fail(`${day} is kept`));
+    await assertNone(world.database, sql`select from deliveries where status = 'failed'`);
+  },
+);
+
+smallScenario(
+  'connections that are reset when they are used again',
+  { kinds: [{ behaviour: 'fickle', webhooks: 10, event: commonEvent }] },
+  async (world) => {
+    await world.startWorker().started;
+    await world.publisher.publishSlowly(100, 20);
+    await endWell('reset when used again', world);
+    await assertNone(
+      world.database,
+      sql`select from attempts where number > 1 or error is not null`,
+    );
+  },
+);
+
+/** More than one statement cancels. */
+const backlog = 10_500;
+/** Enough to see how fast a healthy webhook gets its deliveries. */
+const sample = 3_000;
+/** A receiver that is well again gets as many attempts at once as before after a few responses. */
+const slowdownMax = 2;
+/** Until the attempts that were under way reach their deadline, and the next one is claimed. */
+const firstMaxMs = 3_000;
+
+smallScenario(
+  'a dead webhook recovers',
+  {
+    kinds: [
+      { behaviour: 'hung', webhooks: 1, event: commonEvent },
+      { behaviour: 'prompt', webhooks: 1, event: commonEvent },
+    ],
+    settings: { WEBHOOK_TIMEOUT_MS: '2000', WEBHOOK_RETRY_BASE_MS: String(hourMs) },
+  },
+  async (world) => {
+    await world.publisher.publish(1);
+    await storeEvents(world.database);
+    await fillQueue(world.database, { path: '/prompt', count: sample });
+    await world.startWorker().started;
+    await until('the healthy one', 60_000, async () => isEmpty(world.database, leasedOrDue));
+    const usual = (span(await requestsTo(world, '/prompt')) / sample) * backlog;
+    await fillQueue(world.database, { path: '/hung', count: backlog });
+    await world.receivers.more(10);
+    const healedAt = Date.now();
+    world.receivers.heal();
+    await until('the backlog', 60_000, async () => isEmpty(world.database, leasedOrDue));
+    const healed = (await requestsTo(world, '/hung')).filter(({ status }) => status !== null);
+    const firstAfterMs = (healed[0]?.at ?? Infinity) - healedAt;
+    assert.ok(firstAfterMs < 2_000 + firstMaxMs, `the first came after ${firstAfterMs} ms`);
+    assert.ok(span(healed) < usual * slowdownMax, `${span(healed)} ms, not ${usual}`);
+  },
+);
+
+function span(received: Received[]): number {
+  return (received.at(-1)?.at ?? 0) - (received[0]?.at ?? 0);
+}

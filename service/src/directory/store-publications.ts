@@ -1,0 +1,128 @@
+/**
+ * Stores prepared publications: one statement for all of them, so one round trip and one commit. It looks up their
+ * subjects, takes their idempotency keys, and puts the events into the outbox. Next: `webhooks/queue/fan-out.ts`.
+ */
+import { arrayLiteral } from '../database/array-literal.ts';
+import { sql, type Executor } from '../database/database.ts';
+import { packBytes } from '../database/pack-bytes.ts';
+import { ServiceError } from '../errors.ts';
+import { catalogue } from '../events/catalogue.ts';
+import { retentionDays } from '../events/idempotency-keys.ts';
+import type { PreparedPublication } from './prepare-publication.ts';
+
+export type Published =
+  | { kind: 'published'; id: string }
+  /** The same publication was stored before under this idempotency key. */
+  | { kind: 'repeated'; id: string }
+  | { kind: 'failed'; error: unknown };
+
+/** The rows of what is not simply a new event. A row has the place of a publication without a subject, or a key. */
+type Exception = {
+  place: number | null;
+  key: string | null;
+  eventId: string | null;
+  content: string | null;
+};
+
+/**
+ * Returns a result for each publication, in their order. A publication without a subject leaves its key free. No two may
+ * have the same key. Throws only if nothing was stored.
+ */
+export async function storePublications(
+  executor: Executor,
+  items: readonly PreparedPublication[],
+): Promise<Published[]> {
+  const exceptions = await insert(executor, items);
+  const byPlace = new Map(exceptions.map((row) => [row.place, row]));
+  const byKey = new Map(exceptions.map((row) => [row.key, row]));
+  return items.map((item, place) => {
+    const row = byPlace.get(place) ?? (item.key === null ? undefined : byKey.get(item.key));
+    return row ? toResult(item, row) : { kind: 'published', id: item.id };
+  });
+}
+
+function toResult(item: PreparedPublication, { eventId, content }: Exception): Published {
+  if (eventId === null) return { kind: 'failed', error: item.refuse() };
+  if (content === item.content) return { kind: 'repeated', id: eventId };
+  return { kind: 'failed', error: keyConflict() };
+}
+
+function keyConflict(): ServiceError {
+  return new ServiceError(
+    'conflict',
+    'The id was used before with different content; use a new one for each publication.',
+  );
+}
+
+async function insert(
+  executor: Executor,
+  items: readonly PreparedPublication[],
+): Promise<Exception[]> {
+  const texts = packBytes(items.map(({ text }) => text));
+  const { rows } = await sql<Exception>`
+    -- prepared: publish
+    with given as materialized (
+      select * from unnest(
+        ${arrayLiteral(items.map(({ id }) => id))}::uuid[],
+        ${arrayLiteral(items.map(({ name }) => name))}::text[],
+        ${arrayLiteral(items.map(({ name }) => catalogue[name].audience))}::text[],
+        ${arrayLiteral(items.map(({ subject }) => subject))}::text[],
+        ${items.map(({ slug }) => slug)}::text[],
+        ${arrayLiteral(items.map(({ subjectId }) => subjectId))}::uuid[],
+        ${items.map(({ key }) => key)}::text[],
+        ${arrayLiteral(items.map(({ key, content }) => (key === null ? null : content)))}::text[],
+        ${texts.starts}::int[], ${texts.lengths}::int[]
+      ) with ordinality
+        as g(id, name, audience, subject, slug, subject_id, key, content, text_start, text_length, place)
+    ),
+    -- A look-up by slug for each: a prepared join could keep the plan that it got while the tables were empty.
+    found as materialized (
+      select g.place, g.id, g.name, g.audience, g.subject, g.key, g.content, g.text_start, g.text_length,
+        coalesce(o.id, a.id, g.subject_id) as subject_id, coalesce(o.slug, a.slug) as slug,
+        coalesce(o.name, a.name) as subject_name
+      from given g
+      left join lateral (select id, slug, name from orgs where g.subject = 'org' and slug = g.slug limit 1) o on true
+      left join lateral (
+        select id, slug, name from alliances where g.subject = 'alliance' and slug = g.slug limit 1
+      ) a on true
+    ),
+    claimed as (
+      insert into idempotency_keys as k (key, content, event_id, expires_at)
+      select key, decode(content, 'hex'), id, now() + ${retentionDays} * interval '1 day' from found
+      where key is not null and subject_id is not null
+      -- All statements take keys in this order, so that no two wait for each other.
+      order by key
+      -- A used key is updated to itself, which returns the row even if this snapshot is too old to see it. An expired
+      -- key counts as unused even before it is deleted.
+      on conflict (key) do update set
+        content = case when k.expires_at > now() then k.content else excluded.content end,
+        event_id = case when k.expires_at > now() then k.event_id else excluded.event_id end,
+        created_at = case when k.expires_at > now() then k.created_at else now() end,
+        expires_at = case when k.expires_at > now() then k.expires_at else excluded.expires_at end
+      returning key, event_id, content
+    ),
+    published as (
+      insert into outbox (id, name, audience, org_id, alliance_id, data)
+      select id, name, audience, case subject when 'org' then subject_id end,
+        case subject when 'alliance' then subject_id end,
+        -- The same bytes as those of JSON.stringify: to_json escapes a text in the same way.
+        case when slug is null then '' else
+          '{"' || audience || 'Id":"' || subject_id || '","' || audience || '":{"id":"' || subject_id || '","slug":"'
+            || slug || '","name":' || to_json(subject_name)::text || '},'
+        end || convert_from(substring(${texts.bytes}::bytea from text_start for text_length), 'UTF8')
+      from found
+      where subject_id is not null and (key is null or id in (select event_id from claimed))
+    )
+    -- Returns only the exceptions, because reading rows costs this process more than PostgreSQL.
+    select null::int as place, key, event_id as "eventId", encode(content, 'hex') as content
+    from claimed where event_id not in (select id from given)
+    union all
+    select (f.place - 1)::int, null, k.event_id, encode(k.content, 'hex')
+    from found f
+    left join lateral (
+      select event_id, content from idempotency_keys where key = f.key and expires_at > now() limit 1
+    ) k on true
+    where f.subject_id is null
+  `.execute(executor);
+  return rows;
+}

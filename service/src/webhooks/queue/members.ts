@@ -1,0 +1,61 @@
+/**
+ * Tells the processes that deliver from each other: how many are alive, this one's place among them, and the webhooks that
+ * none may send to, because their health could not be written for a second.
+ */
+import { sql, type Database } from '../../database/database.ts';
+
+export type Membership = {
+  place: number;
+  workers: number;
+  /** Webhooks whose health waits because another session has locked them. */
+  blocked: string[];
+  /** Whether any health waits for longer than it should. */
+  isLate: boolean;
+};
+
+/** A process that has not been seen for this long has no share in the limits. It may still hold leases. */
+const aliveMs = 5_000;
+const forgottenMs = 60_000;
+/** Health is written within this time, unless somebody holds the webhook's row. */
+const healthDelayMs = 500;
+
+export async function joinWorkers(database: Database, id: string): Promise<Membership> {
+  const { rows } = await sql<Membership>`
+    -- prepared: join_workers
+    with clock as materialized (select queue_now() as now),
+    seen as (
+      insert into workers (id, seen_at) select ${id}::uuid, now from clock
+      on conflict (id) do update set seen_at = excluded.seen_at
+    ),
+    forgotten as (
+      delete from workers where id <> ${id}::uuid and seen_at < (select now from clock) - ${forgottenMs}::int * interval '1 millisecond'
+    ),
+    alive as (
+      select id from workers
+      where id <> ${id}::uuid and seen_at > (select now from clock) - ${aliveMs}::int * interval '1 millisecond'
+    ),
+    late as materialized (
+      select distinct webhook_id from webhook_outcomes
+      where recorded_at < (select now from clock) - ${healthDelayMs}::int * interval '1 millisecond'
+    ),
+    -- A webhook is only blocked while somebody holds its row: health that is late for another reason stops no deliveries.
+    free as materialized (
+      select w.id from late cross join lateral (
+        select id from webhooks where id = late.webhook_id for no key update skip locked
+      ) w
+    )
+    select (select count(*) from alive where id < ${id}::uuid)::int as place, (select count(*) from alive)::int + 1 as workers,
+      coalesce((
+        select array_agg(id) from webhooks where id = any(array(select webhook_id from late))
+          and (id in (select id from free)) is not true
+      ), '{}') as blocked,
+      exists (select from late) as "isLate"
+  `.execute(database);
+  const [row] = rows;
+  if (!row) throw new Error('the process did not join');
+  return row;
+}
+
+export async function leaveWorkers(database: Database, id: string): Promise<void> {
+  await sql`delete from workers where id = ${id}`.execute(database);
+}

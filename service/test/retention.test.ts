@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { sql } from '../src/database/database.ts';
+import { rotatePartitions } from '../src/webhooks/queue/retention.ts';
+import { openTestDatabase } from './support/database.ts';
+import { fanOutWith } from './support/queue-steps.ts';
+
+const { database } = await openTestDatabase();
+
+const { rows: days } = await sql<{ day: string }>`
+  select to_char((now() - interval '40 days') at time zone 'utc', 'YYYYMMDD') as day
+`.execute(database);
+const partition = `events_${days[0]?.day}`;
+
+test('expired days are dropped as a whole, unless a pending delivery needs one', async () => {
+  await sql`select ensure_partitions(current_date - 41, current_date - 39)`.execute(database);
+  await sql`
+    with old as (select uuid_v7(now() - interval '40 days') as id),
+    event as (
+      insert into events (id, name, audience, data, created_at, position)
+      select id, 'org.created', 'global', '{}', now() - interval '40 days', nextval('event_positions') from old returning id
+    )
+    insert into pending_deliveries (id, event_id, event, webhook_id, trigger, due_at)
+    select uuid_v7(), id, 'org.created', uuid_v7(), 'event', now() from event
+  `.execute(database);
+  const kept: string[] = [];
+  const dropped = await rotatePartitions(database, 30, (day) => kept.push(day));
+  assert.ok(!dropped.includes(partition), 'the event of a pending delivery stays');
+  assert.equal(kept.length, 1);
+  assert.ok(dropped.length > 0);
+  await sql`delete from pending_deliveries`.execute(database);
+  assert.ok((await rotatePartitions(database, 30)).includes(partition));
+  assert.deepEqual(await rotatePartitions(database, 30), []);
+});
+
+test('an event that waits for fan-out survives the end of its day', async () => {
+  await sql`
+    insert into outbox (id, name, audience, data, created_at)
+    select uuid_v7(old.at), 'org.created', 'global', '{}', old.at from (select now() - interval '40 days' as at) old
+  `.execute(database);
+  await rotatePartitions(database, 30);
+  assert.equal((await fanOutWith(database)).events, 1);
+  assert.ok((await rotatePartitions(database, 30)).includes(partition));
+});
