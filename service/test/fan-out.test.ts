@@ -275,6 +275,21 @@ test('a process that was not notified leaves young events to the one that was', 
   assert.equal((await fanOut({ minAgeMs: 60_000 })).events, 1);
 });
 
+test('the floor moves past what was taken, also while a backlog waits', async () => {
+  await clear();
+  await register();
+  for (let index = 0; index < 4; index += 1) await publish();
+  let floor = '0';
+  const taken: number[] = [];
+  for (let turn = 0; turn < 3; turn += 1) {
+    const done = await fanOut({ floor, room: { ...room, total: 2 } });
+    taken.push(done.events);
+    assert.ok(done.floor !== null && BigInt(done.floor) > BigInt(floor));
+    floor = done.floor;
+  }
+  assert.deepEqual(taken, [2, 2, 0]);
+});
+
 test('the floor stays below a transaction that publishes and commits late', async () => {
   await clear();
   let late = '';

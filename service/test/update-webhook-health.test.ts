@@ -188,6 +188,34 @@ test("a locked webhook's outcomes wait, and others' do not", async () => {
   assert.equal(await outcomesLeft(), 0);
 });
 
+test('a webhook whose owner cannot be notified, because its app is locked, keeps back no others', async () => {
+  const [stuck, free] = [await makeWebhook(), await makeWebhook()];
+  await recordNew(database, exhausted(stuck.id), exhausted(free.id));
+  await database.transaction().execute(async (tx) => {
+    await sql`
+      select from apps where id = (select app_id from webhooks where id = ${stuck.id}) for update
+    `.execute(tx);
+    const { failures } = await updateWebhookHealth(database, 5);
+    assert.deepEqual(
+      failures.map(({ webhookId, code }) => [webhookId, code]),
+      [[stuck.id, '55P03']],
+    );
+    assert.deepEqual(await healthOf(free.id), { failing: true, exhausted: 1 });
+    assert.deepEqual(await healthOf(stuck.id), { failing: false, exhausted: 0 });
+  });
+  assert.deepEqual((await updateWebhookHealth(database, 5)).failures, []);
+  assert.deepEqual(await healthOf(stuck.id), { failing: true, exhausted: 1 });
+});
+
+test('what happened before a webhook was activated or moved does not count against it', async () => {
+  for (const change of [{ active: true }, { url: 'https://example.org/new' }]) {
+    const { id, key } = await makeWebhook();
+    await recordNew(database, exhausted(id, 410));
+    await service.call(`/webhooks/${id}`, { method: 'PATCH', key, json: change });
+    assert.deepEqual((await updateWebhookHealth(database, 5)).deactivated, []);
+  }
+});
+
 test("a locked webhook's outcomes keep back no others, however many there are", async () => {
   const [locked, free] = [await makeWebhook(), await makeWebhook()];
   const backlog = Array.from({ length: 1_200 }, () => ({ webhookId: locked.id, verdict: 'retry' }));
