@@ -101,7 +101,14 @@ function compareOutcomes(state: State, rows: StoredOutcome[]): void {
   });
   const known = new Set(keys.values());
   const expected = state.outcomes.filter(({ webhook }) => known.has(webhook));
-  same('what was noted about health', stored.map(toText).sort(), expected.map(toText).sort());
+  const failures = (outcomes: Outcome[]) =>
+    outcomes
+      .filter(({ kind }) => kind !== 'succeeded')
+      .map(toText)
+      .sort();
+  same('failures noted about health', failures(stored), failures(expected));
+  const missing = expected.filter((one) => !stored.some((other) => toText(one) === toText(other)));
+  same('successes noted about health', missing.map(toText), []);
   state.outcomes = stored;
 }
 

@@ -44,7 +44,8 @@ export const queueRules: Rules<
       settle(state, delivery, answer);
       const { kind } = answer.verdict;
       const gone = kind === 'failed' && delivery.answer === 410;
-      if (kind !== 'retry') state.outcomes.push({ webhook: delivery.webhook, kind, gone });
+      if (kind === 'retry' || (kind === 'succeeded' && !endsRun(state, delivery.webhook))) continue;
+      state.outcomes.push({ webhook: delivery.webhook, kind, gone });
     }
   },
   'recover-leases'(state) {
@@ -118,6 +119,12 @@ function settle(state: State, delivery: Delivery, { verdict, statusCode }: Recor
   }
   const due = state.now + verdict.waitMs;
   delivery.due = { from: due, to: due };
+}
+
+/** Whether a success changes how many deliveries in a row are exhausted. Others may be noted or not. */
+function endsRun(state: State, key: string): boolean {
+  const last = state.outcomes.findLast(({ webhook }) => webhook === key);
+  return last ? last.kind !== 'succeeded' : (webhookByKey(state, key)?.exhausted ?? 0) > 0;
 }
 
 /** Returns true if it deactivates the webhook. */

@@ -36,13 +36,15 @@ export const webhookRules: Rules<
     const found = state.webhooks.get(webhook);
     requireThat(found);
     found.moves += 1;
+    forgetOutcomes(state, found.key);
   },
   activate(state, { webhook, active }) {
     const found = state.webhooks.get(webhook);
     requireThat(found);
     found.active = active;
-    if (active) found.exhausted = 0;
-    else cancelWaiting(state, found.key, 'deactivation');
+    if (!active) return cancelWaiting(state, found.key, 'deactivation');
+    found.exhausted = 0;
+    forgetOutcomes(state, found.key);
   },
   'delete-webhook'(state, { webhook }) {
     const found = state.webhooks.get(webhook);
@@ -103,4 +105,9 @@ function mayAskFor(state: State, app: string, events: Name[] | null): boolean {
     (name) =>
       !(name in subjectOf) || subjectOf[name as keyof typeof subjectOf] === boundKind(state, app),
   );
+}
+
+/** What happened before does not count against a webhook that was activated or moved. */
+function forgetOutcomes(state: State, key: string): void {
+  state.outcomes = state.outcomes.filter(({ webhook }) => webhook !== key);
 }
