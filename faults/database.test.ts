@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { endsInTime, scenario } from './scenario.ts';
 
 /** Requests between two faults: few enough that most of ten thousand deliveries remain for later faults. */
-const requestsBetween = 1_500;
+const requestsBetween = 1_000;
 const longestMomentMs = 150;
 /** Longer than a worker tries to record its attempts. */
 const longOutageMs = 12_000;
