@@ -882,6 +882,20 @@ begin
   return new;
 end $function$
 
+CREATE OR REPLACE FUNCTION orgdir.publish_event(name text, data json, org_slug text DEFAULT NULL::text, alliance_slug text DEFAULT NULL::text)
+ RETURNS uuid
+ LANGUAGE sql
+AS $function$
+  select orgdir.publish_event(name, data::text, org_slug, alliance_slug)
+$function$
+
+CREATE OR REPLACE FUNCTION orgdir.publish_event(name text, data jsonb, org_slug text DEFAULT NULL::text, alliance_slug text DEFAULT NULL::text)
+ RETURNS uuid
+ LANGUAGE sql
+AS $function$
+  select orgdir.publish_event(name, data::text, org_slug, alliance_slug)
+$function$
+
 CREATE OR REPLACE FUNCTION orgdir.publish_event(name text, data text DEFAULT NULL::text, org_slug text DEFAULT NULL::text, alliance_slug text DEFAULT NULL::text)
  RETURNS uuid
  LANGUAGE plpgsql
@@ -971,20 +985,6 @@ begin
   values (new_id, kind.name, of_org, of_alliance, publish_event.data, called_at);
   return new_id;
 end $function$
-
-CREATE OR REPLACE FUNCTION orgdir.publish_event(name text, data json, org_slug text DEFAULT NULL::text, alliance_slug text DEFAULT NULL::text)
- RETURNS uuid
- LANGUAGE sql
-AS $function$
-  select orgdir.publish_event(name, data::text, org_slug, alliance_slug)
-$function$
-
-CREATE OR REPLACE FUNCTION orgdir.publish_event(name text, data jsonb, org_slug text DEFAULT NULL::text, alliance_slug text DEFAULT NULL::text)
- RETURNS uuid
- LANGUAGE sql
-AS $function$
-  select orgdir.publish_event(name, data::text, org_slug, alliance_slug)
-$function$
 
 CREATE OR REPLACE FUNCTION orgdir.queue_now()
  RETURNS timestamp with time zone

@@ -34,7 +34,7 @@ export async function describeSchema(database: Database): Promise<string> {
     select pg_get_functiondef(p.oid) as line from pg_proc p
     where p.pronamespace = 'orgdir'::regnamespace
       and not exists (select from pg_depend d where d.objid = p.oid and d.deptype = 'e')
-    order by p.proname
+    order by p.proname, pg_get_function_identity_arguments(p.oid) collate "C"
   `,
   );
   return `-- What the migrations amount to. Written by: npm run schema\n\n${[...tables, ...functions].join('\n\n')}\n`;
