@@ -205,7 +205,7 @@ export function createInFlight(): InFlight {
       if (ageMs > slowMs) {
         markSlow(attempt, true);
         if (!receiver.isSlow) setSlow(receiver, true);
-        receiver.limit = limitAt(ageMs);
+        receiver.limit = Math.min(receiver.limit, limitAt(ageMs));
       }
     }
     tellRoom();
@@ -219,7 +219,7 @@ export function createInFlight(): InFlight {
     const tookMs = performance.now() - startedAt;
     if (tookMs > slowMs) {
       setSlow(receiver, true);
-      receiver.limit = limitAt(tookMs);
+      receiver.limit = Math.min(receiver.limit + 1, limitAt(tookMs));
     } else {
       setSlow(receiver, false);
       receiver.limit = Math.min(receiver.limit + 1, inFlightPerWebhookMax);
