@@ -8,6 +8,7 @@ import { sql, type Database, type LeftJoined } from '../../database/database.ts'
 import type { Room } from './in-flight.ts';
 import type { Lease } from './lease.ts';
 import type { LeasedDelivery } from './leased-delivery.ts';
+import { roomsOf, webhookRoom } from './webhook-room.ts';
 
 /** The most deliveries that one statement claims. */
 export const claimMax = 256;
@@ -48,7 +49,7 @@ export async function claimDue(
   const { rows } = await sql<{ totals: Totals | null } & LeftJoined<Leased>>`
     -- prepared: claim_due
     with clock as materialized (select queue_now() as now),
-    rooms as materialized (select ${JSON.stringify(room.byWebhook)}::jsonb as by_webhook),
+    ${roomsOf(room)},
     due as materialized (
       select ctid as tid, webhook_id, due_at from pending_deliveries
       where lease_token is null and not parked and due_at <= (select now from clock)
@@ -59,8 +60,7 @@ export async function claimDue(
     ),
     placed as materialized (
       select tid, row_number() over (partition by webhook_id order by due_at)
-        <= coalesce(((select by_webhook from rooms) ->> webhook_id::text)::int,
-          least(webhook_share(webhook_id, ${room.perWebhook}::int, ${room.place}::int, ${room.workers}::int), ${room.atFirst}::int)) as fits
+        <= ${webhookRoom(room)} as fits
       from due
     ),
     parked as (

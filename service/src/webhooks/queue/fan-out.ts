@@ -7,6 +7,7 @@ import { sql, type Database, type LeftJoined } from '../../database/database.ts'
 import type { Deliverable } from '../sending/deliverable.ts';
 import type { Room } from './in-flight.ts';
 import type { Lease } from './lease.ts';
+import { roomsOf, webhookRoom } from './webhook-room.ts';
 
 /** The most events of one statement. */
 const eventsMax = 256;
@@ -100,7 +101,7 @@ async function fanOutOnce(database: Database, options: FanOutOptions): Promise<F
   const { rows } = await sql<Row>`
     -- prepared: fan_out
     with clock as materialized (select queue_now() as now),
-    rooms as materialized (select ${JSON.stringify(room.byWebhook)}::jsonb as by_webhook),
+    ${roomsOf(room)},
     -- One process at a time, so that positions follow the order in which events become visible.
     turn as materialized (select pg_try_advisory_xact_lock(${sql.lit(fanOutLock)}) as mine),
     oldest as materialized (
@@ -169,8 +170,7 @@ async function fanOutOnce(database: Database, options: FanOutOptions): Promise<F
     ),
     counted as (
       select a.*, row_number() over (partition by webhook_id order by position)
-        <= coalesce(((select by_webhook from rooms) ->> webhook_id::text)::int,
-          least(webhook_share(webhook_id, ${room.perWebhook}::int, ${room.place}::int, ${room.workers}::int), ${room.atFirst}::int)) as fits
+        <= ${webhookRoom(room)} as fits
       from addressed a
     ),
     made as materialized (

@@ -1,6 +1,6 @@
 /**
  * Tells the processes that deliver from each other: how many are alive, this one's place among them, and the webhooks that
- * none may send to, because their health could not be written for a second.
+ * none may send to, because another session keeps their health from being written.
  */
 import { sql, type Database } from '../../database/database.ts';
 

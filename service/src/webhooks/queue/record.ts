@@ -16,9 +16,9 @@ export async function recordAttempts(
 ): Promise<RecordedAttempt[]> {
   const gone = await findGone(database, attempts);
   const isNoted = attempts.map((attempt) => affectsHealth(attempt, gone));
-  const failed = new Set(
+  const withFailures = new Set(
     attempts.flatMap(({ verdict, delivery }) =>
-      verdict.kind === 'succeeded' ? [] : delivery.webhookId,
+      verdict.kind === 'failed' || verdict.kind === 'retry' ? delivery.webhookId : [],
     ),
   );
   const column = (pick: (attempt: RecordedAttempt) => string | number | boolean | null) =>
@@ -40,7 +40,7 @@ export async function recordAttempts(
         ${column((a) => a.startedAt.getTime())}::bigint[], ${column((a) => a.durationMs)}::int[],
         ${column((a) => a.statusCode)}::int[], ${column((a) => a.error)}::text[],
         ${headers.starts}::int[], ${headers.lengths}::int[], ${bodies.starts}::int[], ${bodies.lengths}::int[],
-        ${arrayLiteral(isNoted)}::boolean[], ${column((a) => failed.has(a.delivery.webhookId))}::boolean[],
+        ${arrayLiteral(isNoted)}::boolean[], ${column((a) => withFailures.has(a.delivery.webhookId))}::boolean[],
         ${column((a) => a.statusCode === 410 || gone.has(a.delivery.id))}::boolean[]
       ) with ordinality as g(id, token, event_id, event, webhook_id, trigger, number, cycle_attempt, created_ms,
         verdict, wait_ms, park, cancelled_by, started_ms, duration_ms, status_code, error,

@@ -62,6 +62,8 @@ const healthRetryMs = 1_000;
 /** How long outcomes are collected before the health of their webhooks is updated, once. */
 const healthDelayMs = 250;
 const partitionCheckMs = 3_600_000;
+/** The task has nothing to do until it is woken. */
+const untilWokenMs = 3_600_000;
 /** Tasks that are under way at the same time; the rare ones wait for a connection. */
 const poolSize = 6;
 /**
@@ -222,7 +224,7 @@ async function updateHealth(database: Database, dependencies: WorkerDependencies
   logDeactivations(dependencies, deactivated);
   for (const failure of failures) log.error(failure, 'health.not_updated');
   if (more) return 0;
-  return failures.length > 0 ? healthRetryMs : partitionCheckMs;
+  return failures.length > 0 ? healthRetryMs : untilWokenMs;
 }
 
 async function ingestBatch(
@@ -235,7 +237,7 @@ async function ingestBatch(
   if (rejected.length > 0) metrics.rejected(rejected.length);
   for (const { id, name } of rejected) log.warn({ event: name, eventId: id }, 'event.rejected');
   if (accepted > 0) onAccepted();
-  return accepted + rejected.length === 0 ? partitionCheckMs : 0;
+  return accepted + rejected.length === 0 ? untilWokenMs : 0;
 }
 
 async function recoverExpiredLeases(
