@@ -106,7 +106,7 @@ const writesPool = {
   poolSize: 4,
   // 100,000 rows take less on two idle cores.
   statementTimeoutMs: 60_000,
-  settings: { idle_in_transaction_session_timeout: '30000' },
+  idleInTransactionMs: 30_000,
 };
 
 /** The internal listener's application, and the parts that only it uses. */

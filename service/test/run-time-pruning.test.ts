@@ -147,7 +147,7 @@ for (const [name, settings] of [
 test('a claim skips a delivery that another worker postponed meanwhile, and claims the rest', async (t) => {
   const worker = openDatabase(service.connection, {
     applicationName: 'claiming',
-    settings: queueSettings,
+    transactionSettings: queueSettings,
   });
   t.after(() => worker.destroy());
   await clear();
@@ -246,7 +246,7 @@ test('plans made while the database was empty and analysed read a full queue by 
   const worker = openDatabase(connection, {
     applicationName: 'test',
     poolSize: 1,
-    settings: queueSettings,
+    transactionSettings: queueSettings,
   });
   t.after(() => worker.destroy());
 

@@ -9,7 +9,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import {
   openDatabase,
-  shortTransactions,
+  shortTransactionMs,
   type ConnectionSettings,
   type Database,
 } from '../../database/database.ts';
@@ -78,7 +78,6 @@ export const queueSettings = {
   enable_sort: 'off',
   // Switched-off plan types count as expensive, so PostgreSQL would compile such a statement each time, for seconds.
   jit: 'off',
-  ...shortTransactions,
 };
 
 export function createWorker(dependencies: WorkerDependencies): Worker {
@@ -167,7 +166,8 @@ export function createWorker(dependencies: WorkerDependencies): Worker {
       database = openDatabase(connection, {
         applicationName: `orgdir worker, pid ${process.pid}`,
         poolSize,
-        settings: queueSettings,
+        idleInTransactionMs: shortTransactionMs,
+        transactionSettings: queueSettings,
       });
       dispatcher = createDispatcher({
         ...dependencies,
