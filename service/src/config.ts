@@ -51,6 +51,8 @@ function toConfig(values: Settings) {
     publicUrl,
     publicUrlIsSet: values.PUBLIC_URL !== null,
     serviceName: values.SERVICE_NAME,
+    /** `logoFile` null: a mark of our own. */
+    brand: { color: values.BRAND_COLOR, logoFile: values.BRAND_LOGO },
     databaseUrl: values.DATABASE_URL,
     dataDir: resolve(values.DATA_DIR),
     /** Newest first: the first encrypts, all decrypt. Null: generated into `dataDir`. */

@@ -6,6 +6,7 @@ import { createRevisions } from './database/revisions.ts';
 import { ingestPublished } from './directory/ingest-published.ts';
 import { createPublisher, publishingPool } from './directory/publish-in-groups.ts';
 import { createApp } from './http/app.ts';
+import { loadBrand } from './http/site/brand.ts';
 import { createInternalApp } from './http/internal-app.ts';
 import { createResponseCache } from './http/response-cache.ts';
 import type { Logger } from './log.ts';
@@ -64,7 +65,8 @@ export async function createParts(options: PartsOptions) {
     ...createInternalParts(shared, worker),
     mailer,
     signIn,
-    app: signIn && (await createApp({ ...config, ...shared, signIn })),
+    app:
+      signIn && (await createApp({ ...config, ...shared, signIn, brand: await loadBrand(config) })),
     worker,
     ownerMail: mailer && (await createConfiguredOwnerMail(shared, mailer)),
     workers: config.workers > 1 ? await createConfiguredWorkers(shared) : null,

@@ -22,6 +22,8 @@ const table = {
   INTERNAL_ALLOWED_HOSTS: { type: types.hostNames, default: 'localhost' },
   PUBLIC_URL: { type: types.baseUrl },
   SERVICE_NAME: { type: types.headerWord, default: 'Service' },
+  BRAND_COLOR: { type: types.color, default: '#364fc7' },
+  BRAND_LOGO: { type: types.file },
   DATABASE_URL: { type: types.postgresUrl },
   DATA_DIR: { type: types.folder, default: dataDir },
   SECRET_KEY: { type: types.secretKeys },

@@ -76,7 +76,9 @@ function createPageHandler(html: string, dependencies: PortalPagesDependencies):
   const { signIn, publicUrl, serviceName, version } = dependencies;
   const readSession = createReadSession(dependencies);
   const basePath = new URL(publicUrl).pathname.replace(/\/$/, '');
-  const page = html.replaceAll('"./assets/', `"${basePath}${portalPagesPrefix}/assets/`);
+  const page = html
+    .replaceAll('"./assets/', `"${basePath}${portalPagesPrefix}/assets/`)
+    .replace('href="data:,"', `href="${basePath}/logo"`);
   return async (request, reply) => {
     const session = await readSession(request, reply);
     const nonce = randomBytes(16).toString('base64');
