@@ -15,7 +15,7 @@ import { claimDue, claimMax, claimParked, listParked, webhooksMax } from './clai
 import { createEvery } from './every.ts';
 import { fanOut } from './fan-out.ts';
 import type { Lease } from './lease.ts';
-import type { LeasedDelivery } from './leased-delivery.ts';
+import type { LeasedDelivery } from '../sending/deliverable.ts';
 import { loadDeliveries, type Loaded } from './load-deliveries.ts';
 import { createRecorder } from './recorder.ts';
 import { createStarter, type StarterDependencies } from './start-attempts.ts';

@@ -7,7 +7,7 @@ import { sql, type Database } from '../../database/database.ts';
 import { systemClock, type Clock } from '../sending/clock.ts';
 import type { RecordedAttempt } from '../sending/deliver.ts';
 import { cycleOf, decideVerdict, type Backoff } from '../sending/retry.ts';
-import type { LeasedDelivery } from './leased-delivery.ts';
+import type { LeasedDelivery } from '../sending/deliverable.ts';
 import { isRefusal, recordAttempts } from './record.ts';
 
 export type Recovery = {
