@@ -18,7 +18,7 @@ import type { Lease } from './lease.ts';
 import type { LeasedDelivery } from '../sending/deliverable.ts';
 import { loadDeliveries, type Loaded } from './load-deliveries.ts';
 import { createRecorder } from './recorder.ts';
-import { createStarter, type StarterDependencies } from './start-attempts.ts';
+import { Starter, type StarterDependencies } from './start-attempts.ts';
 
 export type DispatcherDependencies = StarterDependencies & {
   database: Database;
@@ -72,11 +72,11 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
       dependencies.onRecorded();
     },
   });
-  const starter = createStarter(
-    dependencies,
-    (attempt) => recorder.record(attempt),
-    (webhookId) => parkAll([webhookId]),
-  );
+  const starter = new Starter({
+    ...dependencies,
+    record: (attempt) => recorder.record(attempt),
+    onPutBack: (webhookId) => parkAll([webhookId]),
+  });
   const outbox = createFloor('0');
   const due = createFloor(null);
   const parked = new Set<string>();
@@ -85,9 +85,9 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
   let nextParkedListAt = 0;
   let claiming = true;
 
-  inFlight.onWebhookRoom((webhookId) => {
+  inFlight.onWebhookRoom = (webhookId) => {
     if (parked.has(webhookId)) dependencies.onParked();
-  });
+  };
 
   function parkAll(webhookIds: string[]): void {
     for (const webhookId of webhookIds) parked.add(webhookId);
