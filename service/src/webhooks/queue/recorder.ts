@@ -7,7 +7,7 @@ import type { Database } from '../../database/database.ts';
 import type { Logger } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
 import type { RecordedAttempt } from '../sending/deliver.ts';
-import { isRefusal, recordAttempts } from './record.ts';
+import { isRefusal, recordAttempts, recordMax } from './record.ts';
 
 export type Recorder = {
   /** Resolves when the attempt is recorded or given up, however long that takes. */
@@ -26,7 +26,7 @@ export type RecorderDependencies = {
   metrics: Metrics;
 };
 
-const batchMax = 512;
+/** How often a write is tried again while the database is unavailable. */
 const retryMs = 250;
 /** A process that is stopping does not wait longer than this for its database. */
 const giveUpAfterMsWhileStopping = 2_000;
@@ -49,8 +49,8 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
 
   async function writeAll(): Promise<void> {
     while (waiting.length > 0) {
-      const batch = waiting.slice(0, batchMax);
-      waiting = waiting.slice(batchMax);
+      const batch = waiting.slice(0, recordMax);
+      waiting = waiting.slice(recordMax);
       await write(batch.map(({ attempt }) => attempt));
       for (const { resolve } of batch) resolve();
     }
