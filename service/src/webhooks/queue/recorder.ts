@@ -36,7 +36,7 @@ type Waiting = { attempt: RecordedAttempt; resolve: () => void };
 export function createRecorder(dependencies: RecorderDependencies): Recorder {
   let stopping = false;
   const write = createWriter(dependencies, () => stopping);
-  let waiting: Waiting[] = [];
+  const waiting: Waiting[] = [];
   let writing: Promise<void> | null = null;
 
   function startWriting(): void {
@@ -49,8 +49,7 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
 
   async function writeAll(): Promise<void> {
     while (waiting.length > 0) {
-      const batch = waiting.slice(0, recordMax);
-      waiting = waiting.slice(recordMax);
+      const batch = waiting.splice(0, recordMax);
       await write(batch.map(({ attempt }) => attempt));
       for (const { resolve } of batch) resolve();
     }
@@ -91,10 +90,8 @@ function createWriter(dependencies: RecorderDependencies, isStopping: () => bool
         if (isRefusal(error)) return writeSingly(attempts, error);
         const logFields = { attempts: attempts.length, reason: (error as Error).message };
         failingSince ??= performance.now();
-        if (
-          performance.now() - failingSince >
-          (isStopping() ? giveUpAfterMsWhileStopping : giveUpAfterMs)
-        ) {
+        const mostMs = isStopping() ? giveUpAfterMsWhileStopping : giveUpAfterMs;
+        if (performance.now() - failingSince > mostMs) {
           log.error(logFields, 'attempts.lost');
           return;
         }

@@ -34,7 +34,7 @@ type Waiting = Held & { until: number; endWait: () => void };
 export class Starter {
   readonly #dependencies: Options;
   #starting: Promise<void> | null = null;
-  #toStart: Held[] = [];
+  readonly #toStart: Held[] = [];
   readonly #waiting = new Map<string, Waiting[]>();
   #held = 0;
   #checking: NodeJS.Timeout | undefined;
@@ -59,9 +59,7 @@ export class Starter {
 
   async #startAll(): Promise<void> {
     while (this.#toStart.length > 0) {
-      const turn = this.#toStart.slice(0, startsPerTurn);
-      this.#toStart = this.#toStart.slice(startsPerTurn);
-      for (const one of turn)
+      for (const one of this.#toStart.splice(0, startsPerTurn))
         if (this.#waiting.has(one.delivery.webhookId) || !this.#tryStart(one))
           this.#addWaiting(one);
       await setImmediate();
@@ -98,12 +96,11 @@ export class Starter {
 
   #putBack(one: Held): void {
     const verdict = { kind: 'postponed', waitMs: 0, park: true } as const;
-    void this.#dependencies
-      .record(unsent(one.delivery, verdict, this.#dependencies.clock))
-      .then(() => {
-        this.#end(one);
-        this.#dependencies.onPutBack(one.delivery.webhookId);
-      });
+    const ended = unsent(one.delivery, verdict, this.#dependencies.clock);
+    void this.#dependencies.record(ended).then(() => {
+      this.#end(one);
+      this.#dependencies.onPutBack(one.delivery.webhookId);
+    });
   }
 
   #end({ release }: Held): void {
@@ -114,8 +111,7 @@ export class Starter {
 
   #addWaiting(one: Held): void {
     const { webhookId } = one.delivery;
-    const until = performance.now() + turnWaitMs;
-    const entry = { ...one, until, endWait: this.#wait(one) };
+    const entry = { ...one, until: performance.now() + turnWaitMs, endWait: this.#wait(one) };
     const line = this.#waiting.get(webhookId);
     if (line) line.push(entry);
     else this.#waiting.set(webhookId, [entry]);
@@ -127,7 +123,8 @@ export class Starter {
   }
 
   #startNext(webhookId: string): void {
-    for (let next = this.#first(webhookId); next; next = this.#first(webhookId)) {
+    const line = this.#waiting.get(webhookId) ?? [];
+    for (let next = line[0]; next; next = line[0]) {
       next.endWait();
       if (!this.#tryStart(next)) {
         next.endWait = this.#wait(next);
@@ -150,10 +147,6 @@ export class Starter {
     if (this.#waiting.size > 0) return;
     clearInterval(this.#checking);
     this.#checking = undefined;
-  }
-
-  #first(webhookId: string): Waiting | undefined {
-    return this.#waiting.get(webhookId)?.[0];
   }
 
   #dropFirst(webhookId: string): void {
