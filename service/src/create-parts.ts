@@ -20,7 +20,7 @@ import { createReadinessCheck } from './system/readiness.ts';
 import { version } from './version.ts';
 import type { OwnerMail } from './webhooks/notifications/mail-owners.ts';
 import { leaseMs } from './webhooks/queue/dispatcher.ts';
-import { createInFlight } from './webhooks/queue/in-flight.ts';
+import { InFlight } from './webhooks/queue/in-flight.ts';
 import { createQueueNotifier } from './webhooks/queue/queue-channel.ts';
 import { createQueueReader } from './webhooks/queue/queue-state.ts';
 import { createWorker, type Worker } from './webhooks/queue/worker.ts';
@@ -79,7 +79,7 @@ function createShared(options: PartsOptions) {
   const { webhooks } = config;
   const revisions = createRevisions(database, connection);
   const secretBox = createSecretBox(secretKeys);
-  const inFlight = createInFlight();
+  const inFlight = new InFlight();
   const metrics = createMetrics();
   metrics.inFlight(() => inFlight.total());
   metrics.queue(createQueueReader(database));

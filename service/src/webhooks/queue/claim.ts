@@ -7,7 +7,7 @@ import { arrayLiteral } from '../../database/array-literal.ts';
 import { sql, type Database, type LeftJoined } from '../../database/database.ts';
 import type { Room } from './in-flight.ts';
 import type { Lease } from './lease.ts';
-import type { LeasedDelivery } from './leased-delivery.ts';
+import type { LeasedDelivery } from '../sending/deliverable.ts';
 import { roomsOf, webhookRoom } from './webhook-room.ts';
 
 /** The most deliveries that one statement claims. */

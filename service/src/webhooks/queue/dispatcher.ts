@@ -6,8 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Config } from '../../config.ts';
 import type { Database } from '../../database/database.ts';
-import type { RecordedAttempt } from '../sending/deliver.ts';
-import { unsent } from '../sending/deliver.ts';
+import { unsent, type RecordedAttempt } from '../sending/deliver.ts';
 import type { Verdict } from '../sending/retry.ts';
 import { sizeHeapForLoad } from './heap-under-load.ts';
 import { cancelPending } from './cancel-pending.ts';
@@ -15,10 +14,10 @@ import { claimDue, claimMax, claimParked, listParked, webhooksMax } from './clai
 import { createEvery } from './every.ts';
 import { fanOut } from './fan-out.ts';
 import type { Lease } from './lease.ts';
-import type { LeasedDelivery } from './leased-delivery.ts';
+import type { Deliverable, LeasedDelivery } from '../sending/deliverable.ts';
 import { loadDeliveries, type Loaded } from './load-deliveries.ts';
-import { createRecorder } from './recorder.ts';
-import { createStarter, type StarterDependencies } from './start-attempts.ts';
+import { createRecorder, type Recorder } from './recorder.ts';
+import { Starter, type StarterDependencies } from './start-attempts.ts';
 
 export type DispatcherDependencies = StarterDependencies & {
   database: Database;
@@ -61,7 +60,7 @@ export const fullLookMs = 60_000;
 const start = '00000000-0000-0000-0000-000000000000';
 
 export function createDispatcher(dependencies: DispatcherDependencies): Dispatcher {
-  const { database, inFlight, webhooks, log, metrics, clock } = dependencies;
+  const { database, inFlight, webhooks, log, metrics } = dependencies;
   const id = randomUUID();
   const newLease = (): Lease => ({ token: randomUUID(), ms: leaseMs(webhooks) });
   const recorder = createRecorder({
@@ -72,39 +71,23 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
       dependencies.onRecorded();
     },
   });
-  const starter = createStarter(
-    dependencies,
-    (attempt) => recorder.record(attempt),
-    (webhookId) => parkAll([webhookId]),
-  );
+  const starter: Starter = new Starter({
+    ...dependencies,
+    record: (attempt) => recorder.record(attempt),
+    onPutBack: (webhookId) => parkAll([webhookId]),
+  });
+  const { begin, send } = createSending(dependencies, recorder, starter);
+  const { parkAll, claimAllParked } = createParked(dependencies, newLease, send);
   const outbox = createFloor('0');
   const due = createFloor(null);
-  const parked = new Set<string>();
   let deliveriesPerEvent = 1;
-  let parkedCursor = start;
-  let nextParkedListAt = 0;
   let claiming = true;
-
-  inFlight.onWebhookRoom((webhookId) => {
-    if (parked.has(webhookId)) dependencies.onParked();
-  });
-
-  function parkAll(webhookIds: string[]): void {
-    for (const webhookId of webhookIds) parked.add(webhookId);
-    if (webhookIds.length > 0) dependencies.onParked();
-  }
 
   async function fanOutAll(minAgeMs: number): Promise<number> {
     const room = inFlight.room();
     if (!claiming || room.total === 0) return pollMs;
-    const floor = outbox.next();
-    const done = await fanOut(database, {
-      lease: newLease(),
-      room,
-      floor,
-      minAgeMs,
-      deliveriesPerEvent,
-    });
+    const options = { lease: newLease(), room, floor: outbox.next(), minAgeMs, deliveriesPerEvent };
+    const done = await fanOut(database, options);
     if (done.busy) return minAgeMs === 0 ? busyMs : busyElsewhereMs;
     if (done.floor !== null) outbox.reached(done.floor);
     if (done.events === 0) return pollMs;
@@ -128,8 +111,41 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     return Math.min(Math.ceil(claimed.nextDueMs ?? pollMs), pollMs);
   }
 
+  return {
+    fanOutAll,
+    claimAllDue,
+    claimAllParked: async () => (claiming ? claimAllParked() : pollMs),
+    outbox,
+    id,
+    stopClaiming: () => void (claiming = false),
+    async stop() {
+      claiming = false;
+      await recorder.stop(starter.allEnded());
+    },
+  };
+}
+
+/** Claims parked deliveries, webhook by webhook. */
+function createParked(
+  dependencies: DispatcherDependencies,
+  newLease: () => Lease,
+  send: (leased: LeasedDelivery[]) => Promise<void>,
+) {
+  const { database, inFlight } = dependencies;
+  const parked = new Set<string>();
+  let parkedCursor = start;
+  let nextParkedListAt = 0;
+
+  inFlight.onWebhookRoom = (webhookId) => {
+    if (parked.has(webhookId)) dependencies.onParked();
+  };
+
+  function parkAll(webhookIds: string[]): void {
+    for (const webhookId of webhookIds) parked.add(webhookId);
+    if (webhookIds.length > 0) dependencies.onParked();
+  }
+
   async function claimAllParked(): Promise<number> {
-    if (!claiming) return pollMs;
     await wait(parkedPauseMs);
     if (performance.now() >= nextParkedListAt) await findParked();
     const rooms = roomsOfParked();
@@ -171,6 +187,13 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     }
     return rooms;
   }
+
+  return { parkAll, claimAllParked };
+}
+
+/** Loads and starts what was leased, or records why it is not sent. */
+function createSending(dependencies: DispatcherDependencies, recorder: Recorder, starter: Starter) {
+  const { database, log, metrics, clock } = dependencies;
 
   async function send(leased: LeasedDelivery[]): Promise<void> {
     const { deliverable, refused } = await loadOrPutBack(leased);
@@ -217,32 +240,18 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     );
   }
 
-  function begin(deliveries: Parameters<typeof starter.start>[0]): void {
+  function begin(deliveries: Deliverable[]): void {
     if (deliveries.length === 0) return;
     if (deliveries.length >= busyFrom) sizeHeapForLoad();
     metrics.claimed(deliveries.length);
     starter.start(deliveries);
   }
 
-  return {
-    fanOutAll,
-    claimAllDue,
-    claimAllParked,
-    outbox,
-    id,
-    stopClaiming: () => void (claiming = false),
-    async stop() {
-      claiming = false;
-      await recorder.stop(starter.allEnded());
-    },
-  };
+  return { begin, send };
 }
 
 /** The lease lasts for an attempt's whole deadline plus the time to record it. */
-export function leaseMs({
-  timeoutMs,
-  leaseMarginMs,
-}: Pick<Config['webhooks'], 'timeoutMs' | 'leaseMarginMs'>): number {
+export function leaseMs({ timeoutMs, leaseMarginMs }: Config['webhooks']): number {
   return timeoutMs + leaseMarginMs;
 }
 

@@ -4,8 +4,7 @@
  */
 import { arrayLiteral } from '../../database/array-literal.ts';
 import { sql, type Database, type LeftJoined } from '../../database/database.ts';
-import type { Deliverable } from '../sending/deliverable.ts';
-import type { LeasedDelivery } from './leased-delivery.ts';
+import type { Deliverable, LeasedDelivery } from '../sending/deliverable.ts';
 
 type CancelledBy = 'deactivation' | 'permission' | 'deletion';
 export type Loaded = {

@@ -15,9 +15,10 @@ export type Membership = {
 
 /** A process that has not been seen for this long has no share in the limits. It may still hold leases. */
 const aliveMs = 5_000;
-const forgottenMs = 60_000;
+/** A process that has not been seen for this long has left, and its row is deleted. */
+const forgottenMs = 12 * aliveMs;
 /** Health is written within this time, unless somebody holds the webhook's row. */
-const healthDelayMs = 500;
+export const healthDelayMs = 500;
 
 export async function joinWorkers(database: Database, id: string): Promise<Membership> {
   const { rows } = await sql<Membership>`

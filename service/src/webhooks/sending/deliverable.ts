@@ -1,12 +1,10 @@
-/** A leased delivery with everything that an attempt and its record need. */
-export type Deliverable = {
+/** A delivery under a lease, before its event and webhook are read. */
+export type LeasedDelivery = {
   id: string;
   leaseToken: string;
   /** By this process's `performance.now()`: other processes may take the delivery from then on. */
   leaseEndsAt: number;
   webhookId: string;
-  /** The e-mail address of the owner of the webhook's app. */
-  owner: string;
   eventId: string;
   event: string;
   trigger: 'event' | 'test' | 'redelivery';
@@ -15,6 +13,12 @@ export type Deliverable = {
   /** The number of this attempt within its cycle, from 1. */
   cycleAttempt: number;
   createdAtMs: number;
+};
+
+/** A leased delivery with everything that an attempt and its record need. */
+export type Deliverable = LeasedDelivery & {
+  /** The e-mail address of the owner of the webhook's app. */
+  owner: string;
   url: string;
   secret: Buffer;
   previousSecret: Buffer | null;
