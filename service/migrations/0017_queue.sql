@@ -45,16 +45,23 @@ create index pending_deliveries_leased on pending_deliveries (due_at) where leas
 -- What recorded attempts say about the health of their webhooks, until it is added to `webhooks`. Recording an attempt
 -- therefore locks no webhook, and a locked webhook delays nobody else. Successes of a healthy webhook appear once a second.
 create table webhook_outcomes (
-  seq bigint generated always as identity primary key,
+  xid xid8 not null default pg_current_xact_id(),
+  seq bigint generated always as identity,
   webhook_id uuid not null,
   verdict text not null check (verdict in ('succeeded', 'retry', 'failed')),
   status_code integer,
   error text,
   -- The last response was 410.
   gone boolean not null,
-  recorded_at timestamptz(3) not null default queue_now()
+  recorded_at timestamptz(3) not null default queue_now(),
+  primary key (xid, seq)
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_insert_threshold = -1);
-create index webhook_outcomes_by_webhook on webhook_outcomes (webhook_id, seq desc);
+create index webhook_outcomes_by_webhook on webhook_outcomes (webhook_id, xid desc, seq desc);
+
+-- The transaction that published an entry, for the same use as in the outbox.
+alter table published_events add column xid xid8 not null default pg_current_xact_id();
+drop index published_events_to_take;
+create index published_events_to_take on published_events (xid, id) where rejected_at is null;
 
 -- The processes that deliver, which share each webhook's limit.
 create table workers (

@@ -78,6 +78,8 @@ export type InFlight = {
   onRoom(listener: () => void): void;
   /** Sets how many processes deliver, and this one's place among them. */
   setShare(place: number, workers: number): void;
+  /** Whether no other process delivers. */
+  isAlone(): boolean;
   /** Sets the webhooks that get no attempts, because their health cannot be written. */
   setBlocked(webhookIds: string[]): void;
 };
@@ -303,6 +305,7 @@ export function createInFlight(): InFlight {
     onWebhookRoom: (listener) => void (onWebhookRoom = listener),
     onRoom: (listener) => void (onRoom = listener),
     setShare: (place, workers) => void (share = { place, workers }),
+    isAlone: () => share.workers === 1,
     setBlocked: (webhookIds) => void (blocked = new Set(webhookIds)),
   };
 }

@@ -16,13 +16,9 @@ import {
 import { createListener } from '../../database/listener.ts';
 import { dropExpiredKeys } from '../../events/idempotency-keys.ts';
 import { dropOldRejected, type Rejection } from '../../events/published-events.ts';
-import {
-  createDispatcher,
-  fullLookMs,
-  type Dispatcher,
-  type DispatcherDependencies,
-} from './dispatcher.ts';
+import { createDispatcher, type Dispatcher, type DispatcherDependencies } from './dispatcher.ts';
 import { createEvery } from './every.ts';
+import { createFloor, fullLookMs } from './floor.ts';
 import { createLoop } from '../../loop.ts';
 import { dropOldOperationalEvents } from '../notifications/operational-events.ts';
 import { findWork } from './find-work.ts';
@@ -35,12 +31,15 @@ import { updateWebhookHealth } from './update-webhook-health.ts';
 
 export type WorkerDependencies = Omit<
   DispatcherDependencies,
-  'database' | 'onDue' | 'onParked' | 'onRecorded'
+  'database' | 'onDue' | 'onParked' | 'onRecorded' | 'outcomesFloor'
 > & {
   connection: ConnectionSettings;
   retentionDays: number;
   /** Turns entries published by SQL into events, a batch at a time. */
-  ingestPublished(database: Database): Promise<{ accepted: number; rejected: Rejection[] }>;
+  ingestPublished(
+    database: Database,
+    floor: string,
+  ): Promise<{ accepted: number; rejected: Rejection[] }>;
 };
 export type Worker = {
   start(): void;
@@ -86,6 +85,8 @@ export function createWorker(dependencies: WorkerDependencies): Worker {
   let dispatcher: Dispatcher | null = null;
   let healthTimer: NodeJS.Timeout | undefined;
   let joined = false;
+  const published = createFloor('0');
+  const outcomes = createFloor('0');
 
   function opened(): { database: Database; dispatcher: Dispatcher } {
     if (!database || !dispatcher) throw new Error('the worker does not run');
@@ -101,28 +102,34 @@ export function createWorker(dependencies: WorkerDependencies): Worker {
   const minAgeMs = () => (leader.listens() ? 0 : leftMs);
   const lookLoop = loop('look', async () => {
     const { outbox } = opened().dispatcher;
-    const found = await findWork(opened().database, outbox.next(), minAgeMs());
-    if (found.floor !== null) outbox.reached(found.floor);
+    const floors = { events: outbox.next(), published: published.next() };
+    const found = await findWork(opened().database, floors, minAgeMs());
+    outbox.reached(found.eventsFloor);
+    published.reached(found.publishedFloor);
     if (found.events) fanOutLoop.wake();
     if (found.published) ingestLoop.wake();
     return lookMs;
   });
   const ingestLoop = loop('intake', () =>
-    ingestBatch(opened().database, dependencies, () => fanOutLoop.wake()),
+    ingestBatch(opened().database, dependencies, published.current(), () => fanOutLoop.wake()),
   );
   const fanOutLoop = loop('fan-out', () =>
     onceJoined(() => opened().dispatcher.fanOutAll(minAgeMs())),
   );
   const dueLoop = loop('claim', () => onceJoined(() => opened().dispatcher.claimAllDue()));
   const parkedLoop = loop('parked', () => onceJoined(() => opened().dispatcher.claimAllParked()));
-  const healthLoop = loop('health', () => updateHealth(opened().database, dependencies));
+  const healthLoop = loop('health', () =>
+    updateHealth(opened().database, dependencies, outcomes.current()),
+  );
   const lookAtAllLeases = createEvery(fullLookMs);
   const leaseLoop = loop('leases', () =>
     recoverExpiredLeases(opened().database, dependencies, lookAtAllLeases(), () => dueLoop.wake()),
   );
   const joinLoop = loop('join', async () => {
     const { database: on, dispatcher: own } = opened();
-    const { place, workers, blocked, isLate } = await joinWorkers(on, own.id);
+    const joining = await joinWorkers(on, own.id, outcomes.next());
+    const { place, workers, blocked, isLate } = joining;
+    outcomes.reached(joining.outcomesFloor);
     inFlight.setShare(place, workers);
     inFlight.setBlocked(blocked);
     // Another process may have noted outcomes and died.
@@ -175,6 +182,7 @@ export function createWorker(dependencies: WorkerDependencies): Worker {
         onDue: () => dueLoop.wake(),
         onParked: () => parkedLoop.wake(),
         onRecorded: updateHealthSoon,
+        outcomesFloor: () => outcomes.current(),
       });
       inFlight.onRoom(() => {
         wakeAll();
@@ -210,16 +218,21 @@ async function leave(
   { id }: Dispatcher,
   dependencies: WorkerDependencies,
 ): Promise<void> {
-  const leaving = updateHealth(database, dependencies).then(() => leaveWorkers(database, id));
+  const leaving = updateHealth(database, dependencies, '0').then(() => leaveWorkers(database, id));
   await Promise.race([leaving.catch(() => {}), wait(poolEndTimeoutMs, undefined, { ref: false })]);
 }
 
 /** Its next turn is when outcomes were noted. */
-async function updateHealth(database: Database, dependencies: WorkerDependencies): Promise<number> {
+async function updateHealth(
+  database: Database,
+  dependencies: WorkerDependencies,
+  floor: string,
+): Promise<number> {
   const { log, webhooks } = dependencies;
   const { deactivated, more, failures } = await updateWebhookHealth(
     database,
     webhooks.deactivateAfter,
+    floor,
   );
   logDeactivations(dependencies, deactivated);
   for (const failure of failures) log.error(failure, 'health.not_updated');
@@ -230,10 +243,11 @@ async function updateHealth(database: Database, dependencies: WorkerDependencies
 async function ingestBatch(
   database: Database,
   dependencies: WorkerDependencies,
+  floor: string,
   onAccepted: () => void,
 ): Promise<number> {
   const { metrics, log } = dependencies;
-  const { accepted, rejected } = await dependencies.ingestPublished(database);
+  const { accepted, rejected } = await dependencies.ingestPublished(database, floor);
   if (rejected.length > 0) metrics.rejected(rejected.length);
   for (const { id, name } of rejected) log.warn({ event: name, eventId: id }, 'event.rejected');
   if (accepted > 0) onAccepted();
