@@ -17,6 +17,8 @@ const publicUrl = 'http://127.0.0.1';
 
 export type World = {
   database: Database;
+  /** Null if it is embedded. */
+  databaseUrl: string | null;
   secretBox: SecretBox;
   receiver: Started;
   /** The origins that the receiver listens on. */

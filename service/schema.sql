@@ -480,13 +480,14 @@ table published_events
   created_at timestamp with time zone not null
   rejected_at timestamp(3) with time zone
   reason text
+  xid xid8 not null default pg_current_xact_id()
   published_events_check: CHECK ((num_nonnulls(org_id, alliance_id) = 1))
   published_events_check1: CHECK (((rejected_at IS NULL) = (reason IS NULL)))
   published_events_data_check: CHECK ((octet_length(data) <= 65536))
   published_events_pkey: PRIMARY KEY (id)
   published_events_reason_check: CHECK ((length(reason) <= 2000))
   CREATE INDEX published_events_rejected ON orgdir.published_events USING btree (rejected_at, id) WHERE (rejected_at IS NOT NULL)
-  CREATE INDEX published_events_to_take ON orgdir.published_events USING btree (id) WHERE (rejected_at IS NULL)
+  CREATE INDEX published_events_to_take ON orgdir.published_events USING btree (xid, id) WHERE (rejected_at IS NULL)
 
 table revisions
   scope text not null
@@ -573,9 +574,10 @@ table webhook_outcomes
   error text
   gone boolean not null
   recorded_at timestamp(3) with time zone not null default queue_now()
-  webhook_outcomes_pkey: PRIMARY KEY (seq)
+  xid xid8 not null default pg_current_xact_id()
+  webhook_outcomes_pkey: PRIMARY KEY (xid, seq)
   webhook_outcomes_verdict_check: CHECK ((verdict = ANY (ARRAY['succeeded'::text, 'retry'::text, 'failed'::text])))
-  CREATE INDEX webhook_outcomes_by_webhook ON orgdir.webhook_outcomes USING btree (webhook_id, seq DESC)
+  CREATE INDEX webhook_outcomes_by_webhook ON orgdir.webhook_outcomes USING btree (webhook_id, xid DESC, seq DESC)
 
 table webhooks
   id uuid not null

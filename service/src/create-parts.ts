@@ -58,7 +58,7 @@ export async function createParts(options: PartsOptions) {
   const worker = createWorker({
     ...config,
     ...shared,
-    ingestPublished: (on) => ingestPublished(on, config.publicUrl),
+    ingestPublished: (on, floor) => ingestPublished(on, config.publicUrl, floor),
   });
   return {
     ...shared,

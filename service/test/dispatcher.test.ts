@@ -53,6 +53,7 @@ async function startDispatcher(t: TestContext) {
     onDue: () => void signals.push('due'),
     onParked: () => void signals.push('parked'),
     onRecorded: () => void signals.push('news'),
+    outcomesFloor: () => '0',
   });
   t.after(async () => {
     await dispatcher.stop();

@@ -10,9 +10,17 @@ import { unsent, type RecordedAttempt } from '../sending/deliver.ts';
 import type { Verdict } from '../sending/retry.ts';
 import { sizeHeapForLoad } from './heap-under-load.ts';
 import { cancelPending } from './cancel-pending.ts';
-import { claimDue, claimMax, claimParked, listParked, webhooksMax } from './claim.ts';
+import {
+  claimDue,
+  claimMax,
+  claimParked,
+  listParked,
+  webhooksMax,
+  type ParkedSince,
+} from './claim.ts';
 import { createEvery } from './every.ts';
 import { fanOut } from './fan-out.ts';
+import { createFloor, fullLookMs, type Floor } from './floor.ts';
 import type { Lease } from './lease.ts';
 import type { Deliverable, LeasedDelivery } from '../sending/deliverable.ts';
 import { loadDeliveries, type Loaded } from './load-deliveries.ts';
@@ -28,6 +36,8 @@ export type DispatcherDependencies = StarterDependencies & {
   onParked(): void;
   /** Called when what was recorded may change the health of webhooks. */
   onRecorded(): void;
+  /** The `xid` below which no outcome of a webhook waits. */
+  outcomesFloor(): string;
 };
 
 /** Each of the three returns the number of milliseconds after which to call it again at the latest. */
@@ -55,8 +65,6 @@ const busyElsewhereMs = 100;
 const parkedPauseMs = 10;
 /** A lease of this size means real load: from then on, speed matters more than memory. */
 const busyFrom = 64;
-/** How often a look covers everything, and not only what an earlier one has not. */
-export const fullLookMs = 60_000;
 const start = '00000000-0000-0000-0000-000000000000';
 
 export function createDispatcher(dependencies: DispatcherDependencies): Dispatcher {
@@ -77,9 +85,9 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     onPutBack: (webhookId) => parkAll([webhookId]),
   });
   const { begin, send } = createSending(dependencies, recorder, starter);
-  const { parkAll, claimAllParked } = createParked(dependencies, newLease, send);
   const outbox = createFloor('0');
   const due = createFloor(null);
+  const { parkAll, claimAllParked } = createParked({ ...dependencies, newLease, send, due });
   let deliveriesPerEvent = 1;
   let claiming = true;
 
@@ -125,16 +133,21 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
   };
 }
 
+type ParkedDependencies = Pick<DispatcherDependencies, 'database' | 'inFlight' | 'onParked'> & {
+  newLease: () => Lease;
+  send: (leased: LeasedDelivery[]) => Promise<void>;
+  due: Floor<null>;
+};
+
 /** Claims parked deliveries, webhook by webhook. */
-function createParked(
-  dependencies: DispatcherDependencies,
-  newLease: () => Lease,
-  send: (leased: LeasedDelivery[]) => Promise<void>,
-) {
-  const { database, inFlight } = dependencies;
+function createParked(dependencies: ParkedDependencies) {
+  const { database, inFlight, newLease, send, due } = dependencies;
   const parked = new Set<string>();
-  let parkedCursor = start;
-  let nextParkedListAt = 0;
+  const parkedSince: ParkedSince = new Map();
+  const forgetsParkedSince = createEvery(fullLookMs);
+  const parkedFloor = createFloor(null);
+  let list = { cursor: start, since: parkedFloor.current(), begunAt: due.current() };
+  let listedAt = -Infinity;
 
   inFlight.onWebhookRoom = (webhookId) => {
     if (parked.has(webhookId)) dependencies.onParked();
@@ -147,12 +160,13 @@ function createParked(
 
   async function claimAllParked(): Promise<number> {
     await wait(parkedPauseMs);
-    if (performance.now() >= nextParkedListAt) await findParked();
+    if (forgetsParkedSince()) parkedSince.clear();
+    if (untilListMs() <= 0) await findParked();
     const rooms = roomsOfParked();
     if (rooms.size === 0) return nextListMs();
     // Whatever is parked from now on counts again.
     for (const webhookId of rooms.keys()) parked.delete(webhookId);
-    const leased = await claimParked(database, newLease(), rooms);
+    const leased = await claimParked(database, newLease(), rooms, parkedSince);
     const taken = Map.groupBy(leased, (one) => one.webhookId);
     for (const [webhookId, room] of rooms)
       if (taken.get(webhookId)?.length === room) parked.add(webhookId);
@@ -162,15 +176,24 @@ function createParked(
 
   /** Other processes park deliveries too. Looks at some webhooks at a time, so that many cost no more than a few. */
   async function findParked(): Promise<void> {
-    const found = await listParked(database, parkedCursor);
+    if (list.cursor === start)
+      list = { ...list, since: parkedFloor.next(), begunAt: due.current() };
+    const found = await listParked(database, list.cursor, list.since);
     for (const webhookId of found) parked.add(webhookId);
     const isLast = found.length < webhooksMax;
-    parkedCursor = isLast ? start : (found.at(-1) ?? start);
-    nextParkedListAt = performance.now() + (isLast ? pollMs : parkedPauseMs);
+    if (isLast && list.begunAt !== null) parkedFloor.reached(list.begunAt);
+    list.cursor = isLast ? start : (found.at(-1) ?? start);
+    listedAt = performance.now();
+  }
+
+  /** An only process knows which webhooks it parked; it looks for those of an earlier process. */
+  function untilListMs(): number {
+    const pauseMs = inFlight.isAlone() ? fullLookMs : pollMs;
+    return listedAt + (list.cursor === start ? pauseMs : parkedPauseMs) - performance.now();
   }
 
   function nextListMs(): number {
-    return Math.max(Math.ceil(nextParkedListAt - performance.now()), 1);
+    return Math.min(Math.max(Math.ceil(untilListMs()), 1), pollMs);
   }
 
   function roomsOfParked(): Map<string, number> {
@@ -258,19 +281,4 @@ export function leaseMs({ timeoutMs, leaseMarginMs }: Config['webhooks']): numbe
 /** Whether the delivery falls due again before the next poll. */
 function isDueSoon({ verdict }: RecordedAttempt): boolean {
   return (verdict.kind === 'retry' || verdict.kind === 'postponed') && verdict.waitMs < pollMs;
-}
-
-type Floor<Bottom> = { next(): string | Bottom; reached(found: string): void };
-
-/** Remembers up to where everything was found. Starts anew at times, for what was skipped because it was locked. */
-function createFloor<Bottom>(bottom: Bottom): Floor<Bottom> {
-  const isFull = createEvery(fullLookMs);
-  let floor: string | Bottom = bottom;
-  return {
-    next() {
-      if (isFull()) floor = bottom;
-      return floor;
-    },
-    reached: (found) => void (floor = found),
-  };
 }

@@ -119,6 +119,11 @@ export class InFlight {
     this.#share = { place, workers };
   }
 
+  /** Whether no other process delivers. */
+  isAlone(): boolean {
+    return this.#share.workers === 1;
+  }
+
   /** Sets the webhooks that get no attempts, because their health cannot be written. */
   setBlocked(webhookIds: string[]): void {
     this.#blocked = new Set(webhookIds);

@@ -12,10 +12,11 @@ import { findGone } from './find-gone.ts';
 /** The most attempts that are recorded with one statement. */
 export const recordMax = 512;
 
-/** Returns the attempts that were recorded. */
+/** Returns the attempts that were recorded. No outcome waits below `outcomesFloor`, an `xid`. */
 export async function recordAttempts(
   database: Database,
   attempts: RecordedAttempt[],
+  outcomesFloor = '0',
 ): Promise<RecordedAttempt[]> {
   const gone = await findGone(database, attempts);
   const isNoted = attempts.map((attempt) => affectsHealth(attempt, gone));
@@ -70,7 +71,8 @@ export async function recordAttempts(
       where noted and (with_failures
         -- A success is only noted if it may change something: after a failure, and once a second.
         or coalesce(
-          (select o.verdict <> 'succeeded' from webhook_outcomes o where o.webhook_id = kept.webhook_id order by seq desc limit 1),
+          (select o.verdict <> 'succeeded' from webhook_outcomes o
+            where o.webhook_id = kept.webhook_id and xid >= ${outcomesFloor}::xid8 order by xid desc, seq desc limit 1),
           (select exhausted_in_a_row > 0 or is_failing(last_success_at, last_failure_at)
             or coalesce(last_success_at < queue_now() - interval '1 second', true) from webhooks where webhooks.id = kept.webhook_id),
           true))

@@ -20,6 +20,8 @@ export type RecorderDependencies = {
   database: Database;
   /** How long to wait for a database that is unavailable. By then the leases run out. */
   giveUpAfterMs: number;
+  /** The `xid` below which no outcome of a webhook waits. */
+  outcomesFloor(): string;
   /** Called after each write, with what it recorded. */
   onRecorded(attempts: RecordedAttempt[]): void;
   log: Logger;
@@ -81,7 +83,7 @@ function createWriter(dependencies: RecorderDependencies, isStopping: () => bool
   async function write(attempts: RecordedAttempt[]): Promise<void> {
     for (let tries = 1; ; tries += 1) {
       try {
-        const recorded = await recordAttempts(database, attempts);
+        const recorded = await recordAttempts(database, attempts, dependencies.outcomesFloor());
         failingSince = null;
         metrics.recorded(attempts.length);
         dependencies.onRecorded(recorded);

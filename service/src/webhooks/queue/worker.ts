@@ -16,13 +16,9 @@ import {
 import { createListener, type Listener } from '../../database/listener.ts';
 import { dropExpiredKeys } from '../../events/idempotency-keys.ts';
 import { dropOldRejected, type Rejection } from '../../events/published-events.ts';
-import {
-  createDispatcher,
-  fullLookMs,
-  type Dispatcher,
-  type DispatcherDependencies,
-} from './dispatcher.ts';
+import { createDispatcher, type Dispatcher, type DispatcherDependencies } from './dispatcher.ts';
 import { createEvery } from './every.ts';
+import { createFloor, fullLookMs, type Floor } from './floor.ts';
 import { createLoop } from '../../loop.ts';
 import { dropOldOperationalEvents } from '../notifications/operational-events.ts';
 import { findWork } from './find-work.ts';
@@ -35,12 +31,15 @@ import { updateWebhookHealth } from './update-webhook-health.ts';
 
 export type WorkerDependencies = Omit<
   DispatcherDependencies,
-  'database' | 'onDue' | 'onParked' | 'onRecorded'
+  'database' | 'onDue' | 'onParked' | 'onRecorded' | 'outcomesFloor'
 > & {
   connection: ConnectionSettings;
   retentionDays: number;
   /** Turns entries published by SQL into events, a batch at a time. */
-  ingestPublished(database: Database): Promise<{ accepted: number; rejected: Rejection[] }>;
+  ingestPublished(
+    database: Database,
+    floor: string,
+  ): Promise<{ accepted: number; rejected: Rejection[] }>;
 };
 export type Worker = {
   start(): void;
@@ -100,14 +99,17 @@ function startRun(dependencies: WorkerDependencies): Omit<Worker, 'start'> {
     idleInTransactionMs: shortTransactionMs,
     transactionSettings: queueSettings,
   });
+  const outcomes = createFloor('0');
   const dispatcher: Dispatcher = createDispatcher({
     ...dependencies,
     database,
     onDue: () => tasks.due.wake(),
     onParked: () => tasks.parked.wake(),
     onRecorded: () => tasks.updateHealthSoon(),
+    outcomesFloor: () => outcomes.current(),
   });
-  const tasks = createTasks(dependencies, database, dispatcher, () => leader.listens());
+  const opened = { ...dependencies, database, dispatcher, outcomes };
+  const tasks = createTasks(opened, () => leader.listens());
   const leader: Listener = createListener(connection, [queueChannel], tasks.wakeAll, leaderLock);
   inFlight.onRoom = () => {
     tasks.wakeAll();
@@ -133,13 +135,15 @@ function startRun(dependencies: WorkerDependencies): Omit<Worker, 'start'> {
   };
 }
 
-function createTasks(
-  dependencies: WorkerDependencies,
-  database: Database,
-  dispatcher: Dispatcher,
-  leads: () => boolean,
-) {
-  const { log, inFlight } = dependencies;
+type TaskDependencies = WorkerDependencies & {
+  database: Database;
+  dispatcher: Dispatcher;
+  outcomes: Floor<string>;
+};
+
+function createTasks(dependencies: TaskDependencies, leads: () => boolean) {
+  const { log, inFlight, database, dispatcher, outcomes } = dependencies;
+  const published = createFloor('0');
   let joined = false;
   let healthTimer: NodeJS.Timeout | undefined;
   const loop = (name: string, turn: () => Promise<number>) => createLoop({ name, log, turn });
@@ -148,23 +152,29 @@ function createTasks(
   const minAgeMs = () => (leads() ? 0 : leftMs);
   const look = loop('look', async () => {
     const { outbox } = dispatcher;
-    const found = await findWork(database, outbox.next(), minAgeMs());
-    if (found.floor !== null) outbox.reached(found.floor);
+    const floors = { events: outbox.next(), published: published.next() };
+    const found = await findWork(database, floors, minAgeMs());
+    outbox.reached(found.eventsFloor);
+    published.reached(found.publishedFloor);
     if (found.events) fanOut.wake();
     if (found.published) ingest.wake();
     return lookMs;
   });
-  const ingest = loop('intake', () => ingestBatch(database, dependencies, () => fanOut.wake()));
+  const ingest = loop('intake', () =>
+    ingestBatch(dependencies, published.current(), () => fanOut.wake()),
+  );
   const fanOut = loop('fan-out', () => onceJoined(() => dispatcher.fanOutAll(minAgeMs())));
   const due = loop('claim', () => onceJoined(() => dispatcher.claimAllDue()));
   const parked = loop('parked', () => onceJoined(() => dispatcher.claimAllParked()));
-  const health = loop('health', () => updateHealth(database, dependencies));
+  const health = loop('health', () => updateHealth(database, dependencies, outcomes.current()));
   const lookAtAllLeases = createEvery(fullLookMs);
   const leases = loop('leases', () =>
     recoverExpiredLeases(database, dependencies, lookAtAllLeases(), () => due.wake()),
   );
   const join = loop('join', async () => {
-    const { place, workers, blocked, isLate } = await joinWorkers(database, dispatcher.id);
+    const joining = await joinWorkers(database, dispatcher.id, outcomes.next());
+    const { place, workers, blocked, isLate } = joining;
+    outcomes.reached(joining.outcomesFloor);
     inFlight.setShare(place, workers);
     inFlight.setBlocked(blocked);
     // Another process may have noted outcomes and died.
@@ -201,16 +211,21 @@ async function leave(
   { id }: Dispatcher,
   dependencies: WorkerDependencies,
 ): Promise<void> {
-  const leaving = updateHealth(database, dependencies).then(() => leaveWorkers(database, id));
+  const leaving = updateHealth(database, dependencies, '0').then(() => leaveWorkers(database, id));
   await Promise.race([leaving.catch(() => {}), wait(poolEndTimeoutMs, undefined, { ref: false })]);
 }
 
 /** Its next turn is when outcomes were noted. */
-async function updateHealth(database: Database, dependencies: WorkerDependencies): Promise<number> {
+async function updateHealth(
+  database: Database,
+  dependencies: WorkerDependencies,
+  floor: string,
+): Promise<number> {
   const { log, webhooks } = dependencies;
   const { deactivated, more, failures } = await updateWebhookHealth(
     database,
     webhooks.deactivateAfter,
+    floor,
   );
   logDeactivations(dependencies, deactivated);
   for (const failure of failures) log.error(failure, 'health.not_updated');
@@ -219,12 +234,12 @@ async function updateHealth(database: Database, dependencies: WorkerDependencies
 }
 
 async function ingestBatch(
-  database: Database,
-  dependencies: WorkerDependencies,
+  dependencies: TaskDependencies,
+  floor: string,
   onAccepted: () => void,
 ): Promise<number> {
-  const { metrics, log } = dependencies;
-  const { accepted, rejected } = await dependencies.ingestPublished(database);
+  const { metrics, log, database } = dependencies;
+  const { accepted, rejected } = await dependencies.ingestPublished(database, floor);
   if (rejected.length > 0) metrics.rejected(rejected.length);
   for (const { id, name } of rejected) log.warn({ event: name, eventId: id }, 'event.rejected');
   if (accepted > 0) onAccepted();
