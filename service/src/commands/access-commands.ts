@@ -230,7 +230,7 @@ function addManagers(program: Command): void {
     const command = managers
       .command(verb)
       .description(
-        verb === 'add' ? 'Add a manager.' : 'Remove a manager and the bindings of their apps.',
+        verb === 'add' ? 'Add a manager.' : 'Remove a manager and the bindings that they made.',
       )
       .requiredOption('--email <email>', 'email address of the manager')
       .option('--json', 'print JSON')
