@@ -7,7 +7,7 @@ import { readSettings, type Environment, type Fault, type Settings } from './set
 
 export type Config = ReturnType<typeof toConfig>;
 export type Network = Config['webhooks']['allowedNetworks'][number];
-/** The mail server and the sender address for mail to owners. */
+/** The mail server and the sender address. */
 export type MailSettings = NonNullable<Config['mail']>;
 
 /** Each has up to 12 of its 125 connections, and the process that starts them has up to 22. */
@@ -65,7 +65,7 @@ function toConfig(values: Settings) {
     /** For each key, or for each address without a valid key. 0: no limit. */
     rateLimitPerMinute: values.RATE_LIMIT_PER_MINUTE,
     trustProxy,
-    /** Null: owners get no mail. */
+    /** Null: no mail is sent. */
     mail,
     signIn: {
       ...providers(values),

@@ -21,6 +21,8 @@ testDescription({
     'password-links/check',
     'password',
     'first-account',
+    'invitations/check',
+    'invitations/sign-up',
   ].map((path) => `/portal/api/${path}`),
   statuses: { all: ['400', '429', '500', '503'], keyed: ['401'] },
   security: [{ session: [] }],

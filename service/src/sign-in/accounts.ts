@@ -69,6 +69,20 @@ export class Accounts {
     mail.link(email, passwordLinkUrl(publicUrl, token), hasAccount);
   }
 
+  /** `email`: as `normaliseEmail` gives it. */
+  async exists(email: string): Promise<boolean> {
+    const { rows } = await sql`select from users where email = ${email}`.execute(
+      this.#dependencies.database,
+    );
+    return rows.length > 0;
+  }
+
+  /** The token of a link for an address that the caller has proven; null if it has an account already. */
+  async createSignUpLink(email: string): Promise<string | null> {
+    if (await this.exists(email)) return null;
+    return (await createPasswordLink(this.#dependencies.database, email)).token;
+  }
+
   /** Null if the link was used, replaced or has expired. */
   readLink(token: string): Promise<PasswordLink | null> {
     return readPasswordLink(this.#dependencies.database, token);
@@ -273,7 +287,7 @@ function passwordLinkUrl(publicUrl: string, token: string): string {
 const mailbox = /^(?!\.)(?!.*\.\.)([a-z0-9_'+\-.]*)[a-z0-9_+-]@([a-z0-9][a-z0-9-]*\.)+[a-z]{2,}$/;
 
 /** Throws `validation_failed`, also for the name that a provider gives somebody, which has no mailbox. */
-function readMailbox(given: string): string {
+export function readMailbox(given: string): string {
   const email = normaliseEmail(given, 'body.email');
   if (mailbox.test(email) && !isProviderIdentity(email)) return email;
   throw invalid({

@@ -38,7 +38,7 @@ export type WebhookRow = {
   updated_at: Date;
 };
 
-/** The columns of a webhook that its owner sees, over the alias `w`; `toWebhook` reads them. */
+/** The columns of a webhook that its app sees, over the alias `w`; `toWebhook` reads them. */
 export const webhookColumns = sql`
   w.id, w.url, w.description, w.events, w.active, w.deactivated_at, w.deactivated_reason, w.last_success_at,
   w.last_failure_at, w.exhausted_in_a_row, w.created_at, w.updated_at,

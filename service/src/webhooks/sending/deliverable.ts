@@ -1,3 +1,5 @@
+import { sql } from '../../database/database.ts';
+
 /** A delivery under a lease, before its event and webhook are read. */
 export type LeasedDelivery = {
   id: string;
@@ -17,7 +19,7 @@ export type LeasedDelivery = {
 
 /** A leased delivery with everything that an attempt and its record need. */
 export type Deliverable = LeasedDelivery & {
-  /** The e-mail address of the owner of the webhook's app. */
+  /** The address of an owner of the webhook's app, whose slow attempts count together (`queue/slow-room.ts`). */
   owner: string;
   url: string;
   secret: Buffer;
@@ -25,3 +27,10 @@ export type Deliverable = LeasedDelivery & {
   eventCreatedAt: string;
   data: string;
 };
+
+/** The first owner of the app whose id is in this column, in the order of addresses. */
+export function firstOwner(column: string) {
+  return sql<string>`(
+    select email from app_members where app_id = ${sql.ref(column)} and role = 'owner' order by email limit 1
+  )`;
+}
