@@ -21,6 +21,18 @@ table accounts
   accounts_user_id_fkey: FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
   CREATE INDEX accounts_by_user ON orgdir.accounts USING btree (user_id)
 
+table address_changes
+  user_id uuid not null
+  email text collate C not null
+  hash bytea not null
+  expires_at timestamp(3) with time zone not null
+  address_changes_email_check: CHECK (((email = lower(btrim(email))) AND (email ~~ '%_@_%'::text)))
+  address_changes_hash_check: CHECK ((length(hash) = 32))
+  address_changes_hash_key: UNIQUE (hash)
+  address_changes_pkey: PRIMARY KEY (user_id)
+  address_changes_user_id_fkey: FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
+  CREATE INDEX address_changes_by_end ON orgdir.address_changes USING btree (expires_at)
+
 table alliance_managers
   alliance_id uuid not null
   email text collate C not null
@@ -145,6 +157,7 @@ table audit_log
   CREATE INDEX audit_log_by_app ON orgdir.audit_log USING btree (app_id, at DESC, id DESC) WHERE (app_id IS NOT NULL)
   CREATE INDEX audit_log_by_subject ON orgdir.audit_log USING btree (subject_id)
   CREATE INDEX audit_log_by_time ON orgdir.audit_log USING btree (at DESC, id DESC)
+  CREATE INDEX audit_log_by_user ON orgdir.audit_log USING btree (actor_id, id) WHERE (actor_kind = 'user'::text)
   CREATE INDEX audit_log_of_deleted_apps ON orgdir.audit_log USING btree (((details ->> 'owner'::text)), app_id) WHERE (action = 'app.deleted'::text)
   CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON orgdir.audit_log FOR EACH STATEMENT EXECUTE FUNCTION refuse_audit_change()
 

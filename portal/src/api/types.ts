@@ -50,6 +50,52 @@ export interface AccountSession {
   expiresAt: string;
 }
 
+/** A change of address that can be confirmed. */
+export interface AddressChange {
+  /** The new email address. */
+  email: string;
+  /** The bindings that end with the change, because the new address does not manage the organisation or alliance. */
+  endingBindings: EndingBinding[];
+}
+
+/** A binding that ends. */
+export interface EndingBinding {
+  app: AppName;
+  subject: PortalBinding;
+}
+
+/** An app. */
+export interface AppName {
+  /** The id of the app. */
+  id: string;
+  /** The name of the app. */
+  name: string;
+}
+
+/** The organisation or alliance whose internal events an app receives. */
+export interface PortalBinding {
+  /** The kind of the object. */
+  kind: 'organization' | 'alliance';
+  /** The id of the organisation or alliance. */
+  id: string;
+  /** The unique name in URLs. */
+  slug: string;
+  /** The name of the organisation or alliance. */
+  name: string;
+}
+
+/** The new email address of the account. */
+export interface AddressChangeRequest {
+  /** The email address of the account. */
+  email: string;
+}
+
+/** The token of a link that changes the address. */
+export interface AddressChangeToken {
+  /** The part of the link after `#`. */
+  token: string;
+}
+
 /** The fields to change. */
 export interface AppChanges {
   /** The name of the app. */
@@ -110,6 +156,12 @@ export interface CatalogueEvent {
   };
   /** Who can receive the event: every app, apps bound to the organisation or alliance, or the webhook that is tested. */
   audience: 'global' | 'organization' | 'alliance' | 'webhook';
+}
+
+/** Confirms the change of the address. */
+export interface ChangedAddress {
+  /** The new email address. */
+  email: string;
 }
 
 /** A new password and the token of the link. A new account also needs a name. */
@@ -458,18 +510,6 @@ export interface PortalApp {
   webhookCount: number;
   /** When the app was created. */
   createdAt: string;
-}
-
-/** The organisation or alliance whose internal events an app receives. */
-export interface PortalBinding {
-  /** The kind of the object. */
-  kind: 'organization' | 'alliance';
-  /** The id of the organisation or alliance. */
-  id: string;
-  /** The unique name in URLs. */
-  slug: string;
-  /** The name of the organisation or alliance. */
-  name: string;
 }
 
 /** A change to an app, or to one of its keys or webhooks. */

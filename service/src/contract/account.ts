@@ -1,6 +1,7 @@
 /** Sign-in to the portal, and the user's own account. */
 import { Type, type Static } from 'typebox';
 import { passwordLengthMax, passwordLengthMin } from './password-length.ts';
+import { PortalBinding } from './portal.ts';
 import { nullable, strictObject, time, uuid } from './shapes.ts';
 
 const address = Type.String({
@@ -102,6 +103,46 @@ export const PasswordChange = body(
   { currentPassword: knownPassword('The current password.'), newPassword },
   'PasswordChange',
   'The current password and a new one.',
+);
+export const AddressChangeRequest = body(
+  { email: address },
+  'AddressChangeRequest',
+  'The new email address of the account.',
+  { email: 'ada@example.com' },
+);
+export const AddressChangeToken = body(
+  { token: linkToken },
+  'AddressChangeToken',
+  'The token of a link that changes the address.',
+);
+export const AddressChange = strictObject(
+  {
+    email: Type.String({ description: 'The new email address.' }),
+    endingBindings: Type.Array(
+      strictObject(
+        {
+          app: strictObject(
+            {
+              id: uuid({ description: 'The id of the app.' }),
+              name: Type.String({ description: 'The name of the app.' }),
+            },
+            { title: 'AppName', description: 'An app.' },
+          ),
+          subject: PortalBinding,
+        },
+        { title: 'EndingBinding', description: 'A binding that ends.' },
+      ),
+      {
+        description:
+          'The bindings that end with the change, because the new address does not manage the organisation or alliance.',
+      },
+    ),
+  },
+  { title: 'AddressChange', description: 'A change of address that can be confirmed.' },
+);
+export const ChangedAddress = strictObject(
+  { email: Type.String({ description: 'The new email address.' }) },
+  { title: 'ChangedAddress', description: 'Confirms the change of the address.' },
 );
 export const AccountChanges = body(
   { name: accountName },
