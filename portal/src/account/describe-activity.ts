@@ -30,6 +30,12 @@ const sentences: Record<string, Sentence> = {
     typeof count === 'number' && count > 1
       ? `Ended ${count} other sessions`
       : 'Ended another session',
+  'account.address_requested': ({ email }) =>
+    typeof email === 'string'
+      ? `Asked to change the address to ${email}`
+      : 'Asked to change the address',
+  'account.address_changed': ({ email }) =>
+    typeof email === 'string' ? `Changed the address to ${email}` : 'Changed the address',
   'account.name_changed': ({ name }) =>
     typeof name === 'string' ? `Changed the name to “${name}”` : 'Changed the name',
   'account.link_created': () => 'The operator created a link that sets the password',
