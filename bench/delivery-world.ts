@@ -49,9 +49,12 @@ export async function createWebhooks(
     await sql`
       insert into org_managers (org_id, email) select id, ${owner} from orgs where slug = ${org} on conflict do nothing
     `.execute(tx);
-    await sql`insert into apps (id, name, owner_email) select id, 'Bench', ${owner} from unnest(${apps}::uuid[]) as t(id)`.execute(
+    await sql`insert into apps (id, name) select id, 'Bench' from unnest(${apps}::uuid[]) as t(id)`.execute(
       tx,
     );
+    await sql`
+      insert into app_members (app_id, email, role) select id, ${owner}, 'owner' from unnest(${apps}::uuid[]) as t(id)
+    `.execute(tx);
     await sql`
       insert into bindings (app_id, owner_email, org_id)
       select t.id, ${owner}, o.id from unnest(${apps}::uuid[]) as t(id), orgs o where o.slug = ${org}

@@ -110,16 +110,53 @@ table api_keys
   CREATE INDEX api_keys_by_app ON orgdir.api_keys USING btree (app_id, id)
   CREATE CONSTRAINT TRIGGER move_revision AFTER INSERT OR DELETE OR UPDATE OF scopes, expires_at, revoked_at, hash, app_id ON orgdir.api_keys DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION move_revision('access')
 
+table app_invitations
+  id uuid not null
+  app_id uuid not null
+  email text collate C not null
+  role text not null
+  invited_by text collate C not null
+  inviter_role text not null default 'owner'::text
+  hash bytea not null
+  expires_at timestamp(3) with time zone not null
+  created_at timestamp(3) with time zone not null default now()
+  app_invitations_app_id_email_key: UNIQUE (app_id, email)
+  app_invitations_app_id_invited_by_inviter_role_fkey: FOREIGN KEY (app_id, invited_by, inviter_role) REFERENCES app_members(app_id, email, role) ON DELETE CASCADE
+  app_invitations_email_check: CHECK (((email = lower(btrim(email))) AND (email ~~ '%_@_%'::text)))
+  app_invitations_hash_check: CHECK ((length(hash) = 32))
+  app_invitations_hash_key: UNIQUE (hash)
+  app_invitations_pkey: PRIMARY KEY (id)
+  app_invitations_role_check: CHECK ((role = ANY (ARRAY['owner'::text, 'developer'::text, 'viewer'::text])))
+  CREATE INDEX app_invitations_by_email ON orgdir.app_invitations USING btree (email, app_id)
+  CREATE INDEX app_invitations_by_end ON orgdir.app_invitations USING btree (expires_at)
+  CREATE TRIGGER audit AFTER INSERT OR DELETE ON orgdir.app_invitations FOR EACH ROW EXECUTE FUNCTION audit_app_invitations()
+  CREATE TRIGGER audit_resent AFTER UPDATE ON orgdir.app_invitations FOR EACH ROW WHEN ((old.hash <> new.hash)) EXECUTE FUNCTION audit_app_invitations()
+
+table app_members
+  id uuid not null default uuid_v7()
+  app_id uuid not null
+  email text collate C not null
+  role text not null
+  failure_mails boolean not null default true
+  created_at timestamp(3) with time zone not null default now()
+  app_members_app_id_email_key: UNIQUE (app_id, email)
+  app_members_app_id_email_role_key: UNIQUE (app_id, email, role)
+  app_members_app_id_fkey: FOREIGN KEY (app_id) REFERENCES apps(id) ON DELETE CASCADE
+  app_members_email_check: CHECK (((email = lower(btrim(email))) AND (email ~~ '%_@_%'::text)))
+  app_members_pkey: PRIMARY KEY (id)
+  app_members_role_check: CHECK ((role = ANY (ARRAY['owner'::text, 'developer'::text, 'viewer'::text])))
+  CREATE INDEX app_members_by_email ON orgdir.app_members USING btree (email, app_id)
+  CREATE TRIGGER audit AFTER INSERT OR DELETE ON orgdir.app_members FOR EACH ROW EXECUTE FUNCTION audit_app_members()
+  CREATE TRIGGER audit_role AFTER UPDATE ON orgdir.app_members FOR EACH ROW WHEN ((old.role <> new.role)) EXECUTE FUNCTION audit_app_members()
+  CREATE TRIGGER end_what_depends_on_owner BEFORE UPDATE ON orgdir.app_members FOR EACH ROW WHEN (((old.role = 'owner'::text) AND (((old.app_id IS DISTINCT FROM new.app_id) OR (old.email IS DISTINCT FROM new.email)) OR (old.role IS DISTINCT FROM new.role)))) EXECUTE FUNCTION end_what_depends_on_owner()
+  CREATE TRIGGER keep_an_owner AFTER DELETE OR UPDATE ON orgdir.app_members FOR EACH ROW WHEN ((old.role = 'owner'::text)) EXECUTE FUNCTION keep_an_owner()
+
 table apps
   id uuid not null
   name text not null
-  owner_email text collate C not null
   created_at timestamp(3) with time zone not null default now()
-  apps_id_owner_email_key: UNIQUE (id, owner_email)
   apps_name_check: CHECK ((name <> ''::text))
-  apps_owner_email_check: CHECK (((owner_email = lower(btrim(owner_email))) AND (owner_email ~~ '%_@_%'::text)))
   apps_pkey: PRIMARY KEY (id)
-  CREATE INDEX apps_by_owner ON orgdir.apps USING btree (owner_email, id)
 
 table attempts partition by RANGE (delivery_id)
   delivery_id uuid not null
@@ -158,7 +195,7 @@ table audit_log
   CREATE INDEX audit_log_by_subject ON orgdir.audit_log USING btree (subject_id)
   CREATE INDEX audit_log_by_time ON orgdir.audit_log USING btree (at DESC, id DESC)
   CREATE INDEX audit_log_by_user ON orgdir.audit_log USING btree (actor_id, id) WHERE (actor_kind = 'user'::text)
-  CREATE INDEX audit_log_of_deleted_apps ON orgdir.audit_log USING btree (((details ->> 'owner'::text)), app_id) WHERE (action = 'app.deleted'::text)
+  CREATE INDEX audit_log_of_deleted_apps ON orgdir.audit_log USING gin (COALESCE((details -> 'owners'::text), (details -> 'owner'::text))) WHERE (action = 'app.deleted'::text)
   CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON orgdir.audit_log FOR EACH STATEMENT EXECUTE FUNCTION refuse_audit_change()
 
 table bindings
@@ -167,8 +204,9 @@ table bindings
   org_id uuid
   alliance_id uuid
   created_at timestamp with time zone not null default now()
+  owner_role text not null default 'owner'::text
   bindings_alliance_id_owner_email_fkey: FOREIGN KEY (alliance_id, owner_email) REFERENCES alliance_managers(alliance_id, email) ON DELETE CASCADE
-  bindings_app_id_owner_email_fkey: FOREIGN KEY (app_id, owner_email) REFERENCES apps(id, owner_email) ON DELETE CASCADE
+  bindings_app_id_owner_email_owner_role_fkey: FOREIGN KEY (app_id, owner_email, owner_role) REFERENCES app_members(app_id, email, role) ON DELETE CASCADE
   bindings_check: CHECK ((num_nonnulls(org_id, alliance_id) = 1))
   bindings_org_id_owner_email_fkey: FOREIGN KEY (org_id, owner_email) REFERENCES org_managers(org_id, email) ON DELETE CASCADE
   bindings_pkey: PRIMARY KEY (app_id)
@@ -342,6 +380,7 @@ table operational_events
   mailed_at timestamp(3) with time zone
   given_up_at timestamp(3) with time zone
   mail_error text
+  mailed_to text[] not null default '{}'::text[]
   operational_events_app_id_fkey: FOREIGN KEY (app_id) REFERENCES apps(id) ON DELETE CASCADE
   operational_events_cancelled_check: CHECK ((cancelled >= 0))
   operational_events_check: CHECK (((kind = 'webhook.deactivated'::text) = (reason IS NOT NULL)))
@@ -643,6 +682,71 @@ AS $function$
   where id = alliance and (orgs_more <> 0 or members_more <> 0)
 $function$
 
+CREATE OR REPLACE FUNCTION orgdir.audit_app_invitations()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'orgdir', 'public'
+AS $function$
+declare
+  actor constant jsonb := current_actor();
+  invitation app_invitations;
+  cause text;
+begin
+  if tg_op = 'DELETE' then
+    invitation := old;
+    cause := case
+      when exists (select from app_members where app_id = old.app_id and email = old.email) then 'accepted'
+      when old.expires_at <= now() then 'expired'
+      when actor->>'name' = old.email then 'declined'
+      -- Deleted by a trigger, or by the foreign key.
+      when pg_trigger_depth() > 1 or not exists (
+        select from app_members where app_id = old.app_id and email = old.invited_by and role = 'owner'
+      ) then 'owner lost'
+      else 'revoked'
+    end;
+  else
+    invitation := new;
+  end if;
+  insert into audit_log (actor_kind, actor_id, actor_name, action, subject_kind, subject_id, app_id, details)
+  select actor->>'kind', actor->>'id', actor->>'name',
+    case tg_op when 'INSERT' then 'invitation.created' when 'UPDATE' then 'invitation.resent' else 'invitation.ended' end,
+    'invitation', invitation.id, id,
+    jsonb_strip_nulls(jsonb_build_object('email', invitation.email, 'role', invitation.role, 'cause', cause))
+  from apps where id = invitation.app_id;
+  return null;
+end $function$
+
+CREATE OR REPLACE FUNCTION orgdir.audit_app_members()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'orgdir', 'public'
+AS $function$
+declare
+  actor constant jsonb := current_actor();
+  member app_members;
+  before text;
+begin
+  if tg_op = 'DELETE' then
+    member := old;
+  else
+    member := new;
+  end if;
+  if tg_op = 'UPDATE' then
+    before := old.role;
+  end if;
+  -- The creation and the deletion of an app are one entry each, which names its owners.
+  if not exists (select from apps where id = member.app_id)
+    or (tg_op = 'INSERT' and not exists (select from app_members where app_id = member.app_id and id <> member.id)) then
+    return null;
+  end if;
+  insert into audit_log (actor_kind, actor_id, actor_name, action, subject_kind, subject_id, app_id, details)
+  values (actor->>'kind', actor->>'id', actor->>'name',
+    case tg_op when 'INSERT' then 'member.added' when 'UPDATE' then 'member.role_changed' else 'member.removed' end,
+    'member', member.id, member.app_id,
+    jsonb_strip_nulls(jsonb_build_object('email', member.email, 'role', member.role, 'before', before)));
+  return null;
+end $function$
+
 CREATE OR REPLACE FUNCTION orgdir.audit_bindings()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -660,6 +764,10 @@ begin
       when not exists (select from apps where id = c.app_id) then 'app deleted'
       when c.org_id is not null and o.id is null then 'organization deleted'
       when c.alliance_id is not null and a.id is null then 'alliance deleted'
+      -- Deleted by a trigger of `app_members`, or by the foreign key.
+      when pg_trigger_depth() > 1 or not exists (
+        select from app_members m where m.app_id = c.app_id and m.email = c.owner_email and m.role = 'owner'
+      ) then 'owner lost'
       when exists (select from org_managers m where m.org_id = c.org_id and m.email = c.owner_email)
         or exists (select from alliance_managers m where m.alliance_id = c.alliance_id and m.email = c.owner_email)
         then 'unbound'
@@ -770,6 +878,17 @@ AS $function$
     jsonb_build_object('kind', 'system', 'name', 'database role ' || session_user))
 $function$
 
+CREATE OR REPLACE FUNCTION orgdir.end_what_depends_on_owner()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'orgdir', 'public'
+AS $function$
+begin
+  delete from bindings where app_id = old.app_id and owner_email = old.email;
+  delete from app_invitations where app_id = old.app_id and invited_by = old.email;
+  return new;
+end $function$
+
 CREATE OR REPLACE FUNCTION orgdir.ensure_partitions(first_day date, last_day date)
  RETURNS void
  LANGUAGE plpgsql
@@ -812,6 +931,21 @@ CREATE OR REPLACE FUNCTION orgdir.is_failing(last_success_at timestamp with time
 AS $function$
   select coalesce(last_failure_at > coalesce(last_success_at, '-infinity'), false)
 $function$
+
+CREATE OR REPLACE FUNCTION orgdir.keep_an_owner()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'orgdir', 'public'
+AS $function$
+begin
+  -- Otherwise two transactions could remove the last two owners, because neither sees the change of the other.
+  perform from apps where id = old.app_id for update;
+  if found and not exists (select from app_members where app_id = old.app_id and role = 'owner') then
+    raise exception 'the app % would have no owner', old.app_id
+      using errcode = 'check_violation', constraint = 'apps_have_an_owner';
+  end if;
+  return null;
+end $function$
 
 CREATE OR REPLACE FUNCTION orgdir.keep_former_slug()
  RETURNS trigger

@@ -11,3 +11,9 @@ create index address_changes_by_end on address_changes (expires_at);
 
 -- A user's own entries, for the export of their data.
 create index audit_log_by_user on audit_log (actor_id, id) where actor_kind = 'user';
+
+-- When the inviter changes address, their invitations stay, and nothing is sent again.
+drop trigger audit on app_invitations;
+create trigger audit after insert or delete on app_invitations for each row execute function audit_app_invitations();
+create trigger audit_resent after update on app_invitations for each row when (old.hash <> new.hash)
+  execute function audit_app_invitations();

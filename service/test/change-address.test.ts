@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { addManager, removeManager } from '../src/access/managers.ts';
+import { setMember } from '../src/access/members.ts';
 import { sql } from '../src/database/database.ts';
 import { testActor } from './support/actor.ts';
 import { cheapHashing } from './support/cheap-hashing.ts';
@@ -21,7 +22,7 @@ import {
   type Person,
 } from './support/portal.ts';
 import { startSmtpServer } from './support/smtp-server.ts';
-import { startTestService } from './support/service.ts';
+import { makeKey, startTestService } from './support/service.ts';
 
 const provider = await startOidcProvider();
 const smtp = await startSmtpServer();
@@ -219,7 +220,7 @@ test('manager roles stay with the old address, and bindings end unless the new o
   const json = { token };
   const { body } = await eve.call('/account/address-changes/check', { method: 'POST', json });
   assert.deepEqual(
-    body.data.endingBindings.map(({ app, subject }: any) => [app.id, subject.slug]),
+    body.data.endingBindings.map(({ appId, slug }: any) => [appId, slug]),
     [[ends, 'acme']],
   );
   assert.equal((await use(eve, token)).status, 200);
@@ -248,13 +249,58 @@ test('manager roles stay with the old address, and bindings end unless the new o
 
 test('asking for an address with manager roles or apps gives nothing before it is proven', async () => {
   await manage('acme', 'boss@example.org');
-  await sql`
-    insert into apps (id, name, owner_email) values (gen_random_uuid(), 'Of the boss', 'boss@example.org')
-  `.execute(database);
+  await makeKey(local, { owner: 'boss@example.org' });
   const mallory = await person('mallory-3@example.org');
   assert.equal((await request(mallory, 'boss@example.org')).status, 202);
   assert.deepEqual((await mallory.call('/bindable')).body.data, []);
   assert.deepEqual((await mallory.call('/apps')).body.data, []);
+});
+
+test('roles and invitations move, and the log of an app names both addresses', async () => {
+  const ned = await person('ned@example.org');
+  const app = await createApp(ned, 'Herald');
+  const shared = await createApp(ned, 'Shared');
+  for (const [appId, email, role] of [
+    [app, 'guest@example.org', 'viewer'],
+    [shared, 'ned@example.com', 'developer'],
+  ])
+    await ned.call(`/apps/${appId}/invitations`, { method: 'POST', json: { email, role } });
+  // The new address is a member already, without an account.
+  await database
+    .transaction()
+    .execute((tx) =>
+      setMember(tx, testActor, { appId: app, email: 'ned@example.com', role: 'viewer' }),
+    );
+  assert.equal((await use(ned, await requestToken(ned, 'ned@example.com'))).status, 200);
+
+  const apps = (await ned.call('/apps')).body.data;
+  assert.deepEqual(
+    apps.map(({ id, role, isLastOwner }: any) => [id, role, isLastOwner]),
+    [
+      [app, 'owner', true],
+      [shared, 'owner', true],
+    ],
+  );
+  const members = (await ned.call(`/apps/${shared}/members`)).body.data;
+  assert.deepEqual(
+    members.map(({ email }: { email: string }) => email),
+    ['ned@example.com'],
+  );
+  const invitations = (await ned.call(`/apps/${app}/invitations`)).body.data;
+  assert.deepEqual(
+    invitations.map(({ email, invitedBy }: any) => [email, invitedBy]),
+    [['guest@example.org', 'ned@example.com']],
+  );
+  assert.deepEqual((await ned.call(`/apps/${shared}/invitations`)).body.data, []);
+  const { body } = await ned.call(`/audit?app=${shared}`);
+  assert.deepEqual(
+    body.data.slice(0, 3).map(({ action, subject }: any) => [action, subject.name]),
+    [
+      ['member.removed', 'ned@example.org'],
+      ['invitation.ended', 'ned@example.com'],
+      ['member.added', 'ned@example.com'],
+    ],
+  );
 });
 
 test('of two uses of a link one succeeds, and of two accounts one gets the address', async () => {

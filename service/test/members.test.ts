@@ -61,9 +61,7 @@ test('a webhook whose outcomes wait because another session has locked it is blo
   await clear();
   const [locked, late] = sorted(2);
   const app = randomUUID();
-  await sql`insert into apps (id, name, owner_email) values (${app}, 'App', 'owner@example.org')`.execute(
-    database,
-  );
+  await sql`insert into apps (id, name) values (${app}, 'App')`.execute(database);
   await sql`
     insert into webhooks (id, app_id, url, secret)
     select id, ${app}, 'https://example.org/', '' from unnest(${[locked, late]}::uuid[]) as w(id)

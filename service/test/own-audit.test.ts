@@ -104,9 +104,10 @@ test('nobody else sees the audit entries of a deleted app', async () => {
 test('an app restored under another owner has its entries there only', async () => {
   const { id } = await send(ada, 'POST', '/apps', { name: 'Handed over' });
   await send(ada, 'DELETE', `/apps/${id}`);
-  await sql`insert into apps (id, name, owner_email) values (${id}, 'Mine now', ${bob.email})`.execute(
-    database,
-  );
+  await sql`insert into apps (id, name) values (${id}, 'Mine now')`.execute(database);
+  await sql`
+    insert into app_members (app_id, email, role) values (${id}, ${bob.email}, 'owner')
+  `.execute(database);
   assert.equal((await log(ada, `?app=${id}`)).total, 0);
   const { entries, total } = await log(bob, `?app=${id}`);
   assert.equal(total, 2);

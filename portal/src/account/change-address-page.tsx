@@ -94,9 +94,9 @@ function EndingBindings({ bindings }: { bindings: AddressChange['endingBindings'
         a manager, too.
       </Text>
       <List size="sm" mt="xs">
-        {bindings.map(({ app, subject }) => (
-          <List.Item key={app.id}>
-            {app.name} to {subject.name}
+        {bindings.map(({ appId, appName, name }) => (
+          <List.Item key={appId}>
+            {appName} to {name}
           </List.Item>
         ))}
       </List>

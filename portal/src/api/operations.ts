@@ -17,7 +17,7 @@ const deliveryPath = ({ deliveryId, ...webhook }: DeliveryId) =>
 
 export const overview = () => read<Api.Overview>('/overview');
 
-/** All apps, because an owner has at most ten. */
+/** All apps, because one is a member of at most 100. */
 export const apps = () => readPage<Api.PortalApp>('/apps');
 export const app = (appId: string) => read<Api.PortalApp>(appPath(appId));
 export const createApp = (body: Api.NewApp) =>
@@ -25,6 +25,52 @@ export const createApp = (body: Api.NewApp) =>
 export const updateApp = (appId: string, body: Api.AppChanges) =>
   write<Api.PortalApp>({ method: 'PATCH', path: appPath(appId), body });
 export const deleteApp = (appId: string) => write({ method: 'DELETE', path: appPath(appId) });
+
+export const members = (appId: string) => readPage<Api.AppMember>(`${appPath(appId)}/members`);
+export const updateMember = (appId: string, memberId: string, body: Api.AppMemberChanges) =>
+  write<Api.AppMember>({
+    method: 'PATCH',
+    path: `${appPath(appId)}${path('members', memberId)}`,
+    body,
+  });
+export const removeMember = (appId: string, memberId: string) =>
+  write({ method: 'DELETE', path: `${appPath(appId)}${path('members', memberId)}` });
+export const transferApp = (appId: string, body: Api.AppTransfer) =>
+  write<Api.PortalApp>({ method: 'POST', path: `${appPath(appId)}/transfer`, body });
+export const updateMembership = (appId: string, body: Api.MembershipChanges) =>
+  write<Api.PortalApp>({ method: 'PATCH', path: `${appPath(appId)}/membership`, body });
+export const leaveApp = (appId: string) =>
+  write({ method: 'DELETE', path: `${appPath(appId)}/membership` });
+
+export const invitations = (appId: string) =>
+  readPage<Api.AppInvitation>(`${appPath(appId)}/invitations`);
+export const createInvitation = (appId: string, body: Api.NewInvitation) =>
+  write<Api.AppInvitation>({ method: 'POST', path: `${appPath(appId)}/invitations`, body });
+export const resendInvitation = (appId: string, invitationId: string) =>
+  write<Api.AppInvitation>({
+    method: 'POST',
+    path: `${appPath(appId)}${path('invitations', invitationId)}/resend`,
+  });
+export const revokeInvitation = (appId: string, invitationId: string) =>
+  write({ method: 'DELETE', path: `${appPath(appId)}${path('invitations', invitationId)}` });
+
+export const ownInvitations = () => readPage<Api.OwnInvitation>('/invitations');
+export const acceptInvitation = (invitationId: string) =>
+  write<Api.PortalApp>({ method: 'POST', path: `${path('invitations', invitationId)}/accept` });
+export const declineInvitation = (invitationId: string) =>
+  write({ method: 'POST', path: `${path('invitations', invitationId)}/decline` });
+/** Reads by POST, to keep the token out of addresses. */
+export const invitationLink = (token: string) =>
+  queryOptions({
+    queryKey: ['/invitations/check', { token }] as const,
+    queryFn: async ({ signal, queryKey: [checkPath, body] }) =>
+      (await call<Envelope<Api.InvitationLink>>({ method: 'POST', path: checkPath, body, signal }))
+        .data,
+    staleTime: Infinity,
+  });
+/** Returns the token of a link for `setPassword`. */
+export const signUpWithInvitation = (token: string) =>
+  write<Api.SignUpLink>({ method: 'POST', path: '/invitations/sign-up', body: { token } });
 
 export const bindable = (query: Api.ListBindableQuery) =>
   readPage<Api.Bindable>('/bindable', { ...query });

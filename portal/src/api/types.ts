@@ -58,26 +58,14 @@ export interface AddressChange {
   endingBindings: EndingBinding[];
 }
 
-/** A binding that ends. */
+/** A binding that you made and that ends. */
 export interface EndingBinding {
-  app: AppName;
-  subject: PortalBinding;
-}
-
-/** An app. */
-export interface AppName {
   /** The id of the app. */
-  id: string;
+  appId: string;
   /** The name of the app. */
-  name: string;
-}
-
-/** The organisation or alliance whose internal events an app receives. */
-export interface PortalBinding {
+  appName: string;
   /** The kind of the object. */
   kind: 'organization' | 'alliance';
-  /** The id of the organisation or alliance. */
-  id: string;
   /** The unique name in URLs. */
   slug: string;
   /** The name of the organisation or alliance. */
@@ -100,6 +88,50 @@ export interface AddressChangeToken {
 export interface AppChanges {
   /** The name of the app. */
   name: string;
+}
+
+/** An invitation to become a member of an app. */
+export interface AppInvitation {
+  /** The id of the invitation. */
+  id: string;
+  /** The invited address. */
+  email: string;
+  /** The role that the invited person gets. */
+  role: 'viewer' | 'developer' | 'owner';
+  /** The address of the owner who made the invitation. */
+  invitedBy: string;
+  /** When the invitation was created. */
+  createdAt: string;
+  /** When the invitation expires. */
+  expiresAt: string;
+}
+
+/** A member of an app. */
+export interface AppMember {
+  /** The id of the member. */
+  id: string;
+  /** The address of the member. */
+  email: string;
+  /** The name of the account. Null if there is no account yet. */
+  name: string | null;
+  /** The role of the member. */
+  role: 'viewer' | 'developer' | 'owner';
+  /** Whether you are this member. */
+  isYou: boolean;
+  /** When the member was added. */
+  createdAt: string;
+}
+
+/** The fields to change. */
+export interface AppMemberChanges {
+  /** The new role. */
+  role: 'viewer' | 'developer' | 'owner';
+}
+
+/** To whom to transfer the app. */
+export interface AppTransfer {
+  /** The id of the member who becomes an owner. */
+  memberId: string;
 }
 
 /** An attempt to send a delivery. */
@@ -326,6 +358,14 @@ export interface Done {
   done: boolean;
 }
 
+/** Confirms that the invitation has ended. */
+export interface EndedInvitation {
+  /** The id of the invitation. */
+  id: string;
+  /** Always true. */
+  deleted: boolean;
+}
+
 /** The number of sessions that were ended. */
 export interface EndedSessions {
   /** The number of sessions that were ended. */
@@ -354,6 +394,40 @@ export interface FirstAccount {
   userId: string;
 }
 
+/** The invitation of a mailed link. */
+export interface InvitationLink {
+  /** The id of the invitation. */
+  id: string;
+  /** The invited address. */
+  email: string;
+  /** The role that the invited person gets. */
+  role: 'viewer' | 'developer' | 'owner';
+  /** The address of the owner who made the invitation. */
+  invitedBy: string;
+  /** When the invitation was created. */
+  createdAt: string;
+  /** When the invitation expires. */
+  expiresAt: string;
+  /** The name of the app. */
+  appName: string;
+  /** Whether there is an account with the invited address. */
+  hasAccount: boolean;
+}
+
+/** Confirms that you are no longer a member. */
+export interface LeftApp {
+  /** The id of the app. */
+  id: string;
+  /** Always true. */
+  deleted: boolean;
+}
+
+/** The fields to change. */
+export interface MembershipChanges {
+  /** Whether you want mail about failing webhooks. */
+  failureMails: boolean;
+}
+
 /** A new app. */
 export interface NewApp {
   /** The name of the app. */
@@ -378,6 +452,14 @@ export interface NewFirstAccount {
   name: string;
   /** The new password. */
   password: string;
+}
+
+/** A new invitation. */
+export interface NewInvitation {
+  /** The address to invite. */
+  email: string;
+  /** The role that the invited person gets. */
+  role: 'viewer' | 'developer' | 'owner';
 }
 
 /** A new key. */
@@ -447,6 +529,24 @@ export interface TroubledWebhook {
   exhaustedInARow: number;
 }
 
+/** An invitation to you. */
+export interface OwnInvitation {
+  /** The id of the invitation. */
+  id: string;
+  /** The invited address. */
+  email: string;
+  /** The role that the invited person gets. */
+  role: 'viewer' | 'developer' | 'owner';
+  /** The address of the owner who made the invitation. */
+  invitedBy: string;
+  /** When the invitation was created. */
+  createdAt: string;
+  /** When the invitation expires. */
+  expiresAt: string;
+  /** The name of the app. */
+  appName: string;
+}
+
 /** The position of this page in the list. */
 export interface Pagination {
   /** The page number, starting at 1. */
@@ -503,6 +603,12 @@ export interface PortalApp {
   id: string;
   /** The name of the app. */
   name: string;
+  /** Your role in the app. */
+  role: 'viewer' | 'developer' | 'owner';
+  /** Whether you are the only owner, and so cannot leave the app. */
+  isLastOwner: boolean;
+  /** Whether you want mail about failing webhooks. Viewers get none. */
+  failureMails: boolean;
   binding: PortalBinding | null;
   /** The number of valid keys. */
   keyCount: number;
@@ -512,7 +618,21 @@ export interface PortalApp {
   createdAt: string;
 }
 
-/** A change to an app, or to one of its keys or webhooks. */
+/** The organisation or alliance whose internal events an app receives. */
+export interface PortalBinding {
+  /** The kind of the object. */
+  kind: 'organization' | 'alliance';
+  /** The id of the organisation or alliance. */
+  id: string;
+  /** The unique name in URLs. */
+  slug: string;
+  /** The name of the organisation or alliance. */
+  name: string;
+  /** The address of the owner who bound the app. The binding ends when they stop being an owner of the app or a manager of the organisation or alliance. */
+  boundBy: string;
+}
+
+/** A change to an app, or to its members, keys or webhooks. */
 export interface PortalAuditEntry {
   /** An increasing number. */
   id: number;
@@ -522,8 +642,10 @@ export interface PortalAuditEntry {
   actor: {
     /** `key`: over the API. `user`: in the portal. `cli`: an operator on the command line. `system`: the service itself. */
     kind: 'key' | 'user' | 'cli' | 'system';
-    /** The name of the key of this app, or your own name. Null for others. */
+    /** The name of the key of this app, or the address of the member. Null for others. */
     name: string | null;
+    /** Whether you made the change. */
+    isYou: boolean;
   };
   /** The action. */
   action: string;
@@ -539,7 +661,7 @@ export interface PortalAuditEntry {
     kind: string;
     /** The id of the object. */
     id: string | null;
-    /** The name of the app or key, or the host of the webhook, at that time. Null for other objects. */
+    /** The name of the app or key, the host of the webhook, or the address of the member or invited person, at that time. Null for other objects. */
     name: string | null;
   };
   /** Details of the change. */
@@ -639,6 +761,14 @@ export interface Recovered {
   count: number;
 }
 
+/** Confirms that the member was removed. */
+export interface RemovedAppMember {
+  /** The id of the removed member. */
+  id: string;
+  /** Always true. */
+  deleted: boolean;
+}
+
 /** The options of a key rotation. */
 export interface RotateKeyRequest {
   /** How long the old key stays valid, in seconds. */
@@ -703,6 +833,12 @@ export interface SignInProvider {
   id: string;
   /** The display name of the provider. */
   name: string;
+}
+
+/** A link that sets the password of a new account. */
+export interface SignUpLink {
+  /** The token of the link. */
+  token: string;
 }
 
 /** A webhook. */

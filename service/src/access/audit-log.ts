@@ -1,7 +1,7 @@
 /**
  * Records who changed what and when: one entry per change, written in its transaction and never changed later. Triggers
- * write the entries of managers and bindings, because a foreign key may end them; `nameActor` names the actor for
- * these.
+ * write the entries of managers, bindings, members and invitations, because a foreign key may end them; `nameActor` names
+ * the actor for these.
  */
 import { sql, type Database, type Transaction } from '../database/database.ts';
 import type { Actor } from './actor.ts';
@@ -24,11 +24,17 @@ export const auditActions = [
   'app.deleted',
   'binding.created',
   'binding.ended',
+  'invitation.created',
+  'invitation.ended',
+  'invitation.resent',
   'key.created',
   'key.revoked',
   'key.rotated',
   'manager.added',
   'manager.removed',
+  'member.added',
+  'member.removed',
+  'member.role_changed',
   'webhook.created',
   'webhook.changed',
   'webhook.deleted',
@@ -44,7 +50,9 @@ export type AuditAction = (typeof auditActions)[number];
 type SubjectKind =
   | 'account'
   | 'app'
+  | 'invitation'
   | 'key'
+  | 'member'
   | 'organization'
   | 'alliance'
   | 'webhook'

@@ -52,7 +52,7 @@ function addApps(program: Command): void {
         }),
       );
       print(flags.json, app, [
-        `App ${app.id} (${app.name}) for ${app.ownerEmail}${boundTo(app)}`,
+        `App ${app.id} (${app.name}) for ${app.owners.join(', ')}${boundTo(app)}`,
         `Create a key:  npx orgdir keys create --app ${app.id} --scope read:directory`,
       ]);
     });
@@ -68,11 +68,11 @@ function addApps(program: Command): void {
         json,
         found,
         table(
-          ['ID', 'NAME', 'OWNER', 'BOUND TO'],
+          ['ID', 'NAME', 'OWNERS', 'BOUND TO'],
           found.map((app) => [
             app.id,
             app.name,
-            app.ownerEmail,
+            app.owners.join(', '),
             app.organizationSlug ?? app.allianceSlug ?? '-',
           ]),
         ),

@@ -115,28 +115,25 @@ export const AddressChangeToken = body(
   'AddressChangeToken',
   'The token of a link that changes the address.',
 );
+const { kind, slug, name: subjectName } = PortalBinding.properties;
+export const EndingBinding = strictObject(
+  {
+    appId: uuid({ description: 'The id of the app.' }),
+    appName: Type.String({ description: 'The name of the app.' }),
+    kind,
+    slug,
+    name: subjectName,
+  },
+  { title: 'EndingBinding', description: 'A binding that you made and that ends.' },
+);
+export type EndingBinding = Static<typeof EndingBinding>;
 export const AddressChange = strictObject(
   {
     email: Type.String({ description: 'The new email address.' }),
-    endingBindings: Type.Array(
-      strictObject(
-        {
-          app: strictObject(
-            {
-              id: uuid({ description: 'The id of the app.' }),
-              name: Type.String({ description: 'The name of the app.' }),
-            },
-            { title: 'AppName', description: 'An app.' },
-          ),
-          subject: PortalBinding,
-        },
-        { title: 'EndingBinding', description: 'A binding that ends.' },
-      ),
-      {
-        description:
-          'The bindings that end with the change, because the new address does not manage the organisation or alliance.',
-      },
-    ),
+    endingBindings: Type.Array(EndingBinding, {
+      description:
+        'The bindings that end with the change, because the new address does not manage the organisation or alliance.',
+    }),
   },
   { title: 'AddressChange', description: 'A change of address that can be confirmed.' },
 );

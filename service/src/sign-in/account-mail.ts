@@ -1,7 +1,7 @@
 /**
- * Mails about an account: links that set a password or change the address, and notices of changes. Without a mail server, links are printed on
- * the terminal if only this machine can reach the service. Nobody waits for a mail, so a response takes as long for an
- * address without an account as for one that has one.
+ * Mails to accounts: links that set a password or change the address, notices of changes, and invitations to apps.
+ * Without a mail server, links are printed on the terminal if only this machine can reach the service. Nobody waits for a
+ * mail, so a response takes as long for an address without an account as for one that has one.
  */
 import { randomUUID } from 'node:crypto';
 import type { Mailer } from '../mail.ts';
@@ -17,7 +17,10 @@ export type AccountMail = {
   notice(to: string, change: string): void;
   /** `to`: the old address. */
   addressChanged(to: string, newAddress: string): void;
+  invitation(to: string, invitation: MailedInvitation): void;
 };
+
+export type MailedInvitation = { appName: string; role: string; invitedBy: string; url: string };
 
 export type AccountMailDependencies = {
   publicUrl: string;
@@ -59,9 +62,9 @@ export function createAccountMail({
 }: AccountMailDependencies): AccountMail {
   const account = `${publicUrl}/profile/developer/account`;
   // Counted apart: a flood of requested links must not drop a notice.
-  const pending = { link: 0, notice: 0 };
+  const pending = { link: 0, notice: 0, invitation: 0 };
 
-  async function send(kind: 'link' | 'notice', to: string, subject: string, text: string) {
+  async function send(kind: keyof typeof pending, to: string, subject: string, text: string) {
     if (!mailer) return;
     if (pending[kind] >= pendingMax)
       return log.warn({ mail: kind, error: 'busy' }, 'account_mail.dropped');
@@ -99,5 +102,17 @@ export function createAccountMail({
       const advice = 'If it was not you, contact the operator of this service at once.';
       void send('notice', to, 'your address changed', `${text}\n\n${advice}\n`);
     },
+    invitation(to, { appName, role, invitedBy, url }) {
+      const subject = 'invitation to an app';
+      if (!mailer) return print(`${subject} (${to}): ${url}`);
+      const text = `${invitedBy} invites you to the app ${quote(appName)} as ${role === 'owner' ? 'an' : 'a'} ${role}. Open the invitation and sign in with this address, or sign up. It can be accepted within seven days:`;
+      const otherwise = 'If you do not know about this, ignore this mail: nothing changes.';
+      void send('invitation', to, subject, `${text}\n\n${url}\n\n${otherwise}\n`);
+    },
   };
+}
+
+/** A name may contain anything, including line ends. */
+function quote(name: string): string {
+  return JSON.stringify(name.replaceAll(/[\p{C}\p{Z}]+/gu, ' '));
 }

@@ -4,7 +4,7 @@
  * changes how to sign in.
  */
 import type { Actor } from '../access/actor.ts';
-import { moveApps } from '../access/move-apps.ts';
+import { moveMemberships } from '../access/move-memberships.ts';
 import { sql, type Database, type Transaction } from '../database/database.ts';
 import { invalid, ServiceError } from '../errors.ts';
 import type { AccountMail } from './account-mail.ts';
@@ -61,6 +61,20 @@ export class Accounts {
     requireRoomForLink(mail);
     const { token, hasAccount } = await createPasswordLink(database, email);
     mail.link(email, passwordLinkUrl(publicUrl, token), hasAccount ? 'reset' : 'signUp');
+  }
+
+  /** `email`: as `normaliseEmail` gives it. */
+  async exists(email: string): Promise<boolean> {
+    const { rows } = await sql`select from users where email = ${email}`.execute(
+      this.#dependencies.database,
+    );
+    return rows.length > 0;
+  }
+
+  /** The token of a link for an address that the caller has proven; null if it has an account already. */
+  async createSignUpLink(email: string): Promise<string | null> {
+    if (await this.exists(email)) return null;
+    return (await createPasswordLink(this.#dependencies.database, email)).token;
   }
 
   /** Null if the link was used, replaced or has expired. */
@@ -188,7 +202,7 @@ export class Accounts {
       const taken = await takeAddressChange(tx, account, token);
       if (taken === null) return null;
       const actor = { kind: 'user', id: account.id, name: account.email } as const;
-      await moveApps(tx, actor, { from: account.email, to: taken });
+      await moveMemberships(tx, actor, { from: account.email, to: taken });
       const endedSessions = await endSessions(tx, account.id, account.sessionId);
       await recordActivity(tx, 'account.address_changed', account, caller, {
         before: account.email,

@@ -10,7 +10,7 @@ import { unavailable } from '../database/database.ts';
 import type { Logger } from '../log.ts';
 import type { Mailer } from '../mail.ts';
 import { Accounts } from './accounts.ts';
-import { createAccountMail } from './account-mail.ts';
+import { createAccountMail, type MailedInvitation } from './account-mail.ts';
 import type { Auth } from './auth.ts';
 import { headersOf, type Caller } from './caller.ts';
 import { throwWithoutDetails } from './auth-errors.ts';
@@ -58,6 +58,8 @@ export type SignIn = ProviderSignIn & {
   /** Where links that set a password go. Null: there are none. */
   links: 'mail' | 'terminal' | null;
   accounts: Accounts;
+  /** Sends an invitation the way links go. Nobody waits for it. */
+  mailInvitation(to: string, invitation: MailedInvitation): void;
   /** A link that creates the first account while there is none; else null. */
   offerFirstAccount(): Promise<string | null>;
   /** Writes what is counted so far. */
@@ -99,6 +101,9 @@ export function createSignIn(dependencies: SignInDependencies): SignIn {
     ...byProvider,
     links,
     accounts,
+    mailInvitation(to, invitation) {
+      if (links !== null) mail.invitation(to, invitation);
+    },
     offerFirstAccount: () => offerFirstAccount(database, publicUrl),
     stop: () => failed.flush(),
     knownDevice: ({ cookie }, email) => devices.recognise(cookie, email),

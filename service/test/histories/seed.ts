@@ -17,7 +17,8 @@ function* statements(state: State, { secretBox }: Stage): Generator<string> {
       values ('${id}', '${slugOf('org', slot)}', '${nameOf(slot, version)}', '', '', ${listed},
         ${idOf(state.alliances, alliance)}, '${privateWord}')`;
   for (const { id, owner } of state.apps.values())
-    yield `insert into apps (id, name, owner_email) values ('${id}', 'App', '${personOf(owner)}')`;
+    yield `insert into apps (id, name) values ('${id}', 'App');
+      insert into app_members (app_id, email, role) values ('${id}', '${personOf(owner)}', 'owner')`;
   for (const role of state.roles) {
     const [subject, person] = role.split('/');
     const [table, column, found] = storage(state, subject ?? '');

@@ -1,11 +1,12 @@
 /** Changing the address of one's account: a link to the new address, which is confirmed in a session of the account. */
 import { normaliseEmail } from '../../access/email.ts';
-import { listEndingBindings } from '../../access/move-apps.ts';
+import { listEndingBindings } from '../../access/move-memberships.ts';
 import {
   AddressChange,
   AddressChangeRequest,
   AddressChangeToken,
   ChangedAddress,
+  type EndingBinding,
 } from '../../contract/account.ts';
 import { envelope } from '../../contract/envelope.ts';
 import { exampleId } from '../../contract/examples.ts';
@@ -14,6 +15,13 @@ import { operation, requireFreshSession } from './account-context.ts';
 import { done, doneResponse, requireLinks, unusableLink } from './sign-in.ts';
 
 const exampleAddress = 'ada@example.com';
+const exampleEndingBinding: EndingBinding = {
+  appId: exampleId,
+  appName: 'Announcer',
+  kind: 'organization',
+  slug: 'acme-corporation',
+  name: 'Acme Corporation',
+};
 
 export const addressOperations = [
   operation({
@@ -45,17 +53,7 @@ export const addressOperations = [
     returns: { 200: 'The link can be used.' },
     response: oneOf(AddressChange, 'AddressChangeResponse', {
       email: exampleAddress,
-      endingBindings: [
-        {
-          app: { id: exampleId, name: 'Announcer' },
-          subject: {
-            kind: 'organization',
-            id: exampleId,
-            slug: 'acme-corporation',
-            name: 'Acme Corporation',
-          },
-        },
-      ],
+      endingBindings: [exampleEndingBinding],
     }),
     async run({ accounts, account, database, body: { token } }) {
       const email = await accounts.readAddressChange(account, token);

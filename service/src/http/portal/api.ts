@@ -14,7 +14,9 @@ import { registerAuthentication, type PortalAuthenticationDependencies } from '.
 import { bindingOperations } from './bindings.ts';
 import { registerCallback } from './callback.ts';
 import { eventOperations } from './events.ts';
+import { registerInvitations } from './invitations.ts';
 import { keyOperations } from './keys.ts';
+import { memberOperations } from './members.ts';
 import { registerPortalOpenApi, type PortalOpenApiDependencies } from './openapi.ts';
 import { getOverview } from './overview.ts';
 import { surfaceOf, type PortalRouteDependencies } from './surface.ts';
@@ -50,6 +52,8 @@ export async function registerPortal(
   mountOperations(portal, surface, 'Session', [getSession]);
   mountOperations(portal, surface, 'Overview', [getOverview, listAudit]);
   mountOperations(portal, surface, 'Apps', [...appOperations, ...bindingOperations]);
+  mountOperations(portal, surface, 'Members', memberOperations);
+  registerInvitations(portal, dependencies);
   mountOperations(portal, surface, 'Keys', keyOperations);
   registerWebhooks(portal, dependencies);
   mountOperations(portal, surface, 'Events', eventOperations);

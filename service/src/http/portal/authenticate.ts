@@ -77,8 +77,8 @@ export function signedInOf({ signedIn }: FastifyRequest): SignedIn {
   return signedIn;
 }
 
-/** The email address that owns the caller's apps. */
-export function ownerOf(request: FastifyRequest): string {
+/** The email address by which the caller is a member of apps. */
+export function emailOf(request: FastifyRequest): string {
   return signedInOf(request).email;
 }
 

@@ -14,6 +14,7 @@ const tags = [
   { name: 'Account', description: 'Your own account.' },
   { name: 'Overview', description: 'The state of your apps, and the changes to them.' },
   { name: 'Apps', description: 'Apps own keys and webhooks.' },
+  { name: 'Members', description: 'The members of apps, and invitations to become one.' },
   { name: 'Keys', description: 'API keys for the public API.' },
   { name: 'Webhooks', description: 'Receivers of events, and their deliveries.' },
   { name: 'Events', description: 'The events that can be delivered.' },
@@ -23,7 +24,7 @@ const tags = [
 const description = `The pages of the developer portal use this API. It can change with every version, and other origins cannot call it. Use the public API in your programs.
 
 Every response is an envelope: \`success\`, \`data\` and \`meta\`, or \`success\` and \`error\`. A cookie identifies the user.
-Changes require an \`Origin\` header with the origin of this service. Resources of other users return 404.`;
+Changes require an \`Origin\` header with the origin of this service. Apps of which you are no member return 404, and what your role does not allow returns 403.`;
 
 /** Register it before the routes; the document includes only routes that come later. */
 export async function registerPortalOpenApi(

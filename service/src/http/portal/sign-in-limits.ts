@@ -33,6 +33,8 @@ const concurrentPerAddress = 10;
 const concurrentMax = 100;
 /** Somebody who waits for a mail asks twice; nobody's mailbox is filled. */
 const mailsPerHour = { address: 30, account: 5 };
+/** A user can own ten apps, each with its own limit; nobody's mailbox is filled. */
+const invitationsPerHour = { user: 40, address: 5 };
 const hourMs = 3_600_000;
 /** Accounts counted one by one, some 25 MB; to exceed it takes 6,700 addresses that all request mails. */
 const mailAccountsMax = 200_000;
@@ -90,6 +92,18 @@ export function createSignInLimits({
 export function createPasswordChangeLimit(): (userId: string) => void {
   const count = createRequestCounter(passwordChangesPerMinute, minuteMs, { bucketsMax: Infinity });
   return (userId) => refuse(count(userId));
+}
+
+/** Bounds the invitations of one user, and those to one address. Throws `rate_limited`. */
+export function createInvitationLimit(): (by: string, email: string) => void {
+  const byUser = createRequestCounter(invitationsPerHour.user, hourMs, { bucketsMax: Infinity });
+  const byAddress = createRequestCounter(invitationsPerHour.address, hourMs, {
+    bucketsMax: mailAccountsMax,
+  });
+  return (by, email) => {
+    refuse(byUser(by));
+    refuse(byAddress(email));
+  };
 }
 
 function refuse({ exceeded, resetAt }: { exceeded: boolean; resetAt: number }): void {

@@ -13,15 +13,15 @@ import {
   parameters as webhookParameters,
   type WebhookDependencies,
 } from '../webhooks/operation.ts';
-import { actorOf, ownerOf } from './authenticate.ts';
+import { actorOf, emailOf } from './authenticate.ts';
 
 export type PortalRouteDependencies = WebhookDependencies & {
   signIn: SignIn;
   health: Health;
   publicUrl: string;
 };
-/** `owner`: the email address that owns the caller's apps. */
-export type PortalContext = PortalRouteDependencies & { owner: string; actor: Actor };
+/** `email`: the address by which the caller is a member of apps. */
+export type PortalContext = PortalRouteDependencies & { email: string; actor: Actor };
 
 export const operation = operationFor<PortalContext>();
 
@@ -49,6 +49,8 @@ const portalSurface = {
   parameters: {
     ...webhookParameters,
     keyId: uuid({ description: 'The id of the key.' }),
+    memberId: uuid({ description: 'The id of the member.' }),
+    invitationId: uuid({ description: 'The id of the invitation.' }),
     methodId: uuid({ description: 'The id of the method.' }),
     sessionId: uuid({ description: 'The id of the session.' }),
   },
@@ -75,7 +77,7 @@ export function surfaceOf(dependencies: PortalRouteDependencies): Surface<Portal
     ...signedInSurface,
     contextOf: (request: FastifyRequest) => ({
       ...dependencies,
-      owner: ownerOf(request),
+      email: emailOf(request),
       actor: actorOf(request),
     }),
   };

@@ -1,6 +1,6 @@
 /**
  * The operations on the webhooks of an app, which two surfaces serve: `/api/v1/webhooks` to the app's keys and
- * `/portal/api/apps/{appId}/webhooks` to the app's owner.
+ * `/portal/api/apps/{appId}/webhooks` to the app's members.
  */
 import type { Actor } from '../../access/actor.ts';
 import type { Config } from '../../config.ts';
@@ -17,7 +17,12 @@ export type WebhookDependencies = Omit<TestDependencies, 'webhooks'> & {
 };
 
 /** With the app whose webhooks the request is about, and the caller. */
-export type WebhookContext = WebhookDependencies & { appId: string; actor: Actor };
+export type WebhookContext = WebhookDependencies & {
+  appId: string;
+  actor: Actor;
+  /** Whether the caller may read everything, or no URLs and no bodies of internal events. */
+  readsSecrets: boolean;
+};
 
 export const operation = operationFor<WebhookContext>();
 

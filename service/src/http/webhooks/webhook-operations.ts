@@ -36,9 +36,9 @@ export const webhookOperations = [
     query: PageQuery,
     returns: { 200: 'Your webhooks.' },
     response: listOf(Webhook, 'WebhookList', examples.webhook),
-    async run({ database, appId, query }) {
+    async run({ database, appId, readsSecrets, query }) {
       const { total, webhooks } = await listWebhooks(database, appId, query);
-      return pageEnvelope(webhooks, query, total);
+      return pageEnvelope(readsSecrets ? webhooks : webhooks.map(withoutSecrets), query, total);
     },
   }),
   operation({
@@ -66,8 +66,10 @@ export const webhookOperations = [
     description: 'Returns a webhook without its secret.',
     returns: { 200: 'The webhook.' },
     response,
-    run: async ({ database, appId, params }) =>
-      envelope(await readWebhook(database, appId, params.id)),
+    async run({ database, appId, readsSecrets, params }) {
+      const webhook = await readWebhook(database, appId, params.id);
+      return envelope(readsSecrets ? webhook : withoutSecrets(webhook));
+    },
   }),
   operation({
     operationId: 'updateWebhook',
@@ -137,3 +139,8 @@ export const webhookOperations = [
     },
   }),
 ];
+
+/** The path and query of a URL may hold a token, such as that of a chat channel. */
+function withoutSecrets(webhook: Webhook): Webhook {
+  return { ...webhook, url: `${new URL(webhook.url).origin}/…` };
+}

@@ -54,7 +54,7 @@ export async function claimMails(database: Database, room: number): Promise<Clai
     returning e.id, e.webhook_id as "webhookId", e.kind, e.reason, e.status_code as "statusCode", e.error,
       e.exhausted_in_a_row as "exhaustedInARow", e.cancelled, e.host, e.last_success_at as "lastSuccessAt",
       e.repeats, e.created_at as "createdAt", e.mail_attempts as attempt, w.active,
-      w.created_at as "webhookCreatedAt", a.name as "appName", a.owner_email as "ownerEmail"
+      w.created_at as "webhookCreatedAt", a.name as "appName", (select email from app_members m where m.app_id = a.id and role = 'owner' limit 1) as "ownerEmail"
   `.execute(database);
   return rows;
 }

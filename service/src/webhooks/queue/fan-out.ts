@@ -4,7 +4,7 @@
  * next: `sending/deliver.ts`, or `claim.ts` for the others.
  */
 import { sql, type Database, type LeftJoined } from '../../database/database.ts';
-import type { Deliverable } from '../sending/deliverable.ts';
+import { firstOwner, type Deliverable } from '../sending/deliverable.ts';
 import type { Room } from './in-flight.ts';
 import type { Lease } from './lease.ts';
 import { roomsOf, webhookRoom } from './webhook-room.ts';
@@ -208,7 +208,7 @@ async function fanOutOnce(database: Database, options: FanOutOptions): Promise<F
     union all
     select null, id, webhook_id, event_id, name, url, secret,
       case when previous_secret_expires_at > now() then previous_secret end,
-      (select owner_email from apps where apps.id = app_id), null, null
+      ${firstOwner('made.app_id')}, null, null
     from made where leased
   `.execute(database);
   return read(rows, lease.token, leaseEndsAt);

@@ -1,3 +1,5 @@
+import { sql } from '../../database/database.ts';
+
 /** A leased delivery with everything that an attempt and its record need. */
 export type Deliverable = {
   id: string;
@@ -5,7 +7,7 @@ export type Deliverable = {
   /** By this process's `performance.now()`: other processes may take the delivery from then on. */
   leaseEndsAt: number;
   webhookId: string;
-  /** The e-mail address of the owner of the webhook's app. */
+  /** The address of an owner of the webhook's app, whose slow attempts count together (`queue/in-flight.ts`). */
   owner: string;
   eventId: string;
   event: string;
@@ -21,3 +23,10 @@ export type Deliverable = {
   eventCreatedAt: string;
   data: string;
 };
+
+/** The first owner of the app whose id is in this column, in the order of addresses. */
+export function firstOwner(column: string) {
+  return sql<string>`(
+    select email from app_members where app_id = ${sql.ref(column)} and role = 'owner' order by email limit 1
+  )`;
+}

@@ -1,0 +1,35 @@
+/** Checks what somebody may do with an app. For those who are no members, the app does not exist. */
+import { includesRole, type AppRole } from '../contract/app-roles.ts';
+import { sql, type Executor, type Transaction } from '../database/database.ts';
+import { ServiceError } from '../errors.ts';
+
+/** Returns the member's role. Throws `not_found` for others, and `forbidden` if the role has fewer rights than `needed`. */
+export async function requireRole(
+  executor: Executor,
+  email: string,
+  appId: string,
+  needed: AppRole,
+): Promise<AppRole> {
+  const { rows } = await sql<{ role: AppRole }>`
+    select role from app_members where app_id = ${appId} and email = ${email}
+  `.execute(executor);
+  const [member] = rows;
+  if (!member) throw new ServiceError('not_found');
+  if (includesRole(member.role, needed)) return member.role;
+  throw new ServiceError(
+    'forbidden',
+    `You are a ${member.role} of this app, and must be ${articles[needed]} to do this.`,
+  );
+}
+
+const articles = { viewer: 'a viewer', developer: 'a developer', owner: 'an owner' };
+
+/** Locks the app, as each change of its members and invitations does first. Throws as `requireRole`. */
+export async function lockAsOwner(tx: Transaction, email: string, appId: string): Promise<void> {
+  await lockApp(tx, appId);
+  await requireRole(tx, email, appId, 'owner');
+}
+
+export async function lockApp(tx: Transaction, appId: string): Promise<void> {
+  await sql`select from apps where id::text = ${appId} for update`.execute(tx);
+}
