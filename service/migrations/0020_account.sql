@@ -10,7 +10,7 @@ create table address_changes (
 create index address_changes_by_end on address_changes (expires_at);
 
 -- A user's own entries, for the export of their data.
-create index audit_log_by_user on audit_log (actor_id, id) where actor_kind = 'user';
+create index audit_log_by_user on audit_log (actor_id, at desc, id desc) where actor_kind = 'user';
 
 -- When the inviter changes address, their invitations stay, and nothing is sent again.
 drop trigger audit on app_invitations;

@@ -16,6 +16,7 @@ import type { AccountActivity } from '../../sign-in/activity.ts';
 import { mountOperations } from '../operations.ts';
 import { listOf, oneOf } from '../responses.ts';
 import { operation, requireFreshSession } from './account-context.ts';
+import { exportAccount } from './account-export.ts';
 import { addressOperations } from './address.ts';
 import { callerOf, signedInOf } from './authenticate.ts';
 import { returnPattern } from './callback.ts';
@@ -70,6 +71,7 @@ export function registerAccount(
     ...methodOperations,
     addAccountMethod(publicUrl),
     ...sessionOperations,
+    exportAccount,
   ]);
 }
 
