@@ -6,6 +6,7 @@ import { BrowserRouter, Route, Routes } from 'react-router';
 import { queryClient } from './api/query-client.ts';
 import { AccountPage } from './account/account-page.tsx';
 import { ChangeAddressPage } from './account/change-address-page.tsx';
+import { DeleteAccountPage } from './account/delete-account.tsx';
 import { SetPasswordPage } from './account/set-password-page.tsx';
 import { AppPage } from './apps/app-page.tsx';
 import { AppsPage } from './apps/apps-page.tsx';
@@ -76,6 +77,7 @@ function Pages() {
         <Route path="/events" element={<EventsPage />} />
         <Route path="/audit" element={<AuditPage />} />
         <Route path="/account" element={<AccountPage />} />
+        <Route path="/account/delete" element={<DeleteAccountPage />} />
         <Route path="*" element={<NotFoundPage />} />
       </Route>
     </Routes>

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { auditActions } from '../../service/src/access/audit-log.ts';
@@ -12,6 +13,7 @@ import { noBrowser } from '../../test/support/browser.ts';
 import { describeActivity } from '../src/account/describe-activity.ts';
 import { assertAccessible } from './support/accessibility.ts';
 import { create } from './support/create.ts';
+import { pressOn, typeInto } from './support/keyboard.ts';
 import {
   addressLinkOf,
   openPortalWithProvider,
@@ -117,6 +119,62 @@ test('the address changes with a link, which works only for its account', option
   await page.getByText("This link can't be used").waitFor();
   assert.equal((await mallory.call('/session')).body.data.user.email, mallory.email);
 });
+
+test('the data is downloaded as a file', options, async () => {
+  const page = await openAccount(await signUp(portal.service, 'saved@example.org'));
+  const download = page.waitForEvent('download');
+  await section(page, 'Your data').getByRole('link', { name: 'Export your data' }).click();
+  const file = await download;
+  assert.equal(file.suggestedFilename(), 'account.json');
+  const exported = JSON.parse(await readFile(await file.path(), 'utf8')) as {
+    account: { email: string };
+  };
+  assert.equal(exported.account.email, 'saved@example.org');
+});
+
+test(
+  'an account is deleted by keyboard, once its owner agrees to what goes with it',
+  options,
+  async () => {
+    const { database } = portal.service;
+    const kim = await signUp(portal.service, 'kim@example.org');
+    await put(database, 'orgs', [{ slug: 'globex', name: 'Globex', managers: [kim.email] }]);
+    const herald = await create(kim, '/apps', { name: 'Herald' });
+    await create(kim, `/apps/${herald.id}/keys`, { name: 'Bot', scopes: ['read:directory'] });
+    const json = { kind: 'organization', slug: 'globex' };
+    await kim.call(`/apps/${herald.id}/binding`, { method: 'PUT', json });
+
+    const page = await openAccount(kim);
+    await pressOn(page, page.getByRole('link', { name: 'Delete account' }));
+    const losses = section(page, 'What goes with it');
+    const names = losses.getByRole('listitem');
+    await names.first().waitFor();
+    assert.deepEqual(await names.allInnerTexts(), [
+      'Herald, with 1 valid key',
+      'Herald to Globex',
+      'Globex',
+    ]);
+    await assertAccessible(page, 'what goes with an account');
+    const button = page.getByRole('button', { name: 'Delete account' });
+    await typeInto(page, page.getByLabel('Type “kim@example.org” to confirm'), kim.email);
+    assert.ok(await button.isDisabled(), 'without agreeing to delete the app');
+    await page.keyboard.press('Shift+Tab');
+    await page.keyboard.press('Space');
+
+    // Another app is created in another window.
+    await create(kim, '/apps', { name: 'Second' });
+    await pressOn(page, button);
+    await losses.getByText('Second', { exact: true }).waitFor();
+    assert.ok(await button.isDisabled(), 'nobody has agreed to this one');
+    await pressOn(page, page.getByRole('checkbox', { name: 'Delete the 2 apps' }), 'Space');
+    await typeInto(page, page.getByLabel('Type “kim@example.org” to confirm'), kim.email);
+    await assertAccessible(page, 'an account to delete');
+    await page.keyboard.press('Enter');
+    await page.getByText('Your account is deleted.').waitFor();
+    await page.getByRole('heading', { name: 'Sign in', level: 1 }).waitFor();
+    assert.equal((await kim.call('/session')).status, 401);
+  },
+);
 
 test('a new password needs the current one, and ends all other sessions', options, async () => {
   const bob = await signUp(portal.service, 'bob@example.org');
@@ -297,6 +355,7 @@ test('every action of an account is described, whatever is known about it', () =
     'account.address_changed': 'Changed the address',
     'account.address_requested': 'Asked to change the address',
     'account.created': 'Created the account with a provider',
+    'account.deleted': 'Deleted the account',
     'account.link_created': 'The operator created a link that sets the password',
     'account.method_added': 'Added a provider as a way to sign in',
     'account.method_removed': 'Removed a provider as a way to sign in',

@@ -49,7 +49,7 @@ type Command =
   | { do: 'guess token'; at: Who; pick: number }
   | { do: 'provider'; who: Who; claims: Who }
   | {
-      do: 'link' | 'unlink' | 'change password' | 'end others' | 'sign out';
+      do: 'link' | 'unlink' | 'change password' | 'end others' | 'sign out' | 'delete account';
       who: Who;
       pick: number;
     }
@@ -103,6 +103,7 @@ const command: fc.Arbitrary<Command> = fc.oneof(
         'change password' as const,
         'end others' as const,
         'sign out' as const,
+        'delete account' as const,
       ),
       who,
       pick,
@@ -135,6 +136,7 @@ type World = {
 let runs = 0;
 let ips = 0;
 let changedAddresses = 0;
+let deletedAccounts = 0;
 
 /** From another address each time: limits by address are tested elsewhere. */
 function elsewhere() {
@@ -350,6 +352,22 @@ async function perform(world: World, step: Command): Promise<void> {
       world.sessions[step.who] = world.sessions[step.who].filter((each) => each !== session);
       return;
     }
+    case 'delete account': {
+      const session = sessionOf(world, step.who, step.pick);
+      if (!session) return;
+      const { account, cookie } = session;
+      // Seldom by mistake: for the address of somebody else, or of their other mailbox.
+      const email = step.pick > 0 ? account.address : addressOf(world, 'ada', 1);
+      const answer = await post('/account/deletion', { email, apps: [] }, cookie);
+      assert.equal(answer.status, email === account.address ? 200 : 400, answer.text);
+      if (answer.status !== 200) return;
+      world.live.delete(account.address);
+      world.accounts.delete(account.address);
+      world.changes.delete(account);
+      endSessions(world, account);
+      deletedAccounts += 1;
+      return;
+    }
     case 'delete': {
       const address = addressOf(world, step.at, step.box);
       await sql`delete from users where email = ${address}`.execute(service.database);
@@ -469,4 +487,5 @@ test("nobody ever has a session of another user's account", async () => {
   // A history in which nobody ever signs in would show nothing.
   assert.ok(counts.sessions > histories / 4, `${counts.sessions} sessions`);
   assert.ok(changedAddresses > histories / 20, `${changedAddresses} changes of address`);
+  assert.ok(deletedAccounts > histories / 20, `${deletedAccounts} deletions`);
 });

@@ -243,6 +243,7 @@ const ofANewAccount: Record<string, (person: Person) => Promise<Record<string, u
   requestAddressChange: async (person) => ({ email: `new-${person.email}` }),
   checkAddressChange: addressToken,
   changeAddress: addressToken,
+  deleteAccount: async ({ email }) => ({ email, apps: [] }),
 };
 
 async function addressToken(person: Person): Promise<Record<string, unknown>> {

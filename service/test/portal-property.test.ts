@@ -62,6 +62,8 @@ testHostileRequests({
     requestAddressChange: [429],
     checkAddressChange: [403],
     changeAddress: [403],
+    // The example names somebody else.
+    deleteAccount: [400],
     addAccountMethod: [404],
   },
   oneIn: 30,

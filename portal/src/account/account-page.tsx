@@ -2,6 +2,8 @@ import { Page } from '../layout/page.tsx';
 import { useSession } from '../session/use-session.ts';
 import { Activity } from './activity.tsx';
 import { Address } from './address.tsx';
+import { DeleteAccount } from './delete-account.tsx';
+import { ExportData } from './export-data.tsx';
 import { Methods } from './methods.tsx';
 import { NameForm } from './name-form.tsx';
 import { Password } from './password.tsx';
@@ -22,6 +24,8 @@ export function AccountPage() {
       <Password email={email} />
       <Sessions />
       <Activity />
+      <ExportData />
+      <DeleteAccount />
     </Page>
   );
 }

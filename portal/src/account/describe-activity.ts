@@ -20,6 +20,7 @@ const sentences: Record<string, Sentence> = {
   'account.signed_out': () => 'Signed out',
   'account.created': ({ provider }, name) =>
     `Created the account with ${describeMethod(provider, name)}`,
+  'account.deleted': () => 'Deleted the account',
   'account.password_changed': ({ byLink }) =>
     byLink === true ? 'Set a new password with a link' : 'Changed the password',
   'account.method_added': ({ provider }, name) =>

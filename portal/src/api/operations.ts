@@ -176,6 +176,9 @@ export const changeAddress = (token: string) =>
 /** Ends all other sessions. */
 export const changePassword = (body: Api.PasswordChange) =>
   write({ method: 'PUT', path: '/account/password', body });
+export const accountDeletion = () => read<Api.AccountDeletion>('/account/deletion');
+export const deleteAccount = (body: Api.AccountDeletionRequest) =>
+  write({ method: 'POST', path: '/account/deletion', body });
 export const accountMethods = () => readPage<Api.AccountMethod>('/account/methods');
 export const addAccountMethod = (body: Api.ProviderRequest) =>
   write<Api.ProviderRedirect>({ method: 'POST', path: '/account/methods', body });

@@ -24,6 +24,84 @@ export interface AccountChanges {
   name: string;
 }
 
+/** What goes with the account. */
+export interface AccountDeletion {
+  /** The apps without another owner. */
+  appsToDelete: AppToDelete[];
+  /** The apps with another owner. */
+  appsToLeave: AppToLeave[];
+  /** The bindings that you made. */
+  endingBindings: EndingBinding[];
+  /** The organisations and alliances that you manage, at most 100. They keep your address as a manager until they remove it. */
+  managed: ManagedName[];
+  /** The number of organisations and alliances that you manage. */
+  managedCount: number;
+}
+
+/** An app that is deleted with the account. */
+export interface AppToDelete {
+  /** The id of the app. */
+  id: string;
+  /** The name of the app. */
+  name: string;
+  /** The number of valid keys. */
+  keyCount: number;
+  /** The number of webhooks. */
+  webhookCount: number;
+  /** The number of pending deliveries, at most 10,000. */
+  pendingDeliveryCount: number;
+  /** The number of other members, none of whom is an owner. */
+  otherMemberCount: number;
+}
+
+/** An app that stays with its other owners. */
+export interface AppToLeave {
+  /** The id of the app. */
+  id: string;
+  /** The name of the app. */
+  name: string;
+  /** Your role in the app. */
+  role: 'viewer' | 'developer' | 'owner';
+}
+
+/** A binding that you made and that ends. */
+export interface EndingBinding {
+  /** The id of the app. */
+  appId: string;
+  /** The name of the app. */
+  appName: string;
+  /** The kind of the object. */
+  kind: 'organization' | 'alliance';
+  /** The unique name in URLs. */
+  slug: string;
+  /** The name of the organisation or alliance. */
+  name: string;
+}
+
+/** An organisation or alliance. */
+export interface ManagedName {
+  /** The kind of the object. */
+  kind: 'organization' | 'alliance';
+  /** The unique name in URLs. */
+  slug: string;
+  /** The name of the organisation or alliance. */
+  name: string;
+}
+
+/** Confirms the deletion of the account. */
+export interface AccountDeletionRequest {
+  /** The email address of the account. */
+  email: string;
+  /**
+   * The ids of the apps that are deleted with the account.
+   *
+   * @maxItems 1000
+   *
+   * Items: The id of the app.
+   */
+  apps: string[];
+}
+
 /** All data about a user. Secrets are left out. */
 export interface AccountExport {
   /** When the export began. */
@@ -235,20 +313,6 @@ export interface AddressChange {
   email: string;
   /** The bindings that end with the change, because the new address does not manage the organisation or alliance. */
   endingBindings: EndingBinding[];
-}
-
-/** A binding that you made and that ends. */
-export interface EndingBinding {
-  /** The id of the app. */
-  appId: string;
-  /** The name of the app. */
-  appName: string;
-  /** The kind of the object. */
-  kind: 'organization' | 'alliance';
-  /** The unique name in URLs. */
-  slug: string;
-  /** The name of the organisation or alliance. */
-  name: string;
 }
 
 /** The new email address of the account. */

@@ -10,6 +10,7 @@ export const auditActions = [
   'account.address_changed',
   'account.address_requested',
   'account.created',
+  'account.deleted',
   'account.link_created',
   'account.method_added',
   'account.method_removed',

@@ -3,8 +3,7 @@
  * address, and only the organisation can say whether the new one may have it. So a binding that the user made ends with
  * the move, unless the new address manages the same organisation or alliance.
  */
-import type { EndingBinding } from '../contract/account.ts';
-import { sql, type Executor, type Transaction } from '../database/database.ts';
+import { sql, type Transaction } from '../database/database.ts';
 import type { Actor } from './actor.ts';
 import { nameActor } from './audit-log.ts';
 
@@ -48,23 +47,8 @@ export async function moveMemberships(
 
 const rolesByRights = sql`array['owner', 'developer', 'viewer']`;
 
-/** The bindings that `moveMemberships` would end. */
-export async function listEndingBindings(
-  executor: Executor,
-  { from, to }: Move,
-): Promise<EndingBinding[]> {
-  const { rows } = await sql<EndingBinding>`
-    select a.id as "appId", a.name as "appName", case when b.org_id is null then 'alliance' else 'organization' end as kind,
-      coalesce(o.slug, l.slug) as slug, coalesce(o.name, l.name) as name
-    from bindings b join apps a on a.id = b.app_id
-    left join orgs o on o.id = b.org_id left join alliances l on l.id = b.alliance_id
-    where b.owner_email = ${from} and not ${isManagedBy(to)} order by a.id
-  `.execute(executor);
-  return rows;
-}
-
-/** Whether this address manages what `b` binds to. */
-function isManagedBy(email: string) {
+/** Whether this address manages what the binding `b` binds to. */
+export function isManagedBy(email: string) {
   return sql`(
     exists (select from org_managers m where m.org_id = b.org_id and m.email = ${email})
     or exists (select from alliance_managers m where m.alliance_id = b.alliance_id and m.email = ${email})

@@ -17,6 +17,7 @@ export type AccountMail = {
   notice(to: string, change: string): void;
   /** `to`: the old address. */
   addressChanged(to: string, newAddress: string): void;
+  accountDeleted(to: string): void;
   invitation(to: string, invitation: MailedInvitation): void;
 };
 
@@ -33,6 +34,9 @@ export type AccountMailDependencies = {
 
 /** Beyond it, mails are dropped: whoever waits for a link asks again. */
 const pendingMax = 100;
+
+/** For whoever can no longer sign in. */
+const lastAdvice = 'If it was not you, contact the operator of this service at once.';
 
 const linkTexts = {
   signUp: {
@@ -97,10 +101,14 @@ export function createAccountMail({
       const advice = `If it was not you, sign in, end the sessions that you do not know, and choose a new password:\n\n${account}`;
       void send('notice', to, 'your account changed', `${change}\n\n${advice}\n`);
     },
+    accountDeleted(to) {
+      const text =
+        'Your account and its sessions were deleted, and so were the apps that had no other owner.';
+      void send('notice', to, 'your account was deleted', `${text}\n\n${lastAdvice}\n`);
+    },
     addressChanged(to, newAddress) {
       const text = `The address of your account is now ${newAddress}. You can no longer sign in or choose a new password with this one.`;
-      const advice = 'If it was not you, contact the operator of this service at once.';
-      void send('notice', to, 'your address changed', `${text}\n\n${advice}\n`);
+      void send('notice', to, 'your address changed', `${text}\n\n${lastAdvice}\n`);
     },
     invitation(to, { appName, role, invitedBy, url }) {
       const subject = 'invitation to an app';

@@ -11,6 +11,7 @@ import type { AccountMail } from './account-mail.ts';
 import { listActivity, recordActivity, type Account, type AccountActivity } from './activity.ts';
 import { createAddressChange, readAddressChange, takeAddressChange } from './address-changes.ts';
 import type { Caller } from './caller.ts';
+import { deleteAccount } from './delete-account.ts';
 import { isFirstAccountLink, takeFirstAccountLink } from './first-account.ts';
 import { listMethods, removeMethod, type Method } from './methods.ts';
 import {
@@ -214,6 +215,12 @@ export class Accounts {
     if (email !== null && !isProviderIdentity(account.email))
       this.#dependencies.mail.addressChanged(account.email, email);
     return email;
+  }
+
+  /** `apps`: the ids of the apps that the user agrees to delete. Throws `conflict` if they have changed. */
+  async delete(account: Account, apps: string[], caller: Caller): Promise<void> {
+    await this.#inTransaction((tx) => deleteAccount(tx, account, apps, caller));
+    if (!isProviderIdentity(account.email)) this.#dependencies.mail.accountDeleted(account.email);
   }
 
   listMethods(userId: string): Promise<Method[]> {

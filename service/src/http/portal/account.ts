@@ -16,6 +16,7 @@ import type { AccountActivity } from '../../sign-in/activity.ts';
 import { mountOperations } from '../operations.ts';
 import { listOf, oneOf } from '../responses.ts';
 import { operation, requireFreshSession } from './account-context.ts';
+import { deleteAccount, getAccountDeletion } from './account-deletion.ts';
 import { exportAccount } from './account-export.ts';
 import { addressOperations } from './address.ts';
 import { callerOf, signedInOf } from './authenticate.ts';
@@ -72,7 +73,11 @@ export function registerAccount(
     addAccountMethod(publicUrl),
     ...sessionOperations,
     exportAccount,
+    getAccountDeletion,
   ]);
+  // It changes apps, too.
+  const rejecting = { ...surface, config: signedInSurface.config };
+  mountOperations(portal, rejecting, 'Account', [deleteAccount]);
 }
 
 const accountOperations = [
