@@ -17,7 +17,7 @@ import { createSyncs } from './sync/syncs.ts';
 import { createHealth } from './system/health.ts';
 import { createReadinessCheck } from './system/readiness.ts';
 import { version } from './version.ts';
-import type { OwnerMail } from './webhooks/notifications/mail-owners.ts';
+import type { FailureMail } from './webhooks/notifications/failure-mail.ts';
 import { leaseMs } from './webhooks/queue/dispatcher.ts';
 import { createInFlight } from './webhooks/queue/in-flight.ts';
 import { createQueueNotifier } from './webhooks/queue/queue-channel.ts';
@@ -46,7 +46,7 @@ export type Parts = Awaited<ReturnType<typeof createParts>>;
 type Shared = ReturnType<typeof createShared>;
 
 /**
- * `app` and `signIn` are null without the role `api`; `mailer` and `ownerMail` are null without mail settings; `workers`
+ * `app` and `signIn` are null without the role `api`; `mailer` and `failureMail` are null without mail settings; `workers`
  * is null with WORKERS=1.
  */
 export async function createParts(options: PartsOptions) {
@@ -66,7 +66,7 @@ export async function createParts(options: PartsOptions) {
     signIn,
     app: signIn && (await createApp({ ...config, ...shared, signIn })),
     worker,
-    ownerMail: mailer && (await createConfiguredOwnerMail(shared, mailer)),
+    failureMail: mailer && (await createConfiguredFailureMail(shared, mailer)),
     workers: config.workers > 1 ? await createConfiguredWorkers(shared) : null,
   };
 }
@@ -142,9 +142,9 @@ async function createConfiguredMailer({ mail }: Config): Promise<Mailer | null> 
   return createMailer(mail);
 }
 
-async function createConfiguredOwnerMail(shared: Shared, mailer: Mailer): Promise<OwnerMail> {
-  const { createOwnerMail } = await import('./webhooks/notifications/mail-owners.ts');
-  return createOwnerMail({ ...shared.config, ...shared, mailer });
+async function createConfiguredFailureMail(shared: Shared, mailer: Mailer): Promise<FailureMail> {
+  const { createFailureMail } = await import('./webhooks/notifications/failure-mail.ts');
+  return createFailureMail({ ...shared.config, ...shared, mailer });
 }
 
 async function createConfiguredWorkers(shared: Shared): Promise<WorkerProcesses> {

@@ -68,7 +68,7 @@ for (const { what, from, to } of [
   test(`the model catches ${what}`, async () => {
     const stage = await openStage();
     await stage.changeRule(from, to);
-    const fault = await findFault(stage, 2, 500, false);
+    const fault = await findFault(stage, 2, 1_000, false);
     assert.match(
       fault ?? 'nothing was found',
       /leak|\/events gives|deliveries: the service has|the body reads|were leased at fan-out/,

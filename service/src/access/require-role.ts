@@ -26,10 +26,19 @@ const articles = { viewer: 'a viewer', developer: 'a developer', owner: 'an owne
 
 /** Locks the app, as each change of its members and invitations does first. Throws as `requireRole`. */
 export async function lockAsOwner(tx: Transaction, email: string, appId: string): Promise<void> {
-  await lockApp(tx, appId);
+  await lock(tx, appId);
   await requireRole(tx, email, appId, 'owner');
 }
 
+/** Throws `not_found`. */
 export async function lockApp(tx: Transaction, appId: string): Promise<void> {
-  await sql`select from apps where id::text = ${appId} for update`.execute(tx);
+  if (await lock(tx, appId)) return;
+  throw new ServiceError('not_found', `There is no app with the id ${appId}.`);
+}
+
+async function lock(tx: Transaction, appId: string): Promise<boolean> {
+  const { rows } = await sql`
+    select from apps where id::text = ${appId} for update
+  `.execute(tx);
+  return rows.length > 0;
 }

@@ -21,6 +21,7 @@ import {
   type SubjectFlags,
 } from './find-subject.ts';
 import { addKeyRotation } from './key-rotation.ts';
+import { addMemberCommands } from './member-commands.ts';
 import { parseId, parseTimeOption } from './parse-option.ts';
 import { print, table, withDatabase } from './with-database.ts';
 
@@ -31,12 +32,14 @@ export function addAccessCommands(program: Command): void {
 }
 
 function addApps(program: Command): void {
-  const apps = program.command('apps').description('Manage apps, which own keys and webhooks.');
+  const apps = program
+    .command('apps')
+    .description('Manage apps, which have members, keys and webhooks.');
   const create = apps
     .command('create')
     .description('Create an app. With --org or --alliance, bind it to what its owner manages.')
     .requiredOption('--name <name>', 'name of the app')
-    .requiredOption('--owner <email>', 'email address of the owner')
+    .requiredOption('--owner <email>', 'email address of the first owner')
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
@@ -79,6 +82,7 @@ function addApps(program: Command): void {
       );
     });
   addAppChanges(apps);
+  addMemberCommands(apps);
 }
 
 function boundTo({ organizationSlug, allianceSlug }: App): string {

@@ -83,6 +83,7 @@ const emptyTables = `
   select string_agg('delete from ' || c.oid::regclass, ';') as statements from pg_class c
   where relnamespace = 'orgdir'::regnamespace and relkind in ('r', 'p') and not relispartition
     and relname <> 'audit_log' -- append-only, and no part of any history
+    and relname <> 'app_members' -- deleted with their apps, which must keep an owner
     and (xpath('/row/empty/text()', query_to_xml(format('select not exists (select from %s) as empty', c.oid::regclass), true, true, '')))[1]::text = 'true'
 `;
 
