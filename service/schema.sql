@@ -21,6 +21,18 @@ table accounts
   accounts_user_id_fkey: FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
   CREATE INDEX accounts_by_user ON orgdir.accounts USING btree (user_id)
 
+table address_changes
+  user_id uuid not null
+  email text collate C not null
+  hash bytea not null
+  expires_at timestamp(3) with time zone not null
+  address_changes_email_check: CHECK (((email = lower(btrim(email))) AND (email ~~ '%_@_%'::text)))
+  address_changes_hash_check: CHECK ((length(hash) = 32))
+  address_changes_hash_key: UNIQUE (hash)
+  address_changes_pkey: PRIMARY KEY (user_id)
+  address_changes_user_id_fkey: FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
+  CREATE INDEX address_changes_by_end ON orgdir.address_changes USING btree (expires_at)
+
 table alliance_managers
   alliance_id uuid not null
   email text collate C not null
@@ -117,7 +129,8 @@ table app_invitations
   app_invitations_role_check: CHECK ((role = ANY (ARRAY['owner'::text, 'developer'::text, 'viewer'::text])))
   CREATE INDEX app_invitations_by_email ON orgdir.app_invitations USING btree (email, app_id)
   CREATE INDEX app_invitations_by_end ON orgdir.app_invitations USING btree (expires_at)
-  CREATE TRIGGER audit AFTER INSERT OR DELETE OR UPDATE ON orgdir.app_invitations FOR EACH ROW EXECUTE FUNCTION audit_app_invitations()
+  CREATE TRIGGER audit AFTER INSERT OR DELETE ON orgdir.app_invitations FOR EACH ROW EXECUTE FUNCTION audit_app_invitations()
+  CREATE TRIGGER audit_resent AFTER UPDATE ON orgdir.app_invitations FOR EACH ROW WHEN ((old.hash <> new.hash)) EXECUTE FUNCTION audit_app_invitations()
 
 table app_members
   id uuid not null default uuid_v7()
@@ -181,6 +194,7 @@ table audit_log
   CREATE INDEX audit_log_by_app ON orgdir.audit_log USING btree (app_id, at DESC, id DESC) WHERE (app_id IS NOT NULL)
   CREATE INDEX audit_log_by_subject ON orgdir.audit_log USING btree (subject_id)
   CREATE INDEX audit_log_by_time ON orgdir.audit_log USING btree (at DESC, id DESC)
+  CREATE INDEX audit_log_by_user ON orgdir.audit_log USING btree (actor_id, at DESC, id DESC) WHERE (actor_kind = 'user'::text)
   CREATE INDEX audit_log_of_deleted_apps ON orgdir.audit_log USING gin (COALESCE((details -> 'owners'::text), (details -> 'owner'::text))) WHERE (action = 'app.deleted'::text)
   CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON orgdir.audit_log FOR EACH STATEMENT EXECUTE FUNCTION refuse_audit_change()
 

@@ -5,6 +5,8 @@ import { QueryClientProvider } from '@tanstack/react-query';
 import { BrowserRouter, Route, Routes } from 'react-router';
 import { queryClient } from './api/query-client.ts';
 import { AccountPage } from './account/account-page.tsx';
+import { ChangeAddressPage } from './account/change-address-page.tsx';
+import { DeleteAccountPage } from './account/delete-account.tsx';
 import { SetPasswordPage } from './account/set-password-page.tsx';
 import { AppPage } from './apps/app-page.tsx';
 import { AppsPage } from './apps/apps-page.tsx';
@@ -51,6 +53,7 @@ function Pages() {
       <Route path="/sign-up" element={<SignUpPage />} />
       <Route path="/forgot-password" element={<ForgotPasswordPage />} />
       <Route path="/set-password" element={<SetPasswordPage />} />
+      <Route path="/change-address" element={<ChangeAddressPage />} />
       <Route path="/first-account" element={<FirstAccountPage />} />
       <Route
         element={
@@ -74,6 +77,7 @@ function Pages() {
         <Route path="/events" element={<EventsPage />} />
         <Route path="/audit" element={<AuditPage />} />
         <Route path="/account" element={<AccountPage />} />
+        <Route path="/account/delete" element={<DeleteAccountPage />} />
         <Route path="*" element={<NotFoundPage />} />
       </Route>
     </Routes>

@@ -5,6 +5,7 @@ import { startReceiver } from '../../service/test/support/receiver.ts';
 import { noBrowser } from '../../test/support/browser.ts';
 import { pressOn, tabTo, typeInto } from './support/keyboard.ts';
 import {
+  addressLinkOf,
   linkOf,
   openPortal,
   openPortalWithProvider,
@@ -79,6 +80,7 @@ test(
   async () => {
     const portal = await openPortalWithProvider('Example Login');
     const email = 'ada@example.org';
+    const moved = 'ada@example.com';
     portal.provider.person = { sub: 'ada', email, email_verified: true };
     const page = await portal.open();
     const button = (name: string) => page.getByRole('button', { name, exact: true });
@@ -95,9 +97,15 @@ test(
 
     await chooseFromMenu(page, 'Account');
     await focused(page, 'Your account');
+    await typeInto(page, page.getByLabel('New email address'), moved);
+    await page.keyboard.press('Enter');
+    await page.getByText(`the link for ${moved}`).waitFor();
+    await page.goto(`${portalUrl}${addressLinkOf(portal)}`);
+    await pressOn(page, button('Change address'));
+    await focused(page, 'Your account');
     await pressOn(page, button('Add Example Login'));
     await page.getByText('You can now sign in with it.').waitFor();
-    const other = await signInAs(portal.service, email);
+    const other = await signInAs(portal.service, moved);
     await page.reload();
     const sessions = page.getByRole('region', { name: 'Sessions' });
     await pressOn(page, sessions.getByRole('button', { name: /^End session/ }));
@@ -108,10 +116,10 @@ test(
     await focused(page, 'Sign in');
 
     await pressOn(page, page.getByRole('link', { name: 'Forgot your password?' }));
-    await typeInto(page, page.getByLabel('Email address'), email);
+    await typeInto(page, page.getByLabel('Email address'), moved);
     await page.keyboard.press('Enter');
     await focused(page, 'Check the terminal');
-    await page.goto(`${portalUrl}${linkOf(portal, email)}`);
+    await page.goto(`${portalUrl}${linkOf(portal, moved)}`);
     await typeInto(page, page.getByLabel('New password', { exact: true }), password);
     await page.keyboard.press('Enter');
     await focused(page, 'Review your other ways to sign in');

@@ -71,6 +71,11 @@ testHostileRequests({
     checkInvitationLink: [403],
     signUpWithInvitation: [403],
     changePassword: [400, 429],
+    requestAddressChange: [429],
+    checkAddressChange: [403],
+    changeAddress: [403],
+    // The example names somebody else.
+    deleteAccount: [400],
     addAccountMethod: [404],
   },
   oneIn: 30,

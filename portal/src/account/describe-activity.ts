@@ -20,6 +20,7 @@ const sentences: Record<string, Sentence> = {
   'account.signed_out': () => 'Signed out',
   'account.created': ({ provider }, name) =>
     `Created the account with ${describeMethod(provider, name)}`,
+  'account.deleted': () => 'Deleted the account',
   'account.password_changed': ({ byLink }) =>
     byLink === true ? 'Set a new password with a link' : 'Changed the password',
   'account.method_added': ({ provider }, name) =>
@@ -30,6 +31,12 @@ const sentences: Record<string, Sentence> = {
     typeof count === 'number' && count > 1
       ? `Ended ${count} other sessions`
       : 'Ended another session',
+  'account.address_requested': ({ email }) =>
+    typeof email === 'string'
+      ? `Asked to change the address to ${email}`
+      : 'Asked to change the address',
+  'account.address_changed': ({ email }) =>
+    typeof email === 'string' ? `Changed the address to ${email}` : 'Changed the address',
   'account.name_changed': ({ name }) =>
     typeof name === 'string' ? `Changed the name to “${name}”` : 'Changed the name',
   'account.link_created': () => 'The operator created a link that sets the password',

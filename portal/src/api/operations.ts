@@ -159,23 +159,26 @@ export const createFirstAccount = (body: Api.NewFirstAccount) =>
 
 export const requestPasswordLink = (email: string) =>
   write({ method: 'POST', path: '/password-links', body: { email } });
-/** Reads by POST, to keep the token out of addresses. Never goes stale, because the form must not reload while in use. */
 export const passwordLink = (token: string) =>
-  queryOptions({
-    queryKey: ['/password-links/check', { token }] as const,
-    queryFn: async ({ signal, queryKey: [checkPath, body] }) =>
-      (await call<Envelope<Api.PasswordLink>>({ method: 'POST', path: checkPath, body, signal }))
-        .data,
-    staleTime: Infinity,
-  });
+  checkLink<Api.PasswordLink>('/password-links/check', token);
 export const setPassword = (body: Api.ChosenPassword) =>
   write<Api.PasswordSet>({ method: 'POST', path: '/password', body });
 
 export const updateAccount = (body: Api.AccountChanges) =>
   write({ method: 'PATCH', path: '/account', body });
+export const requestAddressChange = (email: string) =>
+  write({ method: 'POST', path: '/account/address-changes', body: { email } });
+export const addressChange = (token: string) =>
+  checkLink<Api.AddressChange>('/account/address-changes/check', token);
+/** Ends all other sessions. */
+export const changeAddress = (token: string) =>
+  write<Api.ChangedAddress>({ method: 'PUT', path: '/account/address', body: { token } });
 /** Ends all other sessions. */
 export const changePassword = (body: Api.PasswordChange) =>
   write({ method: 'PUT', path: '/account/password', body });
+export const accountDeletion = () => read<Api.AccountDeletion>('/account/deletion');
+export const deleteAccount = (body: Api.AccountDeletionRequest) =>
+  write({ method: 'POST', path: '/account/deletion', body });
 export const accountMethods = () => readPage<Api.AccountMethod>('/account/methods');
 export const addAccountMethod = (body: Api.ProviderRequest) =>
   write<Api.ProviderRedirect>({ method: 'POST', path: '/account/methods', body });
@@ -187,6 +190,16 @@ export const endAccountSession = (sessionId: string) =>
 export const endOtherAccountSessions = () => write({ method: 'DELETE', path: '/account/sessions' });
 export const accountActivity = (query: PageQuery) =>
   readPage<Api.AccountActivityEntry>('/account/activity', query);
+
+/** Reads by POST, to keep the token out of addresses. Never goes stale, because the form must not reload while in use. */
+function checkLink<T>(checkPath: string, token: string) {
+  return queryOptions({
+    queryKey: [checkPath, { token }] as const,
+    queryFn: async ({ signal }) =>
+      (await call<Envelope<T>>({ method: 'POST', path: checkPath, body: { token }, signal })).data,
+    staleTime: Infinity,
+  });
+}
 
 async function write<T = unknown>(request: Call): Promise<T> {
   return (await call<Envelope<T>>(request)).data;

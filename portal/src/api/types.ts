@@ -24,6 +24,121 @@ export interface AccountChanges {
   name: string;
 }
 
+/** What goes with the account. */
+export interface AccountDeletion {
+  /** The apps without another owner. */
+  appsToDelete: AppToDelete[];
+  /** The apps with another owner. */
+  appsToLeave: AppToLeave[];
+  /** The bindings that you made. */
+  endingBindings: EndingBinding[];
+  /** The organisations and alliances that you manage, at most 100. They keep your address as a manager until they remove it. */
+  managed: ManagedName[];
+  /** The number of organisations and alliances that you manage. */
+  managedCount: number;
+}
+
+/** An app that is deleted with the account. */
+export interface AppToDelete {
+  /** The id of the app. */
+  id: string;
+  /** The name of the app. */
+  name: string;
+  /** The number of valid keys. */
+  keyCount: number;
+  /** The number of webhooks. */
+  webhookCount: number;
+  /** The number of pending deliveries, at most 10,000. */
+  pendingDeliveryCount: number;
+  /** The number of other members, none of whom is an owner. */
+  otherMemberCount: number;
+}
+
+/** An app that stays with its other owners. */
+export interface AppToLeave {
+  /** The id of the app. */
+  id: string;
+  /** The name of the app. */
+  name: string;
+  /** Your role in the app. */
+  role: 'viewer' | 'developer' | 'owner';
+}
+
+/** A binding that you made and that ends. */
+export interface EndingBinding {
+  /** The id of the app. */
+  appId: string;
+  /** The name of the app. */
+  appName: string;
+  /** The kind of the object. */
+  kind: 'organization' | 'alliance';
+  /** The unique name in URLs. */
+  slug: string;
+  /** The name of the organisation or alliance. */
+  name: string;
+}
+
+/** An organisation or alliance. */
+export interface ManagedName {
+  /** The kind of the object. */
+  kind: 'organization' | 'alliance';
+  /** The unique name in URLs. */
+  slug: string;
+  /** The name of the organisation or alliance. */
+  name: string;
+}
+
+/** Confirms the deletion of the account. */
+export interface AccountDeletionRequest {
+  /** The email address of the account. */
+  email: string;
+  /**
+   * The ids of the apps that are deleted with the account.
+   *
+   * @maxItems 1000
+   *
+   * Items: The id of the app.
+   */
+  apps: string[];
+}
+
+/** All data about a user. Secrets are left out. */
+export interface AccountExport {
+  /** When the export began. */
+  exportedAt: string;
+  account: ExportedAccount;
+  /** The ways to sign in, without secrets. */
+  methods: AccountMethod[];
+  /** The newest 100 sessions. */
+  sessions: AccountSession[];
+  /** The apps that you are a member of. */
+  apps: PortalApp[];
+  /** The keys of these apps. */
+  keys: ExportedKey[];
+  /** The webhooks of these apps. Of those of an app whose viewer you are, only the origin of the URL. */
+  webhooks: ExportedWebhook[];
+  /** Invitations to you. */
+  invitations: OwnInvitation[];
+  /** The organisations and alliances that you manage. */
+  managed: ManagedSubject[];
+  /** The entries about your account, newest first: sign-ins and changes. */
+  activity: ExportedAuditEntry[];
+  /** Your changes to everything else, newest first. */
+  changes: ExportedAuditEntry[];
+}
+
+/** The account. */
+export interface ExportedAccount {
+  /** The id of the account. */
+  id: string;
+  /** Your name. */
+  name: string;
+  /** The address of the account. */
+  email: string;
+  /** The URL of a picture. */
+  image: string | null;
+}
+
 /** A sign-in method. */
 export interface AccountMethod {
   /** The id of the sign-in method. */
@@ -48,6 +163,168 @@ export interface AccountSession {
   createdAt: string;
   /** When the session expires if it is not used. */
   expiresAt: string;
+}
+
+/** An app, which owns keys and webhooks. */
+export interface PortalApp {
+  /** The id of the app. */
+  id: string;
+  /** The name of the app. */
+  name: string;
+  /** Your role in the app. */
+  role: 'viewer' | 'developer' | 'owner';
+  /** Whether you are the only owner, and so cannot leave the app. */
+  isLastOwner: boolean;
+  /** Whether you want mail about failing webhooks. Viewers get none. */
+  failureMails: boolean;
+  binding: PortalBinding | null;
+  /** The number of valid keys. */
+  keyCount: number;
+  /** The number of webhooks, active or not. */
+  webhookCount: number;
+  /** When the app was created. */
+  createdAt: string;
+}
+
+/** The organisation or alliance whose internal events an app receives. */
+export interface PortalBinding {
+  /** The kind of the object. */
+  kind: 'organization' | 'alliance';
+  /** The id of the organisation or alliance. */
+  id: string;
+  /** The unique name in URLs. */
+  slug: string;
+  /** The name of the organisation or alliance. */
+  name: string;
+  /** The address of the owner who bound the app. The binding ends when they stop being an owner of the app or a manager of the organisation or alliance. */
+  boundBy: string;
+}
+
+/** A key of an app, without its value. */
+export interface ExportedKey {
+  /** The id of the app. */
+  appId: string;
+  /** The id of the key. */
+  id: string;
+  /** The name of the key. */
+  name: string;
+  /** The last four characters of the key. */
+  last4: string;
+  /** The scopes of the key. */
+  scopes: ('read:directory' | 'read:events' | 'write:webhooks')[];
+  /** When the key expires. Null if it does not expire. */
+  expiresAt: string | null;
+  /** When the key was revoked. */
+  revokedAt: string | null;
+  /** When the key was last used, up to a minute late. */
+  lastUsedAt: string | null;
+  /** When the key was created. */
+  createdAt: string;
+}
+
+/** A webhook, without its secret. */
+export interface ExportedWebhook {
+  /** The id of the app. */
+  appId: string;
+  /** The unique identifier. */
+  id: string;
+  /** The URL that deliveries are sent to. */
+  url: string;
+  /** A description of the webhook. */
+  description: string | null;
+  /** The names of the events to send. Null for all events that the app can receive, including future ones. */
+  events: string[] | null;
+  /** Whether the webhook receives events. */
+  active: boolean;
+  /** When the webhook was deactivated. */
+  deactivatedAt: string | null;
+  /** `failing`: too many deliveries in a row failed. `gone`: the receiver responded with 410. `owner`: the owner deactivated it. */
+  deactivatedReason: 'failing' | 'gone' | 'owner' | null;
+  /** When an attempt last succeeded. */
+  lastSuccessAt: string | null;
+  /** When an attempt last failed. */
+  lastFailureAt: string | null;
+  /** The number of failed deliveries since the last success. */
+  exhaustedInARow: number;
+  /** When the previous secret expires. Until then, deliveries are signed with both secrets. */
+  previousSecretExpiresAt: string | null;
+  /** When the webhook was created. */
+  createdAt: string;
+  /** When the settings or the state of the webhook last changed. */
+  updatedAt: string;
+}
+
+/** An invitation to you. */
+export interface OwnInvitation {
+  /** The id of the invitation. */
+  id: string;
+  /** The invited address. */
+  email: string;
+  /** The role that the invited person gets. */
+  role: 'viewer' | 'developer' | 'owner';
+  /** The address of the owner who made the invitation. */
+  invitedBy: string;
+  /** When the invitation was created. */
+  createdAt: string;
+  /** When the invitation expires. */
+  expiresAt: string;
+  /** The name of the app. */
+  appName: string;
+}
+
+/** An organisation or alliance. */
+export interface ManagedSubject {
+  /** The kind of the object. */
+  kind: 'organization' | 'alliance';
+  /** The id of the object. */
+  id: string;
+  /** The unique name in URLs. */
+  slug: string;
+  /** The name of the organisation or alliance. */
+  name: string;
+}
+
+/** An entry of the audit log. */
+export interface ExportedAuditEntry {
+  /** An increasing number. */
+  id: number;
+  /** When it happened. */
+  at: string;
+  /** The action. */
+  action: string;
+  /** The object that was changed. */
+  subject: {
+    /** The kind of the object that was changed. */
+    kind: string;
+    /** The id of the object, if it has one. */
+    id: string | null;
+  };
+  /** The id of the app, if it is about one. */
+  appId: string | null;
+  /** Details of the action. */
+  details: {
+    [k: string]: unknown;
+  };
+}
+
+/** A change of address that can be confirmed. */
+export interface AddressChange {
+  /** The new email address. */
+  email: string;
+  /** The bindings that end with the change, because the new address does not manage the organisation or alliance. */
+  endingBindings: EndingBinding[];
+}
+
+/** The new email address of the account. */
+export interface AddressChangeRequest {
+  /** The email address of the account. */
+  email: string;
+}
+
+/** The token of a link that changes the address. */
+export interface AddressChangeToken {
+  /** The part of the link after `#`. */
+  token: string;
 }
 
 /** The fields to change. */
@@ -154,6 +431,12 @@ export interface CatalogueEvent {
   };
   /** Who can receive the event: every app, apps bound to the organisation or alliance, or the webhook that is tested. */
   audience: 'global' | 'organization' | 'alliance' | 'webhook';
+}
+
+/** Confirms the change of the address. */
+export interface ChangedAddress {
+  /** The new email address. */
+  email: string;
 }
 
 /** A new password and the token of the link. A new account also needs a name. */
@@ -489,24 +772,6 @@ export interface TroubledWebhook {
   exhaustedInARow: number;
 }
 
-/** An invitation to you. */
-export interface OwnInvitation {
-  /** The id of the invitation. */
-  id: string;
-  /** The invited address. */
-  email: string;
-  /** The role that the invited person gets. */
-  role: 'viewer' | 'developer' | 'owner';
-  /** The address of the owner who made the invitation. */
-  invitedBy: string;
-  /** When the invitation was created. */
-  createdAt: string;
-  /** When the invitation expires. */
-  expiresAt: string;
-  /** The name of the app. */
-  appName: string;
-}
-
 /** The position of this page in the list. */
 export interface Pagination {
   /** The page number, starting at 1. */
@@ -555,41 +820,6 @@ export interface PasswordSet {
   created: boolean;
   /** The other sign-in methods of the account. Remove those that you do not recognise. */
   methods: AccountMethod[];
-}
-
-/** An app, which owns keys and webhooks. */
-export interface PortalApp {
-  /** The id of the app. */
-  id: string;
-  /** The name of the app. */
-  name: string;
-  /** Your role in the app. */
-  role: 'viewer' | 'developer' | 'owner';
-  /** Whether you are the only owner, and so cannot leave the app. */
-  isLastOwner: boolean;
-  /** Whether you want mail about failing webhooks. Viewers get none. */
-  failureMails: boolean;
-  binding: PortalBinding | null;
-  /** The number of valid keys. */
-  keyCount: number;
-  /** The number of webhooks, active or not. */
-  webhookCount: number;
-  /** When the app was created. */
-  createdAt: string;
-}
-
-/** The organisation or alliance whose internal events an app receives. */
-export interface PortalBinding {
-  /** The kind of the object. */
-  kind: 'organization' | 'alliance';
-  /** The id of the organisation or alliance. */
-  id: string;
-  /** The unique name in URLs. */
-  slug: string;
-  /** The name of the organisation or alliance. */
-  name: string;
-  /** The address of the owner who bound the app. The binding ends when they stop being an owner of the app or a manager of the organisation or alliance. */
-  boundBy: string;
 }
 
 /** A change to an app, or to its members, keys or webhooks. */

@@ -63,7 +63,7 @@ export function useSignOut(page: string) {
 }
 
 /** Marks the session as ended without asking the service, which might not respond. */
-function useEndSession(): () => void {
+export function useEndSession(): () => void {
   const client = useQueryClient();
   return () => {
     client.clear();

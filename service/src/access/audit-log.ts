@@ -7,7 +7,10 @@ import { sql, type Database, type Transaction } from '../database/database.ts';
 import type { Actor } from './actor.ts';
 
 export const auditActions = [
+  'account.address_changed',
+  'account.address_requested',
   'account.created',
+  'account.deleted',
   'account.link_created',
   'account.method_added',
   'account.method_removed',

@@ -1,7 +1,7 @@
 /**
- * Mails to accounts: links that set a password, notices of changes, and invitations to apps. Without a mail server, links are printed on
- * the terminal if only this machine can reach the service. Nobody waits for a mail, so a response takes as long for an
- * address without an account as for one that has one.
+ * Mails to accounts: links that set a password or change the address, notices of changes, and invitations to apps.
+ * Without a mail server, links are printed on the terminal if only this machine can reach the service. Nobody waits for a
+ * mail, so a response takes as long for an address without an account as for one that has one.
  */
 import { randomUUID } from 'node:crypto';
 import type { Mailer } from '../mail.ts';
@@ -10,9 +10,14 @@ import type { Logger } from '../log.ts';
 export type AccountMail = {
   /** False while too many links wait for the mail server. */
   canSendLink(): boolean;
-  link(to: string, url: string, hasAccount: boolean): void;
+  link(to: string, url: string, purpose: keyof typeof linkTexts): void;
+  /** To somebody whose address another account asked for. */
+  addressTaken(to: string): void;
   /** `change`: what happened, as a sentence. */
   notice(to: string, change: string): void;
+  /** `to`: the old address. */
+  addressChanged(to: string, newAddress: string): void;
+  accountDeleted(to: string): void;
   invitation(to: string, invitation: MailedInvitation): void;
 };
 
@@ -30,15 +35,26 @@ export type AccountMailDependencies = {
 /** Beyond it, mails are dropped: whoever waits for a link asks again. */
 const pendingMax = 100;
 
-const signUpText = {
-  subject: 'finish signing up',
-  text: 'Somebody, probably you, asked to sign up with this address. Choose a password to create the account. The link works once, within an hour:',
-  otherwise: 'If it was not you, ignore this mail: no account is created.',
-};
-const resetText = {
-  subject: 'choose a new password',
-  text: 'Somebody, probably you, asked for a link to your account. Choose a new password. The link works once, within an hour, and signs you out everywhere:',
-  otherwise: 'If it was not you, ignore this mail: your account and its password stay as they are.',
+/** For whoever can no longer sign in. */
+const lastAdvice = 'If it was not you, contact the operator of this service at once.';
+
+const linkTexts = {
+  signUp: {
+    subject: 'finish signing up',
+    text: 'Somebody, probably you, asked to sign up with this address. Choose a password to create the account. The link works once, within an hour:',
+    otherwise: 'If it was not you, ignore this mail: no account is created.',
+  },
+  reset: {
+    subject: 'choose a new password',
+    text: 'Somebody, probably you, asked for a link to your account. Choose a new password. The link works once, within an hour, and signs you out everywhere:',
+    otherwise:
+      'If it was not you, ignore this mail: your account and its password stay as they are.',
+  },
+  newAddress: {
+    subject: 'confirm your new address',
+    text: 'Somebody, probably you, asked to use this address for their account. Open the link in a browser that is signed in to that account. The link works once, within an hour:',
+    otherwise: 'If it was not you, ignore this mail: nothing changes.',
+  },
 };
 
 export function createAccountMail({
@@ -71,14 +87,28 @@ export function createAccountMail({
 
   return {
     canSendLink: () => pending.link < pendingMax,
-    link(to, url, hasAccount) {
-      const { subject, text, otherwise } = hasAccount ? resetText : signUpText;
+    link(to, url, purpose) {
+      const { subject, text, otherwise } = linkTexts[purpose];
       if (!mailer) return print(`${subject} (${to}): ${url}`);
       void send('link', to, subject, `${text}\n\n${url}\n\n${otherwise}\n`);
+    },
+    addressTaken(to) {
+      const text =
+        'Somebody, probably you, asked to use this address for another account. It has an account already, so nothing changes. To use it for the other account, change the address of this account first, or delete this account.';
+      void send('link', to, 'this address has an account', `${text}\n\n${account}\n`);
     },
     notice(to, change) {
       const advice = `If it was not you, sign in, end the sessions that you do not know, and choose a new password:\n\n${account}`;
       void send('notice', to, 'your account changed', `${change}\n\n${advice}\n`);
+    },
+    accountDeleted(to) {
+      const text =
+        'Your account and its sessions were deleted, and so were the apps that had no other owner.';
+      void send('notice', to, 'your account was deleted', `${text}\n\n${lastAdvice}\n`);
+    },
+    addressChanged(to, newAddress) {
+      const text = `The address of your account is now ${newAddress}. You can no longer sign in or choose a new password with this one.`;
+      void send('notice', to, 'your address changed', `${text}\n\n${lastAdvice}\n`);
     },
     invitation(to, { appName, role, invitedBy, url }) {
       const subject = 'invitation to an app';

@@ -13,6 +13,11 @@ export async function sweep(database: Database, log: Logger): Promise<void> {
       unused as (
         delete from verifications where id in (select id from verifications where expires_at <= now() limit ${rowsMax})
       ),
+      unconfirmed as (
+        delete from address_changes where user_id in (
+          select user_id from address_changes where expires_at <= now() limit ${rowsMax}
+        )
+      ),
       expired as (
         delete from app_invitations where id in (select id from app_invitations where expires_at <= now() limit ${rowsMax})
       )

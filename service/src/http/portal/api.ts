@@ -21,6 +21,7 @@ import { registerPortalOpenApi, type PortalOpenApiDependencies } from './openapi
 import { getOverview } from './overview.ts';
 import { surfaceOf, type PortalRouteDependencies } from './surface.ts';
 import { getSession } from './session.ts';
+import { createSignInLimits } from './sign-in-limits.ts';
 import { registerSignIn } from './sign-in.ts';
 import { registerWebhooks } from './webhooks.ts';
 
@@ -43,9 +44,10 @@ export async function registerPortal(
   const rejectOtherMethods = trackMethods(portal, { crossOrigin: false });
   registerAuthentication(portal, dependencies);
   await registerPortalOpenApi(portal, dependencies);
-  registerSignIn(portal, dependencies);
+  const limits = createSignInLimits();
+  registerSignIn(portal, dependencies, limits);
   registerCallback(portal, dependencies);
-  registerAccount(portal, dependencies);
+  registerAccount(portal, dependencies, limits);
   const surface = surfaceOf(dependencies);
   mountOperations(portal, surface, 'Session', [getSession]);
   mountOperations(portal, surface, 'Overview', [getOverview, listAudit]);

@@ -31,7 +31,7 @@ import {
 import { deleted, strictObject } from '../../contract/shapes.ts';
 import type { Executor } from '../../database/database.ts';
 import { ServiceError } from '../../errors.ts';
-import { readMailbox } from '../../sign-in/accounts.ts';
+import { readMailbox } from '../../sign-in/read-mailbox.ts';
 import { createToken, digest } from '../../sign-in/token.ts';
 import { mountOperations, operationFor } from '../operations.ts';
 import { listOf, oneOf } from '../responses.ts';

@@ -157,7 +157,7 @@ function requireFuture(text: string | null): Date | null {
   throw invalid({ path: 'body.expiresAt', message: 'must be a time in the future' });
 }
 
-function toPortalKey(key: ApiKey): PortalKey {
+export function toPortalKey(key: ApiKey): PortalKey {
   return {
     id: key.id,
     name: key.name,

@@ -18,8 +18,8 @@ export type SignInLimits = {
   attempt<T>(attempt: Attempt, verify: () => Promise<T>): Promise<T>;
   /** Runs `work`, which hashes a password, unless too many are being hashed; then it throws `rate_limited`. */
   hash<T>(ip: string, work: () => Promise<T>): Promise<T>;
-  /** Throws `rate_limited` if this address or account has been sent too many mails. */
-  mail(ip: string, email: string): void;
+  /** Throws `rate_limited` if this address has asked for too many mails, or one of these accounts or mailboxes has. */
+  mail(ip: string, ...accounts: string[]): void;
 };
 
 /** A person mistypes a few times. OWASP recommends slowing down guesses over locking accounts. */
@@ -81,9 +81,9 @@ export function createSignInLimits({
       return inPlace(ip, device !== null, verify);
     },
     hash: (ip, work) => inPlace(ip, false, work),
-    mail(ip, email) {
+    mail(ip, ...accounts) {
       refuse(mailsByAddress(addressBucket(ip)));
-      refuse(mailsByAccount(email));
+      for (const account of accounts) refuse(mailsByAccount(account));
     },
   };
 }

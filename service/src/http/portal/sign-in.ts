@@ -23,12 +23,13 @@ import { passwordLengthMax, passwordLengthMin } from '../../contract/password-le
 import { SignInOptions } from '../../contract/portal.ts';
 import { ServiceError } from '../../errors.ts';
 import type { Caller } from '../../sign-in/caller.ts';
+import type { SignIn } from '../../sign-in/sign-in.ts';
 import { mountOperations, operationFor } from '../operations.ts';
 import { oneOf } from '../responses.ts';
 import { callerOf, readSession } from './authenticate.ts';
 import { returnPattern } from './callback.ts';
 import { openSurface, type PortalRouteDependencies } from './surface.ts';
-import { createSignInLimits, type SignInLimits } from './sign-in-limits.ts';
+import type { SignInLimits } from './sign-in-limits.ts';
 import { signInOptionsOf } from './sign-in-options.ts';
 
 type SignInContext = PortalRouteDependencies & { limits: SignInLimits; caller: Caller };
@@ -53,8 +54,8 @@ const exampleOptions = {
 export function registerSignIn(
   portal: FastifyInstance,
   dependencies: PortalRouteDependencies,
+  limits: SignInLimits,
 ): void {
-  const limits = createSignInLimits();
   const surface = {
     ...openSurface,
     contextOf: (request: FastifyRequest) => ({
@@ -153,13 +154,7 @@ const passwordOperations = [
     returns: { 202: 'The link is being sent.' },
     response: doneResponse,
     async run({ signIn, limits, caller, body }) {
-      if (signIn.links === null)
-        throw new ServiceError(
-          'unavailable',
-          'This service sends no mail, so nobody can sign up or choose a new password here; ask its operator for a link.',
-          // Only another configuration changes this.
-          { headers: { 'retry-after': '3600' } },
-        );
+      requireLinks(signIn.links);
       const email = normaliseEmail(body.email, 'body.email');
       limits.mail(caller.ip, email);
       await signIn.accounts.requestLink(email);
@@ -233,7 +228,18 @@ const passwordOperations = [
   }),
 ];
 
-function unusableLink(): ServiceError {
+/** Throws `unavailable`. */
+export function requireLinks(links: SignIn['links']): void {
+  if (links !== null) return;
+  throw new ServiceError(
+    'unavailable',
+    'This service sends no mail, so nobody can sign up, choose a new password or change an address here; ask its operator for help.',
+    // Only another configuration changes this.
+    { headers: { 'retry-after': '3600' } },
+  );
+}
+
+export function unusableLink(): ServiceError {
   return new ServiceError(
     'forbidden',
     'The link was used, replaced by a newer one, or has expired.',

@@ -141,6 +141,6 @@ export const webhookOperations = [
 ];
 
 /** The path and query of a URL may hold a token, such as that of a chat channel. */
-function withoutSecrets(webhook: Webhook): Webhook {
+export function withoutSecrets(webhook: Webhook): Webhook {
   return { ...webhook, url: `${new URL(webhook.url).origin}/…` };
 }
