@@ -6,7 +6,7 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { readOrCreateSecret } from '../service/src/database/secret-file.ts';
-import { createSecretBox } from '../service/src/webhooks/sending/secrets.ts';
+import { createSecretBox } from '../service/src/secret-box.ts';
 import type { Figure } from './figure.ts';
 import { measureFanOut } from './measure-fan-out.ts';
 import { measureGrowth } from './measure-growth.ts';

@@ -5,7 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { after, test } from 'node:test';
 import { openDatabase, sql } from '../src/database/database.ts';
 import { ensurePartitions, listMigrations, migrate } from '../src/database/migrate.ts';
-import { createSecretBox } from '../src/webhooks/sending/secrets.ts';
+import { createSecretBox } from '../src/secret-box.ts';
 import {
   createDatabase,
   dropDatabase,

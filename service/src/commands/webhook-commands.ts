@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { readApp } from '../access/apps.ts';
 import { readSecretKeys } from '../read-secret-keys.ts';
 import { resealSecrets } from '../webhooks/management/reseal-secrets.ts';
-import { createSecretBox } from '../webhooks/sending/secrets.ts';
+import { createSecretBox } from '../secret-box.ts';
 import {
   listWebhookStates,
   webhookStatesMax,

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Config } from '../config.ts';
 import { sql, type Database } from '../database/database.ts';
-import { createSecretBox, type SecretBox } from '../webhooks/sending/secrets.ts';
+import { createSecretBox, type SecretBox } from '../secret-box.ts';
 import { readSecretFile } from './check-secret-key.ts';
 import { failed, ok, skipped, type Finding } from './finding.ts';
 
