@@ -7,12 +7,20 @@ import { sql, type Database, type Transaction } from '../database/database.ts';
 import type { Actor } from './actor.ts';
 
 export const auditActions = [
+  'account.authenticator_added',
+  'account.authenticator_removed',
   'account.created',
   'account.link_created',
   'account.method_added',
   'account.method_removed',
   'account.name_changed',
+  'account.passkey_added',
+  'account.passkey_removed',
+  'account.passkey_renamed',
   'account.password_changed',
+  'account.recovery_codes_created',
+  'account.second_factor_asked',
+  'account.second_factor_removed',
   'account.sessions_ended',
   'account.sign_in_failed',
   'account.signed_in',

@@ -6,12 +6,15 @@
 import { randomUUID } from 'node:crypto';
 import type { Mailer } from '../mail.ts';
 import type { Logger } from '../log.ts';
+import { isProviderIdentity } from './provider-identity.ts';
 
 export type AccountMail = {
   /** False while too many links wait for the mail server. */
   canSendLink(): boolean;
   link(to: string, url: string, hasAccount: boolean): void;
-  /** `change`: what happened, as a sentence. */
+  /** A code with which somebody who is signed in confirms a change. */
+  code(to: string, code: string): void;
+  /** `change`: what happened, as a sentence. Nothing is sent to the name that a provider gives somebody. */
   notice(to: string, change: string): void;
 };
 
@@ -45,21 +48,20 @@ export function createAccountMail({
   print,
   log,
 }: AccountMailDependencies): AccountMail {
-  const account = `${publicUrl}/profile/developer/account`;
+  const account = accountPage(publicUrl);
   // Counted apart: a flood of requested links must not drop a notice.
   const pending = { link: 0, notice: 0 };
 
-  async function send(kind: 'link' | 'notice', to: string, subject: string, text: string) {
+  async function send(
+    kind: 'link' | 'notice',
+    to: string,
+    { subject, text }: { subject: string; text: string },
+  ) {
     if (!mailer) return;
     if (pending[kind] >= pendingMax)
       return log.warn({ mail: kind, error: 'busy' }, 'account_mail.dropped');
     pending[kind] += 1;
-    const result = await mailer.send({
-      id: randomUUID(),
-      to,
-      subject: `${serviceName}: ${subject}`,
-      text,
-    });
+    const result = await mailer.send({ id: randomUUID(), to, subject, text });
     pending[kind] -= 1;
     if (result.kind === 'sent') return;
     const { error, statusCode } = result;
@@ -71,11 +73,38 @@ export function createAccountMail({
     link(to, url, hasAccount) {
       const { subject, text, otherwise } = hasAccount ? resetText : signUpText;
       if (!mailer) return print(`${subject} (${to}): ${url}`);
-      void send('link', to, subject, `${text}\n\n${url}\n\n${otherwise}\n`);
+      void send('link', to, {
+        subject: `${serviceName}: ${subject}`,
+        text: `${text}\n\n${url}\n\n${otherwise}\n`,
+      });
+    },
+    code(to, code) {
+      if (!mailer) return print(`confirm a change (${to}): ${code}`);
+      void send('link', to, {
+        subject: `${serviceName}: confirm a change`,
+        text: `Your code is ${code}. It works once, within ten minutes.\n\nIf you did not ask for it, somebody else is signed in to your account: end the sessions that you do not know, and choose a new password.\n\n${account}\n`,
+      });
     },
     notice(to, change) {
-      const advice = `If it was not you, sign in, end the sessions that you do not know, and choose a new password:\n\n${account}`;
-      void send('notice', to, 'your account changed', `${change}\n\n${advice}\n`);
+      if (!isProviderIdentity(to))
+        void send('notice', to, createNotice({ publicUrl, serviceName }, change));
     },
   };
+}
+
+/** The mail about a change, which `orgdir account` sends too. `change`: what happened, as a sentence. */
+export function createNotice(
+  { publicUrl, serviceName }: Pick<AccountMailDependencies, 'publicUrl' | 'serviceName'>,
+  change: string,
+): { subject: string; text: string } {
+  const advice =
+    'If it was not you, sign in, end the sessions that you do not know, and choose a new password. If you cannot sign in, ask the operator of this service to remove the second factor from your account.';
+  return {
+    subject: `${serviceName}: your account changed`,
+    text: `${change}\n\n${advice}\n\n${accountPage(publicUrl)}\n`,
+  };
+}
+
+function accountPage(publicUrl: string): string {
+  return `${publicUrl}/profile/developer/account`;
 }

@@ -12,10 +12,8 @@ import {
 import { envelope, pageEnvelope } from '../../contract/envelope.ts';
 import { exampleId, exampleTime } from '../../contract/examples.ts';
 import { PageQuery } from '../../directory/list-query.ts';
-import { ServiceError } from '../../errors.ts';
 import type { AccountActivity } from '../../sign-in/activity.ts';
 import type { Caller } from '../../sign-in/caller.ts';
-import type { SignedIn } from '../../sign-in/sign-in.ts';
 import { mountOperations, operationFor } from '../operations.ts';
 import { listOf, oneOf } from '../responses.ts';
 import { callerOf, signedInOf } from './authenticate.ts';
@@ -26,7 +24,6 @@ import { done, doneResponse, exampleMethod, redirectResponse, setCookies } from 
 
 type AccountContext = Pick<PortalRouteDependencies['signIn'], 'accounts' | 'linkProvider'> & {
   limitPasswordChanges: (userId: string) => void;
-  signedIn: SignedIn;
   account: { id: string; email: string; sessionId: string };
   caller: Caller;
 };
@@ -48,8 +45,6 @@ const exampleActivity: AccountActivityEntry = {
   userAgent: 'Mozilla/5.0',
   details: { method: 'password' },
 };
-/** Adding or removing a way to sign in needs a sign-in within this time. */
-const freshMs = 24 * 3_600_000;
 
 export function registerAccount(
   portal: FastifyInstance,
@@ -61,13 +56,11 @@ export function registerAccount(
     // Available during maintenance too: a stolen session can be ended at any time.
     config: { ...signedInSurface.config, duringMaintenance: true },
     contextOf(request: FastifyRequest) {
-      const signedIn = signedInOf(request);
-      const { userId: id, email, sessionId } = signedIn;
+      const { userId: id, email, sessionId } = signedInOf(request);
       const caller = callerOf(request);
       return {
         ...signIn,
         limitPasswordChanges,
-        signedIn,
         account: { id, email, sessionId },
         caller,
       };
@@ -150,8 +143,8 @@ const methodOperations = [
     returns: { 200: 'The way to sign in was removed.' },
     response: doneResponse,
     errors: ['conflict'],
-    async run({ accounts, account, signedIn, caller, params }) {
-      requireFreshSession(signedIn);
+    recentProof: true,
+    async run({ accounts, account, caller, params }) {
       await accounts.removeMethod(account, params.methodId, caller);
       return done;
     },
@@ -169,8 +162,8 @@ const addAccountMethod = (publicUrl: string) =>
     returns: { 200: 'The URL to open.' },
     response: redirectResponse,
     errors: ['not_found'],
-    async run({ linkProvider, signedIn, caller, body: { provider, ...back }, reply }) {
-      requireFreshSession(signedIn);
+    recentProof: true,
+    async run({ linkProvider, caller, body: { provider, ...back }, reply }) {
       const { url, cookies } = await linkProvider(provider, back, caller);
       setCookies(reply, cookies);
       return envelope({ url });
@@ -213,14 +206,6 @@ const sessionOperations = [
     },
   }),
 ];
-
-/** Throws `forbidden`, with the reason for the pages. */
-function requireFreshSession({ signedInAt }: SignedIn): void {
-  if (Date.now() - signedInAt.getTime() < freshMs) return;
-  throw new ServiceError('forbidden', 'You signed in more than a day ago; sign in again first.', {
-    details: { reason: 'sign_in_again' },
-  });
-}
 
 function toEntry({ id, at, action, details }: AccountActivity): AccountActivityEntry {
   const { ip = null, userAgent = null, ...rest } = details;

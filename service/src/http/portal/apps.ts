@@ -105,6 +105,7 @@ export const appOperations = [
       'Deletes the app with its keys, webhooks and binding, and cancels pending deliveries.',
     returns: { 200: 'The app was deleted.' },
     response: oneOf(DeletedApp, 'DeletedAppResponse', { id: exampleId, deleted: true }),
+    recentProof: true,
     async run({ database, owner, actor, params: { appId } }) {
       await database.transaction().execute(async (tx) => {
         await requireOwnApp(tx, owner, appId);

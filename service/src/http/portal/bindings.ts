@@ -74,6 +74,7 @@ export const bindingOperations = [
     returns: { 200: 'The app with its binding.' },
     response: appResponse,
     errors: ['conflict'],
+    recentProof: true,
     async run({ database, owner, actor, params: { appId }, body }) {
       const app = await database.transaction().execute(async (tx) => {
         await requireOwnApp(tx, owner, appId);

@@ -28,7 +28,7 @@ import { oneOf } from '../responses.ts';
 import { callerOf, readSession } from './authenticate.ts';
 import { returnPattern } from './callback.ts';
 import { openSurface, type PortalRouteDependencies } from './surface.ts';
-import { createSignInLimits, type SignInLimits } from './sign-in-limits.ts';
+import type { SignInLimits } from './sign-in-limits.ts';
 import { signInOptionsOf } from './sign-in-options.ts';
 
 type SignInContext = PortalRouteDependencies & { limits: SignInLimits; caller: Caller };
@@ -53,8 +53,8 @@ const exampleOptions = {
 export function registerSignIn(
   portal: FastifyInstance,
   dependencies: PortalRouteDependencies,
+  limits: SignInLimits,
 ): void {
-  const limits = createSignInLimits();
   const surface = {
     ...openSurface,
     contextOf: (request: FastifyRequest) => ({
@@ -86,7 +86,8 @@ const sessionOperations = [
     method: 'POST',
     path: '/sign-in',
     summary: 'Sign in with a password',
-    description: 'Sets the session cookie. After many attempts, responses are delayed.',
+    description:
+      'Sets the session cookie. After many attempts, responses are delayed. If the account has a second factor, the session opens nothing until `completeSignIn`.',
     body: Credentials,
     returns: { 200: 'You are signed in.' },
     response: doneResponse,
@@ -114,7 +115,7 @@ const sessionOperations = [
     async run({ signIn, caller, request, reply }) {
       const signedIn = await readSession(signIn, request, reply);
       setCookies(reply, await signIn.signOut(caller));
-      if (signedIn) {
+      if (signedIn?.missingFactor === null) {
         const account = { id: signedIn.userId, email: signedIn.email };
         await signIn.accounts.recordSignOut(account, caller);
       }
