@@ -304,8 +304,8 @@ test('a passkey is added, named, signs in alone, and is removed', async () => {
 
 test('a passkey proves nothing for another site, without its user, twice, or for another session', async () => {
   const cleo = await person('cleo');
-  const elsewhere = createDevice({ origin: 'http://evil.localhost' });
-  assert.equal((await addPasskey(cleo, 'Evil', elsewhere)).answer.status, 400);
+  const evil = createDevice({ origin: 'http://evil.localhost' });
+  assert.equal((await addPasskey(cleo, 'Evil', evil)).answer.status, 400);
   const unattended = createDevice({ flags: 0x01 });
   assert.equal((await addPasskey(cleo, 'Unattended', unattended)).answer.status, 400);
   const { device } = await addPasskey(cleo);

@@ -7,7 +7,7 @@ import { sql } from '../src/database/database.ts';
 import { createSecretBox } from '../src/secret-box.ts';
 import { githubSignature } from '../src/webhooks/sending/sign.ts';
 import { openTestDatabase, toUrl } from './support/database.ts';
-import { signUp } from './support/portal.ts';
+import { signInAs, signUp } from './support/portal.ts';
 import { loopbackAllowed, startReceiver } from './support/receiver.ts';
 import { runHere } from './support/run-here.ts';
 import { makeKey, startTestService, type TestService } from './support/service.ts';
@@ -97,6 +97,12 @@ test('without the key everything except sending works, and a new secret fixes th
   const told = JSON.parse(stdout);
   assert.deepEqual([code, told.resealed, told.unreadable.length], [1, 0, 3]);
   assert.deepEqual(told.unreadableAccounts, ['ada@example.org']);
+  await sql`update authenticators set confirmed_at = now()`.execute(opened.database);
+  const again = await signInAs(service, 'ada@example.org');
+  const complete = (code: string) =>
+    again.call('/sign-in/second-factor', { method: 'POST', json: { code } });
+  // The first key of SECRET_KEY signs cookies, so this session is of this process.
+  assert.equal((await complete('123456')).status, 503);
   // Nothing of the old secret can be signed with, so nothing waits for its overlap to end.
   const { data } = (await post(service, `/webhooks/${lost.id}/rotate-secret`, {})).body;
   assert.equal(data.previousSecretExpiresAt, null);

@@ -43,10 +43,23 @@ export async function checkCode(
   const attempt = await countAttempt(database, userId, confirmed);
   if (attempt === null) return null;
   const { lastStep, wrongCodes } = attempt;
-  const secret = secretBox.open(attempt.secret, userId);
+  const secret = openSecret(secretBox, attempt.secret, userId);
   const step = matchingStep(secret, code, { timeMs: Date.now(), lastStep });
   if (step !== null) return { step };
   return { wrong: true, reached: wrongCodes === wrongCodesPerHour };
+}
+
+function openSecret(secretBox: SecretBox, sealed: Buffer, userId: string): string {
+  try {
+    return secretBox.open(sealed, userId);
+  } catch (cause) {
+    throw new ServiceError(
+      'unavailable',
+      'The service cannot read the key of this authenticator app; use a passkey or a recovery code, or ask its operator.',
+      // Only the operator changes that.
+      { headers: { 'retry-after': '3600' }, cause },
+    );
+  }
 }
 
 type Attempt = { secret: Buffer; lastStep: number; wrongCodes: number };

@@ -29,11 +29,11 @@ export function matchingStep(
 ): number | null {
   const now = stepAt(timeMs);
   const given = Buffer.from(code);
-  const matches = [now - 1, now, now + 1].filter((step) => {
+  const matches = (step: number) => {
     const expected = Buffer.from(codeAt(secret, step));
     return given.length === expected.length && timingSafeEqual(given, expected) && step > lastStep;
-  });
-  return matches[0] ?? null;
+  };
+  return [now - 1, now, now + 1].find(matches) ?? null;
 }
 
 export function toBase32(bytes: Buffer): string {
@@ -44,6 +44,9 @@ export function toBase32(bytes: Buffer): string {
 }
 
 function fromBase32(text: string): Buffer {
-  const bits = [...text].map((each) => base32.indexOf(each).toString(2).padStart(5, '0')).join('');
+  const bits = text
+    .split('')
+    .map((each) => base32.indexOf(each).toString(2).padStart(5, '0'))
+    .join('');
   return Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)));
 }

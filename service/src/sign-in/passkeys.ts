@@ -156,7 +156,8 @@ async function takeChallenge(
 function challengeIn(clientDataJSON: string): string {
   try {
     const data: unknown = JSON.parse(Buffer.from(clientDataJSON, 'base64url').toString());
-    return String((data as { challenge?: unknown } | null)?.challenge ?? '');
+    const { challenge } = data as { challenge?: unknown };
+    return typeof challenge === 'string' ? challenge : '';
   } catch {
     return '';
   }

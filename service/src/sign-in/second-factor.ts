@@ -127,7 +127,7 @@ export class SecondFactor {
       throw new ServiceError('conflict', 'You have an authenticator app; remove it first.');
     const label = `${encodeURIComponent(serviceName)}:${encodeURIComponent(email)}`;
     const query = new URLSearchParams({ secret, issuer: serviceName });
-    return { secret, uri: `otpauth://totp/${label}?${query}` };
+    return { secret, uri: `otpauth://totp/${label}?${query.toString()}` };
   }
 
   /** Throws `validation_failed` for a wrong code, `rate_limited` after many, and `conflict` if nothing was set up. */

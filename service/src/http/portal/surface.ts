@@ -104,10 +104,10 @@ export function portalResponses(
   options: { conditional?: boolean } = {},
 ): ReturnType<typeof responses> {
   const described = responses(status, description, response, errors, options);
-  for (const status of ['401', '403']) {
-    const error = described[status];
+  for (const refused of ['401', '403']) {
+    const error = described[refused];
     if (!error) continue;
-    const codes = errors.filter((code) => String(errorCatalogue[code].status) === status);
+    const codes = errors.filter((code) => String(errorCatalogue[code].status) === refused);
     error.description = codes.map(describeError).join(' Or: ');
     // The portal's pages do not send such a header.
     delete error.headers['WWW-Authenticate'];
