@@ -14,7 +14,7 @@ const wrongCodesPerHour = 10;
 const secretBytes = 20;
 
 /** `reached`: this wrong code was the last one of the hour. */
-export type CodeCheck = { step: number } | { wrong: true; reached: boolean };
+type CodeCheck = { step: number } | { wrong: true; reached: boolean };
 
 /** Replaces one that was not confirmed. Returns null if there is a confirmed one. */
 export async function setUpAuthenticator(

@@ -21,7 +21,7 @@ export type Assertion = {
   authenticatorData: string;
   signature: string;
 };
-export type VerifiedCredential = {
+type VerifiedCredential = {
   credentialId: string;
   publicKey: Uint8Array;
   counter: number;

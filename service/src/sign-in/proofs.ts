@@ -18,8 +18,8 @@ import { proveSession } from './session-proof.ts';
 import { readPassword } from './set-password.ts';
 
 type SignedInAccount = Account & { sessionId: string };
-export const proofMethods = ['passkey', 'authenticator', 'password', 'mail'] as const;
-export type ProofMethod = (typeof proofMethods)[number];
+const proofMethods = ['passkey', 'authenticator', 'password', 'mail'] as const;
+type ProofMethod = (typeof proofMethods)[number];
 
 type Dependencies = {
   database: Database;

@@ -2,7 +2,7 @@
 import { sql, type Database, type Transaction } from '../database/database.ts';
 import type { SecretBox } from '../secret-box.ts';
 
-export type ResealedAuthenticators = {
+type ResealedAuthenticators = {
   resealed: number;
   unchanged: number;
   /** Addresses of accounts whose secret no key opens; it stays unchanged. */

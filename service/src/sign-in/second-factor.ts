@@ -31,7 +31,7 @@ import { proveSession, userHasFactor } from './session-proof.ts';
 import { endSessions } from './sessions.ts';
 
 type SignedInAccount = Account & { sessionId: string };
-export type Factors = {
+type Factors = {
   passkeys: Passkey[];
   authenticator: { addedAt: Date } | null;
   recoveryCodesLeft: number;

@@ -14,7 +14,7 @@ export type SessionProof = {
   /** Whether sensitive changes may be made without another proof. */
   isRecentlyProven: boolean;
 };
-export type ProofRules = Pick<Config['signIn'], 'requireSecondFactor'> & {
+type ProofRules = Pick<Config['signIn'], 'requireSecondFactor'> & {
   /** Whether codes can be sent to confirm with. */
   hasMail: boolean;
 };
