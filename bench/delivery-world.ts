@@ -2,8 +2,8 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { sql, type Database } from '../service/src/database/database.ts';
 import { publishEvent } from '../service/src/directory/publish-event.ts';
-import type { SecretBox } from '../service/src/webhooks/sending/secrets.ts';
-import { generateSecret } from '../service/src/webhooks/sending/secrets.ts';
+import type { SecretBox } from '../service/src/secret-box.ts';
+import { generateSecret } from '../service/src/webhooks/management/generate-secret.ts';
 import { randomUUID } from 'node:crypto';
 import type { Started } from './start-process.ts';
 import { now } from './wall-clock.ts';

@@ -198,6 +198,16 @@ table audit_log
   CREATE INDEX audit_log_of_deleted_apps ON orgdir.audit_log USING gin (COALESCE((details -> 'owners'::text), (details -> 'owner'::text))) WHERE (action = 'app.deleted'::text)
   CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON orgdir.audit_log FOR EACH STATEMENT EXECUTE FUNCTION refuse_audit_change()
 
+table authenticators
+  user_id uuid not null
+  secret bytea not null
+  confirmed_at timestamp(3) with time zone
+  last_step bigint not null default 0
+  wrong_codes integer not null default 0
+  wrong_since timestamp(3) with time zone
+  authenticators_pkey: PRIMARY KEY (user_id)
+  authenticators_user_id_fkey: FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
+
 table bindings
   app_id uuid not null
   owner_email text collate C not null
@@ -264,6 +274,15 @@ table blueprints_search
   blueprints_search_id_fkey: FOREIGN KEY (id) REFERENCES blueprints(id) ON DELETE CASCADE
   blueprints_search_pkey: PRIMARY KEY (id)
   CREATE INDEX blueprints_by_text ON orgdir.blueprints_search USING gin (search_text gin_trgm_ops) WITH (gin_pending_list_limit='1024')
+
+table confirmation_codes
+  session_id uuid not null
+  hash bytea not null
+  tries integer not null default 0
+  expires_at timestamp(3) with time zone not null
+  confirmation_codes_hash_check: CHECK ((length(hash) = 32))
+  confirmation_codes_pkey: PRIMARY KEY (session_id)
+  confirmation_codes_session_id_fkey: FOREIGN KEY (session_id) REFERENCES sessions(id) ON DELETE CASCADE
 
 table deliveries partition by RANGE (id)
   id uuid not null
@@ -489,6 +508,31 @@ table outbox
   outbox_check1: CHECK (((audience <> 'alliance'::text) OR ((alliance_id IS NOT NULL) AND (org_id IS NULL))))
   outbox_pkey: PRIMARY KEY (xid, id)
 
+table passkey_challenges
+  hash bytea not null
+  session_id uuid
+  expires_at timestamp(3) with time zone not null
+  passkey_challenges_hash_check: CHECK ((length(hash) = 32))
+  passkey_challenges_pkey: PRIMARY KEY (hash)
+  passkey_challenges_session_id_fkey: FOREIGN KEY (session_id) REFERENCES sessions(id) ON DELETE CASCADE
+  CREATE INDEX passkey_challenges_by_end ON orgdir.passkey_challenges USING btree (expires_at)
+  CREATE INDEX passkey_challenges_by_session ON orgdir.passkey_challenges USING btree (session_id)
+
+table passkeys
+  id uuid not null
+  user_id uuid not null
+  name text not null
+  credential_id text collate C not null
+  public_key bytea not null
+  counter bigint not null
+  created_at timestamp(3) with time zone not null default now()
+  last_used_at timestamp(3) with time zone
+  passkeys_credential_id_key: UNIQUE (credential_id)
+  passkeys_name_check: CHECK (((length(name) >= 1) AND (length(name) <= 100)))
+  passkeys_pkey: PRIMARY KEY (id)
+  passkeys_user_id_fkey: FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
+  CREATE INDEX passkeys_by_user ON orgdir.passkeys USING btree (user_id)
+
 table password_links
   email text collate C not null
   hash bytea not null
@@ -541,6 +585,13 @@ table published_events
   CREATE INDEX published_events_rejected ON orgdir.published_events USING btree (rejected_at, id) WHERE (rejected_at IS NOT NULL)
   CREATE INDEX published_events_to_take ON orgdir.published_events USING btree (xid, id) WHERE (rejected_at IS NULL)
 
+table recovery_codes
+  user_id uuid not null
+  hash bytea not null
+  recovery_codes_hash_check: CHECK ((length(hash) = 32))
+  recovery_codes_pkey: PRIMARY KEY (user_id, hash)
+  recovery_codes_user_id_fkey: FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
+
 table revisions
   scope text not null
   revision bigint not null
@@ -555,6 +606,8 @@ table sessions
   user_agent text
   created_at timestamp(3) with time zone not null default now()
   updated_at timestamp(3) with time zone not null default now()
+  proven_at timestamp(3) with time zone
+  second_factor_at timestamp(3) with time zone
   sessions_pkey: PRIMARY KEY (id)
   sessions_token_key: UNIQUE (token)
   sessions_user_id_fkey: FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE

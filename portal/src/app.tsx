@@ -19,6 +19,8 @@ import { NotFoundPage } from './layout/not-found-page.tsx';
 import { Shell } from './layout/shell.tsx';
 import { OverviewPage } from './overview/overview-page.tsx';
 import { pageData, styleNonce } from './page-data.ts';
+import { ProofDialog } from './security/proof-dialog.tsx';
+import { SecurityPage } from './security/security-page.tsx';
 import { SignedIn } from './session/signed-in.tsx';
 import { FirstAccountPage } from './sign-in/first-account-page.tsx';
 import { ForgotPasswordPage } from './sign-in/request-link-page.tsx';
@@ -40,6 +42,7 @@ export function App() {
         <Notifications position="bottom-right" containerWidth="min(26rem, calc(100vw - 2rem))" />
         <BrowserRouter basename={`${pageData.basePath}/profile/developer`}>
           <Pages />
+          <ProofDialog />
         </BrowserRouter>
       </QueryClientProvider>
     </MantineProvider>
@@ -78,6 +81,7 @@ function Pages() {
         <Route path="/audit" element={<AuditPage />} />
         <Route path="/account" element={<AccountPage />} />
         <Route path="/account/delete" element={<DeleteAccountPage />} />
+        <Route path="/security" element={<SecurityPage />} />
         <Route path="*" element={<NotFoundPage />} />
       </Route>
     </Routes>

@@ -271,29 +271,29 @@ test(
   },
 );
 
-test(
-  'after a day the ways to sign in can be changed once one has signed in again',
-  options,
-  async () => {
-    const fay = await signUp(portal.service, 'fay@example.org');
-    await sql`
-    update sessions set created_at = now() - interval '2 days'
+test('half an hour after the last proof, a change asks for another one', options, async () => {
+  const fay = await signUp(portal.service, 'fay@example.org');
+  await sql`
+    update sessions set proven_at = now() - interval '31 minutes'
     where user_id = (select id from users where email = ${fay.email})
   `.execute(portal.service.database);
-    const page = await openAccount(fay);
-    await section(page, 'Sessions').getByText('Current session').waitFor();
-    const methods = section(page, 'Ways to sign in');
-    await methods.getByRole('button', { name: 'Add Example Login' }).click();
-    await methods.getByText('You signed in more than a day ago.').waitFor();
-    await assertAccessible(page, 'an old session');
-    await methods.getByRole('button', { name: 'Sign in again' }).click();
-    await page.getByRole('textbox', { name: 'Email address', exact: true }).fill(fay.email);
-    await page.getByLabel('Password', { exact: true }).fill(password);
-    await page.keyboard.press('Enter');
-    await methods.getByRole('button', { name: 'Add Example Login' }).waitFor();
-    assert.equal(page.url(), `${portalUrl}/account`);
-  },
-);
+  const page = await openAccount(fay);
+  const add = section(page, 'Ways to sign in').getByRole('button', { name: 'Add Example Login' });
+  await add.click();
+  const dialog = page.getByRole('dialog', { name: 'Confirm that it is you' });
+  await assertAccessible(page, 'a change that is to be confirmed');
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
+  await page.getByText('you did not confirm that it is you').waitFor();
+  await add.click();
+  await dialog.getByLabel('Password', { exact: true }).fill('not this one');
+  await page.keyboard.press('Enter');
+  await dialog.getByText('The password is wrong.').waitFor();
+  await assertAccessible(page, 'a wrong proof');
+  portal.provider.person = { sub: 'f1' };
+  await dialog.getByLabel('Password', { exact: true }).fill(password);
+  await page.keyboard.press('Enter');
+  await page.getByText('You can now sign in with it.').waitFor();
+});
 
 test('recent activity says what happened, from where, page by page', options, async () => {
   const { database, signIn } = portal.service;
@@ -354,13 +354,22 @@ test('every action of an account is described, whatever is known about it', () =
   assert.deepEqual(Object.fromEntries(actions.map((action) => [action, describe(action)])), {
     'account.address_changed': 'Changed the address',
     'account.address_requested': 'Asked to change the address',
+    'account.authenticator_added': 'Added an authenticator app',
+    'account.authenticator_removed': 'Removed the authenticator app',
     'account.created': 'Created the account with a provider',
     'account.deleted': 'Deleted the account',
     'account.link_created': 'The operator created a link that sets the password',
     'account.method_added': 'Added a provider as a way to sign in',
     'account.method_removed': 'Removed a provider as a way to sign in',
     'account.name_changed': 'Changed the name',
+    'account.passkey_added': 'Added a passkey',
+    'account.passkey_removed': 'Removed a passkey',
+    'account.passkey_renamed': 'Renamed a passkey',
     'account.password_changed': 'Changed the password',
+    'account.recovery_codes_created': 'Created new recovery codes',
+    'account.second_factor_asked':
+      'Began to sign in with a provider; the second factor was asked for',
+    'account.second_factor_removed': 'The operator removed the second factor',
     'account.sessions_ended': 'Ended another session',
     'account.sign_in_failed': 'Failed to sign in',
     'account.signed_in': 'Signed in with a provider',
@@ -369,6 +378,8 @@ test('every action of an account is described, whatever is known about it', () =
   assert.deepEqual(
     [
       describe('account.signed_in', { method: 'github' }),
+      describe('account.signed_in', { method: 'recovery_code' }),
+      describe('account.passkey_renamed', { name: 'Work' }),
       describe('account.sign_in_failed', { count: 1_200 }),
       describe('account.password_changed', { byLink: true }),
       describe('account.sessions_ended', { count: 2 }),
@@ -376,6 +387,8 @@ test('every action of an account is described, whatever is known about it', () =
     ],
     [
       'Signed in with the provider github',
+      'Signed in with a recovery code',
+      'Renamed a passkey to “Work”',
       'Failed to sign in 1,200 times',
       'Set a new password with a link',
       'Ended 2 other sessions',

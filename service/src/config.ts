@@ -69,6 +69,8 @@ function toConfig(values: Settings) {
     mail,
     signIn: {
       ...providers(values),
+      /** Whose sign-in needs a second factor, whether the account has one or not. */
+      requireSecondFactor: values.REQUIRE_SECOND_FACTOR,
       /** Without mail, links are printed on the terminal, but only if no proxy could expose the service to others. */
       printLinks:
         !mail &&

@@ -27,7 +27,7 @@ import { createWorker, type Worker } from './webhooks/queue/worker.ts';
 import { createSender } from './webhooks/sending/attempt.ts';
 import { createAttemptLog } from './webhooks/sending/attempt-log.ts';
 import { systemClock } from './webhooks/sending/clock.ts';
-import { createSecretBox } from './webhooks/sending/secrets.ts';
+import { createSecretBox } from './secret-box.ts';
 import { createSigningKeys } from './webhooks/sending/signing-keys.ts';
 import type { WorkerProcesses } from './worker-processes.ts';
 

@@ -86,6 +86,12 @@ export const workers = parsed(
   { examples: ['4', 'auto'] },
 );
 
+export const secondFactorRule = matching(
+  'none, managers or all',
+  /^(none|managers|all)$/,
+  (value) => value as 'none' | 'managers' | 'all',
+);
+
 const levels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
 export const logLevel = matching(
   `one of ${levels.join(', ')}`,

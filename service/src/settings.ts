@@ -49,6 +49,7 @@ const table = {
   OIDC_CLIENT_ID: { type: types.clientId, requires: 'OIDC_CLIENT_SECRET' },
   OIDC_CLIENT_SECRET: { type: types.clientSecret, requires: 'OIDC_ISSUER_URL' },
   OIDC_NAME: { type: types.label, default: 'OpenID Connect' },
+  REQUIRE_SECOND_FACTOR: { type: types.secondFactorRule, default: 'none' },
   SYNC_BLUEPRINTS_URL: { type: types.sourceUrl, requires: 'SYNC_BLUEPRINTS_CRON' },
   SYNC_BLUEPRINTS_CRON: { type: types.scheduleOrNever, requires: 'SYNC_BLUEPRINTS_URL' },
   CHAT_PROVIDER: { type: types.chatProvider, requires: 'CHAT_TOKEN' },

@@ -1,12 +1,15 @@
 /**
  * Random histories of two people and an attacker who knows every address, reads nobody else's mail, and can have any
  * mailed link opened. Everybody has two mailboxes, and accounts change between addresses: whatever they do and in whatever order, nobody ever has a session for an account that is not
- * theirs, and whoever should be signed in is. `ACCOUNT_HISTORIES=5000` runs more of them.
+ * theirs, and whoever should be signed in is. A second factor holds against an attacker who knows the
+ * password as well. `ACCOUNT_HISTORIES=5000` runs more of them.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { sql } from '../src/database/database.ts';
+import { createPasswordLink } from '../src/sign-in/password-links.ts';
+import { codeOf, createDevice, type Device } from './support/authenticator.ts';
 import { cheapHashing } from './support/cheap-hashing.ts';
 import { eventually } from './support/eventually.ts';
 import { startOidcProvider } from './support/oidc-provider.ts';
@@ -488,4 +491,144 @@ test("nobody ever has a session of another user's account", async () => {
   assert.ok(counts.sessions > histories / 4, `${counts.sessions} sessions`);
   assert.ok(changedAddresses > histories / 20, `${changedAddresses} changes of address`);
   assert.ok(deletedAccounts > histories / 20, `${deletedAccounts} deletions`);
+});
+
+type Factor = { email: string; cookie: string; codes: string[]; spent: string[]; device: Device };
+type FactorCommand =
+  | 'sign in with a recovery code'
+  | 'replace the recovery codes'
+  | 'sign in with the passkey'
+  | 'reset the password'
+  | 'attack with the password'
+  | 'attack with an old session'
+  | 'attack with a recovery code alone'
+  | 'attack with a passkey';
+const factorCommands: FactorCommand[] = [
+  'sign in with a recovery code',
+  'replace the recovery codes',
+  'sign in with the passkey',
+  'reset the password',
+  'attack with the password',
+  'attack with an old session',
+  'attack with a recovery code alone',
+  'attack with a passkey',
+];
+/** The attacker knows it all the time. */
+const knownPassword = 'correct horse battery staple';
+
+/** Somebody with an authenticator app, a passkey and recovery codes. */
+async function protect(email: string): Promise<Factor> {
+  const cookie = await setKnownPassword(email);
+  const { secret } = (await post('/account/authenticator', {}, cookie)).body.data;
+  const code = codeOf(secret);
+  const added = await post('/account/authenticator/confirm', { code }, cookie);
+  const device = createDevice();
+  const { data } = (await post('/account/passkeys/options', {}, cookie)).body;
+  const passkey = { name: 'Laptop', credential: device.create(data) };
+  assert.equal((await post('/account/passkeys', passkey, cookie)).status, 201);
+  return { email, cookie, codes: added.body.data.recoveryCodes, spent: [code], device };
+}
+
+/** By a link, and signs in with it. */
+async function setKnownPassword(email: string): Promise<string> {
+  const { token } = await createPasswordLink(service.database, email);
+  const set = await post('/password', { token, password: knownPassword, name: 'Ada' });
+  assert.equal(set.status, 200, set.text);
+  return cookiesOf(await post('/sign-in', { email, password: knownPassword }));
+}
+
+const complete = (cookie: string, code: string) => post('/sign-in/second-factor', { code }, cookie);
+
+async function withPasskey(device: Device): Promise<Answer> {
+  const { data } = (await post('/sign-in/passkey/options', {})).body;
+  return post('/sign-in/passkey', { credential: device.get(data) });
+}
+
+async function isOpen(cookie: string): Promise<boolean> {
+  return (await callPortal(service, '/apps', {}, cookie)).status === 200;
+}
+
+/** As if the last proof of all sessions were 31 minutes ago. */
+async function ageSessions({ email }: Factor): Promise<void> {
+  await sql`
+    update sessions set proven_at = now() - interval '31 minutes'
+    where user_id = (select id from users where email = ${email})
+  `.execute(service.database);
+}
+
+async function performFactor(factor: Factor, step: FactorCommand): Promise<void> {
+  const { email, device, spent } = factor;
+  switch (step) {
+    case 'sign in with a recovery code': {
+      const code = factor.codes.pop();
+      if (code === undefined) return;
+      spent.push(code);
+      factor.cookie = cookiesOf(await post('/sign-in', { email, password: knownPassword }));
+      assert.equal((await complete(factor.cookie, code)).status, 200);
+      return;
+    }
+    case 'replace the recovery codes': {
+      factor.cookie = cookiesOf(await withPasskey(device));
+      spent.push(...factor.codes);
+      const { body } = await post('/account/recovery-codes', {}, factor.cookie);
+      factor.codes = body.data.recoveryCodes;
+      return;
+    }
+    case 'sign in with the passkey': {
+      factor.cookie = cookiesOf(await withPasskey(device));
+      assert.ok(await isOpen(factor.cookie));
+      return;
+    }
+    case 'reset the password': {
+      const pending = await setKnownPassword(email);
+      assert.ok(!(await isOpen(pending)), 'a reset leaves the second factor');
+      assert.ok(!(await isOpen(factor.cookie)));
+      factor.cookie = cookiesOf(await withPasskey(device));
+      return;
+    }
+    case 'attack with the password': {
+      const cookie = cookiesOf(await post('/sign-in', { email, password: knownPassword }));
+      for (const code of [spent.at(-1) ?? '', '000000'])
+        assert.ok([400, 429].includes((await complete(cookie, code)).status));
+      assert.ok(!(await isOpen(cookie)), 'a password opens an account with a second factor');
+      const proof = await post('/account/proof/password', { password: knownPassword }, cookie);
+      assert.equal(proof.status, 401);
+      return;
+    }
+    case 'attack with an old session': {
+      await ageSessions(factor);
+      const proof = await post('/account/proof/mailed-code', { code: '00000000' }, factor.cookie);
+      assert.equal(proof.status, 400);
+      for (const path of ['/account/recovery-codes', '/account/passkeys/options']) {
+        const { status, body } = await post(path, {}, factor.cookie);
+        assert.deepEqual([status, body.error.code], [403, 'proof_required']);
+      }
+      return;
+    }
+    case 'attack with a recovery code alone': {
+      const code = factor.codes.at(-1) ?? 'aaaa-bbbb-cccc-dddd';
+      assert.equal((await complete('', code)).status, 401);
+      return;
+    }
+    case 'attack with a passkey': {
+      const { data } = (await post('/sign-in/passkey/options', {})).body;
+      const credential = { ...createDevice().get(data), id: device.get(data).id };
+      assert.equal((await post('/sign-in/passkey', { credential })).status, 401);
+      return;
+    }
+  }
+}
+
+test('a password, an old session or a used code never opens an account with a second factor', async () => {
+  const steps = fc.array(fc.constantFrom(...factorCommands), { minLength: 6, maxLength: 10 });
+  await fc.assert(
+    fc.asyncProperty(steps, async (history) => {
+      runs += 1;
+      const factor = await protect(`protected-${runs}@example.org`);
+      for (const step of history) await performFactor(factor, step);
+      assert.ok(await isOpen(factor.cookie), 'the owner is signed in');
+    }),
+    // Attempts beyond ten a minute wait for a second each.
+    { numRuns: Math.ceil(histories / 20) },
+  );
 });

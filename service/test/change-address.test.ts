@@ -368,11 +368,11 @@ test('a change needs a recent sign-in, and its mails are bounded', async () => {
   assert.deepEqual(statuses, [202, 202, 202, 202, 202, 429]);
   const lea = await person('lea@example.org');
   await sql`
-    update sessions set created_at = now() - interval '25 hours'
+    update sessions set proven_at = now() - interval '31 minutes'
     where user_id = (select id from users where email = ${lea.email})
   `.execute(database);
   const { status, body } = await request(lea, 'lea@example.com');
-  assert.deepEqual([status, body.error.details.reason], [403, 'sign_in_again']);
+  assert.deepEqual([status, body.error.code], [403, 'proof_required']);
 });
 
 test('a service without mail changes no address', async () => {

@@ -195,14 +195,14 @@ test('nothing opens a deleted account, and a new one with the address is empty',
   assert.ok(!actions.includes('account.deleted'), actions.join());
 });
 
-test('a deletion needs a recent sign-in, and waits for the end of maintenance', async () => {
+test('a deletion needs a recent proof, and waits for the end of maintenance', async () => {
   const dora = await person('dora@example.org');
   await sql`
-    update sessions set created_at = now() - interval '25 hours'
+    update sessions set proven_at = now() - interval '31 minutes'
     where user_id = (select id from users where email = ${dora.email})
   `.execute(database);
   const { status, body } = await remove(dora, []);
-  assert.deepEqual([status, body.error.details.reason], [403, 'sign_in_again']);
+  assert.deepEqual([status, body.error.code], [403, 'proof_required']);
   const again = await signInAs(service, dora.email);
   const maintained = async () => (await again.call('/overview')).body.data.maintenance !== null;
   await enableMaintenance(database, testActor, { message: 'Moving.', expectedEnd: null });

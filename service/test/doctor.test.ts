@@ -14,7 +14,7 @@ import { checkNode } from '../src/doctor/check-node.ts';
 import { checkExtension, checkUsable } from '../src/doctor/check-server.ts';
 import { runChecks } from '../src/doctor/doctor.ts';
 import type { Finding } from '../src/doctor/finding.ts';
-import { createSecretBox } from '../src/webhooks/sending/secrets.ts';
+import { createSecretBox } from '../src/secret-box.ts';
 import {
   embeddedOnly,
   newDataDir,

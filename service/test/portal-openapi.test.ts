@@ -16,6 +16,8 @@ testDescription({
     'sign-in-options',
     'sign-in',
     'sign-in/provider',
+    'sign-in/passkey',
+    'sign-in/passkey/options',
     'sign-out',
     'password-links',
     'password-links/check',

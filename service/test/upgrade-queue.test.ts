@@ -4,7 +4,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import { sql } from '../src/database/database.ts';
 import { migrate } from '../src/database/migrate.ts';
-import { createSecretBox } from '../src/webhooks/sending/secrets.ts';
+import { createSecretBox } from '../src/secret-box.ts';
 import { queueDrained } from './support/queue.ts';
 import { loopbackAllowed, startReceiver } from './support/receiver.ts';
 import { startTestService } from './support/service.ts';

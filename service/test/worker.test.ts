@@ -9,7 +9,7 @@ import { createMetrics } from '../src/metrics.ts';
 import { createSender } from '../src/webhooks/sending/attempt.ts';
 import { systemClock } from '../src/webhooks/sending/clock.ts';
 import { InFlight } from '../src/webhooks/queue/in-flight.ts';
-import { createSecretBox } from '../src/webhooks/sending/secrets.ts';
+import { createSecretBox } from '../src/secret-box.ts';
 import { createSigningKeys } from '../src/webhooks/sending/signing-keys.ts';
 import { createWorker, type Worker } from '../src/webhooks/queue/worker.ts';
 import type { TestDatabase } from './support/database.ts';

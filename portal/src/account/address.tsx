@@ -8,7 +8,6 @@ import { Form } from '../ui/form.tsx';
 import { Note } from '../ui/note.tsx';
 import { Section } from '../ui/section.tsx';
 import { useWriteForm } from '../ui/use-write-form.ts';
-import { needsSignIn, SignInAgain } from './sign-in-again.tsx';
 
 /** The address of the account, and a form that requests another one. */
 export function Address({ email }: { email: string }) {
@@ -40,16 +39,10 @@ function RequestChange() {
     initialValues: { email: '' },
     validate: { email: validateAddress },
   });
-  const isOld = needsSignIn(write.error);
   const sent = describeSentLink(write.variables?.email.trim() ?? '');
   return (
     <>
-      <Form
-        {...formProps}
-        write={isOld ? { ...formProps.write, error: null } : formProps.write}
-        action="Send link"
-        maw={400}
-      >
+      <Form {...formProps} action="Send link" maw={400}>
         <AddressField
           label="New email address"
           description="We send it a link that confirms it. Until you use the link, nothing changes."
@@ -57,7 +50,6 @@ function RequestChange() {
           {...form.getInputProps('email')}
         />
       </Form>
-      {isOld && <SignInAgain />}
       <div role="status">
         {write.isSuccess && (
           <Alert color="green" title={sent.title}>

@@ -12,7 +12,6 @@ import { Loaded } from '../ui/loaded.tsx';
 import { PageLink } from '../ui/page-link.tsx';
 import { Section } from '../ui/section.tsx';
 import { toastSuccess } from '../ui/toast.ts';
-import { needsSignIn, SignInAgain } from './sign-in-again.tsx';
 
 /** Links to the page that shows what goes with the account. */
 export function DeleteAccount() {
@@ -156,13 +155,12 @@ function Confirmation({ email, deletion, refetch }: Props) {
     // The apps may have changed.
     onError: refetch,
   });
-  const isOld = needsSignIn(write.error);
   const isConfirmed = typed.trim().toLowerCase() === email && (agrees || apps.length === 0);
   return (
     <Section title="Confirm">
       <Form
         submit={() => write.mutate()}
-        write={isOld ? { isPending: write.isPending, error: null } : write}
+        write={write}
         action="Delete account"
         color="red.9"
         disabled={!isConfirmed}
@@ -182,7 +180,6 @@ function Confirmation({ email, deletion, refetch }: Props) {
           autoComplete="off"
         />
       </Form>
-      {isOld && <SignInAgain />}
       <Text size="sm">
         <PageLink to="/account">Keep your account</PageLink>
       </Text>

@@ -16,6 +16,15 @@ export function describeActivity(
 
 const sentences: Record<string, Sentence> = {
   'account.signed_in': ({ method }, name) => `Signed in with ${describeMethod(method, name)}`,
+  'account.second_factor_asked': ({ method }, name) =>
+    `Began to sign in with ${describeMethod(method, name)}; the second factor was asked for`,
+  'account.second_factor_removed': () => 'The operator removed the second factor',
+  'account.passkey_added': ({ name }) => `Added a passkey${quote(name, ':')}`,
+  'account.passkey_renamed': ({ name }) => `Renamed a passkey${quote(name, ' to')}`,
+  'account.passkey_removed': ({ name }) => `Removed a passkey${quote(name, ':')}`,
+  'account.authenticator_added': () => 'Added an authenticator app',
+  'account.authenticator_removed': () => 'Removed the authenticator app',
+  'account.recovery_codes_created': () => 'Created new recovery codes',
   'account.sign_in_failed': ({ count }) => `Failed to sign in${times(count)}`,
   'account.signed_out': () => 'Signed out',
   'account.created': ({ provider }, name) =>
@@ -49,7 +58,18 @@ function describeUnknown(action: string): string {
 
 function describeMethod(id: unknown, name: MethodName): string {
   if (typeof id !== 'string') return 'a provider';
+  if (factors[id] !== undefined) return factors[id];
   return id === 'password' || id === 'credential' ? 'a password' : name(id);
+}
+
+const factors: Record<string, string> = {
+  passkey: 'a passkey',
+  authenticator: 'a code of the authenticator app',
+  recovery_code: 'a recovery code',
+};
+
+function quote(name: unknown, before = ''): string {
+  return typeof name === 'string' ? `${before} “${name}”` : '';
 }
 
 function times(count: unknown): string {

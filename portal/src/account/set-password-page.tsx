@@ -5,6 +5,7 @@ import { useState } from 'react';
 import { useNavigate } from 'react-router';
 import { passwordLink, setPassword } from '../api/operations.ts';
 import { SignedOutLayout } from '../layout/signed-out-layout.tsx';
+import { SignedIn } from '../session/signed-in.tsx';
 import { useSignInAfterLink } from '../session/use-session.ts';
 import {
   AddressField,
@@ -24,7 +25,12 @@ import { OtherMethodsPage } from './other-methods-page.tsx';
 export function SetPasswordPage() {
   const token = useLinkToken();
   const [reviewed, setReviewed] = useState<string | null>(null);
-  if (token !== null && token === reviewed) return <OtherMethodsPage />;
+  if (token !== null && token === reviewed)
+    return (
+      <SignedIn>
+        <OtherMethodsPage />
+      </SignedIn>
+    );
   return (
     <SignedOutLayout title="Set your password" below={<PageLink to="/sign-in">Sign in</PageLink>}>
       {token === null ? (

@@ -151,6 +151,13 @@ export async function signIn(body: Api.Credentials): Promise<boolean> {
     throw error;
   }
 }
+export const passkeyOptions = () =>
+  write<Api.PasskeyOptions>({ method: 'POST', path: '/sign-in/passkey/options' });
+export const signInWithPasskey = (body: Api.PasskeyAssertion) =>
+  write({ method: 'POST', path: '/sign-in/passkey', body });
+/** With a code of the authenticator app, or a recovery code. */
+export const completeSignIn = (body: Api.FactorCode) =>
+  write({ method: 'POST', path: '/sign-in/second-factor', body });
 export const signInWithProvider = (body: Api.ProviderRequest) =>
   write<Api.ProviderRedirect>({ method: 'POST', path: '/sign-in/provider', body });
 export const signOut = () => write({ method: 'POST', path: '/sign-out' });
@@ -200,6 +207,36 @@ function checkLink<T>(checkPath: string, token: string) {
     staleTime: Infinity,
   });
 }
+export const secondFactor = () => read<Api.SecondFactorState>('/account/second-factor');
+export const newPasskeyOptions = () =>
+  write<Api.PasskeyOptions>({ method: 'POST', path: '/account/passkeys/options' });
+export const addPasskey = (body: Api.NewPasskey) =>
+  write<Api.AddedFactor>({ method: 'POST', path: '/account/passkeys', body });
+export const updatePasskey = (passkeyId: string, body: Api.PasskeyChanges) =>
+  write({ method: 'PATCH', path: path('account', 'passkeys', passkeyId), body });
+export const removePasskey = (passkeyId: string) =>
+  write({ method: 'DELETE', path: path('account', 'passkeys', passkeyId) });
+export const setUpAuthenticator = () =>
+  write<Api.NewAuthenticator>({ method: 'POST', path: '/account/authenticator' });
+export const confirmAuthenticator = (body: Api.FactorCode) =>
+  write<Api.AddedFactor>({ method: 'POST', path: '/account/authenticator/confirm', body });
+export const removeAuthenticator = () =>
+  write({ method: 'DELETE', path: '/account/authenticator' });
+export const createRecoveryCodes = () =>
+  write<Api.RecoveryCodes>({ method: 'POST', path: '/account/recovery-codes' });
+
+export const proofMethods = () => read<Api.ProofMethods>('/account/proof');
+export const proveWithPassword = (body: Api.CurrentPassword) =>
+  write({ method: 'POST', path: '/account/proof/password', body });
+export const proveWithAuthenticator = (body: Api.FactorCode) =>
+  write({ method: 'POST', path: '/account/proof/authenticator', body });
+export const mailProofCode = () => write({ method: 'POST', path: '/account/proof/mail' });
+export const proveWithMailedCode = (body: Api.FactorCode) =>
+  write({ method: 'POST', path: '/account/proof/mailed-code', body });
+export const proofPasskeyOptions = () =>
+  write<Api.PasskeyOptions>({ method: 'POST', path: '/account/proof/passkey/options' });
+export const proveWithPasskey = (body: Api.PasskeyAssertion) =>
+  write({ method: 'POST', path: '/account/proof/passkey', body });
 
 async function write<T = unknown>(request: Call): Promise<T> {
   return (await call<Envelope<T>>(request)).data;

@@ -307,6 +307,12 @@ export interface ExportedAuditEntry {
   };
 }
 
+/** A second factor was added. */
+export interface AddedFactor {
+  /** Recovery codes, if there were none. Only this response has them; each works once. */
+  recoveryCodes: string[] | null;
+}
+
 /** A change of address that can be confirmed. */
 export interface AddressChange {
   /** The new email address. */
@@ -397,6 +403,12 @@ export interface Attempt {
   } | null;
   /** The first 4 KiB of the response body, as text. */
   responseBody: string | null;
+}
+
+/** The authenticator app of the account. */
+export interface Authenticator {
+  /** When the authenticator app was added. */
+  addedAt: string;
 }
 
 /** An organisation or alliance that apps can be bound to. */
@@ -508,6 +520,12 @@ export interface Credentials {
   /** The email address of the account. */
   email: string;
   /** The password. */
+  password: string;
+}
+
+/** A proof by password. */
+export interface CurrentPassword {
+  /** The password of the account. */
   password: string;
 }
 
@@ -631,6 +649,12 @@ export interface ExpiringKey {
   expiresAt: string;
 }
 
+/** A code. */
+export interface FactorCode {
+  /** The code. Spaces and dashes do not matter. */
+  code: string;
+}
+
 /** The new account. */
 export interface FirstAccount {
   /** The id of the new user. */
@@ -677,6 +701,14 @@ export interface NewApp {
   name: string;
 }
 
+/** The secret for an authenticator app. */
+export interface NewAuthenticator {
+  /** The secret, in base32. Only this response has it. */
+  secret: string;
+  /** The same as an `otpauth` address, for a QR code. */
+  uri: string;
+}
+
 /** The organisation or alliance to bind the app to. */
 export interface NewBinding {
   /** The kind of the object. */
@@ -717,6 +749,21 @@ export interface NewKey {
   scopes: ('read:directory' | 'read:events' | 'write:webhooks')[];
   /** When the key expires. Null: never. */
   expiresAt?: string | null;
+}
+
+/** A new passkey. */
+export interface NewPasskey {
+  /** The name of the passkey, without control characters. */
+  name: string;
+  /** The response of `navigator.credentials.create`. */
+  credential: {
+    /** The id of the passkey. In base64url. */
+    id: string;
+    /** What the browser signed. In base64url. */
+    clientDataJSON: string;
+    /** The new public key. In base64url. */
+    attestationObject: string;
+  };
 }
 
 /** The OpenAPI document, without the envelope. */
@@ -782,6 +829,46 @@ export interface Pagination {
   total: number;
   /** The number of pages. */
   totalPages: number;
+}
+
+/** A passkey of the account. */
+export interface Passkey {
+  /** The id of the passkey. */
+  id: string;
+  /** The name of the passkey. */
+  name: string;
+  /** When the passkey was added. */
+  createdAt: string;
+  /** When the passkey was last used. */
+  lastUsedAt: string | null;
+}
+
+/** A proof by passkey. */
+export interface PasskeyAssertion {
+  /** The response of `navigator.credentials.get`. */
+  credential: {
+    /** The id of the passkey. In base64url. */
+    id: string;
+    /** What the browser signed. In base64url. */
+    clientDataJSON: string;
+    /** What the device signed. In base64url. */
+    authenticatorData: string;
+    /** The signature of the device. In base64url. */
+    signature: string;
+  };
+}
+
+/** The fields to change. */
+export interface PasskeyChanges {
+  /** The name of the passkey, without control characters. */
+  name: string;
+}
+
+/** The options of `navigator.credentials`, in the JSON form of WebAuthn. */
+export interface PasskeyOptions {
+  /** A random value to sign. It can be used once, within five minutes. */
+  challenge: string;
+  [k: string]: unknown;
 }
 
 /** The current password and a new one. */
@@ -907,6 +994,8 @@ export interface PortalSession {
   /** The id of the session. */
   id: string;
   user: PortalUser;
+  /** The second factor that the session needs before it opens anything else: one to confirm, or one to set up. Null: none. */
+  missingFactor: 'confirm' | 'set_up' | null;
   /** When the session expires if it is not used. */
   expiresAt: string;
 }
@@ -921,6 +1010,12 @@ export interface PortalUser {
   email: string;
   /** The URL of a picture. */
   image: string | null;
+}
+
+/** The ways to prove who you are. */
+export interface ProofMethods {
+  /** What you can confirm with. */
+  methods: ('passkey' | 'authenticator' | 'password' | 'mail')[];
 }
 
 /** The address to sign in with the provider. */
@@ -949,6 +1044,12 @@ export interface RecoverRequest {
 export interface Recovered {
   /** The number of deliveries that are pending again. */
   count: number;
+}
+
+/** New recovery codes. */
+export interface RecoveryCodes {
+  /** The codes. Only this response has them; each works once. */
+  recoveryCodes: string[];
 }
 
 /** Confirms that the member was removed. */
@@ -998,6 +1099,15 @@ export interface RotatedKey {
     /** When the previous key expires. */
     endsAt: string;
   };
+}
+
+/** The second factor of the account. */
+export interface SecondFactorState {
+  /** The passkeys, oldest first. */
+  passkeys: Passkey[];
+  authenticator: Authenticator | null;
+  /** The number of recovery codes that still work. */
+  recoveryCodesLeft: number;
 }
 
 /** The available ways to sign in. */

@@ -19,6 +19,9 @@ export function UserMenu() {
         <Menu.Item component={Link} to="/account">
           Account
         </Menu.Item>
+        <Menu.Item component={Link} to="/security">
+          Security
+        </Menu.Item>
         <Menu.Item onClick={() => leaving.mutate(undefined, { onError: toastError })}>
           Sign out
         </Menu.Item>

@@ -4,7 +4,7 @@ import { readApp } from '../access/apps.ts';
 import type { Database } from '../database/database.ts';
 import { ServiceError, StartError, type Issue } from '../errors.ts';
 import { readSecretKeys } from '../read-secret-keys.ts';
-import { createSecretBox } from '../webhooks/sending/secrets.ts';
+import { createSecretBox } from '../secret-box.ts';
 import { createWebhook, deleteWebhook, listWebhooks } from '../webhooks/management/webhooks.ts';
 import { cliActor } from './cli-actor.ts';
 import { withDatabase } from './with-database.ts';

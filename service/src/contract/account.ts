@@ -18,7 +18,7 @@ const newPassword = Type.String({
   description: 'The new password.',
   examples: ['correct horse battery staple'],
 });
-const knownPassword = (description: string) =>
+export const knownPassword = (description: string) =>
   Type.String({
     minLength: 1,
     maxLength: passwordLengthMax,
@@ -29,13 +29,15 @@ const knownPassword = (description: string) =>
 /** Control characters, line separators and characters that reverse the direction of text. */
 const control =
   '\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069';
-const accountName = Type.String({
-  minLength: 1,
-  maxLength: 100,
-  pattern: `^[^${control}]*[^\\s${control}][^${control}]*$`,
-  description: 'Your name, without control characters.',
-  examples: ['Ada'],
-});
+export const plainName = (description: string, example: string) =>
+  Type.String({
+    minLength: 1,
+    maxLength: 100,
+    pattern: `^[^${control}]*[^\\s${control}][^${control}]*$`,
+    description: `${description}, without control characters.`,
+    examples: [example],
+  });
+const accountName = plainName('Your name', 'Ada');
 
 const token = (description: string) =>
   Type.String({

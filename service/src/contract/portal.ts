@@ -29,6 +29,13 @@ export const PortalSession = strictObject(
       },
       { title: 'PortalUser', description: 'The user who is signed in.' },
     ),
+    missingFactor: nullable(
+      Type.Enum(['confirm', 'set_up'], {
+        type: 'string',
+        description:
+          'The second factor that the session needs before it opens anything else: one to confirm, or one to set up. Null: none.',
+      }),
+    ),
     expiresAt: time({ description: 'When the session expires if it is not used.' }),
   },
   { title: 'PortalSession', description: 'The session of the user who is signed in.' },

@@ -6,6 +6,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Mailer } from '../mail.ts';
 import type { Logger } from '../log.ts';
+import { isProviderIdentity } from './provider-identity.ts';
 
 export type AccountMail = {
   /** False while too many links wait for the mail server. */
@@ -13,7 +14,9 @@ export type AccountMail = {
   link(to: string, url: string, purpose: keyof typeof linkTexts): void;
   /** To somebody whose address another account asked for. */
   addressTaken(to: string): void;
-  /** `change`: what happened, as a sentence. */
+  /** A code with which somebody who is signed in confirms a change. */
+  code(to: string, code: string): void;
+  /** `change`: what happened, as a sentence. Nothing is sent to the name that a provider gives somebody. */
   notice(to: string, change: string): void;
   /** `to`: the old address. */
   addressChanged(to: string, newAddress: string): void;
@@ -64,21 +67,25 @@ export function createAccountMail({
   print,
   log,
 }: AccountMailDependencies): AccountMail {
-  const account = `${publicUrl}/profile/developer/account`;
+  const account = accountPage(publicUrl);
   // Counted apart: a flood of requested links must not drop a notice.
   const pending = { link: 0, notice: 0, invitation: 0 };
 
-  async function send(kind: keyof typeof pending, to: string, subject: string, text: string) {
+  const titled = (subject: string, text: string) => ({
+    subject: `${serviceName}: ${subject}`,
+    text,
+  });
+
+  async function send(
+    kind: keyof typeof pending,
+    to: string,
+    { subject, text }: { subject: string; text: string },
+  ) {
     if (!mailer) return;
     if (pending[kind] >= pendingMax)
       return log.warn({ mail: kind, error: 'busy' }, 'account_mail.dropped');
     pending[kind] += 1;
-    const result = await mailer.send({
-      id: randomUUID(),
-      to,
-      subject: `${serviceName}: ${subject}`,
-      text,
-    });
+    const result = await mailer.send({ id: randomUUID(), to, subject, text });
     pending[kind] -= 1;
     if (result.kind === 'sent') return;
     const { error, statusCode } = result;
@@ -90,32 +97,39 @@ export function createAccountMail({
     link(to, url, purpose) {
       const { subject, text, otherwise } = linkTexts[purpose];
       if (!mailer) return print(`${subject} (${to}): ${url}`);
-      void send('link', to, subject, `${text}\n\n${url}\n\n${otherwise}\n`);
+      void send('link', to, titled(subject, `${text}\n\n${url}\n\n${otherwise}\n`));
+    },
+    code(to, code) {
+      if (!mailer) return print(`confirm a change (${to}): ${code}`);
+      void send('link', to, {
+        subject: `${serviceName}: confirm a change`,
+        text: `Your code is ${code}. It works once, within ten minutes.\n\nIf you did not ask for it, somebody else is signed in to your account: end the sessions that you do not know, and choose a new password.\n\n${account}\n`,
+      });
     },
     addressTaken(to) {
       const text =
         'Somebody, probably you, asked to use this address for another account. It has an account already, so nothing changes. To use it for the other account, change the address of this account first, or delete this account.';
-      void send('link', to, 'this address has an account', `${text}\n\n${account}\n`);
+      void send('link', to, titled('this address has an account', `${text}\n\n${account}\n`));
     },
     notice(to, change) {
-      const advice = `If it was not you, sign in, end the sessions that you do not know, and choose a new password:\n\n${account}`;
-      void send('notice', to, 'your account changed', `${change}\n\n${advice}\n`);
+      if (!isProviderIdentity(to))
+        void send('notice', to, createNotice({ publicUrl, serviceName }, change));
     },
     accountDeleted(to) {
       const text =
         'Your account and its sessions were deleted, and so were the apps that had no other owner.';
-      void send('notice', to, 'your account was deleted', `${text}\n\n${lastAdvice}\n`);
+      void send('notice', to, titled('your account was deleted', `${text}\n\n${lastAdvice}\n`));
     },
     addressChanged(to, newAddress) {
       const text = `The address of your account is now ${newAddress}. You can no longer sign in or choose a new password with this one.`;
-      void send('notice', to, 'your address changed', `${text}\n\n${lastAdvice}\n`);
+      void send('notice', to, titled('your address changed', `${text}\n\n${lastAdvice}\n`));
     },
     invitation(to, { appName, role, invitedBy, url }) {
       const subject = 'invitation to an app';
       if (!mailer) return print(`${subject} (${to}): ${url}`);
       const text = `${invitedBy} invites you to the app ${quote(appName)} as ${role === 'owner' ? 'an' : 'a'} ${role}. Open the invitation and sign in with this address, or sign up. It can be accepted within seven days:`;
       const otherwise = 'If you do not know about this, ignore this mail: nothing changes.';
-      void send('invitation', to, subject, `${text}\n\n${url}\n\n${otherwise}\n`);
+      void send('invitation', to, titled(subject, `${text}\n\n${url}\n\n${otherwise}\n`));
     },
   };
 }
@@ -123,4 +137,21 @@ export function createAccountMail({
 /** A name may contain anything, including line ends. */
 function quote(name: string): string {
   return JSON.stringify(name.replaceAll(/[\p{C}\p{Z}]+/gu, ' '));
+}
+
+/** The mail about a change, which `orgdir account` sends too. `change`: what happened, as a sentence. */
+export function createNotice(
+  { publicUrl, serviceName }: Pick<AccountMailDependencies, 'publicUrl' | 'serviceName'>,
+  change: string,
+): { subject: string; text: string } {
+  const advice =
+    'If it was not you, sign in, end the sessions that you do not know, and choose a new password. If you cannot sign in, ask the operator of this service to remove the second factor from your account.';
+  return {
+    subject: `${serviceName}: your account changed`,
+    text: `${change}\n\n${advice}\n\n${accountPage(publicUrl)}\n`,
+  };
+}
+
+function accountPage(publicUrl: string): string {
+  return `${publicUrl}/profile/developer/account`;
 }

@@ -287,7 +287,7 @@ export class Accounts {
   }
 
   #notify(email: string, change: string): void {
-    if (!isProviderIdentity(email)) this.#dependencies.mail.notice(email, change);
+    this.#dependencies.mail.notice(email, change);
   }
 
   #nameOf(method: string): string {

@@ -8,7 +8,7 @@ import { exampleId } from '../../contract/examples.ts';
 import { listBindable } from '../../directory/bindable.ts';
 import { invalid } from '../../errors.ts';
 import { oneOf } from '../responses.ts';
-import { operation, requireFreshSession } from './account-context.ts';
+import { operation } from './account-context.ts';
 import { done, doneResponse } from './sign-in.ts';
 
 const managedShownMax = 100;
@@ -67,8 +67,8 @@ export const deleteAccount = operation({
   returns: { 200: 'The account was deleted.' },
   response: doneResponse,
   errors: ['conflict'],
-  async run({ accounts, account, signedIn, caller, body: { email, apps } }) {
-    requireFreshSession(signedIn);
+  recentProof: true,
+  async run({ accounts, account, caller, body: { email, apps } }) {
     if (normaliseEmail(email, 'body.email') !== account.email)
       throw invalid({ path: 'body.email', message: 'is not the address of your account' });
     await accounts.delete(account, apps, caller);

@@ -15,7 +15,7 @@ import { PageQuery } from '../../directory/list-query.ts';
 import type { AccountActivity } from '../../sign-in/activity.ts';
 import { mountOperations } from '../operations.ts';
 import { listOf, oneOf } from '../responses.ts';
-import { operation, requireFreshSession } from './account-context.ts';
+import { operation } from './account-context.ts';
 import { deleteAccount, getAccountDeletion } from './account-deletion.ts';
 import { exportAccount } from './account-export.ts';
 import { addressOperations } from './address.ts';
@@ -41,6 +41,7 @@ const exampleActivity: AccountActivityEntry = {
   userAgent: 'Mozilla/5.0',
   details: { method: 'password' },
 };
+
 export function registerAccount(
   portal: FastifyInstance,
   { signIn, publicUrl, database }: PortalRouteDependencies,
@@ -149,8 +150,8 @@ const methodOperations = [
     returns: { 200: 'The way to sign in was removed.' },
     response: doneResponse,
     errors: ['conflict'],
-    async run({ accounts, account, signedIn, caller, params }) {
-      requireFreshSession(signedIn);
+    recentProof: true,
+    async run({ accounts, account, caller, params }) {
       await accounts.removeMethod(account, params.methodId, caller);
       return done;
     },
@@ -168,8 +169,8 @@ const addAccountMethod = (publicUrl: string) =>
     returns: { 200: 'The URL to open.' },
     response: redirectResponse,
     errors: ['not_found'],
-    async run({ linkProvider, signedIn, caller, body: { provider, ...back }, reply }) {
-      requireFreshSession(signedIn);
+    recentProof: true,
+    async run({ linkProvider, caller, body: { provider, ...back }, reply }) {
       const { url, cookies } = await linkProvider(provider, back, caller);
       setCookies(reply, cookies);
       return envelope({ url });

@@ -11,7 +11,7 @@ import {
 import { envelope } from '../../contract/envelope.ts';
 import { exampleId } from '../../contract/examples.ts';
 import { oneOf } from '../responses.ts';
-import { operation, requireFreshSession } from './account-context.ts';
+import { operation } from './account-context.ts';
 import { done, doneResponse, requireLinks, unusableLink } from './sign-in.ts';
 
 const exampleAddress = 'ada@example.com';
@@ -34,8 +34,8 @@ export const addressOperations = [
     body: AddressChangeRequest,
     returns: { 202: 'The link is being sent.' },
     response: doneResponse,
-    async run({ accounts, account, signedIn, links, limits, caller, body }) {
-      requireFreshSession(signedIn);
+    recentProof: true,
+    async run({ accounts, account, links, limits, caller, body }) {
       requireLinks(links);
       limits.mail(caller.ip, account.id, normaliseEmail(body.email, 'body.email'));
       await accounts.requestAddressChange(account, body.email, caller);

@@ -109,6 +109,7 @@ export const appOperations = [
       'Deletes the app with its members, keys, webhooks and binding, and cancels pending deliveries. Only owners may.',
     returns: { 200: 'The app was deleted.' },
     response: oneOf(DeletedApp, 'DeletedAppResponse', { id: exampleId, deleted: true }),
+    recentProof: true,
     async run({ database, email, actor, params: { appId } }) {
       await database.transaction().execute(async (tx) => {
         await requireRole(tx, email, appId, 'owner');

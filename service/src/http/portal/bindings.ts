@@ -74,6 +74,7 @@ export const bindingOperations = [
     returns: { 200: 'The app with its binding.' },
     response: appResponse,
     errors: ['conflict'],
+    recentProof: true,
     async run({ database, email, actor, params: { appId }, body }) {
       const app = await database.transaction().execute(async (tx) => {
         await requireRole(tx, email, appId, 'owner');

@@ -125,6 +125,7 @@ const appOperations = [
     returns: { 201: 'The invitation.' },
     response: invitationResponse,
     errors: ['conflict'],
+    recentProof: true,
     async run({ database, limit, email: by, actor, params: { appId }, body, ...context }) {
       const email = readMailbox(body.email);
       const token = createToken();

@@ -88,6 +88,7 @@ export const keyOperations = [
     returns: { 201: 'The new key.' },
     response: oneOf(CreatedKey, 'CreatedKeyResponse', created),
     errors: ['conflict'],
+    recentProof: true,
     async run({ database, email, actor, params: { appId }, body }) {
       const { expiresAt = null, ...input } = body;
       const data = await database.transaction().execute(async (tx) => {
@@ -133,6 +134,7 @@ export const keyOperations = [
       previous: { id: exampleId, endsAt: exampleLaterTime },
     }),
     errors: ['conflict'],
+    recentProof: true,
     async run({ database, email, actor, params: { appId, keyId }, body }) {
       const data = await database.transaction().execute(async (tx) => {
         await requireRole(tx, email, appId, 'developer');

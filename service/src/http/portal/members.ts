@@ -86,6 +86,7 @@ export const memberOperations = [
     returns: { 200: 'The member.' },
     response: oneOf(AppMember, 'AppMemberResponse', example),
     errors: ['conflict'],
+    recentProof: true,
     async run({ database, email, actor, params: { appId, memberId }, body }) {
       const member = await database.transaction().execute(async (tx) => {
         await lockAsOwner(tx, email, appId);
@@ -125,6 +126,7 @@ export const memberOperations = [
     returns: { 200: 'The app, with your new role.' },
     response: appResponse,
     errors: ['conflict'],
+    recentProof: true,
     async run({ database, email, actor, params: { appId }, body }) {
       const app = await database.transaction().execute(async (tx) => {
         await lockAsOwner(tx, email, appId);

@@ -12,6 +12,7 @@ const tags = [
   { name: 'Sign-in', description: 'Signing in and out, and links that set a password.' },
   { name: 'Session', description: 'The signed-in user.' },
   { name: 'Account', description: 'Your own account.' },
+  { name: 'Security', description: 'Your second factor, and proving who you are.' },
   { name: 'Overview', description: 'The state of your apps, and the changes to them.' },
   { name: 'Apps', description: 'Apps own keys and webhooks.' },
   { name: 'Members', description: 'The members of apps, and invitations to become one.' },

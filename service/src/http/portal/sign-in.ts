@@ -87,7 +87,8 @@ const sessionOperations = [
     method: 'POST',
     path: '/sign-in',
     summary: 'Sign in with a password',
-    description: 'Sets the session cookie. After many attempts, responses are delayed.',
+    description:
+      'Sets the session cookie. After many attempts, responses are delayed. If the account has a second factor, the session opens nothing until `completeSignIn`.',
     body: Credentials,
     returns: { 200: 'You are signed in.' },
     response: doneResponse,
@@ -115,7 +116,7 @@ const sessionOperations = [
     async run({ signIn, caller, request, reply }) {
       const signedIn = await readSession(signIn, request, reply);
       setCookies(reply, await signIn.signOut(caller));
-      if (signedIn) {
+      if (signedIn?.missingFactor === null) {
         const account = { id: signedIn.userId, email: signedIn.email };
         await signIn.accounts.recordSignOut(account, caller);
       }

@@ -5,7 +5,7 @@
 import type { Actor } from '../../access/actor.ts';
 import type { Config } from '../../config.ts';
 import { uuid } from '../../contract/shapes.ts';
-import type { SecretBox } from '../../webhooks/sending/secrets.ts';
+import type { SecretBox } from '../../secret-box.ts';
 import type { TestDependencies } from '../../webhooks/management/test-webhook.ts';
 import { operationFor } from '../operations.ts';
 import type { AppLimits } from './app-limits.ts';

@@ -80,6 +80,8 @@ export const webhookOperations = [
     body: WebhookChanges,
     returns: { 200: 'The updated webhook.' },
     response,
+    recentProof: async ({ database, appId, params, body: { url } }) =>
+      url !== undefined && url !== (await readWebhook(database, appId, params.id)).url,
     async run({ database, webhooks, appId, actor, params, body }) {
       const data = await database
         .transaction()
@@ -131,6 +133,7 @@ export const webhookOperations = [
     bodyOptional: true,
     returns: { 200: 'The webhook with its new secret.' },
     response: responseWithSecret,
+    recentProof: true,
     async run({ database, secretBox, appId, actor, params, body: { overlapSeconds } }) {
       const data = await database
         .transaction()

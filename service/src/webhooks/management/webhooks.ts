@@ -19,7 +19,8 @@ import {
 } from '../../events/catalogue.ts';
 import { cancelPending } from '../queue/cancel-pending.ts';
 import { checkWebhookUrl, type GuardOptions } from './check-webhook-url.ts';
-import { generateSecret, type SecretBox } from '../sending/secrets.ts';
+import { type SecretBox } from '../../secret-box.ts';
+import { generateSecret } from './generate-secret.ts';
 import { urlHost } from '../sending/url-host.ts';
 
 export type WebhookRow = {
