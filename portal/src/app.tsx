@@ -15,6 +15,8 @@ import { EventsPage } from './events/events-page.tsx';
 import { KeysPage } from './keys/keys-page.tsx';
 import { NotFoundPage } from './layout/not-found-page.tsx';
 import { Shell } from './layout/shell.tsx';
+import { InvitationPage } from './members/invitation-page.tsx';
+import { MembersPage } from './members/members-page.tsx';
 import { OverviewPage } from './overview/overview-page.tsx';
 import { pageData, styleNonce } from './page-data.ts';
 import { SignedIn } from './session/signed-in.tsx';
@@ -52,6 +54,7 @@ function Pages() {
       <Route path="/forgot-password" element={<ForgotPasswordPage />} />
       <Route path="/set-password" element={<SetPasswordPage />} />
       <Route path="/first-account" element={<FirstAccountPage />} />
+      <Route path="/invitation" element={<InvitationPage />} />
       <Route
         element={
           <SignedIn>
@@ -71,6 +74,7 @@ function Pages() {
           path="/apps/:appId/webhooks/:webhookId/deliveries/:deliveryId"
           element={<DeliveryPage />}
         />
+        <Route path="/apps/:appId/members" element={<MembersPage />} />
         <Route path="/events" element={<EventsPage />} />
         <Route path="/audit" element={<AuditPage />} />
         <Route path="/account" element={<AccountPage />} />
