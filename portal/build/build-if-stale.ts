@@ -12,6 +12,7 @@ const sources = [
   'vite.config.ts',
   'package.json',
   '../client/src',
+  '../service/src/contract/app-roles.ts',
   '../service/src/contract/delivery-rules.ts',
 ];
 

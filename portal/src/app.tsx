@@ -17,6 +17,8 @@ import { EventsPage } from './events/events-page.tsx';
 import { KeysPage } from './keys/keys-page.tsx';
 import { NotFoundPage } from './layout/not-found-page.tsx';
 import { Shell } from './layout/shell.tsx';
+import { InvitationPage } from './members/invitation-page.tsx';
+import { MembersPage } from './members/members-page.tsx';
 import { OverviewPage } from './overview/overview-page.tsx';
 import { pageData, styleNonce } from './page-data.ts';
 import { ProofDialog } from './security/proof-dialog.tsx';
@@ -58,6 +60,7 @@ function Pages() {
       <Route path="/set-password" element={<SetPasswordPage />} />
       <Route path="/change-address" element={<ChangeAddressPage />} />
       <Route path="/first-account" element={<FirstAccountPage />} />
+      <Route path="/invitation" element={<InvitationPage />} />
       <Route
         element={
           <SignedIn>
@@ -77,6 +80,7 @@ function Pages() {
           path="/apps/:appId/webhooks/:webhookId/deliveries/:deliveryId"
           element={<DeliveryPage />}
         />
+        <Route path="/apps/:appId/members" element={<MembersPage />} />
         <Route path="/events" element={<EventsPage />} />
         <Route path="/audit" element={<AuditPage />} />
         <Route path="/account" element={<AccountPage />} />

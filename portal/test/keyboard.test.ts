@@ -65,7 +65,7 @@ test(
 
     await pressOn(page, page.getByRole('button', { name: 'Deactivate' }));
     await confirm(page, 'Deactivate');
-    await page.getByText('Deactivated: by you').first().waitFor();
+    await page.getByText('Deactivated: by the app or one of its members').first().waitFor();
     await pressOn(page, page.getByRole('button', { name: 'Reactivate' }));
     await page.getByText('The webhook is active again.').waitFor();
 
