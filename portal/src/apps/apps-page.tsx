@@ -1,7 +1,7 @@
 import { Badge, Button, Group, Paper, SimpleGrid, Stack, Text, Title } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
-import { Plus } from 'lucide-react';
+import { Plus } from '../ui/icons.tsx';
 import { apps } from '../api/operations.ts';
 import type { PortalApp } from '../api/types.ts';
 import { Page } from '../layout/page.tsx';

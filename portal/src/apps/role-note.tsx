@@ -1,7 +1,7 @@
-import { Lock } from 'lucide-react';
 import { Note } from '../ui/note.tsx';
 import { can, whoCan, type Action } from './can.ts';
 import { useApp } from './use-app.ts';
+import { Lock } from '../ui/icons.tsx';
 
 /** Says once per page why controls are missing. `to`: completes “Only owners can …”. */
 export function RoleNote({ action, to }: { action: Action; to: string }) {

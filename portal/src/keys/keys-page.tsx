@@ -1,5 +1,5 @@
 import { Button, Text } from '@mantine/core';
-import { Plus } from 'lucide-react';
+import { Plus } from '../ui/icons.tsx';
 import { useRef, useState } from 'react';
 import { useParams } from 'react-router';
 import { keys } from '../api/operations.ts';

@@ -1,5 +1,5 @@
 import { ActionIcon, Menu } from '@mantine/core';
-import { CircleUser } from 'lucide-react';
+import { CircleUser } from '../ui/icons.tsx';
 import { Link } from 'react-router';
 import { useSession, useSignOut } from '../session/use-session.ts';
 import { toastError } from '../ui/toast.ts';

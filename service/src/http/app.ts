@@ -6,6 +6,7 @@ import { ServiceError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { registerAdmission, type AdmitDependencies } from './admit.ts';
 import { defer } from './defer.ts';
+import { registerClient } from './client.ts';
 import { registerDocs } from './docs.ts';
 import { handleClientError } from './client-error.ts';
 import { sendError } from './send-error.ts';
@@ -68,6 +69,7 @@ export async function createApp(given: AppDependencies): Promise<FastifyInstance
   defer(app, '/profile/developer', () => createPortalPages(dependencies));
   registerDocs(app, dependencies);
   registerSite(app, dependencies);
+  registerClient(app, dependencies);
   return app;
 }
 
