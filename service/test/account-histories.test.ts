@@ -192,6 +192,13 @@ function sessionOf(world: World, person: Who, index: number): Session | undefine
   return all[index % Math.max(all.length, 1)];
 }
 
+/** As if they had confirmed that it is them, which a provider's redirect does not. */
+async function proveSessions(address: string): Promise<void> {
+  await sql`
+    update sessions set proven_at = now() where user_id = (select id from users where email = ${address})
+  `.execute(service.database);
+}
+
 async function perform(world: World, step: Command): Promise<void> {
   switch (step.do) {
     case 'request link': {
@@ -303,7 +310,9 @@ async function perform(world: World, step: Command): Promise<void> {
       return comeFromProvider(world, step.who, step.claims, null);
     case 'link': {
       const session = sessionOf(world, step.who, step.pick);
-      if (session) await comeFromProvider(world, step.who, step.who, session);
+      if (!session) return;
+      await proveSessions(session.account.address);
+      await comeFromProvider(world, step.who, step.who, session);
       return;
     }
     case 'unlink': {
@@ -313,6 +322,7 @@ async function perform(world: World, step: Command): Promise<void> {
       const { body } = await callPortal(service, path, {}, session.cookie);
       const method = body.data.find((each: { provider: string }) => each.provider === 'oidc');
       if (!method) return;
+      await proveSessions(session.account.address);
       const options = { method: 'DELETE' };
       const answer = await callPortal(service, `${path}/${method.id}`, options, session.cookie);
       const { account } = session;

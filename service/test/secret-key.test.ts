@@ -99,10 +99,9 @@ test('without the key everything except sending works, and a new secret fixes th
   assert.deepEqual(told.unreadableAccounts, ['ada@example.org']);
   await sql`update authenticators set confirmed_at = now()`.execute(opened.database);
   const again = await signInAs(service, 'ada@example.org');
-  const complete = (factor: string) =>
-    again.call('/sign-in/second-factor', { method: 'POST', json: { code: factor } });
-  // The first key of SECRET_KEY signs cookies, so this session is of this process.
-  assert.equal((await complete('123456')).status, 503);
+  const json = { code: '123456' };
+  const completed = await again.call('/sign-in/second-factor', { method: 'POST', json });
+  assert.equal(completed.status, 503);
   // Nothing of the old secret can be signed with, so nothing waits for its overlap to end.
   const { data } = (await post(service, `/webhooks/${lost.id}/rotate-secret`, {})).body;
   assert.equal(data.previousSecretExpiresAt, null);
