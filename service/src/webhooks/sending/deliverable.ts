@@ -30,7 +30,7 @@ export type Deliverable = LeasedDelivery & {
 
 /** The first owner of the app whose id is in this column, in the order of addresses. */
 export function firstOwner(column: string) {
-  return sql<string>`(
+  return sql`(
     select email from app_members where app_id = ${sql.ref(column)} and role = 'owner' order by email limit 1
   )`;
 }
