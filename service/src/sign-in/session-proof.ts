@@ -70,7 +70,7 @@ function missingFactorOf({ hasFactor: has, mustHaveFactor, hasProvenFactor }: Ro
 
 /** Whether the user has a passkey or an authenticator app. */
 export function hasFactor(userId: ReturnType<typeof sql>) {
-  return sql<boolean>`(
+  return sql`(
     exists (select from passkeys p where p.user_id = ${userId})
     or exists (select from authenticators a where a.user_id = ${userId} and a.confirmed_at is not null)
   )`;
