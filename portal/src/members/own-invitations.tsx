@@ -24,12 +24,15 @@ export function answerPage({ id }: Pick<OwnInvitation, 'id'>): string {
   return `/apps?invitation=${encodeURIComponent(id)}`;
 }
 
-/** The invitations of the user's address. Nothing is shown while they load, because most users have none. */
+/**
+ * The invitations of the user's address. Nothing is shown while they load, because most users have none, nor if they
+ * cannot be read, because the list of apps below then says so too; unless the user comes for an invitation.
+ */
 export function OwnInvitations() {
   const query = useQuery(ownInvitationsOperation());
   const [search] = useSearchParams();
   const wanted = search.get('invitation');
-  if (!query.data) return query.isError && <Problem error={query.error} />;
+  if (!query.data) return wanted !== null && query.isError && <Problem error={query.error} />;
   const { entries } = query.data;
   return (
     <>
