@@ -221,6 +221,7 @@ async function perform(world: World, step: Command): Promise<void> {
       const owner = step.pick > 0 ? step.who : step.at;
       const address = addressOf(world, owner, step.box);
       const before = smtp.mails.length;
+      await proveSessions(account.address);
       const answer = await post('/account/address-changes', { email: address }, cookie);
       if (answer.status === 429) return;
       assert.equal(answer.status, address === account.address ? 400 : 202, answer.text);
@@ -371,6 +372,7 @@ async function perform(world: World, step: Command): Promise<void> {
       const { account, cookie } = session;
       // Seldom by mistake: for the address of somebody else, or of their other mailbox.
       const email = step.pick > 0 ? account.address : addressOf(world, 'ada', 1);
+      await proveSessions(account.address);
       const answer = await post('/account/deletion', { email, apps: [] }, cookie);
       assert.equal(answer.status, email === account.address ? 200 : 400, answer.text);
       if (answer.status !== 200) return;
