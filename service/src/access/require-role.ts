@@ -2,6 +2,7 @@
 import { includesRole, type AppRole } from '../contract/app-roles.ts';
 import { sql, type Executor, type Transaction } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
+import type { Actor } from './actor.ts';
 
 /** Returns the member's role. Throws `not_found` for others, and `forbidden` if the role has fewer rights than `needed`. */
 export async function requireRole(
@@ -28,6 +29,17 @@ const articles = { viewer: 'a viewer', developer: 'a developer', owner: 'an owne
 export async function lockAsOwner(tx: Transaction, email: string, appId: string): Promise<void> {
   await lock(tx, appId);
   await requireRole(tx, email, appId, 'owner');
+}
+
+/**
+ * Keeps the account and its address until the end of the transaction. Otherwise a request that began before the account
+ * was deleted, or its address changed, gives the app to whoever has the address next. Throws `unauthorized`.
+ */
+export async function holdAccount(tx: Transaction, { id, name: email }: Actor): Promise<void> {
+  const { rows } = await sql`
+    select from users where id = ${id} and email = ${email} for key share
+  `.execute(tx);
+  if (rows.length === 0) throw new ServiceError('unauthorized', 'Sign in first.');
 }
 
 /** Throws `not_found`. */
