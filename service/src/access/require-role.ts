@@ -25,10 +25,18 @@ export async function requireRole(
 
 const articles = { viewer: 'a viewer', developer: 'a developer', owner: 'an owner' };
 
-/** Locks the app, as each change of its members and invitations does first. Throws as `requireRole`. */
-export async function lockAsOwner(tx: Transaction, email: string, appId: string): Promise<void> {
+/**
+ * Locks the app, as each change of its members and invitations does first, so that the role lasts until the end of the
+ * transaction. Throws as `requireRole`.
+ */
+export async function lockWithRole(
+  tx: Transaction,
+  email: string,
+  appId: string,
+  needed: AppRole,
+): Promise<void> {
   await lock(tx, appId);
-  await requireRole(tx, email, appId, 'owner');
+  await requireRole(tx, email, appId, needed);
 }
 
 /**

@@ -114,7 +114,8 @@ export const appOperations = [
     async run({ database, email, actor, params: { appId } }) {
       await database.transaction().execute(async (tx) => {
         await requireRole(tx, email, appId, 'owner');
-        await deleteApp(tx, actor, appId);
+        // Again with the app locked: the locks may be waited for.
+        await deleteApp(tx, actor, appId, email);
       });
       return envelope({ id: appId, deleted: true });
     },
