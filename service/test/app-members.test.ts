@@ -326,6 +326,23 @@ test('a transfer makes the other the owner and the caller a developer', async ()
   assert.equal(await refuse(owner, 'POST', `${path}/transfer`, transfer(other.email)), 'forbidden');
 });
 
+test('a member of 100 apps becomes the owner of one of them', async () => {
+  const owner = await next();
+  const busy = await next();
+  const { appId, pathOf } = await makeApp(owner, { [busy.email]: 'viewer' });
+  await inTransaction(async (tx) => {
+    await sql`
+      insert into apps (id, name) select uuid_v7(), 'Other' from generate_series(1, 99)
+    `.execute(tx);
+    await sql`
+      insert into app_members (app_id, email, role)
+      select id, ${busy.email}, 'viewer' from apps where name = 'Other'
+    `.execute(tx);
+  });
+  await send(owner, 'PATCH', pathOf(busy.email), { role: 'owner' });
+  assert.equal((await rolesOf(appId))[busy.email], 'owner');
+});
+
 test('a request that waits while a member is removed or demoted changes nothing', async () => {
   const owner = await next();
   const other = await next();
