@@ -51,6 +51,7 @@ export const webhookOperations = [
     returns: { 201: 'The new webhook with its secret.' },
     response: responseWithSecret,
     errors: ['conflict'],
+    recentProof: true,
     async run({ database, webhooks, secretBox, lockApp, appId, actor, body }) {
       const data = await database.transaction().execute(async (tx) => {
         await lockApp(tx);
