@@ -12,9 +12,10 @@ import { sql, type Transaction } from '../src/database/database.ts';
 import { testActor } from './support/actor.ts';
 import { toUrl } from './support/database.ts';
 import { put } from './support/directory.ts';
+import { eventually } from './support/eventually.ts';
 import { password, postPortal, signInAs, signUp, type Person } from './support/portal.ts';
 import { runCommand } from './support/run-command.ts';
-import { startTestService } from './support/service.ts';
+import { startTestService, type Answer } from './support/service.ts';
 
 const service = await startTestService();
 const { database, printed } = service;
@@ -323,6 +324,53 @@ test('a transfer makes the other the owner and the caller a developer', async ()
   assert.equal(app.role, 'developer');
   assert.deepEqual(await rolesOf(appId), { [other.email]: 'owner', [owner.email]: 'developer' });
   assert.equal(await refuse(owner, 'POST', `${path}/transfer`, transfer(other.email)), 'forbidden');
+});
+
+test('a member of 100 apps becomes the owner of one of them', async () => {
+  const owner = await next();
+  const busy = await next();
+  const { appId, pathOf } = await makeApp(owner, { [busy.email]: 'viewer' });
+  await inTransaction(async (tx) => {
+    await sql`
+      insert into apps (id, name) select uuid_v7(), 'Other' from generate_series(1, 99)
+    `.execute(tx);
+    await sql`
+      insert into app_members (app_id, email, role)
+      select id, ${busy.email}, 'viewer' from apps where name = 'Other'
+    `.execute(tx);
+  });
+  await send(owner, 'PATCH', pathOf(busy.email), { role: 'owner' });
+  assert.equal((await rolesOf(appId))[busy.email], 'owner');
+});
+
+test('a request that waits while a member is removed or demoted changes nothing', async () => {
+  const owner = await next();
+  const other = await next();
+  const { appId, path } = await makeApp(owner);
+  const key = { name: 'Late', scopes: ['read:events'] };
+  for (const [role, later, method, at, json] of [
+    ['developer', null, 'POST', `${path}/keys`, key],
+    ['developer', 'viewer', 'POST', `${path}/webhooks`, { url: 'https://example.org/late' }],
+    ['owner', 'developer', 'DELETE', path, undefined],
+  ] as const) {
+    const member = { appId, email: other.email };
+    await inTransaction((tx) => setMember(tx, testActor, { ...member, role }));
+    let answer: Promise<Answer> | undefined;
+    await inTransaction(async (tx) => {
+      if (later === null) await removeMember(tx, testActor, member);
+      else await setMember(tx, testActor, { ...member, role: later });
+      answer = other.call(at, { method, json });
+      await eventually(async () => {
+        const { rows } = await sql`
+          select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
+        `.execute(database);
+        return rows.length === 1;
+      });
+    });
+    assert.equal((await answer)?.status, later === null ? 404 : 403, at);
+  }
+  const { keyCount, webhookCount } = await send(owner, 'GET', path);
+  assert.deepEqual([keyCount, webhookCount], [0, 0]);
 });
 
 test('nobody becomes the owner of more than ten apps, in any way', async () => {

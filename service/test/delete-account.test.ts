@@ -195,6 +195,36 @@ test('nothing opens a deleted account, and a new one with the address is empty',
   assert.ok(!actions.includes('account.deleted'), actions.join());
 });
 
+test('a request that began before a deletion makes nobody a member', async () => {
+  const kay = await person('kay@example.org');
+  const lou = await person('lou@example.org');
+  const app = await createApp(lou, 'Of Lou');
+  const { id } = await post(lou, `/apps/${app}/invitations`, { email: kay.email, role: 'owner' });
+  let answers: Promise<Answer[]> | undefined;
+  await database.transaction().execute(async (tx) => {
+    // Each request waits for one of them, after it was let in.
+    await sql`select from users where email = ${kay.email} for update`.execute(tx);
+    await sql`select pg_advisory_xact_lock(70420005, hashtext(${kay.email}))`.execute(tx);
+    answers = Promise.all([
+      kay.call('/apps', { method: 'POST', json: { name: 'Late' } }),
+      kay.call(`/invitations/${id}/accept`, { method: 'POST' }),
+    ]);
+    await eventually(async () => (await waitingForLocks()) === 2);
+    await sql`delete from users where email = ${kay.email}`.execute(tx);
+  });
+  const statuses = (await answers)?.map(({ status }) => status);
+  const { rows } = await sql`select from app_members where email = ${kay.email}`.execute(database);
+  assert.equal(rows.length, 0);
+  assert.deepEqual(statuses, [401, 401]);
+});
+
+async function waitingForLocks(): Promise<number> {
+  const { rows } = await sql`
+    select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
+  `.execute(database);
+  return rows.length;
+}
+
 test('a deletion needs a recent proof, and waits for the end of maintenance', async () => {
   const dora = await person('dora@example.org');
   await sql`

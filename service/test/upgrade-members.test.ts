@@ -25,6 +25,10 @@ test("an upgrade makes every app's owner its one owner, and bindings stay", asyn
     insert into apps (id, name, owner_email, created_at)
     values (${bound}, 'Bound', ${ada}, now() - interval '1 year'), (${unbound}, 'Unbound', ${bob}, now())
   `.execute(database);
+  await sql`
+    insert into users (id, name, email, email_verified, created_at)
+    values (uuid_v7(), 'Bob', ${bob}, true, now() - interval '1 year')
+  `.execute(database);
   await sql`insert into org_managers (org_id, email) values (${org}, ${ada})`.execute(database);
   await sql`
     insert into bindings (app_id, owner_email, org_id, created_at)

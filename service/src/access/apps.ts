@@ -6,7 +6,7 @@ import type { Actor } from './actor.ts';
 import { nameActor, recordAudit } from './audit-log.ts';
 import { normaliseEmail } from './email.ts';
 import { enforceAppLimits } from './members.ts';
-import { lockApp } from './require-role.ts';
+import { lockApp, requireRole } from './require-role.ts';
 
 export type App = {
   id: string;
@@ -70,15 +70,21 @@ export async function renameApp(
 }
 
 /**
- * Deletes an app with its keys, webhooks and binding; workers cancel its pending deliveries as they fall due. Throws
- * `not_found`.
+ * Deletes an app with its keys, webhooks and binding; workers cancel its pending deliveries as they fall due. `by`: the
+ * owner on whose behalf. Throws `not_found`, and as `requireRole`.
  */
-export async function deleteApp(tx: Transaction, actor: Actor, id: string): Promise<void> {
+export async function deleteApp(
+  tx: Transaction,
+  actor: Actor,
+  id: string,
+  by: string | null = null,
+): Promise<void> {
   await nameActor(tx, actor);
   // Locks the webhooks in the workers' order, and before the app, because the workers' operational events refer to the
   // app.
   await sql`select from webhooks where app_id::text = ${id} order by id for update`.execute(tx);
   await lockApp(tx, id);
+  if (by !== null) await requireRole(tx, by, id, 'owner');
   const { owners } = await readApp(tx, id);
   const { rows } = await sql<{ id: string; name: string }>`
     delete from apps where id::text = ${id} returning id, name

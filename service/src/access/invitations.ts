@@ -10,7 +10,7 @@ import { ServiceError } from '../errors.ts';
 import type { Actor } from './actor.ts';
 import { nameActor } from './audit-log.ts';
 import { insertMember } from './members.ts';
-import { lockApp, lockAsOwner } from './require-role.ts';
+import { lockApp, lockWithRole } from './require-role.ts';
 
 export type Invitation = {
   id: string;
@@ -77,14 +77,14 @@ export type NewInvitation = {
   hash: Buffer;
 };
 
-/** Throws as `lockAsOwner`, and `conflict` for a member, for an address that is invited already, and at a limit. */
+/** Throws as `lockWithRole`, and `conflict` for a member, for an address that is invited already, and at a limit. */
 export async function createInvitation(
   tx: Transaction,
   actor: Actor,
   { appId, by, email, role, hash }: NewInvitation,
 ): Promise<Invitation> {
   await nameActor(tx, actor);
-  await lockAsOwner(tx, by, appId);
+  await lockWithRole(tx, by, appId, 'owner');
   await sql`delete from app_invitations where app_id = ${appId} and expires_at <= now()`.execute(
     tx,
   );
@@ -115,14 +115,14 @@ export async function createInvitation(
   }
 }
 
-/** Replaces the token and starts the validity again. Throws as `lockAsOwner`, and `conflict` at a limit. */
+/** Replaces the token and starts the validity again. Throws as `lockWithRole`, and `conflict` at a limit. */
 export async function resendInvitation(
   tx: Transaction,
   actor: Actor,
   { appId, by, id, hash }: { appId: string; by: string; id: string; hash: Buffer },
 ): Promise<Invitation> {
   await nameActor(tx, actor);
-  await lockAsOwner(tx, by, appId);
+  await lockWithRole(tx, by, appId, 'owner');
   await enforceMailLimit(tx, appId);
   const { rows } = await sql<Invitation>`
     update app_invitations i set hash = ${hash}, expires_at = now() + ${daysValid} * interval '1 day'
@@ -148,14 +148,14 @@ async function enforceMailLimit(tx: Transaction, appId: string): Promise<void> {
   );
 }
 
-/** Throws as `lockAsOwner`. */
+/** Throws as `lockWithRole`. */
 export async function revokeInvitation(
   tx: Transaction,
   actor: Actor,
   { appId, by, id }: { appId: string; by: string; id: string },
 ): Promise<void> {
   await nameActor(tx, actor);
-  await lockAsOwner(tx, by, appId);
+  await lockWithRole(tx, by, appId, 'owner');
   const { rows } = await sql<{ id: string }>`
     delete from app_invitations where id = ${id} and app_id = ${appId} returning id
   `.execute(tx);

@@ -120,7 +120,7 @@ async function setRole(
   role: AppRole,
 ): Promise<boolean> {
   if (member.role === role) return false;
-  if (role === 'owner') await enforceAppLimits(tx, member.email, role);
+  if (role === 'owner') rejectAtOwnerLimit(member.email, (await countApps(tx, member.email)).owned);
   await orConflict(
     sql`update app_members set role = ${role} where app_id = ${appId} and id = ${member.id}`.execute(
       tx,
@@ -175,20 +175,28 @@ export async function enforceAppLimits(
   email: string,
   role: AppRole,
 ): Promise<void> {
-  // Prevents two simultaneous requests from both reaching the limit.
-  await sql`select pg_advisory_xact_lock(70420005, hashtext(${email}))`.execute(tx);
-  const { rows } = await sql<{ owned: number; all: number }>`
-    select count(*) filter (where role = 'owner') as owned, count(*) as all from app_members where email = ${email}
-  `.execute(tx);
-  const { owned = 0, all = 0 } = rows[0] ?? {};
-  if (role === 'owner' && owned >= ownedAppsMax)
-    throw new ServiceError(
-      'conflict',
-      `${email} has ${ownedAppsMax} apps, the most that an owner may have; delete one first.`,
-    );
+  const { all, owned } = await countApps(tx, email);
+  if (role === 'owner') rejectAtOwnerLimit(email, owned);
   if (all >= appsPerMemberMax)
     throw new ServiceError(
       'conflict',
       `${email} is a member of ${appsPerMemberMax} apps, the most that one may be; leave one first.`,
     );
+}
+
+async function countApps(tx: Transaction, email: string): Promise<{ owned: number; all: number }> {
+  // Prevents two simultaneous requests from both reaching the limit.
+  await sql`select pg_advisory_xact_lock(70420005, hashtext(${email}))`.execute(tx);
+  const { rows } = await sql<{ owned: number; all: number }>`
+    select count(*) filter (where role = 'owner') as owned, count(*) as all from app_members where email = ${email}
+  `.execute(tx);
+  return rows[0] ?? { owned: 0, all: 0 };
+}
+
+function rejectAtOwnerLimit(email: string, owned: number): void {
+  if (owned < ownedAppsMax) return;
+  throw new ServiceError(
+    'conflict',
+    `${email} has ${ownedAppsMax} apps, the most that an owner may have; delete one first.`,
+  );
 }

@@ -28,6 +28,8 @@ export async function listOwnAudit(
       select app_id, details->>'name', true from audit_log l
       where action = 'app.deleted' and coalesce(details->'owners', details->'owner') ? ${email}
         and ${appId === undefined ? sql`true` : sql`app_id = ${appId}`}
+        -- Not what an earlier account with this address owned.
+        and at >= ${hasAddressSince(email)}
         and not exists (select from apps where id = l.app_id)
     ),
     page as materialized (
@@ -56,6 +58,15 @@ export async function listOwnAudit(
   `.execute(executor);
   const found = rows.filter((row) => row.id !== null);
   return { total: rows[0]?.total ?? 0, entries: found.map((row) => toEntry(row, email)) };
+}
+
+/** When the account with this address was created, or its address last changed. Null if there is no account. */
+function hasAddressSince(email: string) {
+  return sql`(
+    select greatest(u.created_at, max(c.at)) from users u left join audit_log c
+      on c.subject_kind = 'account' and c.subject_id = u.id::text and c.action = 'account.address_changed'
+    where u.email = ${email} group by u.id
+  )`;
 }
 
 function toEntry(row: Row, email: string): PortalAuditEntry {

@@ -2,6 +2,7 @@
 import { includesRole, type AppRole } from '../contract/app-roles.ts';
 import { sql, type Executor, type Transaction } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
+import type { Actor } from './actor.ts';
 
 /** Returns the member's role. Throws `not_found` for others, and `forbidden` if the role has fewer rights than `needed`. */
 export async function requireRole(
@@ -24,10 +25,29 @@ export async function requireRole(
 
 const articles = { viewer: 'a viewer', developer: 'a developer', owner: 'an owner' };
 
-/** Locks the app, as each change of its members and invitations does first. Throws as `requireRole`. */
-export async function lockAsOwner(tx: Transaction, email: string, appId: string): Promise<void> {
+/**
+ * Locks the app, as each change of its members and invitations does first, so that the role lasts until the end of the
+ * transaction. Throws as `requireRole`.
+ */
+export async function lockWithRole(
+  tx: Transaction,
+  email: string,
+  appId: string,
+  needed: AppRole,
+): Promise<void> {
   await lock(tx, appId);
-  await requireRole(tx, email, appId, 'owner');
+  await requireRole(tx, email, appId, needed);
+}
+
+/**
+ * Keeps the account and its address until the end of the transaction. Otherwise a request that began before the account
+ * was deleted, or its address changed, gives the app to whoever has the address next. Throws `unauthorized`.
+ */
+export async function holdAccount(tx: Transaction, { id, name: email }: Actor): Promise<void> {
+  const { rows } = await sql`
+    select from users where id = ${id} and email = ${email} for key share
+  `.execute(tx);
+  if (rows.length === 0) throw new ServiceError('unauthorized', 'Sign in first.');
 }
 
 /** Throws `not_found`. */

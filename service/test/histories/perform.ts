@@ -5,7 +5,7 @@ import { bindApp, unbindApp } from '../../src/access/bindings.ts';
 import { acceptInvitation, createInvitation } from '../../src/access/invitations.ts';
 import { addManager, removeManager, type Subject } from '../../src/access/managers.ts';
 import { listMembers, removeMember, setMember, transferApp } from '../../src/access/members.ts';
-import { lockAsOwner } from '../../src/access/require-role.ts';
+import { lockWithRole } from '../../src/access/require-role.ts';
 import type { AppRole } from '../../src/contract/app-roles.ts';
 import { sql, violatedConstraint, type Transaction } from '../../src/database/database.ts';
 import { BadLinesError } from '../../src/directory/import.ts';
@@ -112,7 +112,7 @@ const acts: { [V in Verb]: Act<Extract<Command, { do: V }>> } = {
   transfer: (stage, { app, from, person }, state) =>
     withId(state.apps.get(app), ({ id: appId }) =>
       inTransaction(stage, async (tx) => {
-        await lockAsOwner(tx, personOf(from), appId);
+        await lockWithRole(tx, personOf(from), appId, 'owner');
         const members = await listMembers(tx, appId);
         const memberId = members.find(({ email }) => email === personOf(person))?.id ?? '';
         await transferApp(tx, testActor, { appId, from: personOf(from), memberId });

@@ -1,7 +1,7 @@
 /** The user's apps. */
 import { createApp, deleteApp, renameApp } from '../../access/apps.ts';
 import { listOwnApps, readOwnApp, type OwnApp } from '../../access/own-apps.ts';
-import { requireRole } from '../../access/require-role.ts';
+import { holdAccount, requireRole } from '../../access/require-role.ts';
 import { exampleId, exampleTime } from '../../contract/examples.ts';
 import { envelope } from '../../contract/envelope.ts';
 import { name, PortalApp } from '../../contract/portal.ts';
@@ -65,6 +65,7 @@ export const appOperations = [
     errors: ['conflict'],
     async run({ database, email, actor, body }) {
       const app = await database.transaction().execute(async (tx) => {
+        await holdAccount(tx, actor);
         const id = await createApp(tx, actor, { name: body.name, owner: email });
         return readOwnApp(tx, email, id);
       });
@@ -113,7 +114,8 @@ export const appOperations = [
     async run({ database, email, actor, params: { appId } }) {
       await database.transaction().execute(async (tx) => {
         await requireRole(tx, email, appId, 'owner');
-        await deleteApp(tx, actor, appId);
+        // Again with the app locked: the locks may be waited for.
+        await deleteApp(tx, actor, appId, email);
       });
       return envelope({ id: appId, deleted: true });
     },

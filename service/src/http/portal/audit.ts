@@ -34,7 +34,7 @@ export const listAudit = operation({
   path: '/audit',
   summary: 'List the changes to your apps',
   description:
-    'Returns who changed what, newest first. Entries of an app that you owned when it was deleted stay visible. For an app of which you are no member, the list is empty.',
+    'Returns who changed what, newest first. Entries of an app that you owned when it was deleted stay visible until your address changes. For an app of which you are no member, the list is empty.',
   query: AuditQuery,
   returns: { 200: 'The changes.' },
   response: listOf(PortalAuditEntry, 'PortalAuditList', example),

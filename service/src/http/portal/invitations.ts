@@ -17,7 +17,7 @@ import {
   type OwnInvitation as Own,
 } from '../../access/invitations.ts';
 import { readOwnApp } from '../../access/own-apps.ts';
-import { requireRole } from '../../access/require-role.ts';
+import { holdAccount, requireRole } from '../../access/require-role.ts';
 import { PasswordLinkRequest, PasswordLinkToken } from '../../contract/account.ts';
 import { envelope } from '../../contract/envelope.ts';
 import { exampleId, exampleLaterTime, exampleTime } from '../../contract/examples.ts';
@@ -205,6 +205,7 @@ const ownOperations = [
     errors: ['conflict'],
     async run({ database, email, actor, params: { invitationId: id } }) {
       const app = await database.transaction().execute(async (tx) => {
+        await holdAccount(tx, actor);
         const appId = await acceptInvitation(tx, actor, { id, email });
         return readOwnApp(tx, email, appId);
       });

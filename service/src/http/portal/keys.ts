@@ -2,7 +2,7 @@
 import { Type } from 'typebox';
 import { listAppKeys, readAppKey } from '../../access/app-keys.ts';
 import { createKey, revokeKey, type ApiKey } from '../../access/keys.ts';
-import { requireRole } from '../../access/require-role.ts';
+import { lockWithRole, requireRole } from '../../access/require-role.ts';
 import {
   keyOverlapSecondsDefault,
   keyOverlapSecondsMax,
@@ -92,7 +92,7 @@ export const keyOperations = [
     async run({ database, email, actor, params: { appId }, body }) {
       const { expiresAt = null, ...input } = body;
       const data = await database.transaction().execute(async (tx) => {
-        await requireRole(tx, email, appId, 'developer');
+        await lockWithRole(tx, email, appId, 'developer');
         const ends = requireFuture(expiresAt);
         const made = await createKey(tx, actor, { appId, ...input, expiresAt: ends });
         return { ...(await readKey(tx, appId, made.id)), key: made.key };
@@ -137,7 +137,7 @@ export const keyOperations = [
     recentProof: true,
     async run({ database, email, actor, params: { appId, keyId }, body }) {
       const data = await database.transaction().execute(async (tx) => {
-        await requireRole(tx, email, appId, 'developer');
+        await lockWithRole(tx, email, appId, 'developer');
         await readAppKey(tx, appId, keyId);
         const made = await rotateKey(tx, actor, keyId, body.overlapSeconds);
         const previous = { id: keyId, endsAt: made.oldEndsAt.toISOString() };

@@ -10,7 +10,7 @@ import {
   type Member,
 } from '../../access/members.ts';
 import { readOwnApp } from '../../access/own-apps.ts';
-import { lockAsOwner, requireRole } from '../../access/require-role.ts';
+import { lockWithRole, requireRole } from '../../access/require-role.ts';
 import { envelope } from '../../contract/envelope.ts';
 import { exampleId, exampleTime } from '../../contract/examples.ts';
 import { AppMember, role } from '../../contract/portal.ts';
@@ -89,7 +89,7 @@ export const memberOperations = [
     recentProof: true,
     async run({ database, email, actor, params: { appId, memberId }, body }) {
       const member = await database.transaction().execute(async (tx) => {
-        await lockAsOwner(tx, email, appId);
+        await lockWithRole(tx, email, appId, 'owner');
         await changeRole(tx, actor, { appId, memberId, role: body.role });
         return readMember(tx, appId, memberId);
       });
@@ -108,7 +108,7 @@ export const memberOperations = [
     errors: ['conflict'],
     async run({ database, email, actor, params: { appId, memberId } }) {
       await database.transaction().execute(async (tx) => {
-        await lockAsOwner(tx, email, appId);
+        await lockWithRole(tx, email, appId, 'owner');
         const member = await readMember(tx, appId, memberId);
         await removeMember(tx, actor, { appId, email: member.email });
       });
@@ -129,7 +129,7 @@ export const memberOperations = [
     recentProof: true,
     async run({ database, email, actor, params: { appId }, body }) {
       const app = await database.transaction().execute(async (tx) => {
-        await lockAsOwner(tx, email, appId);
+        await lockWithRole(tx, email, appId, 'owner');
         await transferApp(tx, actor, { appId, from: email, memberId: body.memberId });
         return readOwnApp(tx, email, appId);
       });

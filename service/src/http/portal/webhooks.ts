@@ -3,7 +3,8 @@
  * change them too.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { requireRole } from '../../access/require-role.ts';
+import { lockWithRole, requireRole } from '../../access/require-role.ts';
+import type { Transaction } from '../../database/database.ts';
 import { mountOperations } from '../operations.ts';
 import { deliveryOperations } from '../webhooks/delivery-operations.ts';
 import { webhookOperations } from '../webhooks/webhook-operations.ts';
@@ -22,8 +23,15 @@ export function registerWebhooks(
     async contextOf(request: FastifyRequest) {
       const { appId } = request.params as { appId: string };
       const needed = request.method === 'GET' ? 'viewer' : 'developer';
-      const role = await requireRole(dependencies.database, emailOf(request), appId, needed);
-      return { ...dependencies, appId, actor: actorOf(request), readsSecrets: role !== 'viewer' };
+      const email = emailOf(request);
+      const role = await requireRole(dependencies.database, email, appId, needed);
+      return {
+        ...dependencies,
+        appId,
+        actor: actorOf(request),
+        readsSecrets: role !== 'viewer',
+        lockApp: (tx: Transaction) => lockWithRole(tx, email, appId, needed),
+      };
     },
   };
   mountOperations(portal, surface, 'Webhooks', [...webhookOperations, ...deliveryOperations]);

@@ -5,6 +5,7 @@
 import type { Actor } from '../../access/actor.ts';
 import type { Config } from '../../config.ts';
 import { uuid } from '../../contract/shapes.ts';
+import type { Transaction } from '../../database/database.ts';
 import type { SecretBox } from '../../secret-box.ts';
 import type { TestDependencies } from '../../webhooks/management/test-webhook.ts';
 import { operationFor } from '../operations.ts';
@@ -22,6 +23,8 @@ export type WebhookContext = WebhookDependencies & {
   actor: Actor;
   /** Whether the caller may read everything, or no URLs and no bodies of internal events. */
   readsSecrets: boolean;
+  /** Locks the app and checks again that the caller may change it. */
+  lockApp: (tx: Transaction) => Promise<void>;
 };
 
 export const operation = operationFor<WebhookContext>();

@@ -51,10 +51,12 @@ export const webhookOperations = [
     returns: { 201: 'The new webhook with its secret.' },
     response: responseWithSecret,
     errors: ['conflict'],
-    async run({ database, webhooks, secretBox, appId, actor, body }) {
-      const data = await database
-        .transaction()
-        .execute((tx) => createWebhook(tx, actor, appId, body, webhooks, secretBox));
+    recentProof: true,
+    async run({ database, webhooks, secretBox, lockApp, appId, actor, body }) {
+      const data = await database.transaction().execute(async (tx) => {
+        await lockApp(tx);
+        return createWebhook(tx, actor, appId, body, webhooks, secretBox);
+      });
       return envelope(data);
     },
   }),
