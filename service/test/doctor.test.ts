@@ -178,6 +178,23 @@ test('a database requires a SECRET_KEY that decrypts its secrets', async () => {
   await sql`delete from apps`.execute(database);
 });
 
+test('a SECRET_KEY that does not decrypt the secrets of authenticator apps is reported', async () => {
+  const { rows } = await sql<{ id: string }>`
+    insert into users (id, name, email, email_verified) values (uuid_v7(), 'Ada', 'ada@example.org', true) returning id
+  `.execute(database);
+  const [{ id }] = rows as [{ id: string }];
+  const sealed = createSecretBox([key]).seal('stored', id);
+  await sql`insert into authenticators (user_id, secret) values (${id}, ${sealed})`.execute(
+    database,
+  );
+  const [healthyStatus, decrypted] = await outcome('stored_secrets');
+  assert.deepEqual([healthyStatus, /and 1 authenticator apps/.test(decrypted)], ['ok', true]);
+  const other = randomBytes(32).toString('base64');
+  const [status, words] = await outcome('stored_secrets', { SECRET_KEY: other });
+  assert.deepEqual([status, /1 of 1 authenticator apps/.test(words)], ['failed', true]);
+  await sql`delete from users`.execute(database);
+});
+
 test('an unavailable or missing database fails with a reason and advice', async () => {
   const away = await look({ DATABASE_URL: 'postgres://orgdir:sesame@127.0.0.1:1/orgdir' });
   assert.deepEqual(
