@@ -180,12 +180,13 @@ test('an authenticator app is set up, asked for after the password, and removed'
   await assertClosed(again);
   assert.equal((await complete(again, wrongCodeOf(secret))).status, 400);
   await assertClosed(again);
-  assert.equal((await complete(again, codeOf(secret))).status, 200);
+  const code = codeOf(secret);
+  assert.equal((await complete(again, code)).status, 200);
   assert.equal(await missing(again), null);
   assert.equal((await again.call('/apps')).status, 200);
 
   const replaying = await signInAs(service, ada.email);
-  assert.equal((await complete(replaying, codeOf(secret))).status, 400, 'no code works twice');
+  assert.equal((await complete(replaying, code)).status, 400, 'no code works twice');
   await assertClosed(replaying);
 
   assert.equal((await again.call('/account/authenticator', { method: 'DELETE' })).status, 200);
@@ -447,6 +448,7 @@ test('sensitive changes need a recent proof, and others do not', async () => {
     await post(jan, `/apps/${app}/keys`, { name: 'K', scopes: ['read:directory'] }),
     await post(jan, `/apps/${app}/keys/${key}/rotate`),
     await post(jan, `${webhook}/rotate-secret`),
+    await post(jan, `/apps/${app}/webhooks`, { url: 'https://example.com/' }),
     await write('PATCH')(webhook, { url: 'https://example.com/' }),
     await write('PUT')(`/apps/${app}/binding`, binding),
     await write('DELETE')(`/apps/${app}`),
@@ -541,6 +543,16 @@ test('a mailed code is for its session, for five tries and ten minutes', async (
   );
   assert.equal((await post(max, '/account/proof/mailed-code', { code })).status, 400, 'five tries');
   assert.ok(isProofRequired(await post(max, '/account/authenticator')));
+});
+
+test('links that strangers request keep nobody from a mailed code', async () => {
+  const rae = await person('rae');
+  for (let asked = 0; asked < 6; asked += 1)
+    await postPortal(service, '/password-links', { email: rae.email }, { headers: elsewhere() });
+  const statuses = [];
+  for (let asked = 0; asked < 6; asked += 1)
+    statuses.push((await post(rae, '/account/proof/mail')).status);
+  assert.deepEqual(statuses, [202, 202, 202, 202, 202, 429]);
 });
 
 test("a provider's redirect is no proof, unless there is no other", async () => {

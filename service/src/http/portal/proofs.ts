@@ -174,7 +174,8 @@ const proofOperations = [
     response: doneResponse,
     errors: ['conflict'],
     async run({ signIn, limits, caller, account }) {
-      limits.mail(caller.ip, account.email);
+      // By id: the links that others request for the address count for the address.
+      limits.mail(caller.ip, account.id);
       await signIn.proofs.sendCode(account);
       return done;
     },
