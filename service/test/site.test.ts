@@ -86,7 +86,8 @@ test('browsers get errors as a page, and programs as JSON', async () => {
   const page = await get('/nowhere', browser);
   assert.deepEqual([page.status, page.headers['content-type']], [404, 'text/html; charset=utf-8']);
   assert.equal(page.headers['vary'], 'Accept');
-  assert.match(page.text, /There is no such page/);
+  assert.match(page.text, /<h1>There is no such page/);
+  assert.match(page.text, /<title>There is no such page/);
   const json = await get('/nowhere');
   assert.equal(json.headers['content-type'], 'application/json; charset=utf-8');
   assert.equal(json.headers['vary'], 'Accept');

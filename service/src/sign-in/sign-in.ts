@@ -3,7 +3,6 @@
  * providers (`auth.ts`); it is loaded when somebody first comes with a session or to sign in, because it is a good part
  * of the memory of a service at rest. What somebody may do with their apps is decided in `access/`.
  */
-import { normaliseEmail } from '../access/email.ts';
 import type { Config } from '../config.ts';
 import type { Database } from '../database/database.ts';
 import { unavailable } from '../database/database.ts';
@@ -13,25 +12,19 @@ import type { SecretBox } from '../secret-box.ts';
 import { Accounts } from './accounts.ts';
 import { createAccountMail, type MailedInvitation } from './account-mail.ts';
 import type { Auth } from './auth.ts';
+import { createBeginSession, type BeginSession } from './begin-session.ts';
 import { headersOf, type Caller } from './caller.ts';
 import { throwWithoutDetails } from './auth-errors.ts';
 import { deriveSecret } from './derive-secret.ts';
 import { createFailedSignIns } from './failed-sign-ins.ts';
 import { offerFirstAccount } from './first-account.ts';
 import type { PasswordHashing } from './hash-password.ts';
-import { createPasskeys, type Assertion } from './passkeys.ts';
+import { createPasskeys } from './passkeys.ts';
 import { Proofs } from './proofs.ts';
 import { createKnownDevices } from './known-devices.ts';
 import { createProviderSignIn, type ProviderSignIn } from './provider-sign-in.ts';
 import { SecondFactor } from './second-factor.ts';
-import {
-  confirmPasskeySession,
-  proveSession,
-  readSessionProof,
-  userHasFactor,
-  type SessionProof,
-} from './session-proof.ts';
-import { confirmSession, readPassword } from './set-password.ts';
+import { readSessionProof, type SessionProof } from './session-proof.ts';
 
 export type SignInDependencies = Pick<Config, 'publicUrl' | 'serviceName' | 'signIn'> & {
   database: Database;
@@ -57,33 +50,28 @@ export type SignedIn = SessionProof & {
   expiresAt: Date;
 };
 
-export type SignIn = ProviderSignIn & {
-  /** Who sends these cookies, or null; and the cookies to send back if the session is prolonged or has ended. */
-  read(cookie: string): Promise<{ signedIn: SignedIn | null; cookies: string[] }>;
-  /** The cookies of the new session, which may miss a second factor; null if the address or the password is wrong. */
-  withPassword(email: string, password: string, caller: Caller): Promise<string[] | null>;
-  /** For the browser's `navigator.credentials.get`. `sessionId`: of the session that confirms; null to sign in. */
-  passkeyOptions(sessionId: string | null): Promise<object>;
-  /** The cookies of the new session; null if the passkey proves nothing. */
-  withPasskey(assertion: Assertion, caller: Caller): Promise<string[] | null>;
-  /** The cookies of a session that is complete with this code; null if the code is wrong. */
-  withSecondFactor(signedIn: SignedIn, code: string, caller: Caller): Promise<string[] | null>;
-  /** Ends the session of these cookies, and returns those that clear it. */
-  signOut(caller: Caller): Promise<string[]>;
-  /** The id of a browser that has signed in with this address before, or null. */
-  knownDevice(caller: Caller, email: string): string | null;
-  /** Where links that set a password go. Null: there are none. */
-  links: 'mail' | 'terminal' | null;
-  accounts: Accounts;
-  /** Sends an invitation the way links go. Nobody waits for it. */
-  mailInvitation(to: string, invitation: MailedInvitation): void;
-  secondFactor: SecondFactor;
-  proofs: Proofs;
-  /** A link that creates the first account while there is none; else null. */
-  offerFirstAccount(): Promise<string | null>;
-  /** Writes what is counted so far. */
-  stop(): Promise<void>;
-};
+export type SignIn = ProviderSignIn &
+  BeginSession & {
+    /** Who sends these cookies, or null; and the cookies to send back if the session is prolonged or has ended. */
+    read(cookie: string): Promise<{ signedIn: SignedIn | null; cookies: string[] }>;
+    /** For the browser's `navigator.credentials.get`. `sessionId`: of the session that confirms; null to sign in. */
+    passkeyOptions(sessionId: string | null): Promise<object>;
+    /** Ends the session of these cookies, and returns those that clear it. */
+    signOut(caller: Caller): Promise<string[]>;
+    /** The id of a browser that has signed in with this address before, or null. */
+    knownDevice(caller: Caller, email: string): string | null;
+    /** Where links that set a password go. Null: there are none. */
+    links: 'mail' | 'terminal' | null;
+    accounts: Accounts;
+    /** Sends an invitation the way links go. Nobody waits for it. */
+    mailInvitation(to: string, invitation: MailedInvitation): void;
+    secondFactor: SecondFactor;
+    proofs: Proofs;
+    /** A link that creates the first account while there is none; else null. */
+    offerFirstAccount(): Promise<string | null>;
+    /** Writes what is counted so far. */
+    stop(): Promise<void>;
+  };
 
 /** As `auth.ts` names it; other cookies of the same host mean nothing here. */
 const sessionCookie = /(?:^|;\s*)(?:__Host-)?orgdir\.session_token=/;
@@ -124,6 +112,7 @@ export function createSignIn(dependencies: SignInDependencies): SignIn {
 
   return {
     ...byProvider,
+    ...createBeginSession({ database, load, devices, failed, passkeys, proofs }),
     links,
     accounts,
     mailInvitation(to, invitation) {
@@ -151,47 +140,6 @@ export function createSignIn(dependencies: SignInDependencies): SignIn {
       return { signedIn, cookies: headers.getSetCookie() };
     },
 
-    async withPassword(email, password, caller) {
-      const { api } = await load();
-      const body = { email: normaliseEmail(email, 'body.email'), password };
-      const hash = await readPassword(database, body.email);
-      const signed = await api
-        .signInEmail({ body, headers: headersOf(caller), returnHeaders: true })
-        .catch(refusalOf);
-      if (signed === null) {
-        void failed.add(body.email, caller);
-        return null;
-      }
-      const { user, token } = signed.response;
-      if (!(await confirmSession(database, { userId: user.id, token, hash }))) return null;
-      await proveSession(database, { token }, { secondFactor: false });
-      const cookies = signed.headers.getSetCookie();
-      // The password alone makes no device known that still owes a second factor.
-      const owesFactor = await userHasFactor(database, user.id);
-      return owesFactor ? cookies : [...cookies, devices.remember(body.email)];
-    },
-
-    async withPasskey(assertion, caller) {
-      const { api } = await load();
-      const found = await passkeys.verifyAssertion(assertion, null);
-      if (found === null) return null;
-      const { response, headers } = await api
-        .beginSession({ body: found, headers: headersOf(caller), returnHeaders: true })
-        .catch(throwWithoutDetails);
-      if (response === null) return null;
-      const { token, email } = response;
-      if (!(await confirmPasskeySession(database, { token, passkeyId: found.passkeyId })))
-        return null;
-      return [...headers.getSetCookie(), devices.remember(email)];
-    },
-
-    async withSecondFactor({ userId: id, email, sessionId }, code, caller) {
-      if (await proofs.completeSignIn({ id, email, sessionId }, code, caller))
-        return [devices.remember(email)];
-      void failed.add(email, caller);
-      return null;
-    },
-
     async signOut(caller) {
       const { api } = await load();
       const { headers } = await api
@@ -209,13 +157,6 @@ function passwordsOf(load: () => Promise<Auth>) {
     hash: async (password: string) => (await hashing()).hash(password),
     verify: async (given: { hash: string; password: string }) => (await hashing()).verify(given),
   };
-}
-
-/** Null for a wrong address or password; anything else is thrown. */
-function refusalOf(error: unknown): null {
-  const { status, body } = error as { status?: unknown; body?: { code?: unknown } };
-  if (status === 'UNAUTHORIZED' || body?.code === 'INVALID_EMAIL') return null;
-  return throwWithoutDetails(error);
 }
 
 function throwUnavailable(error: unknown): never {

@@ -106,6 +106,7 @@ export const memberOperations = [
     returns: { 200: 'The member was removed.' },
     response: oneOf(RemovedMember, 'RemovedAppMemberResponse', { id: exampleId, deleted: true }),
     errors: ['conflict'],
+    recentProof: true,
     async run({ database, email, actor, params: { appId, memberId } }) {
       await database.transaction().execute(async (tx) => {
         await lockWithRole(tx, email, appId, 'owner');

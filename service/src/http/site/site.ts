@@ -53,19 +53,22 @@ export function showErrorPages(
   given: Pick<SiteDependencies, 'brand' | 'publicUrl'>,
 ): void {
   const site = toSite(given);
-  app.decorate('errorPage', ({ status, message }: ServiceError) => ({
-    headers: { ...pageHeaders(site.brand), 'content-type': htmlType },
-    body: renderPage(
-      site,
-      `${message} – ${site.brand.name}`,
-      html`<h1>${status === 404 ? 'There is no such page' : message}</h1>
-        <p class="soft">
-          Error ${status}.
-          ${status === 404 ? 'The address may be misspelt, or the page has moved.' : ''}
-        </p>
-        <div class="actions"><a href="${site.basePath}/">Go to the start page</a></div>`,
-    ),
-  }));
+  app.decorate('errorPage', ({ status, message }: ServiceError) => {
+    const title = status === 404 ? 'There is no such page.' : message;
+    return {
+      headers: { ...pageHeaders(site.brand), 'content-type': htmlType },
+      body: renderPage(
+        site,
+        `${title} – ${site.brand.name}`,
+        html`<h1>${title}</h1>
+          <p class="soft">
+            Error ${status}.
+            ${status === 404 ? 'The address may be misspelt, or the page has moved.' : ''}
+          </p>
+          <div class="actions"><a href="${site.basePath}/">Go to the start page</a></div>`,
+      ),
+    };
+  });
 }
 
 function page(

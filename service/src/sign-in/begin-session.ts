@@ -1,0 +1,86 @@
+/** Begins sessions: with a password, a passkey, or the second factor that a session still misses. */
+import { normaliseEmail } from '../access/email.ts';
+import type { Database } from '../database/database.ts';
+import type { Auth } from './auth.ts';
+import { throwWithoutDetails } from './auth-errors.ts';
+import { headersOf, type Caller } from './caller.ts';
+import type { FailedSignIns } from './failed-sign-ins.ts';
+import type { KnownDevices } from './known-devices.ts';
+import type { Assertion, Passkeys } from './passkeys.ts';
+import type { Proofs } from './proofs.ts';
+import { confirmPasskeySession, proveSession, userHasFactor } from './session-proof.ts';
+import { confirmSession, readPassword } from './set-password.ts';
+
+/** A session that misses its second factor. */
+type MissingFactor = { sessionId: string; userId: string; email: string };
+
+export type BeginSession = {
+  /** The cookies of the new session, which may miss a second factor; null if the address or the password is wrong. */
+  withPassword(email: string, password: string, caller: Caller): Promise<string[] | null>;
+  /** The cookies of the new session; null if the passkey proves nothing. */
+  withPasskey(assertion: Assertion, caller: Caller): Promise<string[] | null>;
+  /** The cookies of a session that is complete with this code; null if the code is wrong. */
+  withSecondFactor(session: MissingFactor, code: string, caller: Caller): Promise<string[] | null>;
+};
+
+type Dependencies = {
+  database: Database;
+  load: () => Promise<Auth>;
+  devices: KnownDevices;
+  failed: FailedSignIns;
+  passkeys: Passkeys;
+  proofs: Proofs;
+};
+
+export function createBeginSession(dependencies: Dependencies): BeginSession {
+  const { database, load, devices, failed, passkeys, proofs } = dependencies;
+  return {
+    async withPassword(email, password, caller) {
+      const { api } = await load();
+      const body = { email: normaliseEmail(email, 'body.email'), password };
+      const hash = await readPassword(database, body.email);
+      const signed = await api
+        .signInEmail({ body, headers: headersOf(caller), returnHeaders: true })
+        .catch(refusalOf);
+      if (signed === null) {
+        void failed.add(body.email, caller);
+        return null;
+      }
+      const { user, token } = signed.response;
+      if (!(await confirmSession(database, { userId: user.id, token, hash }))) return null;
+      await proveSession(database, { token }, { secondFactor: false });
+      const cookies = signed.headers.getSetCookie();
+      // The password alone makes no device known that still owes a second factor.
+      const owesFactor = await userHasFactor(database, user.id);
+      return owesFactor ? cookies : [...cookies, devices.remember(body.email)];
+    },
+
+    async withPasskey(assertion, caller) {
+      const { api } = await load();
+      const found = await passkeys.verifyAssertion(assertion, null);
+      if (found === null) return null;
+      const { response, headers } = await api
+        .beginSession({ body: found, headers: headersOf(caller), returnHeaders: true })
+        .catch(throwWithoutDetails);
+      if (response === null) return null;
+      const { token, email } = response;
+      if (!(await confirmPasskeySession(database, { token, passkeyId: found.passkeyId })))
+        return null;
+      return [...headers.getSetCookie(), devices.remember(email)];
+    },
+
+    async withSecondFactor({ userId: id, email, sessionId }, code, caller) {
+      if (await proofs.completeSignIn({ id, email, sessionId }, code, caller))
+        return [devices.remember(email)];
+      void failed.add(email, caller);
+      return null;
+    },
+  };
+}
+
+/** Null for a wrong address or password; anything else is thrown. */
+function refusalOf(error: unknown): null {
+  const { status, body } = error as { status?: unknown; body?: { code?: unknown } };
+  if (status === 'UNAUTHORIZED' || body?.code === 'INVALID_EMAIL') return null;
+  return throwWithoutDetails(error);
+}
