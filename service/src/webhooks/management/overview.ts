@@ -30,9 +30,10 @@ async function failingWebhooks(executor: Executor, email: string): Promise<Overv
   const { rows } = await sql<Row>`
     select a.id as "appId", a.name as "appName", w.id as "webhookId", w.url,
       case when w.active then 'failing' else 'deactivated' end as state,
-      w.deactivated_reason as reason, w.deactivated_at as since, w.exhausted_in_a_row as "exhaustedInARow"
+      w.deactivated_reason as reason, w.deactivated_at as since, coalesce(h.exhausted_in_a_row, 0) as "exhaustedInARow"
     from webhooks w join apps a on a.id = w.app_id join app_members m on m.app_id = a.id
-    where m.email = ${email} and (not w.active or w.exhausted_in_a_row > 0)
+      left join webhook_health h on h.webhook_id = w.id
+    where m.email = ${email} and (not w.active or h.exhausted_in_a_row > 0)
     order by w.id limit ${entriesMax}
   `.execute(executor);
   return rows.map(({ url, since, ...row }) =>
