@@ -220,6 +220,7 @@ test('a claim since an earlier one looks back over transactions that made delive
   const { at } = await claim();
   await queue(old, 1);
   await queue(recent, 1, { dueSeconds: 15 });
+  assert.deepEqual(countByWebhook(await claim({ since: at, lookBackMs: 1_000 })), {});
   assert.deepEqual(countByWebhook(await claim({ since: at })), { [recent]: 1 });
   assert.deepEqual(countByWebhook(await claim()), { [old]: 1 });
 });

@@ -12,13 +12,21 @@ import { claimParked, listParked, type ParkedSince } from '../src/webhooks/queue
 import { findWork } from '../src/webhooks/queue/find-work.ts';
 import { joinWorkers } from '../src/webhooks/queue/members.ts';
 import { recordAttempts } from '../src/webhooks/queue/record.ts';
+import { recoverLeases } from '../src/webhooks/queue/recover-leases.ts';
 import { updateWebhookHealth } from '../src/webhooks/queue/update-webhook-health.ts';
 import { queueSettings } from '../src/webhooks/queue/worker.ts';
 import { openTestDatabase } from './support/database.ts';
 import { put } from './support/directory.ts';
 import { eventually } from './support/eventually.ts';
 import { loadDeliveries } from '../src/webhooks/queue/load-deliveries.ts';
-import { attemptOf, fanOutWith, insertLeased, newLease, succeeded } from './support/queue-steps.ts';
+import {
+  attemptOf,
+  claimWith,
+  fanOutWith,
+  insertLeased,
+  newLease,
+  succeeded,
+} from './support/queue-steps.ts';
 import { makeKey, testPublicUrl } from './support/service.ts';
 
 const { database, connection } = await openTestDatabase();
@@ -42,6 +50,7 @@ for (const table of tables)
   await sql`alter table ${sql.table(table)} set (autovacuum_enabled = false)`.execute(database);
 
 const rowsGone = 20_000;
+const dueAtMs = Date.now() - 60_000;
 
 /** Fills the queue, and empties it while a snapshot sees it. Returns the transaction that emptied it. */
 async function leaveRows(): Promise<bigint> {
@@ -50,9 +59,10 @@ async function leaveRows(): Promise<bigint> {
     select uuid_v7(), 'application.created', ${org.id}, '{}', now() from generate_series(1, ${rowsGone}::int)
   `.execute(database);
   await sql`
-    insert into pending_deliveries (id, event_id, event, webhook_id, trigger, due_at, parked)
-    select uuid_v7(), uuid_v7(), 'org.created', ${webhookId}, 'event', queue_now() - interval '1 hour', true
-    from generate_series(1, ${rowsGone}::int)
+    insert into pending_deliveries (id, event_id, event, webhook_id, trigger, due_at, parked, lease_token, leased_at)
+    select uuid_v7(), uuid_v7(), 'org.created', ${webhookId}, 'event', ${new Date(dueAtMs)}, state.*
+    from generate_series(1, ${rowsGone}::int),
+      (values (true, null, null), (false, null, null), (false, gen_random_uuid(), now())) as state
   `.execute(database);
   await sql`
     insert into webhook_outcomes (webhook_id, verdict, gone)
@@ -127,6 +137,13 @@ const looks: Record<string, (isFull: boolean) => Promise<unknown>> = {
       new Map([[webhookId, 8]]),
       isFull ? new Map() : new Map(parkedSince),
     ),
+  'claims of due deliveries': (isFull) =>
+    claimWith(worker, {
+      since: new Date(dueAtMs + 5_000).toISOString(),
+      lookBackMs: isFull ? 20_000 : 1_000,
+    }),
+  'looks for leases that have ended': (isFull) =>
+    recoverLeases(worker, { baseMs: 1, factor: 1 }, undefined, isFull ? null : soon),
   'lists of webhooks with parked deliveries': (isFull) =>
     listParked(worker, '00000000-0000-0000-0000-000000000000', isFull ? null : soon),
   'joining the processes that deliver': (isFull) =>

@@ -32,13 +32,15 @@ export type ClaimOptions = {
   room: Room;
   /** The time of an earlier claim that found everything; null looks at everything. */
   since: string | null;
+  /** How long a transaction may have taken that made a delivery due before `since` and committed after. */
+  lookBackMs: number;
 };
 
 /** By webhook, the time before which none of its deliveries is parked, as far as an earlier claim knows. */
 export type ParkedSince = Map<string, string>;
 
 /** Longer than a transaction can take that makes a delivery due, or parks it. */
-const transactionMaxMs = 20_000;
+export const transactionMaxMs = 20_000;
 
 type Leased = Omit<LeasedDelivery, 'leaseToken' | 'leaseEndsAt'>;
 type Totals = { found: number; parked: string[] | null; nextDueMs: number | null; at: string };
@@ -46,7 +48,7 @@ type Totals = { found: number; parked: string[] | null; nextDueMs: number | null
 /** Claims what has been due the longest. Parks the deliveries of webhooks without room, so that they delay no others. */
 export async function claimDue(
   database: Database,
-  { lease, room, since }: ClaimOptions,
+  { lease, room, since, lookBackMs }: ClaimOptions,
 ): Promise<Claim> {
   const leaseEndsAt = performance.now() + lease.ms;
   const { rows } = await sql<{ totals: Totals | null } & LeftJoined<Leased>>`
@@ -57,7 +59,7 @@ export async function claimDue(
       select ctid as tid, webhook_id, due_at from pending_deliveries
       where lease_token is null and not parked and due_at <= (select now from clock)
         -- Rows that are gone but in somebody's snapshot stay at the head of the index, and are not stepped over again.
-        and due_at >= coalesce(${since}::timestamptz - ${sql.lit(transactionMaxMs)} * interval '1 millisecond', '-infinity')
+        and due_at >= coalesce(${since}::timestamptz - ${lookBackMs}::int * interval '1 millisecond', '-infinity')
       order by due_at limit ${Math.min(room.total, claimMax)}::int
       for update skip locked
     ),

@@ -15,6 +15,7 @@ import {
   claimMax,
   claimParked,
   listParked,
+  transactionMaxMs,
   webhooksMax,
   type ParkedSince,
 } from './claim.ts';
@@ -61,6 +62,8 @@ const pollMs = 1_000;
 /** How long another process's fan-out takes, when this one leads; another only looks again. */
 const busyMs = 10;
 const busyElsewhereMs = 100;
+/** A claim looks back over transactions of this length, and once in this time over the longest ones. */
+const lookBackMs = 1_000;
 /** How often parked deliveries are claimed at most, so that one claim has many. */
 const parkedPauseMs = 10;
 /** A lease of this size means real load: from then on, speed matters more than memory. */
@@ -87,6 +90,8 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
   const { begin, send } = createSending(dependencies, recorder, starter);
   const outbox = createFloor('0');
   const due = createFloor(null);
+  const isFarLookDue = createEvery(lookBackMs);
+  let looksFar = false;
   const { parkAll, claimAllParked } = createParked({ ...dependencies, newLease, send, due });
   let deliveriesPerEvent = 1;
   let claiming = true;
@@ -111,11 +116,19 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
   async function claimAllDue(): Promise<number> {
     const room = inFlight.room();
     if (!claiming || room.total === 0) return pollMs;
-    const claimed = await claimDue(database, { lease: newLease(), room, since: due.next() });
+    // If a claim cannot take all that it finds, the next one looks as far.
+    looksFar ||= isFarLookDue();
+    const claimed = await claimDue(database, {
+      lease: newLease(),
+      room,
+      since: due.next(),
+      lookBackMs: looksFar ? transactionMaxMs : lookBackMs,
+    });
     parkAll(claimed.parked);
     await send(claimed.leased);
     if (claimed.found >= Math.min(room.total, claimMax)) return 0;
     due.reached(claimed.at);
+    looksFar = false;
     return Math.min(Math.ceil(claimed.nextDueMs ?? pollMs), pollMs);
   }
 
