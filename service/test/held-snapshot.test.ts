@@ -50,7 +50,8 @@ for (const table of tables)
   await sql`alter table ${sql.table(table)} set (autovacuum_enabled = false)`.execute(database);
 
 const rowsGone = 20_000;
-const dueAtMs = Date.now() - 60_000;
+const dueAtMs = Date.now() - 1_000;
+const afterDue = (ms: number) => new Date(dueAtMs + ms).toISOString();
 
 /** Fills the queue, and empties it while a snapshot sees it. Returns the transaction that emptied it. */
 async function leaveRows(): Promise<bigint> {
@@ -124,8 +125,6 @@ await sql`
 `.execute(database);
 await claimParked(worker, newLease(), new Map([[webhookId, 8]]), parkedSince);
 
-const soon = new Date().toISOString();
-
 const looks: Record<string, (isFull: boolean) => Promise<unknown>> = {
   'looks for entries published by SQL': (isFull) => findWork(worker, isFull ? bottom : floors, 0),
   'intake of entries published by SQL': (isFull) =>
@@ -139,13 +138,13 @@ const looks: Record<string, (isFull: boolean) => Promise<unknown>> = {
     ),
   'claims of due deliveries': (isFull) =>
     claimWith(worker, {
-      since: new Date(dueAtMs + 5_000).toISOString(),
+      since: afterDue(5_000),
       lookBackMs: isFull ? 20_000 : 1_000,
     }),
   'looks for leases that have ended': (isFull) =>
-    recoverLeases(worker, { baseMs: 1, factor: 1 }, undefined, isFull ? null : soon),
+    recoverLeases(worker, { baseMs: 1, factor: 1 }, undefined, isFull ? null : afterDue(5_000)),
   'lists of webhooks with parked deliveries': (isFull) =>
-    listParked(worker, '00000000-0000-0000-0000-000000000000', isFull ? null : soon),
+    listParked(worker, '00000000-0000-0000-0000-000000000000', isFull ? null : afterDue(30_000)),
   'joining the processes that deliver': (isFull) =>
     joinWorkers(worker, uuidv7(), isFull ? '0' : floors.outcomes),
   'updates of the health of webhooks': (isFull) =>

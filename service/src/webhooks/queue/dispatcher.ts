@@ -108,7 +108,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     metrics.fannedOut(done);
     log.info({ events: done.events, deliveries: done.deliveries }, 'events.fanned_out');
     begin(done.leased);
-    parkAll(done.parked);
+    parkAll(done.parked, done.atMs);
     if (done.hasDue) dependencies.onDue();
     return done.more ? 0 : pollMs;
   }
@@ -124,7 +124,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
       since: due.next(),
       lookBackMs: looksFar ? transactionMaxMs : lookBackMs,
     });
-    parkAll(claimed.parked);
+    parkAll(claimed.parked, Date.parse(claimed.at));
     await send(claimed.leased);
     if (claimed.found >= Math.min(room.total, claimMax)) return 0;
     due.reached(claimed.at);
@@ -166,9 +166,22 @@ function createParked(dependencies: ParkedDependencies) {
     if (parked.has(webhookId)) dependencies.onParked();
   };
 
-  function parkAll(webhookIds: string[]): void {
-    for (const webhookId of webhookIds) parked.add(webhookId);
+  /** `atMs`: the database's time at which they were parked. */
+  function parkAll(webhookIds: string[], atMs = longAgoMs()): void {
+    for (const webhookId of webhookIds) add(webhookId, atMs);
     if (webhookIds.length > 0) dependencies.onParked();
+  }
+
+  function add(webhookId: string, atMs: number): void {
+    parked.add(webhookId);
+    const since = parkedSince.get(webhookId)?.atMs ?? -Infinity;
+    parkedSince.set(webhookId, { atMs: Math.min(since, atMs - 1) });
+  }
+
+  /** Before any transaction began that may still park deliveries. */
+  function longAgoMs(): number {
+    const at = due.current();
+    return at === null ? -Infinity : Date.parse(at) - transactionMaxMs;
   }
 
   async function claimAllParked(): Promise<number> {
@@ -192,7 +205,7 @@ function createParked(dependencies: ParkedDependencies) {
     if (list.cursor === start)
       list = { ...list, since: parkedFloor.next(), begunAt: due.current() };
     const found = await listParked(database, list.cursor, list.since);
-    for (const webhookId of found) parked.add(webhookId);
+    for (const webhookId of found) add(webhookId, longAgoMs());
     const isLast = found.length < webhooksMax;
     if (isLast && list.begunAt !== null) parkedFloor.reached(list.begunAt);
     list.cursor = isLast ? start : (found.at(-1) ?? start);
