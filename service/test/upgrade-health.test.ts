@@ -20,11 +20,7 @@ test('an upgrade keeps the health of webhooks', async () => {
   `.execute(database);
   await migrate(database);
   const { webhooks } = await listWebhooks(database, appId, { page: 1, limit: 10 });
-  assert.deepEqual(
-    webhooks.map((one) => [one.lastSuccessAt, one.lastFailureAt, one.exhaustedInARow]),
-    [
-      [success, failure, 3],
-      [null, null, 0],
-    ],
-  );
+  const health = webhooks.map((one) => [one.lastSuccessAt, one.lastFailureAt, one.exhaustedInARow]);
+  // Webhooks of one millisecond come in any order.
+  assert.deepEqual(new Set(health.map(String)), new Set([`${success},${failure},3`, ',,0']));
 });
