@@ -4,6 +4,7 @@ import { httpAddress, type Config } from './config.ts';
 import { openDatabase, type ConnectionSettings, type Database } from './database/database.ts';
 import { createRevisions } from './database/revisions.ts';
 import { ingestPublished } from './directory/ingest-published.ts';
+import { createSearch } from './directory/search/search.ts';
 import { createPublisher, publishingPool } from './directory/publish-in-groups.ts';
 import { createApp } from './http/app.ts';
 import { createInternalApp } from './http/internal-app.ts';
@@ -46,13 +47,14 @@ export type Parts = Awaited<ReturnType<typeof createParts>>;
 type Shared = ReturnType<typeof createShared>;
 
 /**
- * `app` and `signIn` are null without the role `api`; `mailer` and `ownerMail` are null without mail settings; `workers`
+ * `app`, `search` and `signIn` are null without the role `api`; `mailer` and `ownerMail` are null without mail settings; `workers`
  * is null with WORKERS=1.
  */
 export async function createParts(options: PartsOptions) {
   const { config } = options;
   const shared = createShared(options);
   const mailer = await createConfiguredMailer(config);
+  const search = config.roles.has('api') ? createSearch(shared.database, shared.revisions) : null;
   const signIn = config.roles.has('api') ? createSignIn({ ...config, ...shared, mailer }) : null;
   const worker = createWorker({
     ...config,
@@ -63,8 +65,9 @@ export async function createParts(options: PartsOptions) {
     ...shared,
     ...createInternalParts(shared, worker),
     mailer,
+    search,
     signIn,
-    app: signIn && (await createApp({ ...config, ...shared, signIn })),
+    app: search && signIn && (await createApp({ ...config, ...shared, search, signIn })),
     worker,
     ownerMail: mailer && (await createConfiguredOwnerMail(shared, mailer)),
     workers: config.workers > 1 ? await createConfiguredWorkers(shared) : null,

@@ -25,6 +25,7 @@ export async function listManagedAlliances(
     ...query,
     ...allianceSource,
     columns,
+    managedSearch: query.search,
     filters: [],
   });
   return { ...page, rows: page.rows.map((row) => toManaged(row, baseUrl)) };

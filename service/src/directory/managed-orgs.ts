@@ -19,12 +19,13 @@ export async function listManagedOrgs(
   query: ManagedOrgQuery,
   baseUrl: string,
 ): Promise<Page<ManagedOrganisation>> {
-  const { listed } = query;
+  const { listed, search } = query;
   const page = await readPage<OrgRow>(database, {
     ...query,
     ...orgSource,
     always: listed === undefined ? sql`true` : sql`t.listed = ${listed}`,
     everything: true,
+    managedSearch: search,
     columns,
     filters: orgFilters(query),
   });

@@ -10,7 +10,7 @@ import {
   ManagedAllianceDetail,
   ManagedOrganisation,
 } from '../../contract/managed.ts';
-import { findBlueprint, listBlueprints } from '../../directory/blueprints.ts';
+import { findBlueprint, listManagedBlueprints } from '../../directory/blueprints.ts';
 import { AllianceQuery, BlueprintQuery, ManagedOrgQuery } from '../../directory/list-query.ts';
 import { listManagedAlliances, readManagedAlliance } from '../../directory/managed-alliances.ts';
 import { listManagedOrgs, readManagedOrg } from '../../directory/managed-orgs.ts';
@@ -84,7 +84,7 @@ export const blueprintReads = [
     query: BlueprintQuery,
     response: listOf(Blueprint, 'BlueprintList', examples.blueprint),
     async run({ database, query }) {
-      const { total, rows } = await listBlueprints(database, query);
+      const { total, rows } = await listManagedBlueprints(database, query);
       return pageEnvelope(rows, query, total);
     },
   }),

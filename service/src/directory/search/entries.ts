@@ -1,0 +1,134 @@
+/**
+ * The numbers of the entries of an index, by slot: an entry that is written again gets a new slot. Typed arrays, because
+ * there may be a million entries.
+ */
+import type { FieldText } from './segment.ts';
+
+/** `ordinal` is a number that the entry keeps in the database. */
+export type IndexedEntry = { ordinal: number; members: number; texts: FieldText[] };
+/** `after` is the ordinal of the entry before it in the order of names, or null for the first one. */
+export type WrittenEntry = IndexedEntry & { after: number | null };
+
+/** The slots that a term matches. */
+export type Hits = {
+  slots: Uint32Array;
+  count: number;
+  /** How well each slot matches; a smaller level is a better match. */
+  levels: Uint8Array;
+};
+export const unmatched = 255;
+
+/** Members beyond this count as this many, so that they and a position fit into the 53 bits of a number. */
+const membersMax = 2 ** 31 - 1;
+const positionsMax = 2 ** 22;
+
+export class Entries {
+  /** The number of slots, including those of removed entries. */
+  slots = 0;
+  /** The ordinal in each slot; -1 is a removed entry. */
+  ordinals = new Int32Array(0);
+  /** Space for the hits of a term, and of the terms before it. Without hits between searches. */
+  scratch: [Hits, Hits] = [createHits(0), createHits(0)];
+  #members = new Uint32Array(0);
+  #slotOf = new Int32Array(0);
+  /** The slots in the order of names, and the place of each slot in it. */
+  #order = new Uint32Array(0);
+  #positions = new Uint32Array(0);
+
+  /** Orders slots by members, most first, and then by name. */
+  sortKey(slot: number): number {
+    const members = this.#members[slot] as number;
+    return (membersMax - members) * positionsMax + (this.#positions[slot] as number);
+  }
+
+  ordinalOfKey(key: number): number {
+    return this.ordinals[this.#order[key % positionsMax] as number] as number;
+  }
+
+  /** Returns the slot of the new entry. `reorder` gives it its place in the order of names. */
+  add({ ordinal, members }: { ordinal: number; members: number }): number {
+    const slot = this.slots;
+    this.slots += 1;
+    this.#grow(this.slots);
+    this.ordinals[slot] = ordinal;
+    this.#members[slot] = Math.min(members, membersMax);
+    if (ordinal >= this.#slotOf.length)
+      this.#slotOf = enlarged(this.#slotOf, new Int32Array(roomFor(ordinal + 1)).fill(-1));
+    this.#slotOf[ordinal] = slot;
+    return slot;
+  }
+
+  /** Returns the slot that the entry had, or -1. */
+  remove(ordinal: number): number {
+    const slot = this.#slotOf[ordinal] ?? -1;
+    if (slot === -1) return -1;
+    this.#slotOf[ordinal] = -1;
+    this.ordinals[slot] = -1;
+    return slot;
+  }
+
+  recount(ordinal: number, members: number): void {
+    const slot = this.#slotOf[ordinal] ?? -1;
+    if (slot !== -1) this.#members[slot] = Math.min(members, membersMax);
+  }
+
+  /** For the first entries, which come in the order of names. */
+  orderAsAdded(): void {
+    this.#setOrder(Uint32Array.from({ length: this.slots }, (_, slot) => slot));
+  }
+
+  /**
+   * Puts added entries at their places in the order of names. They are in that order themselves. Returns false if one of
+   * them has no place, because the entry before it is unknown.
+   */
+  reorder(written: WrittenEntry[]): boolean {
+    const added = new Set<number>();
+    const followers = new Map<number, number>();
+    for (const { ordinal, after } of written) {
+      const slot = this.#slotOf[ordinal] as number;
+      added.add(slot);
+      followers.set(after === null ? -1 : (this.#slotOf[after] ?? -1), slot);
+    }
+    const order = new Uint32Array(this.#order.length + added.size);
+    let length = 0;
+    const place = (first: number | undefined) => {
+      for (let slot = first; slot !== undefined; slot = followers.get(slot)) order[length++] = slot;
+    };
+    place(followers.get(-1));
+    for (const slot of this.#order) if (this.ordinals[slot] !== -1 && !added.has(slot)) place(slot);
+    this.#setOrder(order.slice(0, length));
+    return [...added].every((slot) => order[this.#positions[slot] as number] === slot);
+  }
+
+  #setOrder(order: Uint32Array<ArrayBuffer>): void {
+    this.#order = order;
+    for (let position = 0; position < order.length; position += 1)
+      this.#positions[order[position] as number] = position;
+  }
+
+  #grow(slots: number): void {
+    if (slots <= this.ordinals.length) return;
+    const room = roomFor(slots);
+    this.ordinals = enlarged(this.ordinals, new Int32Array(room));
+    this.#members = enlarged(this.#members, new Uint32Array(room));
+    this.#positions = enlarged(this.#positions, new Uint32Array(room));
+    this.scratch = [createHits(room), createHits(room)];
+  }
+}
+
+function createHits(room: number): Hits {
+  return {
+    slots: new Uint32Array(room),
+    count: 0,
+    levels: new Uint8Array(room).fill(unmatched),
+  };
+}
+
+function roomFor(length: number): number {
+  return Math.ceil(length * 1.1) + 256;
+}
+
+function enlarged<Numbers extends Int32Array | Uint32Array>(from: Numbers, to: Numbers): Numbers {
+  to.set(from);
+  return to;
+}
