@@ -5,8 +5,8 @@ import type { Names } from './measure-cold.ts';
 import type { Random } from './random.ts';
 
 const connections = 4;
-const searches = 3_000;
-const warmUp = 500;
+const searches = 2_000;
+const warmUp = 300;
 
 type Target = { port: number; key: string };
 type Load = { name: string; paths: string[]; perSecond: number; p95Ms: number };
