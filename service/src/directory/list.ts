@@ -13,7 +13,7 @@ import type { FoundAt, Search } from './search/search.ts';
 import { termsOf } from './search/words.ts';
 
 export type Sql = RawBuilder<unknown>;
-export type Facets = Record<string, { value: string; count: number }[]>;
+type Facets = Record<string, { value: string; count: number }[]>;
 /** What reads of public lists need. */
 export type PublicReads = { database: Database; search: Search };
 export type Page<Row> = { revision: number; total: number; rows: Row[]; facets: Facets | null };
@@ -53,10 +53,10 @@ export async function readPublicPage<Row>(
 ): Promise<Page<Row>> {
   const { kind, page, limit } = plan;
   if (plan.search === undefined) return readPage(database, plan);
-  const window = isRanked(plan)
+  const range = isRanked(plan)
     ? { offset: (page - 1) * limit, limit }
     : { offset: 0, limit: Number.POSITIVE_INFINITY };
-  const found = await search.find(kind, plan.search, { ...window, pageSize: limit });
+  const found = await search.find(kind, plan.search, { ...range, pageSize: limit });
   return readPage(database, { ...plan, found });
 }
 

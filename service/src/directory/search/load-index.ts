@@ -1,7 +1,7 @@
 /** Reads the index of a kind from the database, and what has changed since. */
+import type { RawBuilder } from 'kysely';
 import { sql, type Database, type LeftJoined } from '../../database/database.ts';
 import type { Scope } from '../../database/revisions.ts';
-import type { Sql } from '../list.ts';
 import type { SlugTable } from '../lock-directory.ts';
 import type { IndexedEntry, WrittenEntry } from './entries.ts';
 import { createIndexBuilder, type Changes, type SearchIndex } from './search-index.ts';
@@ -10,7 +10,11 @@ import { nameField, otherField, tagField, type FieldText } from './segment.ts';
 /** An index, the revision that it belongs to, and when that was read, in seconds by the database's clock. */
 export type IndexState = { index: SearchIndex; revision: number; readAt: number };
 
-type Source = { scope: Scope; findable: Sql; hasDescription: Sql };
+type Source = {
+  scope: Scope;
+  findable: RawBuilder<unknown>;
+  hasDescription: RawBuilder<unknown>;
+};
 
 export const sources: Record<SlugTable, Source> = {
   orgs: {
@@ -128,7 +132,7 @@ function toChanges(rows: ChangedRow[]): Changes {
   for (const row of rows) {
     if (row.ordinal === null) continue;
     if (row.found === null) changes.removed.push(row.ordinal);
-    else if (row.is_written) changes.written.push(toWritten(row as Row & ChangedRow));
+    else if (row.is_written) changes.written.push(toWritten(row));
     else changes.recounted.push({ ordinal: row.ordinal, members: row.members });
   }
   return changes;

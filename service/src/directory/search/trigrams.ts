@@ -1,6 +1,6 @@
 /** Finds the words that may contain a term by three letters in a row, without reading all words. */
 
-export type Trigrams = {
+type Trigrams = {
   /** Words that have the rarest three letters of the term, or the same hash. The term has three letters or more. */
   candidates(term: string): Uint32Array;
 };

@@ -3,11 +3,11 @@ import { isMistyped } from './is-mistyped.ts';
 import { createTrigrams } from './trigrams.ts';
 
 /** How a word matches a term: the better, the smaller. */
-export const whole = 0;
-export const prefix = 1;
-export const inside = 2;
+const whole = 0;
+const prefix = 1;
+const inside = 2;
 export const mistyped = 3;
-export type Match = typeof whole | typeof prefix | typeof inside | typeof mistyped;
+type Match = typeof whole | typeof prefix | typeof inside | typeof mistyped;
 
 export type Vocabulary = {
   /** Calls `visit` for each word that contains the term. */
