@@ -1,5 +1,4 @@
 /** Reads the index of a kind from the database, and what has changed since. */
-import type { RawBuilder } from 'kysely';
 import { sql, type Database, type LeftJoined } from '../../database/database.ts';
 import type { Scope } from '../../database/revisions.ts';
 import type { SlugTable } from '../lock-directory.ts';
@@ -10,11 +9,8 @@ import { nameField, otherField, tagField, type FieldText } from './segment.ts';
 /** An index, the revision that it belongs to, and when that was read, in seconds by the database's clock. */
 export type IndexState = { index: SearchIndex; revision: number; readAt: number };
 
-type Source = {
-  scope: Scope;
-  findable: RawBuilder<unknown>;
-  hasDescription: RawBuilder<unknown>;
-};
+type Sql = ReturnType<typeof sql>;
+type Source = { scope: Scope; findable: Sql; hasDescription: Sql };
 
 export const sources: Record<SlugTable, Source> = {
   orgs: {
