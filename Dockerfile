@@ -1,44 +1,18 @@
 # The service without its embedded database: give it DATABASE_URL and SECRET_KEY (docs/operations.md).
+# It contains the release in dist/, which `npm ci && npm run release` makes (docs/releasing.md).
 
-FROM node:24-bookworm-slim AS dependencies
+FROM node:24-bookworm-slim AS release
 WORKDIR /app
-COPY package.json package-lock.json .npmrc ./
-COPY service/package.json service/
-COPY client/package.json client/
-COPY portal/package.json portal/
-COPY examples/announce-bot/package.json examples/announce-bot/
-COPY examples/blueprints-page/package.json examples/blueprints-page/
-# Optional packages are the embedded database and Node itself; the image has one and is not given the other.
-RUN npm ci --omit=dev --omit=optional --ignore-scripts --no-audit --no-fund
-
-FROM node:24-bookworm-slim AS portal
-WORKDIR /app
-COPY package.json package-lock.json .npmrc ./
-COPY client/package.json client/
-COPY client/src client/src
-COPY portal/package.json portal/index.html portal/vite.config.ts portal/
-COPY portal/build portal/build
-COPY portal/src portal/src
-# What the pages share with the service.
-COPY service/src/contract/delivery-rules.ts service/src/contract/
-RUN npm ci --workspace=@orgdir/portal --ignore-scripts --no-audit --no-fund
-RUN npm run build --workspace=@orgdir/portal
+COPY dist/orgdir-[0-9]*.tgz release.tgz
+RUN tar --extract --file=release.tgz --strip-components=1 --no-same-owner && rm release.tgz
+# Exactly the packages of npm-shrinkwrap.json. The optional ones are the embedded database.
+RUN npm ci --omit=optional --ignore-scripts --no-audit --no-fund
 
 FROM node:24-bookworm-slim
 WORKDIR /app
 ENV NODE_ENV=production
 ENV HOST=0.0.0.0
-COPY --from=dependencies /app/node_modules node_modules
-# What npm does not put beside the others, because of versions that its peers may not have.
-COPY --from=dependencies /app/service/node_modules service/node_modules
-COPY package.json LICENSE ./
-COPY service/package.json service/
-COPY service/bin service/bin
-COPY service/src service/src
-COPY service/migrations service/migrations
-COPY client/package.json client/
-COPY client/src client/src
-COPY --from=portal /app/portal/dist portal/dist
+COPY --from=release /app ./
 # Nothing in the image belongs to the user that runs it, and nothing is written into it.
 USER node
 EXPOSE 3000

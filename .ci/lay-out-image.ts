@@ -4,7 +4,7 @@
  *   node .ci/lay-out-image.ts FOLDER
  */
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
+import { cpSync, existsSync, globSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join, matchesGlob } from 'node:path';
 
 type Stage = {
@@ -69,7 +69,9 @@ function copy(into: Stage, rest: string): void {
   const paths = from ? words.slice(1) : words;
   const destination = join(into.folder, paths.at(-1) ?? '');
   const intoFolder = paths.length > 2 || paths.at(-1)?.endsWith('/');
-  for (const path of paths.slice(0, -1)) {
+  const sources = paths.slice(0, -1).flatMap((path) => (from ? [path] : expand(path)));
+  if (sources.length > 1 && !intoFolder) throw new Error(`${rest} copies several files into one`);
+  for (const path of sources) {
     const source = from
       ? join(stages.get(from)?.folder ?? '', path.replace(/^\/app/, ''))
       : join(clone, path);
@@ -83,6 +85,12 @@ function copy(into: Stage, rest: string): void {
       verbatimSymlinks: true,
     });
   }
+}
+
+/** The files of a pattern; one that finds nothing stays as it is, and cannot be copied. */
+function expand(pattern: string): string[] {
+  const found = globSync(pattern, { cwd: clone }).sort();
+  return found.length > 0 ? found : [pattern];
 }
 
 function run(into: Stage, line: string): void {

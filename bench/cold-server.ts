@@ -2,6 +2,7 @@
 import { httpAddress, loadConfig } from '../service/src/config.ts';
 import { createParts } from '../service/src/create-parts.ts';
 import { createApp } from '../service/src/http/app.ts';
+import { loadBrand } from '../service/src/http/site/brand.ts';
 import { createResponseCache } from '../service/src/http/response-cache.ts';
 import { createLogger } from '../service/src/log.ts';
 import { stopParts } from '../service/src/main.ts';
@@ -19,7 +20,8 @@ const parts = await createParts({ config, database, connection, secretKeys, log,
 const { search, signIn, health, revisions } = parts;
 if (!search || !signIn) throw new Error('the cold server needs the role api');
 const responseCache = createResponseCache(revisions, false);
-const app = await createApp({ ...config, ...parts, search, signIn, responseCache });
+const brand = await loadBrand(config);
+const app = await createApp({ ...config, ...parts, search, signIn, responseCache, brand });
 await health.start();
 await revisions.start();
 await app.listen({ host: config.host, port: config.port });

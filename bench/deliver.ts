@@ -1,21 +1,25 @@
 /**
  * npm run bench:deliver: measures deliveries of the service with its default settings: guard, limits, isolation, capture,
  * logs and durability are on, and the receivers share its two cores. Creates its database in a temporary folder and
- * deletes it. Exits with 1 if a target is missed. `--growth` measures with millions of finished deliveries instead.
+ * deletes it. Exits with 1 if a target is missed. `--growth` measures the cost of statements next to a large queue and a long
+ * history instead, with `--postgres` on Debian's PostgreSQL 15.
  */
 import { spawnSync } from 'node:child_process';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { chooseSystemUser, locatePrograms } from '../service/src/database/embedded-programs.ts';
 import { readOrCreateSecret } from '../service/src/database/secret-file.ts';
-import { createSecretBox } from '../service/src/webhooks/sending/secrets.ts';
+import { createSecretBox } from '../service/src/secret-box.ts';
 import type { Figure } from './figure.ts';
 import { measureFanOut } from './measure-fan-out.ts';
-import { measureGrowth } from './measure-growth.ts';
+import { growthRetentionDays, growthSettings, measureGrowth } from './measure-growth.ts';
 import { measureIsolation } from './measure-isolation.ts';
 import { measureLatency } from './measure-latency.ts';
 import { measureMemory } from './measure-memory.ts';
 import { measureThroughput } from './measure-throughput.ts';
 import { measureTls } from './measure-tls.ts';
 import type { World } from './delivery-world.ts';
+import { debian, startPostgres } from './delivery-load/postgres.ts';
 import { startProcess } from './start-process.ts';
 import { makeWorkFolder, openWorkDatabase, runIn } from './work-folder.ts';
 
@@ -32,22 +36,36 @@ const steps: Record<string, (world: World) => Promise<Figure | Figure[]>> = {
   memory: measureMemory,
 };
 /** `npm run bench:deliver -- latency` runs only that step. */
+const isGrowth = process.argv.includes('--growth');
 const only = process.argv.slice(2).filter((argument) => !argument.startsWith('--'));
 
 const folder = await makeWorkFolder();
-const env = {
+const env: Record<string, string> & { DATA_DIR: string } = {
   DATA_DIR: join(folder, 'data'),
   PORT: '0',
   INTERNAL_PORT: '0',
   WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
   WEBHOOK_ALLOW_HTTP: 'true',
 };
-await runIn(folder, run);
+await runIn(folder, isGrowth ? runGrowth : () => run(measureAll));
 
-async function run(): Promise<Figure[]> {
+/** Its server counts the time of each statement, which the service does not ask of the embedded one. */
+async function runGrowth(): Promise<Figure[]> {
+  await mkdir(env.DATA_DIR);
+  const { folder: embedded } = await locatePrograms(folder, await chooseSystemUser(folder));
+  const programs = process.argv.includes('--postgres') ? debian : join(embedded, 'bin');
+  const server = await startPostgres(join(folder, 'postgres'), growthSettings, programs);
+  env['DATABASE_URL'] = server.url;
+  env['RETENTION_DAYS'] = String(growthRetentionDays);
+  return run(measureGrowth).finally(() => server.stop());
+}
+
+async function run(measure: (world: World) => Promise<Figure[]>): Promise<Figure[]> {
   importOrgs();
-  const opened = await openWorkDatabase(env.DATA_DIR);
+  const databaseUrl = env['DATABASE_URL'] ?? null;
+  const opened = await openWorkDatabase(env.DATA_DIR, databaseUrl);
   const secretKey = await readOrCreateSecret(join(env.DATA_DIR, 'secret-key'));
+  env['SECRET_KEY'] = secretKey;
   const secretBox = createSecretBox([Buffer.from(secretKey, 'base64')]);
   const receiver = await startProcess(join(import.meta.dirname, 'receiver.ts'), {
     args: [String(origins)],
@@ -62,9 +80,10 @@ async function run(): Promise<Figure[]> {
     listens: true,
     logFile: join(folder, 'service.log'),
   });
-  const world: World = { database: opened.database, secretBox, receiver, ports, bare, service };
+  const { database } = opened;
+  const world: World = { database, databaseUrl, secretBox, receiver, ports, bare, service };
   try {
-    return await measureAll(world);
+    return await measure(world);
   } finally {
     await service.stop();
     await Promise.all([bare.stop(), receiver.stop()]);
@@ -73,7 +92,6 @@ async function run(): Promise<Figure[]> {
 }
 
 async function measureAll(world: World): Promise<Figure[]> {
-  if (process.argv.includes('--growth')) return measureGrowth(world);
   const figures: Figure[] = [];
   for (const [step, measure] of Object.entries(steps)) {
     if (only.length > 0 && !only.includes(step)) continue;

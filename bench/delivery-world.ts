@@ -2,8 +2,8 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { sql, type Database } from '../service/src/database/database.ts';
 import { publishEvent } from '../service/src/directory/publish-event.ts';
-import type { SecretBox } from '../service/src/webhooks/sending/secrets.ts';
-import { generateSecret } from '../service/src/webhooks/sending/secrets.ts';
+import type { SecretBox } from '../service/src/secret-box.ts';
+import { generateSecret } from '../service/src/webhooks/management/generate-secret.ts';
 import { randomUUID } from 'node:crypto';
 import type { Started } from './start-process.ts';
 import { now } from './wall-clock.ts';
@@ -17,6 +17,8 @@ const publicUrl = 'http://127.0.0.1';
 
 export type World = {
   database: Database;
+  /** Null if it is embedded. */
+  databaseUrl: string | null;
   secretBox: SecretBox;
   receiver: Started;
   /** The origins that the receiver listens on. */
@@ -49,9 +51,12 @@ export async function createWebhooks(
     await sql`
       insert into org_managers (org_id, email) select id, ${owner} from orgs where slug = ${org} on conflict do nothing
     `.execute(tx);
-    await sql`insert into apps (id, name, owner_email) select id, 'Bench', ${owner} from unnest(${apps}::uuid[]) as t(id)`.execute(
+    await sql`insert into apps (id, name) select id, 'Bench' from unnest(${apps}::uuid[]) as t(id)`.execute(
       tx,
     );
+    await sql`
+      insert into app_members (app_id, email, role) select id, ${owner}, 'owner' from unnest(${apps}::uuid[]) as t(id)
+    `.execute(tx);
     await sql`
       insert into bindings (app_id, owner_email, org_id)
       select t.id, ${owner}, o.id from unnest(${apps}::uuid[]) as t(id), orgs o where o.slug = ${org}

@@ -1,66 +1,293 @@
 /**
- * Measures whether history slows the queue: throughput with no, one million and five million finished deliveries. Takes
- * about ten minutes and several gigabytes, so it is not part of the other benchmarks.
+ * Measures what the queue's statements cost per delivery on an empty database, next to a large queue and forty days of
+ * history, and after somebody's snapshot was held for ten minutes. Takes half an hour and several gigabytes, so it is not
+ * part of the other benchmarks.
  */
-import { sql } from '../service/src/database/database.ts';
-import type { World } from './delivery-world.ts';
-import type { Figure } from './figure.ts';
-import { compareThroughput } from './measure-throughput.ts';
+import { setTimeout as wait } from 'node:timers/promises';
+import { openClient, openDatabase, sql, type Database } from '../service/src/database/database.ts';
+import { rotatePartitions } from '../service/src/webhooks/queue/retention.ts';
+import { announce, createWebhooks, hookUrls, type World } from './delivery-world.ts';
+import { quantile, type Figure } from './figure.ts';
+import { publishSteadily } from './publish-steadily.ts';
+import type { Tally } from './receiver.ts';
 
-const sizes = [1_000_000, 5_000_000];
-/** Spreads the history over the past days. */
-const days = 5;
+/** Settings of the server; the last ones only make seeding faster. */
+export const growthSettings = [
+  'shared_preload_libraries=pg_stat_statements',
+  'pg_stat_statements.track_utility=off',
+  'max_wal_size=8GB',
+];
+/** Keeps the service from dropping the history. */
+export const growthRetentionDays = 60;
+
+const days = 40;
+const finishedPerDay = 250_000;
 const deliveriesPerEvent = 100;
-const rowsPerStatement = 100_000;
+/** Every tenth has its attempt, for time and space. */
+const deliveriesPerAttempt = 10;
+const deadWebhooks = 80;
+const parkedPerWebhook = 2_000;
+const retriesPerWebhook = 500;
+const leasedPerWebhook = 500;
+
+const eventsPerSecond = 50;
+/** Longer than the longest pause before a first retry. */
+const warmUpSeconds = 15;
+/** A worker looks at everything once a minute. */
+const smallSeconds = 60;
+const heldSeconds = 600;
+const backlogWebhooks = 100;
+const backlogEvents = 300;
+/** Until the last attempts are recorded, and their health. */
+const settleMs = 2_000;
+
+/** By what each costs: the names of the statements, and the deliveries among which their time is divided. */
+const parts = {
+  'fan-out': { statements: ['find_work', 'fan_out'], per: 'published' },
+  claim: { statements: ['claim_due', 'claim_parked', 'list_parked'], per: 'claimed' },
+  load: { statements: ['load_deliveries'], per: 'claimed' },
+  record: { statements: ['record'], per: 'recorded' },
+  health: {
+    statements: ['take_outcomes', 'update_webhook_health', 'join_workers'],
+    per: 'recorded',
+  },
+} as const;
+type Part = keyof typeof parts;
+
+type Cost = { ms: number; pages: number };
+type Costs = Record<Part, Cost>;
+type Measured = { small: Costs; backlog: Costs; retention: Cost; retryMs: number[] };
 
 export async function measureGrowth(world: World): Promise<Figure[]> {
-  const empty = await compareThroughput(world);
-  console.error(`  0 finished: ${empty.share.toFixed(2)} of bare, ${empty.note}`);
-  const figures: Figure[] = [];
-  let seeded = 0;
-  for (const size of sizes) {
-    await seed(world, size - seeded);
-    seeded = size;
-    const { share, note } = await compareThroughput(world);
-    figures.push({
-      name: `throughput beside ${size.toLocaleString('en')} finished deliveries, times that beside none`,
-      reached: share / empty.share,
-      unit: '',
-      asked: { atLeast: 0.9 },
-      note,
-    });
-  }
-  return figures;
+  const { database } = world;
+  await sql`create extension pg_stat_statements schema public`.execute(database);
+  await createReceivers(world);
+  await sql`vacuum analyze`.execute(database);
+  const empty = await measure(world, 'empty', 0);
+  await seed(world);
+  const full = await measure(world, 'full', days - 1);
+  const release = await holdSnapshot(world);
+  console.error('holding');
+  await publishSteadily(world, eventsPerSecond, heldSeconds - warmUpSeconds - smallSeconds);
+  const held = await measure(world, 'held', days - 2);
+  await release();
+  return [
+    ...compare('small batches', empty.small, full.small, held.small),
+    ...compare('backlog', empty.backlog, full.backlog, held.backlog),
+    ...figuresOfRetention(empty, full, held),
+    figureOfRetries(empty, full, held),
+  ];
 }
 
-async function seed({ database }: World, count: number): Promise<void> {
-  await sql`select ensure_partitions(current_date - ${days}::int, current_date)`.execute(database);
-  for (let done = 0; done < count; done += rowsPerStatement) {
-    console.error(`  seeding ${done} of ${count}`);
-    await sql`
-      with webhook as materialized (select array_agg(id) as ids from webhooks),
-      event as (
-        insert into events (id, name, audience, data, created_at, position)
-        select uuid_v7(at), 'org.created', 'global', ${'{"id":"x"}'}, at, nextval('event_positions')
-        from (
-          select now() - random() * ${days - 1} * interval '1 day' - interval '1 minute' as at
-          from generate_series(1, ${rowsPerStatement / deliveriesPerEvent}::int)
-        ) t
-        returning id, created_at
-      ),
-      delivery as (
-        insert into deliveries (id, event_id, event, webhook_id, status, attempt_count, created_at, completed_at)
-        select uuid_v7(e.created_at), e.id, 'org.created', webhook.ids[n % cardinality(webhook.ids) + 1], 'succeeded', 1,
-          e.created_at, e.created_at + interval '30 ms'
-        from event e, generate_series(1, ${deliveriesPerEvent}::int) n, webhook
-        returning id, created_at
-      )
-      insert into attempts (delivery_id, number, trigger, started_at, duration_ms, status_code, response_headers, response_body)
-      select id, 1, 'event', created_at, 12, 200,
-        convert_to('{"date":"Sat, 21 Nov 2026 12:00:00 GMT","connection":"keep-alive","keep-alive":"timeout=5","transfer-encoding":"chunked"}', 'UTF8'),
-        convert_to('ok', 'UTF8')
-      from delivery
-    `.execute(database);
-  }
-  await sql`analyze`.execute(database);
+/** The dead ones, a hundred for the backlog, and two for small batches, one of which fails at first. */
+async function createReceivers(world: World): Promise<void> {
+  const inputs = (urls: string[], event: string) => urls.map((url) => ({ url, events: [event] }));
+  await createWebhooks(world, [
+    ...inputs(hookUrls(world, deadWebhooks, '/silent'), 'alliance.created'),
+    ...inputs(hookUrls(world, backlogWebhooks, '/many'), 'org.created'),
+    ...inputs([...hookUrls(world, 1), ...hookUrls(world, 1, '/once')], 'application.created'),
+  ]);
+  // Only the last app stays bound to the organisation that the small batches are about; the others get global events.
+  await sql`
+    delete from bindings where app_id not in (select app_id from webhooks where url like '%/once/%')
+  `.execute(world.database);
+}
+
+async function measure(world: World, name: string, retentionDays: number): Promise<Measured> {
+  console.error(`measuring: ${name}`);
+  const { receiver, database } = world;
+  await publishSteadily(world, eventsPerSecond, warmUpSeconds);
+  await receiver.ask({ do: 'reset' });
+  const small = await costs(database, () => publishSteadily(world, eventsPerSecond, smallSeconds));
+  const { retriesMs } = await receiver.ask<Tally>({ do: 'tally' });
+  await wait(warmUpSeconds * 1_000);
+  const backlog = await costs(database, async () => {
+    await receiver.ask({ do: 'reset' });
+    await announce(database, backlogEvents);
+    await receiver.ask<Tally>({ do: 'wait', count: backlogEvents * backlogWebhooks });
+    return backlogEvents * backlogWebhooks;
+  });
+  const retention = await costOfRetention(database, retentionDays);
+  console.error(JSON.stringify({ name, small, backlog, retention }));
+  console.error('measured');
+  return { small, backlog, retention, retryMs: retriesMs };
+}
+
+type Statement = Cost & { name: string; rows: number };
+
+/** `act` returns how many deliveries it has published. */
+async function costs(database: Database, act: () => Promise<number>): Promise<Costs> {
+  await sql`select public.pg_stat_statements_reset()`.execute(database);
+  const attemptsBefore = await countAttempts(database);
+  const published = await act();
+  await wait(settleMs);
+  const statements = await readStatements(database, '-- prepared: ([a-z_]+)');
+  const find = (name: string) => statements.find((one) => one.name === name);
+  const counts = {
+    published,
+    claimed: find('load_deliveries')?.rows ?? 0,
+    recorded: (await countAttempts(database)) - attemptsBefore,
+  };
+  const sum = (names: readonly string[], pick: (one: Statement) => number) =>
+    names.reduce(
+      (total, name) => total + pick(find(name) ?? { name, ms: 0, pages: 0, rows: 0 }),
+      0,
+    );
+  const entries = Object.entries(parts).map(([part, { statements: names, per }]) => [
+    part,
+    {
+      ms: sum(names, ({ ms }) => ms) / counts[per],
+      pages: sum(names, ({ pages }) => pages) / counts[per],
+    },
+  ]);
+  return Object.fromEntries(entries) as Costs;
+}
+
+async function readStatements(database: Database, pattern: string): Promise<Statement[]> {
+  const { rows } = await sql<Statement>`
+    select substring(query from ${pattern}) as name, sum(total_exec_time)::float8 as ms,
+      sum(shared_blks_hit + shared_blks_read)::float8 as pages, sum(rows)::float8 as rows
+    from public.pg_stat_statements where query ~ ${pattern} group by 1
+  `.execute(database);
+  return rows;
+}
+
+async function countAttempts(database: Database): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select count(*) as count from attempts where started_at > current_date
+  `.execute(database);
+  return rows[0]?.count ?? 0;
+}
+
+/** Of the check of one expired day, which reads the queue. */
+async function costOfRetention(database: Database, retentionDays: number): Promise<Cost> {
+  await sql`select public.pg_stat_statements_reset()`.execute(database);
+  await rotatePartitions(database, retentionDays);
+  const [check] = await readStatements(database, 'day_before');
+  const { ms, pages, rows } = check ?? { ms: Number.NaN, pages: Number.NaN, rows: 1 };
+  return { ms: ms / rows, pages: pages / rows };
+}
+
+async function seed({ databaseUrl }: World): Promise<void> {
+  console.error('seeding');
+  const database = openDatabase(connectionOf(databaseUrl), {
+    applicationName: 'bench seed',
+    statementTimeoutMs: 0,
+  });
+  await sql`select ensure_partitions(current_date - ${days + 1}::int, current_date)`.execute(
+    database,
+  );
+  for (let day = days; day > 0; day -= 1) await seedDay(database, day);
+  await seedQueue(database);
+  for (const statement of ['vacuum analyze', 'checkpoint'])
+    await sql.raw(statement).execute(database);
+  await database.destroy();
+  console.error('seeded');
+}
+
+async function seedDay(database: Database, day: number): Promise<void> {
+  await sql`
+    with webhook as materialized (select array_agg(id) as ids from webhooks),
+    event as (
+      insert into events (id, name, audience, data, created_at, position)
+      select uuid_v7(at), 'org.created', 'global', ${'{"id":"x"}'}, at, nextval('event_positions')
+      from (
+        select current_date - ${day}::int + random() * interval '23 hours' as at
+        from generate_series(1, ${finishedPerDay / deliveriesPerEvent}::int)
+      ) t
+      returning id, created_at
+    ),
+    delivery as (
+      insert into deliveries (id, event_id, event, webhook_id, status, attempt_count, created_at, completed_at)
+      select uuid_v7(e.created_at), e.id, 'org.created', webhook.ids[n % cardinality(webhook.ids) + 1], 'succeeded', 1,
+        e.created_at, e.created_at + interval '30 ms'
+      from event e, generate_series(1, ${deliveriesPerEvent}::int) n, webhook
+      returning id, created_at
+    )
+    insert into attempts (delivery_id, number, trigger, started_at, duration_ms, status_code, response_headers, response_body)
+    select id, 1, 'event', created_at, 12, 200, convert_to('{"connection":"keep-alive","transfer-encoding":"chunked"}', 'UTF8'),
+      convert_to('ok', 'UTF8')
+    from (select *, row_number() over () as n from delivery) numbered where n % ${deliveriesPerAttempt} = 0
+  `.execute(database);
+}
+
+/** Deliveries of dead webhooks: parked, waiting for a retry, and leased by a process that does not exist. */
+async function seedQueue(database: Database): Promise<void> {
+  await sql`
+    with dead as (select id as webhook_id from webhooks where url like '%/silent/%'),
+    event as (select id as event_id from events where name = 'org.created' order by position desc limit 1),
+    given as (
+      select dead.*, event.*, n, n > ${parkedPerWebhook + retriesPerWebhook} as leased, n <= ${parkedPerWebhook} as parked
+      from dead, event, generate_series(1, ${parkedPerWebhook + retriesPerWebhook + leasedPerWebhook}::int) n
+    )
+    insert into pending_deliveries (id, event_id, event, webhook_id, trigger, due_at, parked, lease_token, leased_at,
+      attempt_count, cycle_attempts)
+    select uuid_v7(), event_id, 'org.created', webhook_id, 'event',
+      case when parked then queue_now() else queue_now() + (1 + random()) * interval '6 hours' end, parked,
+      case when leased then gen_random_uuid() end, case when leased then now() end, 1, 1
+    from given
+  `.execute(database);
+}
+
+async function holdSnapshot({ databaseUrl }: World): Promise<() => Promise<void>> {
+  const reader = openClient(connectionOf(databaseUrl), {
+    applicationName: 'bench snapshot',
+    statementTimeoutMs: 0,
+  });
+  await reader.connect();
+  await reader.query('begin isolation level repeatable read; select count(*) from webhooks');
+  return () => reader.end();
+}
+
+function connectionOf(databaseUrl: string | null) {
+  return { connectionString: databaseUrl ?? '' };
+}
+
+function compare(load: string, empty: Costs, full: Costs, held: Costs): Figure[] {
+  return (Object.keys(parts) as Part[]).flatMap((part) => {
+    const [none, with_, last] = [empty[part], full[part], held[part]];
+    const times = [none, with_, last].map(({ ms }) => ms.toFixed(3)).join(', ');
+    const pages = [none, with_, last].map((one) => one.pages.toFixed(1)).join(', ');
+    return [
+      {
+        name: `${part}, ${load}, full to empty`,
+        reached: with_.ms / none.ms,
+        unit: '',
+        asked: { atMost: 1.25 },
+        note: `${times} ms per delivery; ${pages} pages`,
+      },
+      {
+        name: `${part}, ${load}, full with a held snapshot to empty`,
+        reached: last.ms / none.ms,
+        unit: '',
+        asked: { atMost: 2 },
+      },
+    ];
+  });
+}
+
+/** Once an hour, so that the time of the check is what matters. */
+function figuresOfRetention(...[empty, full, held]: Measured[]): Figure[] {
+  const times = [empty, full, held].map((one) => one?.retention.ms.toFixed(1)).join(', ');
+  const reached = Math.max(full?.retention.ms ?? Number.NaN, held?.retention.ms ?? Number.NaN);
+  return [
+    {
+      name: 'retention, check of one day',
+      reached,
+      unit: 'ms',
+      asked: { atMost: 250 },
+      note: times,
+    },
+  ];
+}
+
+function figureOfRetries(...all: Measured[]): Figure {
+  const latest = all.map(({ retryMs }) => quantile(retryMs, 0.99));
+  return {
+    name: 'retry of a healthy webhook, due after 8 to 12 s, p99 of the longest state',
+    reached: Math.max(...latest) / 1_000,
+    unit: 's',
+    asked: { atMost: 12.5 },
+    note: `${latest.map((ms) => (ms / 1_000).toFixed(2)).join(', ')} s`,
+  };
 }

@@ -1,4 +1,7 @@
-/** Measures the time from publishing an event to its receipt, at 100 events per second. */
+/**
+ * Measures the time from the commit of an event to its receipt, at 100 events per second. Nobody is notified of events
+ * that are recorded in a transaction, as by SQL and syncs; `bench:load` measures those published over HTTP.
+ */
 import { hookUrls, createWebhooks, type World } from './delivery-world.ts';
 import { quantile, type Figure } from './figure.ts';
 import { publishSteadily } from './publish-steadily.ts';
@@ -14,12 +17,12 @@ export async function measureLatency(world: World): Promise<Figure[]> {
   await latencies(world, warmUpSeconds);
   const measured = await latencies(world, seconds);
   const figure = (share: number, atMost: number): Figure => ({
-    name: `publish to receipt at ${eventsPerSecond} events/s, p${share * 100}`,
+    name: `recorded in a transaction to receipt at ${eventsPerSecond} events/s, p${share * 100}`,
     reached: quantile(measured, share),
     unit: 'ms',
     asked: { atMost },
   });
-  return [figure(0.5, 10), figure(0.99, 50)];
+  return [figure(0.5, 100), figure(0.99, 200)];
 }
 
 async function latencies(world: World, durationSeconds: number): Promise<number[]> {

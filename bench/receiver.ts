@@ -1,6 +1,7 @@
 /**
- * A receiver of deliveries on many origins. It responds with 200 when it has read the body, and never on paths that begin
- * with `/silent`. It counts deliveries, and measures the latency of those that contain their time of publishing.
+ * A receiver of deliveries on many origins. It responds with 200 when it has read the body, never on paths that begin with
+ * `/silent`, and on those with `/once` with 503 to the first attempt. It counts deliveries, and measures the latency of
+ * those that contain their time of publishing, and of retries.
  */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -12,16 +13,24 @@ export type ReceiverOrder =
   /** Resolves after so many deliveries since the reset. */
   | { do: 'wait'; count: number }
   | { do: 'tally' };
-export type Tally = { count: number; firstAt: number; lastAt: number; latenciesMs: number[] };
+export type Tally = {
+  count: number;
+  firstAt: number;
+  lastAt: number;
+  latenciesMs: number[];
+  retriesMs: number[];
+};
 
 const origins = Number(process.argv[2] ?? 1);
 const stamp = /"application":\{"id":"at-([\d.]+)-/;
 
+/** The times of first attempts, by delivery. */
+const failed = new Map<string, number>();
 let tally = empty();
 let awaited = Number.POSITIVE_INFINITY;
 
 function empty(): Tally {
-  return { count: 0, firstAt: 0, lastAt: 0, latenciesMs: [] };
+  return { count: 0, firstAt: 0, lastAt: 0, latenciesMs: [], retriesMs: [] };
 }
 
 function take(request: IncomingMessage, response: ServerResponse): void {
@@ -29,9 +38,24 @@ function take(request: IncomingMessage, response: ServerResponse): void {
   request.on('data', (chunk: Buffer) => chunks.push(chunk));
   request.on('end', () => {
     if (request.url?.startsWith('/silent')) return;
+    if (request.url?.startsWith('/once') && failFirst(request, response)) return;
     count(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks));
     response.end('ok');
   });
+}
+
+/** Returns false if it is a later attempt. */
+function failFirst({ headers }: IncomingMessage, response: ServerResponse): boolean {
+  const id = String(headers['webhook-id']);
+  const failedAt = failed.get(id);
+  if (failedAt === undefined) {
+    failed.set(id, now());
+    response.writeHead(503).end();
+    return true;
+  }
+  failed.delete(id);
+  tally.retriesMs.push(now() - failedAt);
+  return false;
 }
 
 function count(body: Buffer): void {

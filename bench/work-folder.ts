@@ -23,10 +23,10 @@ export async function runIn(folder: string, measure: () => Promise<Figure[]>): P
   }
 }
 
-/** Opens the embedded database of a `DATA_DIR` for the benchmark; the service that it starts uses it too. */
-export function openWorkDatabase(dataDir: string) {
+/** Opens a database, or the embedded one of a `DATA_DIR`, for the benchmark; the service that it starts uses it too. */
+export function openWorkDatabase(dataDir: string, databaseUrl: string | null = null) {
   return openConfiguredDatabase(
-    { databaseUrl: null, dataDir },
+    { databaseUrl, dataDir },
     { purpose: 'tool', applicationName: 'orgdir bench' },
   );
 }

@@ -7,7 +7,7 @@ import { loadConfig } from '../service/src/config.ts';
 import { sql, type Database, type Transaction } from '../service/src/database/database.ts';
 import { readNdjson } from '../service/src/directory/import-source.ts';
 import { importLines } from '../service/src/directory/import.ts';
-import type { SecretBox } from '../service/src/webhooks/sending/secrets.ts';
+import type { SecretBox } from '../service/src/secret-box.ts';
 import { createWebhook } from '../service/src/webhooks/management/webhooks.ts';
 import type { ReceiverAddress } from './receivers.ts';
 

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { openDatabase, sql, type Database } from '../service/src/database/database.ts';
-import { createSecretBox } from '../service/src/webhooks/sending/secrets.ts';
+import { createSecretBox } from '../service/src/secret-box.ts';
 import type { Random } from '../bench/random.ts';
 import type { Kind } from './behaviours.ts';
 import { makeDataDir } from './data-dir.ts';

@@ -21,6 +21,18 @@ table accounts
   accounts_user_id_fkey: FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
   CREATE INDEX accounts_by_user ON orgdir.accounts USING btree (user_id)
 
+table address_changes
+  user_id uuid not null
+  email text collate C not null
+  hash bytea not null
+  expires_at timestamp(3) with time zone not null
+  address_changes_email_check: CHECK (((email = lower(btrim(email))) AND (email ~~ '%_@_%'::text)))
+  address_changes_hash_check: CHECK ((length(hash) = 32))
+  address_changes_hash_key: UNIQUE (hash)
+  address_changes_pkey: PRIMARY KEY (user_id)
+  address_changes_user_id_fkey: FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
+  CREATE INDEX address_changes_by_end ON orgdir.address_changes USING btree (expires_at)
+
 table alliance_managers
   alliance_id uuid not null
   email text collate C not null
@@ -103,16 +115,53 @@ table api_keys
   CREATE INDEX api_keys_by_app ON orgdir.api_keys USING btree (app_id, id)
   CREATE CONSTRAINT TRIGGER move_revision AFTER INSERT OR DELETE OR UPDATE OF scopes, expires_at, revoked_at, hash, app_id ON orgdir.api_keys DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION move_revision('access')
 
+table app_invitations
+  id uuid not null
+  app_id uuid not null
+  email text collate C not null
+  role text not null
+  invited_by text collate C not null
+  inviter_role text not null default 'owner'::text
+  hash bytea not null
+  expires_at timestamp(3) with time zone not null
+  created_at timestamp(3) with time zone not null default now()
+  app_invitations_app_id_email_key: UNIQUE (app_id, email)
+  app_invitations_app_id_invited_by_inviter_role_fkey: FOREIGN KEY (app_id, invited_by, inviter_role) REFERENCES app_members(app_id, email, role) ON DELETE CASCADE
+  app_invitations_email_check: CHECK (((email = lower(btrim(email))) AND (email ~~ '%_@_%'::text)))
+  app_invitations_hash_check: CHECK ((length(hash) = 32))
+  app_invitations_hash_key: UNIQUE (hash)
+  app_invitations_pkey: PRIMARY KEY (id)
+  app_invitations_role_check: CHECK ((role = ANY (ARRAY['owner'::text, 'developer'::text, 'viewer'::text])))
+  CREATE INDEX app_invitations_by_email ON orgdir.app_invitations USING btree (email, app_id)
+  CREATE INDEX app_invitations_by_end ON orgdir.app_invitations USING btree (expires_at)
+  CREATE TRIGGER audit AFTER INSERT OR DELETE ON orgdir.app_invitations FOR EACH ROW EXECUTE FUNCTION audit_app_invitations()
+  CREATE TRIGGER audit_resent AFTER UPDATE ON orgdir.app_invitations FOR EACH ROW WHEN ((old.hash <> new.hash)) EXECUTE FUNCTION audit_app_invitations()
+
+table app_members
+  id uuid not null default uuid_v7()
+  app_id uuid not null
+  email text collate C not null
+  role text not null
+  failure_mails boolean not null default true
+  created_at timestamp(3) with time zone not null default now()
+  app_members_app_id_email_key: UNIQUE (app_id, email)
+  app_members_app_id_email_role_key: UNIQUE (app_id, email, role)
+  app_members_app_id_fkey: FOREIGN KEY (app_id) REFERENCES apps(id) ON DELETE CASCADE
+  app_members_email_check: CHECK (((email = lower(btrim(email))) AND (email ~~ '%_@_%'::text)))
+  app_members_pkey: PRIMARY KEY (id)
+  app_members_role_check: CHECK ((role = ANY (ARRAY['owner'::text, 'developer'::text, 'viewer'::text])))
+  CREATE INDEX app_members_by_email ON orgdir.app_members USING btree (email, app_id)
+  CREATE TRIGGER audit AFTER INSERT OR DELETE ON orgdir.app_members FOR EACH ROW EXECUTE FUNCTION audit_app_members()
+  CREATE TRIGGER audit_role AFTER UPDATE ON orgdir.app_members FOR EACH ROW WHEN ((old.role <> new.role)) EXECUTE FUNCTION audit_app_members()
+  CREATE TRIGGER end_what_depends_on_owner BEFORE UPDATE ON orgdir.app_members FOR EACH ROW WHEN (((old.role = 'owner'::text) AND (((old.app_id IS DISTINCT FROM new.app_id) OR (old.email IS DISTINCT FROM new.email)) OR (old.role IS DISTINCT FROM new.role)))) EXECUTE FUNCTION end_what_depends_on_owner()
+  CREATE TRIGGER keep_an_owner AFTER DELETE OR UPDATE ON orgdir.app_members FOR EACH ROW WHEN ((old.role = 'owner'::text)) EXECUTE FUNCTION keep_an_owner()
+
 table apps
   id uuid not null
   name text not null
-  owner_email text collate C not null
   created_at timestamp(3) with time zone not null default now()
-  apps_id_owner_email_key: UNIQUE (id, owner_email)
   apps_name_check: CHECK ((name <> ''::text))
-  apps_owner_email_check: CHECK (((owner_email = lower(btrim(owner_email))) AND (owner_email ~~ '%_@_%'::text)))
   apps_pkey: PRIMARY KEY (id)
-  CREATE INDEX apps_by_owner ON orgdir.apps USING btree (owner_email, id)
 
 table attempts partition by RANGE (delivery_id)
   delivery_id uuid not null
@@ -150,8 +199,19 @@ table audit_log
   CREATE INDEX audit_log_by_app ON orgdir.audit_log USING btree (app_id, at DESC, id DESC) WHERE (app_id IS NOT NULL)
   CREATE INDEX audit_log_by_subject ON orgdir.audit_log USING btree (subject_id)
   CREATE INDEX audit_log_by_time ON orgdir.audit_log USING btree (at DESC, id DESC)
-  CREATE INDEX audit_log_of_deleted_apps ON orgdir.audit_log USING btree (((details ->> 'owner'::text)), app_id) WHERE (action = 'app.deleted'::text)
+  CREATE INDEX audit_log_by_user ON orgdir.audit_log USING btree (actor_id, at DESC, id DESC) WHERE (actor_kind = 'user'::text)
+  CREATE INDEX audit_log_of_deleted_apps ON orgdir.audit_log USING gin (COALESCE((details -> 'owners'::text), (details -> 'owner'::text))) WHERE (action = 'app.deleted'::text)
   CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON orgdir.audit_log FOR EACH STATEMENT EXECUTE FUNCTION refuse_audit_change()
+
+table authenticators
+  user_id uuid not null
+  secret bytea not null
+  confirmed_at timestamp(3) with time zone
+  last_step bigint not null default 0
+  wrong_codes integer not null default 0
+  wrong_since timestamp(3) with time zone
+  authenticators_pkey: PRIMARY KEY (user_id)
+  authenticators_user_id_fkey: FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
 
 table bindings
   app_id uuid not null
@@ -159,8 +219,9 @@ table bindings
   org_id uuid
   alliance_id uuid
   created_at timestamp with time zone not null default now()
+  owner_role text not null default 'owner'::text
   bindings_alliance_id_owner_email_fkey: FOREIGN KEY (alliance_id, owner_email) REFERENCES alliance_managers(alliance_id, email) ON DELETE CASCADE
-  bindings_app_id_owner_email_fkey: FOREIGN KEY (app_id, owner_email) REFERENCES apps(id, owner_email) ON DELETE CASCADE
+  bindings_app_id_owner_email_owner_role_fkey: FOREIGN KEY (app_id, owner_email, owner_role) REFERENCES app_members(app_id, email, role) ON DELETE CASCADE
   bindings_check: CHECK ((num_nonnulls(org_id, alliance_id) = 1))
   bindings_org_id_owner_email_fkey: FOREIGN KEY (org_id, owner_email) REFERENCES org_managers(org_id, email) ON DELETE CASCADE
   bindings_pkey: PRIMARY KEY (app_id)
@@ -223,6 +284,15 @@ table blueprints_search
   CREATE TRIGGER note_deleted AFTER DELETE ON orgdir.blueprints_search REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION note_search_deleted('blueprints')
   CREATE TRIGGER note_inserted AFTER INSERT ON orgdir.blueprints_search REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION note_search_inserted('blueprints')
   CREATE TRIGGER note_updated AFTER UPDATE ON orgdir.blueprints_search REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION note_search_updated('blueprints')
+
+table confirmation_codes
+  session_id uuid not null
+  hash bytea not null
+  tries integer not null default 0
+  expires_at timestamp(3) with time zone not null
+  confirmation_codes_hash_check: CHECK ((length(hash) = 32))
+  confirmation_codes_pkey: PRIMARY KEY (session_id)
+  confirmation_codes_session_id_fkey: FOREIGN KEY (session_id) REFERENCES sessions(id) ON DELETE CASCADE
 
 table deliveries partition by RANGE (id)
   id uuid not null
@@ -339,6 +409,7 @@ table operational_events
   mailed_at timestamp(3) with time zone
   given_up_at timestamp(3) with time zone
   mail_error text
+  mailed_to text[] not null default '{}'::text[]
   operational_events_app_id_fkey: FOREIGN KEY (app_id) REFERENCES apps(id) ON DELETE CASCADE
   operational_events_cancelled_check: CHECK ((cancelled >= 0))
   operational_events_check: CHECK (((kind = 'webhook.deactivated'::text) = (reason IS NOT NULL)))
@@ -452,6 +523,31 @@ table outbox
   outbox_check1: CHECK (((audience <> 'alliance'::text) OR ((alliance_id IS NOT NULL) AND (org_id IS NULL))))
   outbox_pkey: PRIMARY KEY (xid, id)
 
+table passkey_challenges
+  hash bytea not null
+  session_id uuid
+  expires_at timestamp(3) with time zone not null
+  passkey_challenges_hash_check: CHECK ((length(hash) = 32))
+  passkey_challenges_pkey: PRIMARY KEY (hash)
+  passkey_challenges_session_id_fkey: FOREIGN KEY (session_id) REFERENCES sessions(id) ON DELETE CASCADE
+  CREATE INDEX passkey_challenges_by_end ON orgdir.passkey_challenges USING btree (expires_at)
+  CREATE INDEX passkey_challenges_by_session ON orgdir.passkey_challenges USING btree (session_id)
+
+table passkeys
+  id uuid not null
+  user_id uuid not null
+  name text not null
+  credential_id text collate C not null
+  public_key bytea not null
+  counter bigint not null
+  created_at timestamp(3) with time zone not null default now()
+  last_used_at timestamp(3) with time zone
+  passkeys_credential_id_key: UNIQUE (credential_id)
+  passkeys_name_check: CHECK (((length(name) >= 1) AND (length(name) <= 100)))
+  passkeys_pkey: PRIMARY KEY (id)
+  passkeys_user_id_fkey: FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
+  CREATE INDEX passkeys_by_user ON orgdir.passkeys USING btree (user_id)
+
 table password_links
   email text collate C not null
   hash bytea not null
@@ -495,13 +591,21 @@ table published_events
   created_at timestamp with time zone not null
   rejected_at timestamp(3) with time zone
   reason text
+  xid xid8 not null default pg_current_xact_id()
   published_events_check: CHECK ((num_nonnulls(org_id, alliance_id) = 1))
   published_events_check1: CHECK (((rejected_at IS NULL) = (reason IS NULL)))
   published_events_data_check: CHECK ((octet_length(data) <= 65536))
   published_events_pkey: PRIMARY KEY (id)
   published_events_reason_check: CHECK ((length(reason) <= 2000))
   CREATE INDEX published_events_rejected ON orgdir.published_events USING btree (rejected_at, id) WHERE (rejected_at IS NOT NULL)
-  CREATE INDEX published_events_to_take ON orgdir.published_events USING btree (id) WHERE (rejected_at IS NULL)
+  CREATE INDEX published_events_to_take ON orgdir.published_events USING btree (xid, id) WHERE (rejected_at IS NULL)
+
+table recovery_codes
+  user_id uuid not null
+  hash bytea not null
+  recovery_codes_hash_check: CHECK ((length(hash) = 32))
+  recovery_codes_pkey: PRIMARY KEY (user_id, hash)
+  recovery_codes_user_id_fkey: FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
 
 table revisions
   scope text not null
@@ -527,6 +631,8 @@ table sessions
   user_agent text
   created_at timestamp(3) with time zone not null default now()
   updated_at timestamp(3) with time zone not null default now()
+  proven_at timestamp(3) with time zone
+  second_factor_at timestamp(3) with time zone
   sessions_pkey: PRIMARY KEY (id)
   sessions_token_key: UNIQUE (token)
   sessions_user_id_fkey: FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
@@ -598,9 +704,10 @@ table webhook_outcomes
   error text
   gone boolean not null
   recorded_at timestamp(3) with time zone not null default queue_now()
-  webhook_outcomes_pkey: PRIMARY KEY (seq)
+  xid xid8 not null default pg_current_xact_id()
+  webhook_outcomes_pkey: PRIMARY KEY (xid, seq)
   webhook_outcomes_verdict_check: CHECK ((verdict = ANY (ARRAY['succeeded'::text, 'retry'::text, 'failed'::text])))
-  CREATE INDEX webhook_outcomes_by_webhook ON orgdir.webhook_outcomes USING btree (webhook_id, seq DESC)
+  CREATE INDEX webhook_outcomes_by_webhook ON orgdir.webhook_outcomes USING btree (webhook_id, xid DESC, seq DESC)
 
 table webhooks
   id uuid not null
@@ -655,6 +762,71 @@ AS $function$
   where id = alliance and (orgs_more <> 0 or members_more <> 0)
 $function$
 
+CREATE OR REPLACE FUNCTION orgdir.audit_app_invitations()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'orgdir', 'public'
+AS $function$
+declare
+  actor constant jsonb := current_actor();
+  invitation app_invitations;
+  cause text;
+begin
+  if tg_op = 'DELETE' then
+    invitation := old;
+    cause := case
+      when exists (select from app_members where app_id = old.app_id and email = old.email) then 'accepted'
+      when old.expires_at <= now() then 'expired'
+      when actor->>'name' = old.email then 'declined'
+      -- Deleted by a trigger, or by the foreign key.
+      when pg_trigger_depth() > 1 or not exists (
+        select from app_members where app_id = old.app_id and email = old.invited_by and role = 'owner'
+      ) then 'owner lost'
+      else 'revoked'
+    end;
+  else
+    invitation := new;
+  end if;
+  insert into audit_log (actor_kind, actor_id, actor_name, action, subject_kind, subject_id, app_id, details)
+  select actor->>'kind', actor->>'id', actor->>'name',
+    case tg_op when 'INSERT' then 'invitation.created' when 'UPDATE' then 'invitation.resent' else 'invitation.ended' end,
+    'invitation', invitation.id, id,
+    jsonb_strip_nulls(jsonb_build_object('email', invitation.email, 'role', invitation.role, 'cause', cause))
+  from apps where id = invitation.app_id;
+  return null;
+end $function$
+
+CREATE OR REPLACE FUNCTION orgdir.audit_app_members()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'orgdir', 'public'
+AS $function$
+declare
+  actor constant jsonb := current_actor();
+  member app_members;
+  before text;
+begin
+  if tg_op = 'DELETE' then
+    member := old;
+  else
+    member := new;
+  end if;
+  if tg_op = 'UPDATE' then
+    before := old.role;
+  end if;
+  -- The creation and the deletion of an app are one entry each, which names its owners.
+  if not exists (select from apps where id = member.app_id)
+    or (tg_op = 'INSERT' and not exists (select from app_members where app_id = member.app_id and id <> member.id)) then
+    return null;
+  end if;
+  insert into audit_log (actor_kind, actor_id, actor_name, action, subject_kind, subject_id, app_id, details)
+  values (actor->>'kind', actor->>'id', actor->>'name',
+    case tg_op when 'INSERT' then 'member.added' when 'UPDATE' then 'member.role_changed' else 'member.removed' end,
+    'member', member.id, member.app_id,
+    jsonb_strip_nulls(jsonb_build_object('email', member.email, 'role', member.role, 'before', before)));
+  return null;
+end $function$
+
 CREATE OR REPLACE FUNCTION orgdir.audit_bindings()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -672,6 +844,10 @@ begin
       when not exists (select from apps where id = c.app_id) then 'app deleted'
       when c.org_id is not null and o.id is null then 'organization deleted'
       when c.alliance_id is not null and a.id is null then 'alliance deleted'
+      -- Deleted by a trigger of `app_members`, or by the foreign key.
+      when pg_trigger_depth() > 1 or not exists (
+        select from app_members m where m.app_id = c.app_id and m.email = c.owner_email and m.role = 'owner'
+      ) then 'owner lost'
       when exists (select from org_managers m where m.org_id = c.org_id and m.email = c.owner_email)
         or exists (select from alliance_managers m where m.alliance_id = c.alliance_id and m.email = c.owner_email)
         then 'unbound'
@@ -782,6 +958,17 @@ AS $function$
     jsonb_build_object('kind', 'system', 'name', 'database role ' || session_user))
 $function$
 
+CREATE OR REPLACE FUNCTION orgdir.end_what_depends_on_owner()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'orgdir', 'public'
+AS $function$
+begin
+  delete from bindings where app_id = old.app_id and owner_email = old.email;
+  delete from app_invitations where app_id = old.app_id and invited_by = old.email;
+  return new;
+end $function$
+
 CREATE OR REPLACE FUNCTION orgdir.ensure_partitions(first_day date, last_day date)
  RETURNS void
  LANGUAGE plpgsql
@@ -824,6 +1011,21 @@ CREATE OR REPLACE FUNCTION orgdir.is_failing(last_success_at timestamp with time
 AS $function$
   select coalesce(last_failure_at > coalesce(last_success_at, '-infinity'), false)
 $function$
+
+CREATE OR REPLACE FUNCTION orgdir.keep_an_owner()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'orgdir', 'public'
+AS $function$
+begin
+  -- Otherwise two transactions could remove the last two owners, because neither sees the change of the other.
+  perform from apps where id = old.app_id for update;
+  if found and not exists (select from app_members where app_id = old.app_id and role = 'owner') then
+    raise exception 'the app % would have no owner', old.app_id
+      using errcode = 'check_violation', constraint = 'apps_have_an_owner';
+  end if;
+  return null;
+end $function$
 
 CREATE OR REPLACE FUNCTION orgdir.keep_former_slug()
  RETURNS trigger

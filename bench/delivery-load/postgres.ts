@@ -1,18 +1,20 @@
-/** Runs Debian's PostgreSQL 15 with the settings with which the other systems were measured. */
+/** Runs a PostgreSQL server with the settings with which the other systems were measured. */
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { openClient } from '../../service/src/database/database.ts';
 
-const programs = '/usr/lib/postgresql/15/bin';
+export const debian = '/usr/lib/postgresql/15/bin';
 const user = 'postgres';
 const settings = ['shared_buffers=128MB', 'max_connections=300', 'listen_addresses=127.0.0.1'];
 
-/** Resolves when it accepts connections. */
+/** Resolves when it accepts connections. It is Debian's PostgreSQL 15, or the one with these programs. */
 export async function startPostgres(
   folder: string,
   more: string[],
+  programs = debian,
 ): Promise<{ url: string; stop(): void }> {
   await mkdir(folder);
   if (isRoot()) run(['chown', user, folder]);
@@ -20,17 +22,47 @@ export async function startPostgres(
   const port = await freePort();
   const all = [`port=${port}`, `unix_socket_directories=${folder}`, ...settings, ...more];
   const server = ['-D', data, '-l', join(folder, 'postgres.log'), '-w'];
-  runProgram('initdb', '-D', data, '-U', user, '-A', 'trust', '-E', 'UTF8', '--locale=C.UTF-8');
-  runProgram('pg_ctl', ...server, '-o', all.map((each) => `-c ${each}`).join(' '), 'start');
-  runProgram('createdb', '-h', '127.0.0.1', '-p', String(port), '-U', user, 'orgdir');
+  runProgram(
+    programs,
+    'initdb',
+    '-D',
+    data,
+    '-U',
+    user,
+    '-A',
+    'trust',
+    '-E',
+    'UTF8',
+    '--locale=C.UTF-8',
+  );
+  runProgram(
+    programs,
+    'pg_ctl',
+    ...server,
+    '-o',
+    all.map((each) => `-c ${each}`).join(' '),
+    'start',
+  );
+  const url = `postgres://${user}@127.0.0.1:${port}`;
+  await createDatabase(url);
   return {
-    url: `postgres://${user}@127.0.0.1:${port}/orgdir`,
-    stop: () => runProgram('pg_ctl', ...server, '-m', 'fast', 'stop'),
+    url: `${url}/orgdir`,
+    stop: () => runProgram(programs, 'pg_ctl', ...server, '-m', 'fast', 'stop'),
   };
 }
 
+async function createDatabase(url: string): Promise<void> {
+  const client = openClient(
+    { connectionString: `${url}/postgres` },
+    { applicationName: 'orgdir bench' },
+  );
+  await client.connect();
+  await client.query('create database orgdir');
+  await client.end();
+}
+
 /** PostgreSQL refuses to run as root. */
-function runProgram(program: string, ...args: string[]): void {
+function runProgram(programs: string, program: string, ...args: string[]): void {
   const asUser = ['setpriv', `--reuid=${user}`, `--regid=${user}`, '--clear-groups'];
   run([...(isRoot() ? asUser : []), join(programs, program), ...args]);
 }

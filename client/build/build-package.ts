@@ -3,7 +3,7 @@
  * workspace is imported as it is, so nobody has to build (docs/decisions/0015-client.md).
  */
 import { execFile } from 'node:child_process';
-import { copyFile, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -12,7 +12,7 @@ const run = promisify(execFile);
 const client = fileURLToPath(new URL('..', import.meta.url));
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Writes the package into `folder`, which is emptied before. Rejects with what tsc says where the source does not fit. */
+/** Writes the package into `folder`, which is emptied before. Rejects with the output of tsc if the source has errors. */
 export async function buildPackage(folder: string): Promise<void> {
   await rm(folder, { recursive: true, force: true });
   const tsc = join(root, 'node_modules/.bin/tsc');
@@ -24,6 +24,8 @@ export async function buildPackage(folder: string): Promise<void> {
   await writeFile(join(folder, 'package.json'), await renderManifest());
   await copyFile(join(client, 'README.md'), join(folder, 'README.md'));
   await copyFile(join(root, 'LICENSE'), join(folder, 'LICENSE'));
+  // The same tarball whatever the umask.
+  for (const name of await readdir(folder)) await chmod(join(folder, name), 0o644);
 }
 
 async function renderManifest(): Promise<string> {

@@ -1,6 +1,6 @@
 /**
- * Builds the pages after an installation, if Vite is installed. In a production installation or an image it is not: the
- * pages are then copied from a build, or the service reports that they are missing.
+ * Builds the portal's pages and the client's downloads after an installation, if Vite is installed. A production
+ * installation has neither: the service then reports that they are missing.
  */
 import { spawnSync } from 'node:child_process';
 
@@ -14,12 +14,9 @@ function isInstalled() {
 }
 
 if (isInstalled()) {
-  const { status } = spawnSync(
-    'npm',
-    ['run', '--silent', 'build', '--workspace=@orgdir/portal', '--', '--logLevel=warn'],
-    {
-      stdio: 'inherit',
-    },
-  );
+  const workspaces = ['--workspace=@orgdir/portal', '--workspace=@orgdir/client'];
+  const { status } = spawnSync('npm', ['run', '--silent', 'build', ...workspaces], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
   process.exitCode = status ?? 1;
 }

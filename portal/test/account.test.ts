@@ -1,16 +1,21 @@
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { auditActions } from '../../service/src/access/audit-log.ts';
 import { sql } from '../../service/src/database/database.ts';
 import { createAccountLink } from '../../service/src/sign-in/accounts.ts';
 import { testActor } from '../../service/test/support/actor.ts';
+import { put } from '../../service/test/support/directory.ts';
 import { eventually } from '../../service/test/support/eventually.ts';
 import { testPublicUrl } from '../../service/test/support/service.ts';
 import { noBrowser } from '../../test/support/browser.ts';
 import { describeActivity } from '../src/account/describe-activity.ts';
 import { assertAccessible } from './support/accessibility.ts';
+import { create } from './support/create.ts';
+import { pressOn, typeInto } from './support/keyboard.ts';
 import {
+  addressLinkOf,
   openPortalWithProvider,
   password,
   portalUrl,
@@ -65,6 +70,111 @@ test('the account page shows who somebody is, and changes their name', options, 
   await page.getByRole('menu').getByText('Ada Lovelace').waitFor();
   assert.equal((await ada.call('/session')).body.data.user.name, 'Ada Lovelace');
 });
+
+test('the address changes with a link, which works only for its account', options, async () => {
+  const { service } = portal;
+  const ada = await signUp(service, 'ida@example.org');
+  const mallory = await signUp(service, 'mallory@example.org');
+  await put(service.database, 'orgs', [{ slug: 'acme', name: 'Acme', managers: [ada.email] }]);
+  const app = await create(ada, '/apps', { name: 'Herald' });
+  const json = { kind: 'organization', slug: 'acme' };
+  const bound = await ada.call(`/apps/${app.id}/binding`, { method: 'PUT', json });
+  assert.equal(bound.status, 200, bound.text);
+
+  const page = await openAccount(ada);
+  const address = section(page, 'Email address');
+  const field = address.getByLabel('New email address');
+  await field.fill(ada.email);
+  await page.keyboard.press('Enter');
+  await address.getByText('The email is the address of your account already.').waitFor();
+  await field.and(page.locator(':focus')).waitFor();
+  await field.fill('ida@example.com');
+  await page.keyboard.press('Enter');
+  await address.getByText('the link for ida@example.com is printed on the terminal').waitFor();
+  await section(page, 'Recent activity')
+    .getByText('Asked to change the address to ida@example.com')
+    .waitFor();
+  await assertAccessible(page, 'a requested change of address');
+
+  const link = addressLinkOf(portal);
+  const elsewhere = await portal.open({ path: link });
+  await elsewhere.getByText('Sign in to the account whose address you want to change.').waitFor();
+  await assertAccessible(elsewhere, 'a change of address without a session');
+  const lured = await portal.open({ as: mallory, path: link });
+  await lured.getByText('it is not for the account mallory@example.org').waitFor();
+  await assertAccessible(lured, 'a change of address of another account');
+
+  await page.goto(`${portalUrl}${link}`);
+  await page.getByText('from ida@example.org to ida@example.com').waitFor();
+  await page.getByRole('listitem').getByText('Herald to Acme').waitFor();
+  await assertAccessible(page, 'a change of address to confirm');
+  await page.getByRole('button', { name: 'Change address' }).click();
+  await page.getByText('Your email address is now ida@example.com.').waitFor();
+  await section(page, 'Email address').getByText('ida@example.com', { exact: true }).waitFor();
+  await section(page, 'Recent activity')
+    .getByText('Changed the address to ida@example.com')
+    .waitFor();
+  assert.equal((await ada.call(`/apps/${app.id}`)).body.data.binding, null);
+  await page.goto(`${portalUrl}${link}`);
+  await page.getByText("This link can't be used").waitFor();
+  assert.equal((await mallory.call('/session')).body.data.user.email, mallory.email);
+});
+
+test('the data is downloaded as a file', options, async () => {
+  const page = await openAccount(await signUp(portal.service, 'saved@example.org'));
+  const download = page.waitForEvent('download');
+  await section(page, 'Your data').getByRole('link', { name: 'Export your data' }).click();
+  const file = await download;
+  assert.equal(file.suggestedFilename(), 'account.json');
+  const exported = JSON.parse(await readFile(await file.path(), 'utf8')) as {
+    account: { email: string };
+  };
+  assert.equal(exported.account.email, 'saved@example.org');
+});
+
+test(
+  'an account is deleted by keyboard, once its owner agrees to what goes with it',
+  options,
+  async () => {
+    const { database } = portal.service;
+    const kim = await signUp(portal.service, 'kim@example.org');
+    await put(database, 'orgs', [{ slug: 'globex', name: 'Globex', managers: [kim.email] }]);
+    const herald = await create(kim, '/apps', { name: 'Herald' });
+    await create(kim, `/apps/${herald.id}/keys`, { name: 'Bot', scopes: ['read:directory'] });
+    const json = { kind: 'organization', slug: 'globex' };
+    await kim.call(`/apps/${herald.id}/binding`, { method: 'PUT', json });
+
+    const page = await openAccount(kim);
+    await pressOn(page, page.getByRole('link', { name: 'Delete account' }));
+    const losses = section(page, 'What goes with it');
+    const names = losses.getByRole('listitem');
+    await names.first().waitFor();
+    assert.deepEqual(await names.allInnerTexts(), [
+      'Herald, with 1 valid key',
+      'Herald to Globex',
+      'Globex',
+    ]);
+    await assertAccessible(page, 'what goes with an account');
+    const button = page.getByRole('button', { name: 'Delete account' });
+    await typeInto(page, page.getByLabel('Type “kim@example.org” to confirm'), kim.email);
+    assert.ok(await button.isDisabled(), 'without agreeing to delete the app');
+    await page.keyboard.press('Shift+Tab');
+    await page.keyboard.press('Space');
+
+    // Another app is created in another window.
+    await create(kim, '/apps', { name: 'Second' });
+    await pressOn(page, button);
+    await losses.getByText('Second', { exact: true }).waitFor();
+    assert.ok(await button.isDisabled(), 'nobody has agreed to this one');
+    await pressOn(page, page.getByRole('checkbox', { name: 'Delete the 2 apps' }), 'Space');
+    await typeInto(page, page.getByLabel('Type “kim@example.org” to confirm'), kim.email);
+    await assertAccessible(page, 'an account to delete');
+    await page.keyboard.press('Enter');
+    await page.getByText('Your account is deleted.').waitFor();
+    await page.getByRole('heading', { name: 'Sign in', level: 1 }).waitFor();
+    assert.equal((await kim.call('/session')).status, 401);
+  },
+);
 
 test('a new password needs the current one, and ends all other sessions', options, async () => {
   const bob = await signUp(portal.service, 'bob@example.org');
@@ -161,29 +271,29 @@ test(
   },
 );
 
-test(
-  'after a day the ways to sign in can be changed once one has signed in again',
-  options,
-  async () => {
-    const fay = await signUp(portal.service, 'fay@example.org');
-    await sql`
-    update sessions set created_at = now() - interval '2 days'
+test('half an hour after the last proof, a change asks for another one', options, async () => {
+  const fay = await signUp(portal.service, 'fay@example.org');
+  await sql`
+    update sessions set proven_at = now() - interval '31 minutes'
     where user_id = (select id from users where email = ${fay.email})
   `.execute(portal.service.database);
-    const page = await openAccount(fay);
-    await section(page, 'Sessions').getByText('Current session').waitFor();
-    const methods = section(page, 'Ways to sign in');
-    await methods.getByRole('button', { name: 'Add Example Login' }).click();
-    await methods.getByText('You signed in more than a day ago.').waitFor();
-    await assertAccessible(page, 'an old session');
-    await methods.getByRole('button', { name: 'Sign in again' }).click();
-    await page.getByRole('textbox', { name: 'Email address' }).fill(fay.email);
-    await page.getByLabel('Password', { exact: true }).fill(password);
-    await page.keyboard.press('Enter');
-    await methods.getByRole('button', { name: 'Add Example Login' }).waitFor();
-    assert.equal(page.url(), `${portalUrl}/account`);
-  },
-);
+  const page = await openAccount(fay);
+  const add = section(page, 'Ways to sign in').getByRole('button', { name: 'Add Example Login' });
+  await add.click();
+  const dialog = page.getByRole('dialog', { name: 'Confirm that it is you' });
+  await assertAccessible(page, 'a change that is to be confirmed');
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
+  await page.getByText('you did not confirm that it is you').waitFor();
+  await add.click();
+  await dialog.getByLabel('Password', { exact: true }).fill('not this one');
+  await page.keyboard.press('Enter');
+  await dialog.getByText('The password is wrong.').waitFor();
+  await assertAccessible(page, 'a wrong proof');
+  portal.provider.person = { sub: 'f1' };
+  await dialog.getByLabel('Password', { exact: true }).fill(password);
+  await page.keyboard.press('Enter');
+  await page.getByText('You can now sign in with it.').waitFor();
+});
 
 test('recent activity says what happened, from where, page by page', options, async () => {
   const { database, signIn } = portal.service;
@@ -242,12 +352,24 @@ test('every action of an account is described, whatever is known about it', () =
     describeActivity({ action, details }, (provider) => `the provider ${provider}`);
   const actions = auditActions.filter((action) => action.startsWith('account.'));
   assert.deepEqual(Object.fromEntries(actions.map((action) => [action, describe(action)])), {
+    'account.address_changed': 'Changed the address',
+    'account.address_requested': 'Asked to change the address',
+    'account.authenticator_added': 'Added an authenticator app',
+    'account.authenticator_removed': 'Removed the authenticator app',
     'account.created': 'Created the account with a provider',
+    'account.deleted': 'Deleted the account',
     'account.link_created': 'The operator created a link that sets the password',
     'account.method_added': 'Added a provider as a way to sign in',
     'account.method_removed': 'Removed a provider as a way to sign in',
     'account.name_changed': 'Changed the name',
+    'account.passkey_added': 'Added a passkey',
+    'account.passkey_removed': 'Removed a passkey',
+    'account.passkey_renamed': 'Renamed a passkey',
     'account.password_changed': 'Changed the password',
+    'account.recovery_codes_created': 'Created new recovery codes',
+    'account.second_factor_asked':
+      'Began to sign in with a provider; the second factor was asked for',
+    'account.second_factor_removed': 'The operator removed the second factor',
     'account.sessions_ended': 'Ended another session',
     'account.sign_in_failed': 'Failed to sign in',
     'account.signed_in': 'Signed in with a provider',
@@ -256,6 +378,8 @@ test('every action of an account is described, whatever is known about it', () =
   assert.deepEqual(
     [
       describe('account.signed_in', { method: 'github' }),
+      describe('account.signed_in', { method: 'recovery_code' }),
+      describe('account.passkey_renamed', { name: 'Work' }),
       describe('account.sign_in_failed', { count: 1_200 }),
       describe('account.password_changed', { byLink: true }),
       describe('account.sessions_ended', { count: 2 }),
@@ -263,6 +387,8 @@ test('every action of an account is described, whatever is known about it', () =
     ],
     [
       'Signed in with the provider github',
+      'Signed in with a recovery code',
+      'Renamed a passkey to “Work”',
       'Failed to sign in 1,200 times',
       'Set a new password with a link',
       'Ended 2 other sessions',

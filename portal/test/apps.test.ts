@@ -72,6 +72,7 @@ test('a list of apps says what each is bound to and how much it has', options, a
   const entry = page.getByRole('listitem').filter({ hasText: 'Listed' });
   await entry.getByText('Bound to Acme Corporation (organisation)').waitFor();
   await entry.getByText('1 key · 1 webhook').waitFor();
+  await entry.getByText('Owner').waitFor();
   await assertAccessible(page, 'a list of apps');
 });
 
@@ -99,6 +100,7 @@ test('an app is bound to what its owner manages, by keyboard, and unbound', opti
   await page.keyboard.press('Enter');
   await focusedHeading(page, 'Binding');
   await binding.getByText('Bound to Acme Corporation, the organisation').waitFor();
+  await binding.getByText('By ada@example.org').waitFor();
   await binding.getByText(`${internal} gets them`).waitFor();
   await assertAccessible(page, 'a bound app');
 

@@ -18,7 +18,7 @@ const operator = { kind: 'cli', id: null, name: 'root' } as const;
 
 const entry = (action: string, fields: object = {}) => ({
   action,
-  actor: { kind: 'user' as const, name: 'ada@example.org' },
+  actor: { kind: 'user' as const, name: 'ada@example.org', isYou: true },
   subject: { kind: 'webhook', id: null, name: null },
   details: {},
   ...fields,
@@ -38,11 +38,15 @@ test('an action of a later version gets a generic sentence', () => {
 });
 
 test('whoever did it is named, but for those who are not to be', () => {
-  const who = (kind: 'key' | 'user' | 'cli' | 'system', name: string | null) =>
-    describeEntry(entry('app.changed', { actor: { kind, name } })).who;
+  const who = (kind: 'key' | 'user' | 'cli' | 'system', name: string | null, isYou = false) =>
+    describeEntry(entry('app.changed', { actor: { kind, name, isYou } })).who;
   assert.deepEqual(
-    [who('user', 'ada@example.org'), who('user', null), who('key', 'Server'), who('key', null)],
-    ['You', 'Another user', 'The key “Server”', 'The operator of this service'],
+    [who('user', 'ada@example.org', true), who('user', 'bob@example.org'), who('key', 'Server')],
+    ['You', 'bob@example.org', 'The key “Server”'],
+  );
+  assert.deepEqual(
+    [who('user', null), who('key', null)],
+    ['Another user', 'The operator of this service'],
   );
   assert.equal(who('cli', null), 'The operator of this service');
   assert.equal(who('system', null), 'The service');
@@ -50,7 +54,8 @@ test('whoever did it is named, but for those who are not to be', () => {
 
 test('a webhook that the service deactivated says why, and one that its owner deactivated does not', () => {
   const sentence = (kind: 'system' | 'user', reason?: string) => {
-    const actor = { kind, name: kind === 'user' ? 'ada@example.org' : null };
+    const isYou = kind === 'user';
+    const actor = { kind, name: isYou ? 'ada@example.org' : null, isYou };
     const subject = { kind: 'webhook', id: null, name: reason ? 'example.org' : null };
     const fields = { actor, subject, details: { reason } };
     const { who, did } = describeEntry(entry('webhook.deactivated', fields));
@@ -110,7 +115,7 @@ test('it describes changes made here, with a key and by the operator', options, 
   await list.waitFor();
   const { host } = new URL(url);
   assert.deepEqual(await list.getByRole('listitem').locator('> p').allInnerTexts(), [
-    'The operator of this service ended the binding to the organisation acme: you are no longer one of its managers',
+    'The operator of this service ended the binding to the organisation acme: the owner who made it is no longer one of its managers',
     'You bound the app to the organisation acme',
     `You changed the events and the description of the webhook at ${host}`,
     `The key “Server” created the webhook at ${host}`,

@@ -5,6 +5,7 @@ import { startReceiver } from '../../service/test/support/receiver.ts';
 import { noBrowser } from '../../test/support/browser.ts';
 import { pressOn, tabTo, typeInto } from './support/keyboard.ts';
 import {
+  addressLinkOf,
   linkOf,
   openPortal,
   openPortalWithProvider,
@@ -64,7 +65,7 @@ test(
 
     await pressOn(page, page.getByRole('button', { name: 'Deactivate' }));
     await confirm(page, 'Deactivate');
-    await page.getByText('Deactivated: by you').first().waitFor();
+    await page.getByText('Deactivated: by the app or one of its members').first().waitFor();
     await pressOn(page, page.getByRole('button', { name: 'Reactivate' }));
     await page.getByText('The webhook is active again.').waitFor();
 
@@ -79,6 +80,7 @@ test(
   async () => {
     const portal = await openPortalWithProvider('Example Login');
     const email = 'ada@example.org';
+    const moved = 'ada@example.com';
     portal.provider.person = { sub: 'ada', email, email_verified: true };
     const page = await portal.open();
     const button = (name: string) => page.getByRole('button', { name, exact: true });
@@ -95,9 +97,15 @@ test(
 
     await chooseFromMenu(page, 'Account');
     await focused(page, 'Your account');
+    await typeInto(page, page.getByLabel('New email address'), moved);
+    await page.keyboard.press('Enter');
+    await page.getByText(`the link for ${moved}`).waitFor();
+    await page.goto(`${portalUrl}${addressLinkOf(portal)}`);
+    await pressOn(page, button('Change address'));
+    await focused(page, 'Your account');
     await pressOn(page, button('Add Example Login'));
     await page.getByText('You can now sign in with it.').waitFor();
-    const other = await signInAs(portal.service, email);
+    const other = await signInAs(portal.service, moved);
     await page.reload();
     const sessions = page.getByRole('region', { name: 'Sessions' });
     await pressOn(page, sessions.getByRole('button', { name: /^End session/ }));
@@ -108,10 +116,10 @@ test(
     await focused(page, 'Sign in');
 
     await pressOn(page, page.getByRole('link', { name: 'Forgot your password?' }));
-    await typeInto(page, page.getByLabel('Email address'), email);
+    await typeInto(page, page.getByLabel('Email address'), moved);
     await page.keyboard.press('Enter');
     await focused(page, 'Check the terminal');
-    await page.goto(`${portalUrl}${linkOf(portal, email)}`);
+    await page.goto(`${portalUrl}${linkOf(portal, moved)}`);
     await typeInto(page, page.getByLabel('New password', { exact: true }), password);
     await page.keyboard.press('Enter');
     await focused(page, 'Review your other ways to sign in');
@@ -133,7 +141,8 @@ async function confirm(page: Page, action: string): Promise<void> {
 async function chooseFromMenu(page: Page, chosen: 'Account' | 'Sign out'): Promise<void> {
   await pressOn(page, page.getByRole('button', { name: 'Your account' }));
   await page.getByRole('menu').locator(':focus').waitFor({ state: 'attached' });
-  for (const name of chosen === 'Account' ? ['Account'] : ['Account', 'Sign out']) {
+  const items = ['Account', 'Security', 'Sign out'];
+  for (const name of items.slice(0, items.indexOf(chosen) + 1)) {
     await page.keyboard.press('ArrowDown');
     await page.getByRole('menuitem', { name }).and(page.locator(':focus')).waitFor();
   }

@@ -59,7 +59,7 @@ test('a session that ends elsewhere is told, and one goes on where one was', opt
   await assertAccessible(page, 'a session that has ended');
   await page.getByLabel('Email address').fill(grace.email);
   await page.getByLabel('Password', { exact: true }).fill(password);
-  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
   await page.getByRole('heading', { name: 'Audit log', level: 1 }).waitFor();
   await page.getByRole('button', { name: 'Your account' }).click();
   await page.getByRole('menuitem', { name: 'Sign out' }).click();

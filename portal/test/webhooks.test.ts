@@ -246,7 +246,7 @@ test('it is edited, deactivated and reactivated', options, async () => {
   await button(state, 'Deactivate').click();
   await assertFocused(button(page.getByRole('dialog'), 'Cancel'));
   await button(page.getByRole('dialog'), 'Deactivate').click();
-  await state.getByText('Deactivated: by you').waitFor();
+  await state.getByText('Deactivated: by the app or one of its members').waitFor();
   await assertFocused(button(state, 'Reactivate'));
   assert.equal((await webhookOf(appId, id)).deactivatedReason, 'owner');
   await button(state, 'Reactivate').click();

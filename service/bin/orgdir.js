@@ -10,7 +10,7 @@ import v8 from 'node:v8';
 const oldestNode = 24;
 if (Number(process.versions.node.split('.')[0]) < oldestNode) {
   console.error(
-    `orgdir needs Node.js ${oldestNode} or later, and this is ${process.version}; run it through npm (npm start, npx orgdir), which brings its own`,
+    `orgdir needs Node.js ${oldestNode} or later, and this is ${process.version}; install it, or add it to this folder with "npm install node-${process.platform}-${process.arch}@${oldestNode}" and run npx orgdir (a clone has it: run npm start or npx orgdir)`,
   );
   process.exit(1);
 }

@@ -7,7 +7,7 @@ import { readSettings, type Environment, type Fault, type Settings } from './set
 
 export type Config = ReturnType<typeof toConfig>;
 export type Network = Config['webhooks']['allowedNetworks'][number];
-/** The mail server and the sender address for mail to owners. */
+/** The mail server and the sender address. */
 export type MailSettings = NonNullable<Config['mail']>;
 
 /** Each has up to 12 of its 125 connections, and the process that starts them has up to 22. */
@@ -51,6 +51,8 @@ function toConfig(values: Settings) {
     publicUrl,
     publicUrlIsSet: values.PUBLIC_URL !== null,
     serviceName: values.SERVICE_NAME,
+    /** `logoFile` null: a mark of our own. */
+    brand: { color: values.BRAND_COLOR, logoFile: values.BRAND_LOGO },
     databaseUrl: values.DATABASE_URL,
     dataDir: resolve(values.DATA_DIR),
     /** Newest first: the first encrypts, all decrypt. Null: generated into `dataDir`. */
@@ -63,10 +65,12 @@ function toConfig(values: Settings) {
     /** For each key, or for each address without a valid key. 0: no limit. */
     rateLimitPerMinute: values.RATE_LIMIT_PER_MINUTE,
     trustProxy,
-    /** Null: owners get no mail. */
+    /** Null: no mail is sent. */
     mail,
     signIn: {
       ...providers(values),
+      /** Whose sign-in needs a second factor, whether the account has one or not. */
+      requireSecondFactor: values.REQUIRE_SECOND_FACTOR,
       /** Without mail, links are printed on the terminal, but only if no proxy could expose the service to others. */
       printLinks:
         !mail &&

@@ -7,6 +7,7 @@ import { ingestPublished } from './directory/ingest-published.ts';
 import { createSearch } from './directory/search/search.ts';
 import { createPublisher, publishingPool } from './directory/publish-in-groups.ts';
 import { createApp } from './http/app.ts';
+import { loadBrand } from './http/site/brand.ts';
 import { createInternalApp } from './http/internal-app.ts';
 import { createResponseCache } from './http/response-cache.ts';
 import type { Logger } from './log.ts';
@@ -18,16 +19,16 @@ import { createSyncs } from './sync/syncs.ts';
 import { createHealth } from './system/health.ts';
 import { createReadinessCheck } from './system/readiness.ts';
 import { version } from './version.ts';
-import type { OwnerMail } from './webhooks/notifications/mail-owners.ts';
+import type { FailureMail } from './webhooks/notifications/failure-mail.ts';
 import { leaseMs } from './webhooks/queue/dispatcher.ts';
-import { createInFlight } from './webhooks/queue/in-flight.ts';
+import { InFlight } from './webhooks/queue/in-flight.ts';
 import { createQueueNotifier } from './webhooks/queue/queue-channel.ts';
 import { createQueueReader } from './webhooks/queue/queue-state.ts';
 import { createWorker, type Worker } from './webhooks/queue/worker.ts';
 import { createSender } from './webhooks/sending/attempt.ts';
 import { createAttemptLog } from './webhooks/sending/attempt-log.ts';
 import { systemClock } from './webhooks/sending/clock.ts';
-import { createSecretBox } from './webhooks/sending/secrets.ts';
+import { createSecretBox } from './secret-box.ts';
 import { createSigningKeys } from './webhooks/sending/signing-keys.ts';
 import type { WorkerProcesses } from './worker-processes.ts';
 
@@ -47,7 +48,7 @@ export type Parts = Awaited<ReturnType<typeof createParts>>;
 type Shared = ReturnType<typeof createShared>;
 
 /**
- * `app`, `search` and `signIn` are null without the role `api`; `mailer` and `ownerMail` are null without mail settings; `workers`
+ * `app`, `search` and `signIn` are null without the role `api`; `mailer` and `failureMail` are null without mail settings; `workers`
  * is null with WORKERS=1.
  */
 export async function createParts(options: PartsOptions) {
@@ -59,7 +60,7 @@ export async function createParts(options: PartsOptions) {
   const worker = createWorker({
     ...config,
     ...shared,
-    ingestPublished: (on) => ingestPublished(on, config.publicUrl),
+    ingestPublished: (on, floor) => ingestPublished(on, config.publicUrl, floor),
   });
   return {
     ...shared,
@@ -67,9 +68,12 @@ export async function createParts(options: PartsOptions) {
     mailer,
     search,
     signIn,
-    app: search && signIn && (await createApp({ ...config, ...shared, search, signIn })),
+    app:
+      search &&
+      signIn &&
+      (await createApp({ ...config, ...shared, search, signIn, brand: await loadBrand(config) })),
     worker,
-    ownerMail: mailer && (await createConfiguredOwnerMail(shared, mailer)),
+    failureMail: mailer && (await createConfiguredFailureMail(shared, mailer)),
     workers: config.workers > 1 ? await createConfiguredWorkers(shared) : null,
   };
 }
@@ -80,7 +84,7 @@ function createShared(options: PartsOptions) {
   const { webhooks } = config;
   const revisions = createRevisions(database, connection);
   const secretBox = createSecretBox(secretKeys);
-  const inFlight = createInFlight();
+  const inFlight = new InFlight();
   const metrics = createMetrics();
   metrics.inFlight(() => inFlight.total());
   metrics.queue(createQueueReader(database));
@@ -109,7 +113,7 @@ const writesPool = {
   poolSize: 4,
   // 100,000 rows take less on two idle cores.
   statementTimeoutMs: 60_000,
-  settings: { idle_in_transaction_session_timeout: '30000' },
+  idleInTransactionMs: 30_000,
 };
 
 /** The internal listener's application, and the parts that only it uses. */
@@ -145,9 +149,9 @@ async function createConfiguredMailer({ mail }: Config): Promise<Mailer | null> 
   return createMailer(mail);
 }
 
-async function createConfiguredOwnerMail(shared: Shared, mailer: Mailer): Promise<OwnerMail> {
-  const { createOwnerMail } = await import('./webhooks/notifications/mail-owners.ts');
-  return createOwnerMail({ ...shared.config, ...shared, mailer });
+async function createConfiguredFailureMail(shared: Shared, mailer: Mailer): Promise<FailureMail> {
+  const { createFailureMail } = await import('./webhooks/notifications/failure-mail.ts');
+  return createFailureMail({ ...shared.config, ...shared, mailer });
 }
 
 async function createConfiguredWorkers(shared: Shared): Promise<WorkerProcesses> {

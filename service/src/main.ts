@@ -159,10 +159,10 @@ async function sharePublicUrl({ database, config, log }: Parts): Promise<void> {
   if (before !== null) log.warn({ publicUrl, before }, 'public_url.replaced');
 }
 
-function startTasks({ worker, ownerMail, syncs, workers }: Parts): void {
+function startTasks({ worker, failureMail, syncs, workers }: Parts): void {
   if (workers) return workers.start();
   worker.start();
-  ownerMail?.start();
+  failureMail?.start();
   syncs.start();
 }
 
@@ -179,13 +179,13 @@ const writeTimeoutMs = 500;
 
 /** Accepts no new requests and claims, waits for those in progress, and serves `/metrics` until they end. */
 export async function stopParts(parts: Parts): Promise<void> {
-  const { app, internalApp, writes, publishing, readiness, worker, ownerMail, syncs } = parts;
+  const { app, internalApp, writes, publishing, readiness, worker, failureMail, syncs } = parts;
   const { revisions, health, keyCache, sender, mailer, signIn, workers } = parts;
   readiness.stop();
   await Promise.all([
     app && endRequests(app),
     worker.stop(),
-    ownerMail?.stop(),
+    failureMail?.stop(),
     syncs.stop(),
     workers?.stop(),
   ]);

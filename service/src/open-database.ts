@@ -4,7 +4,7 @@ import type { Config } from './config.ts';
 import {
   openClient,
   openDatabase,
-  shortTransactions,
+  shortTransactionMs,
   type ConnectionSettings,
   type Database,
   type DatabaseOptions,
@@ -45,12 +45,11 @@ export async function openConfiguredDatabase(
     await server?.close();
     throw server ? error : toStartError(error);
   }
-  // A command may wait in its transaction for input that somebody types.
-  const settings = options.purpose === 'service' ? shortTransactions : {};
   const database = openDatabase(connection, {
     applicationName,
     ...(poolSize && { poolSize }),
-    settings,
+    // A command may wait in its transaction for input that somebody types.
+    ...(options.purpose === 'service' && { idleInTransactionMs: shortTransactionMs }),
   });
   let closing: Promise<void> | undefined;
   return {

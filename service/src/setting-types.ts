@@ -86,6 +86,12 @@ export const workers = parsed(
   { examples: ['4', 'auto'] },
 );
 
+export const secondFactorRule = matching(
+  'none, managers or all',
+  /^(none|managers|all)$/,
+  (value) => value as 'none' | 'managers' | 'all',
+);
+
 const levels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
 export const logLevel = matching(
   `one of ${levels.join(', ')}`,
@@ -93,6 +99,13 @@ export const logLevel = matching(
 );
 
 export const folder = matching('a folder', /./);
+export const file = matching('a file', /./);
+export const color = matching(
+  'a colour of six hexadecimal digits',
+  /^#[0-9A-Fa-f]{6}$/,
+  (value) => value.toLowerCase(),
+  { examples: ['#364fc7'] },
+);
 export const label = matching('1 to 40 characters', /^[^\p{C}]{1,40}$/u);
 export const headerWord = matching(
   'one word of at most 40 ASCII letters and digits, because it begins header names',

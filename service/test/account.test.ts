@@ -106,12 +106,12 @@ test('concurrent removals never remove the last sign-in method', async () => {
   assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 409]);
 });
 
-test('adding and removing a method requires a recent sign-in', async () => {
+test('adding and removing a method requires a recent proof', async () => {
   const late = await person('late@example.org');
   await link(late, 'late-1');
   const { body } = await late.call('/account/methods');
   await sql`
-    update sessions set created_at = now() - interval '25 hours'
+    update sessions set proven_at = now() - interval '31 minutes'
     where user_id = (select id from users where email = ${late.email})
   `.execute(database);
   const json = { provider: 'oidc', callbackURL: page, errorCallbackURL: page };
@@ -121,7 +121,7 @@ test('adding and removing a method requires a recent sign-in', async () => {
   ];
   for (const { status, body: refused } of answers) {
     assert.equal(status, 403);
-    assert.equal(refused.error.details.reason, 'sign_in_again');
+    assert.equal(refused.error.code, 'proof_required');
   }
 });
 

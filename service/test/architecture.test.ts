@@ -52,6 +52,7 @@ const levels: string[][] = [
     'log.ts',
     'mail.ts',
     'metrics.ts',
+    'secret-box.ts',
     'setting-types.ts',
     'settings.ts',
     'version.ts',

@@ -117,7 +117,7 @@ test('changes to apps, keys, managers and bindings are audited with their actor'
       owner: 'ada@example.org',
       cause: 'unbound',
     },
-    { by: 'root', action: 'app.deleted', on: 'app', name: 'Crier', owner: 'ada@example.org' },
+    { by: 'root', action: 'app.deleted', on: 'app', name: 'Crier', owners: ['ada@example.org'] },
   ]);
   assert.deepEqual(entries[1]?.actor, ada);
   assert.deepEqual(
@@ -174,7 +174,7 @@ test('every end of a role audits the end of its binding, with reason and actor',
       owner,
       cause: 'app deleted',
     },
-    { by: 'root', action: 'app.deleted', on: 'app', name: 'Deleted', owner },
+    { by: 'root', action: 'app.deleted', on: 'app', name: 'Deleted', owners: [owner] },
   ]);
 });
 
@@ -457,5 +457,5 @@ test('a command is audited under its user, and `audit list` shows it', async () 
   );
   const { code, stderr } = await runCommand(['audit', 'list', '--action', 'nothing'], env);
   assert.equal(code, 2);
-  assert.match(stderr, /It must be one of account, app, binding, key/);
+  assert.match(stderr, /It must be one of account, app, binding, invitation, key/);
 });

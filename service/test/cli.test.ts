@@ -38,8 +38,8 @@ async function json(args: string[]): Promise<any> {
 test('from an app to a verified delivery, by commands alone', async () => {
   const app = await json(['apps', 'create', '--name', 'Herald', '--owner', ' Ada@Example.org ']);
   assert.deepEqual(
-    [app.name, app.ownerEmail, app.organizationId],
-    ['Herald', 'ada@example.org', null],
+    [app.name, app.owners, app.organizationId],
+    ['Herald', ['ada@example.org'], null],
   );
   const { id, key } = await json([
     'keys',

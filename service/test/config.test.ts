@@ -24,6 +24,7 @@ const bad: Record<string, string[]> = {
   ],
   OIDC_ISSUER_URL: ['accounts', 'ftp://a.example', 'https://u:p@a.example'],
   OIDC_NAME: ['a'.repeat(41), 'a\u0007b'],
+  REQUIRE_SECOND_FACTOR: ['yes', 'ALL', 'managers,all'],
   GITHUB_CLIENT_ID: ['two words', 'é'],
   SERVICE_NAME: ['two words', 'Ünï', '1st', 'a'.repeat(41), 'X-Y', 'a\r\nb'],
   DATABASE_URL: ['mysql://a/b', 'localhost', 'postgres://a:99999/b'],
@@ -257,6 +258,7 @@ test('a sign-in provider needs all its settings, or is off', () => {
     github: null,
     discord: null,
     oidc: null,
+    requireSecondFactor: 'none',
     printLinks: true,
   });
   for (const [env, line] of [

@@ -9,7 +9,7 @@ import { createMetrics } from '../src/metrics.ts';
 import { createSender } from '../src/webhooks/sending/attempt.ts';
 import { systemClock } from '../src/webhooks/sending/clock.ts';
 import { createDispatcher } from '../src/webhooks/queue/dispatcher.ts';
-import { createInFlight } from '../src/webhooks/queue/in-flight.ts';
+import { InFlight } from '../src/webhooks/queue/in-flight.ts';
 import { createSigningKeys } from '../src/webhooks/sending/signing-keys.ts';
 import { announce, put } from './support/directory.ts';
 import { eventually } from './support/eventually.ts';
@@ -35,7 +35,7 @@ async function startDispatcher(t: TestContext) {
   await sql`delete from webhooks`.execute(database);
   await sql`delete from pending_deliveries`.execute(database);
   await sql`delete from outbox`.execute(database);
-  const inFlight = createInFlight();
+  const inFlight = new InFlight();
   const sender = createSender(webhooks);
   const signals: Signal[] = [];
   const dispatcher = createDispatcher({
@@ -53,6 +53,7 @@ async function startDispatcher(t: TestContext) {
     onDue: () => void signals.push('due'),
     onParked: () => void signals.push('parked'),
     onRecorded: () => void signals.push('news'),
+    outcomesFloor: () => '0',
   });
   t.after(async () => {
     await dispatcher.stop();

@@ -14,7 +14,7 @@ import { checkNode } from '../src/doctor/check-node.ts';
 import { checkExtension, checkUsable } from '../src/doctor/check-server.ts';
 import { runChecks } from '../src/doctor/doctor.ts';
 import type { Finding } from '../src/doctor/finding.ts';
-import { createSecretBox } from '../src/webhooks/sending/secrets.ts';
+import { createSecretBox } from '../src/secret-box.ts';
 import {
   embeddedOnly,
   newDataDir,
@@ -160,9 +160,7 @@ test('a folder that cannot be created is the fault, not the disk', async () => {
 
 test('a database requires a SECRET_KEY that decrypts its secrets', async () => {
   assert.deepEqual((await outcome('secret_key', { SECRET_KEY: '' }))[0], 'failed');
-  await sql`insert into apps (id, name, owner_email) values (uuid_v7(), 'Herald', 'ada@example.org')`.execute(
-    database,
-  );
+  await sql`insert into apps (id, name) values (uuid_v7(), 'Herald')`.execute(database);
   const {
     rows: [hook],
   } = await sql<{ id: string }>`select uuid_v7() as id`.execute(database);
@@ -178,6 +176,23 @@ test('a database requires a SECRET_KEY that decrypts its secrets', async () => {
   const both = `${other},${healthy['SECRET_KEY']}`;
   assert.equal((await outcome('stored_secrets', { SECRET_KEY: both }))[0], 'ok');
   await sql`delete from apps`.execute(database);
+});
+
+test('a SECRET_KEY that does not decrypt the secrets of authenticator apps is reported', async () => {
+  const { rows } = await sql<{ id: string }>`
+    insert into users (id, name, email, email_verified) values (uuid_v7(), 'Ada', 'ada@example.org', true) returning id
+  `.execute(database);
+  const [{ id }] = rows as [{ id: string }];
+  const sealed = createSecretBox([key]).seal('stored', id);
+  await sql`insert into authenticators (user_id, secret) values (${id}, ${sealed})`.execute(
+    database,
+  );
+  const [healthyStatus, decrypted] = await outcome('stored_secrets');
+  assert.deepEqual([healthyStatus, /and 1 authenticator apps/.test(decrypted)], ['ok', true]);
+  const other = randomBytes(32).toString('base64');
+  const [status, words] = await outcome('stored_secrets', { SECRET_KEY: other });
+  assert.deepEqual([status, /1 of 1 authenticator apps/.test(words)], ['failed', true]);
+  await sql`delete from users`.execute(database);
 });
 
 test('an unavailable or missing database fails with a reason and advice', async () => {

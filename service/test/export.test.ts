@@ -245,12 +245,13 @@ test('an import changes managers by difference, and a line without managers keep
     { ...line, managers: [' Ada@Example.org ', 'ada@example.org', 'grace@example.org'] },
   ]);
   assert.deepEqual(await emails(), ['ada@example.org', 'grace@example.org']);
-  await sql`insert into apps (id, name, owner_email) values (uuid_v7(), 'Herald', 'ada@example.org')`.execute(
-    origin,
-  );
-  await sql`insert into bindings (app_id, owner_email, org_id) select a.id, a.owner_email, o.id from apps a, orgs o`.execute(
-    origin,
-  );
+  await sql`insert into apps (id, name) values (uuid_v7(), 'Herald')`.execute(origin);
+  await sql`
+    insert into app_members (app_id, email, role) select id, 'ada@example.org', 'owner' from apps
+  `.execute(origin);
+  await sql`
+    insert into bindings (app_id, owner_email, org_id) select m.app_id, m.email, o.id from app_members m, orgs o
+  `.execute(origin);
   await put(origin, 'orgs', [line]);
   assert.equal((await emails()).length, 2, 'left out is left alone');
   await put(origin, 'orgs', [{ ...line, managers: ['ada@example.org', 'kay@example.org'] }]);

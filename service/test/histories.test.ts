@@ -10,7 +10,7 @@ import { loopbackAllowed, startReceiver } from './support/receiver.ts';
 import { startTestService } from './support/service.ts';
 
 /** Concurrent histories, each in its own database, so that one works while another waits. */
-const histories = Number(process.env['HISTORIES'] ?? 2_000);
+const histories = Number(process.env['HISTORIES'] ?? 600);
 const lanes = 4;
 /** A failure prints its seed; with the seed in the environment, the same histories run again. */
 const chosenSeed = process.env['HISTORIES_SEED'];
@@ -68,7 +68,7 @@ for (const { what, from, to } of [
   test(`the model catches ${what}`, async () => {
     const stage = await openStage();
     await stage.changeRule(from, to);
-    const fault = await findFault(stage, 2, 500, false);
+    const fault = await findFault(stage, 2, 1_000, false);
     assert.match(
       fault ?? 'nothing was found',
       /leak|\/events gives|deliveries: the service has|the body reads|were leased at fan-out/,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { createInFlight, type InFlight } from '../src/webhooks/queue/in-flight.ts';
+import { InFlight } from '../src/webhooks/queue/in-flight.ts';
 
 type Ends = (() => void)[];
 
@@ -48,7 +48,7 @@ function warmUp(inFlight: InFlight): void {
 
 test('a new webhook starts with two attempts and gains one with each quick response', (t) => {
   mockClock(t);
-  const inFlight = createInFlight();
+  const inFlight = new InFlight();
   assert.equal(inFlight.roomOf(a), 2);
   const ends = fill(inFlight);
   assert.equal(ends.length, 2);
@@ -64,7 +64,7 @@ test('a new webhook starts with two attempts and gains one with each quick respo
 
 test('a slow response shrinks what a webhook may have, and quick ones let it grow again', (t) => {
   const clock = mockClock(t);
-  const inFlight = createInFlight();
+  const inFlight = new InFlight();
   for (const [tookMs, expected] of [
     [1_000, 8],
     [2_000, 4],
@@ -83,7 +83,7 @@ test('a slow response shrinks what a webhook may have, and quick ones let it gro
 
 test('a webhook that does not respond shrinks before its attempts end', (t) => {
   const clock = mockClock(t);
-  const inFlight = createInFlight();
+  const inFlight = new InFlight();
   warmUp(inFlight);
   const ends = [inFlight.start(a, owner)];
   clock.pass(4_000);
@@ -94,7 +94,7 @@ test('a webhook that does not respond shrinks before its attempts end', (t) => {
 
 test('a quick webhook gets its next deliveries before its running ones end, and others do not', (t) => {
   const clock = mockClock(t);
-  const inFlight = createInFlight();
+  const inFlight = new InFlight();
   const leasable = () => inFlight.room().byWebhook[a];
   assert.equal(leasable(), undefined, 'nothing is known of it');
   const first = fill(inFlight);
@@ -112,7 +112,7 @@ test('a quick webhook gets its next deliveries before its running ones end, and 
 });
 
 test('deliveries that wait for their turn use up the room of their webhook', () => {
-  const inFlight = createInFlight();
+  const inFlight = new InFlight();
   const endWait = inFlight.wait(a, owner);
   assert.deepEqual([inFlight.roomOf(a), inFlight.room().byWebhook[a]], [1, 1]);
   endWait();
@@ -121,7 +121,7 @@ test('deliveries that wait for their turn use up the room of their webhook', () 
 
 test('slow webhooks of one owner have an eighth of all attempts, and their quick ones are not affected', (t) => {
   const clock = mockClock(t);
-  const inFlight = createInFlight();
+  const inFlight = new InFlight();
   const webhooks = many(200);
   const first = startEach(inFlight, webhooks);
   clock.pass(3_000);
@@ -137,7 +137,7 @@ test('slow webhooks of one owner have an eighth of all attempts, and their quick
 
 test('slow webhooks of all owners together have half of all attempts', (t) => {
   const clock = mockClock(t);
-  const inFlight = createInFlight();
+  const inFlight = new InFlight();
   const webhooks = many(700);
   const owners = Map.groupBy(webhooks, (id) => `owner-${webhooks.indexOf(id) % 7}@example.org`);
   const startAll = () => [...owners].flatMap(([of, ids]) => startEach(inFlight, ids, of));
@@ -149,7 +149,7 @@ test('slow webhooks of all owners together have half of all attempts', (t) => {
 });
 
 test('a process has at most 1,024 attempts under way', () => {
-  const inFlight = createInFlight();
+  const inFlight = new InFlight();
   assert.equal(startEach(inFlight, many(1_100)).length, 1_024);
   assert.equal(inFlight.total(), 1_024);
   assert.equal(inFlight.roomOf(many(1)[0] ?? ''), 0);
@@ -157,9 +157,9 @@ test('a process has at most 1,024 attempts under way', () => {
 
 test('while new attempts fill a process nothing is leased, until a larger lease fits', (t) => {
   const clock = mockClock(t);
-  const inFlight = createInFlight();
+  const inFlight = new InFlight();
   let calls = 0;
-  inFlight.onRoom(() => (calls += 1));
+  inFlight.onRoom = () => (calls += 1);
   assert.equal(inFlight.room().total, 768);
   const ends = startEach(inFlight, many(513));
   assert.equal(inFlight.room().total, 0);
@@ -173,27 +173,27 @@ test('while new attempts fill a process nothing is leased, until a larger lease 
 });
 
 test('attempts that wait to be recorded are limited', () => {
-  const inFlight = createInFlight();
+  const inFlight = new InFlight();
   const releases = Array.from({ length: 1_792 }, () => inFlight.hold());
   assert.equal(inFlight.room().total, 256);
   releases.push(inFlight.hold());
   assert.equal(inFlight.room().total, 0, 'a smaller lease is not worth its statement');
   let calls = 0;
-  inFlight.onRoom(() => (calls += 1));
+  inFlight.onRoom = () => (calls += 1);
   releases.pop()?.();
   assert.deepEqual([inFlight.room().total, calls], [256, 1]);
 });
 
 test('the end of an attempt is announced for its webhook', () => {
-  const inFlight = createInFlight();
+  const inFlight = new InFlight();
   const ended: string[] = [];
-  inFlight.onWebhookRoom((id) => ended.push(id));
+  inFlight.onWebhookRoom = (id) => ended.push(id);
   endAll(fill(inFlight));
   assert.deepEqual(ended, [a, a]);
 });
 
 test('a blocked webhook gets no attempts until it is unblocked', () => {
-  const inFlight = createInFlight();
+  const inFlight = new InFlight();
   inFlight.setBlocked([a]);
   assert.deepEqual([inFlight.roomOf(a), inFlight.start(a, owner)], [0, null]);
   assert.equal(inFlight.room().byWebhook[a], 0);
@@ -207,7 +207,7 @@ test('a blocked webhook gets no attempts until it is unblocked', () => {
 });
 
 test('a process has no more of a webhook than its share', () => {
-  const inFlight = createInFlight();
+  const inFlight = new InFlight();
   warmUp(inFlight);
   const shares = Array.from({ length: 12 }, (_, place) => {
     inFlight.setShare(place, 12);

@@ -223,7 +223,7 @@ test('slow lines are waited for beyond the idle limit of other transactions', as
   await clear();
   const writes = openDatabase(service.connection, {
     applicationName: 'test',
-    settings: { idle_in_transaction_session_timeout: '1000' },
+    idleInTransactionMs: 1_000,
   });
   const api = { ...service.config, ...service, writes, internalUrl: 'http://internal.test' };
   const { allowedHosts } = service.config.internal;

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import { sql } from '../src/database/database.ts';
-import { createInFlight, inFlightPerWebhookMax } from '../src/webhooks/queue/in-flight.ts';
+import { InFlight } from '../src/webhooks/queue/in-flight.ts';
+import { inFlightPerWebhookMax } from '../src/webhooks/queue/receiver.ts';
 import { joinWorkers, leaveWorkers } from '../src/webhooks/queue/members.ts';
 import { openTestDatabase } from './support/database.ts';
 
@@ -61,9 +62,7 @@ test('a webhook whose outcomes wait because another session has locked it is blo
   await clear();
   const [locked, late] = sorted(2);
   const app = randomUUID();
-  await sql`insert into apps (id, name, owner_email) values (${app}, 'App', 'owner@example.org')`.execute(
-    database,
-  );
+  await sql`insert into apps (id, name) values (${app}, 'App')`.execute(database);
   await sql`
     insert into webhooks (id, app_id, url, secret)
     select id, ${app}, 'https://example.org/', '' from unnest(${[locked, late]}::uuid[]) as w(id)
@@ -88,7 +87,7 @@ test("the shares of up to twelve processes add up to a webhook's limit, in SQL a
     select id, place, workers, webhook_share(id::uuid, ${inFlightPerWebhookMax}, place, workers) as share
     from unnest(${webhooks}::text[]) as w(id), generate_series(1, 12) as workers, generate_series(0, workers - 1) as place
   `.execute(database);
-  const inFlight = createInFlight();
+  const inFlight = new InFlight();
   for (const id of webhooks)
     for (let quick = 0; quick < inFlightPerWebhookMax; quick += 1)
       inFlight.start(id, 'owner@example.org')?.();

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { deleteApp } from '../src/access/apps.ts';
 import { sql } from '../src/database/database.ts';
+import { recordActivity } from '../src/sign-in/activity.ts';
 import { put } from './support/directory.ts';
 import { startInternalApi } from './support/internal-api.ts';
 import { signUp, type Person } from './support/portal.ts';
@@ -101,12 +102,38 @@ test('nobody else sees the audit entries of a deleted app', async () => {
   assert.equal(foreign.total, 0);
 });
 
+test('a later account with the address of an owner sees no entries of deleted apps', async () => {
+  const move = (from: string, to: string) =>
+    database.transaction().execute(async (tx) => {
+      const { rows } = await sql<{ id: string }>`
+        update users set email = ${to} where email = ${from} returning id
+      `.execute(tx);
+      const account = { id: rows[0]?.id ?? '', email: from };
+      await recordActivity(tx, 'account.address_changed', account, null);
+    });
+  const older = await signUp(service, 'older@example.org');
+  const dora = await signUp(service, 'dora@example.org');
+  const { id } = await send(dora, 'POST', '/apps', { name: 'Gone' });
+  await send(dora, 'DELETE', `/apps/${id}`);
+  assert.equal((await log(dora)).total, 2);
+
+  await send(dora, 'POST', '/account/deletion', { email: dora.email, apps: [] });
+  assert.equal((await log(await signUp(service, dora.email))).total, 0);
+  await move(dora.email, 'dora@example.com');
+  await move(older.email, dora.email);
+  assert.equal((await log(older)).total, 0);
+  const next = await send(older, 'POST', '/apps', { name: 'Next' });
+  await send(older, 'DELETE', `/apps/${next.id}`);
+  assert.equal((await log(older)).total, 2);
+});
+
 test('an app restored under another owner has its entries there only', async () => {
   const { id } = await send(ada, 'POST', '/apps', { name: 'Handed over' });
   await send(ada, 'DELETE', `/apps/${id}`);
-  await sql`insert into apps (id, name, owner_email) values (${id}, 'Mine now', ${bob.email})`.execute(
-    database,
-  );
+  await sql`insert into apps (id, name) values (${id}, 'Mine now')`.execute(database);
+  await sql`
+    insert into app_members (app_id, email, role) values (${id}, ${bob.email}, 'owner')
+  `.execute(database);
   assert.equal((await log(ada, `?app=${id}`)).total, 0);
   const { entries, total } = await log(bob, `?app=${id}`);
   assert.equal(total, 2);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openDatabase, sql, type Database } from '../src/database/database.ts';
+import { openDatabase, sql, type Database, type Executor } from '../src/database/database.ts';
 import { openTestDatabase } from './support/database.ts';
 
 const { database: other, connection } = await openTestDatabase();
@@ -8,8 +8,15 @@ await sql`create table kept (value int)`.execute(other);
 await sql`insert into kept values (1)`.execute(other);
 
 /** Of one connection, so that the next statement meets the last one's. */
-async function withOneConnection(run: (database: Database) => Promise<void>): Promise<void> {
-  const database = openDatabase(connection, { applicationName: 'test', poolSize: 1 });
+async function withOneConnection(
+  run: (database: Database) => Promise<void>,
+  transactionSettings?: Record<string, string>,
+): Promise<void> {
+  const database = openDatabase(connection, {
+    applicationName: 'test',
+    poolSize: 1,
+    ...(transactionSettings && { transactionSettings }),
+  });
   try {
     await run(database);
   } finally {
@@ -52,11 +59,63 @@ test('a prepared statement that the server has lost fails once, and then runs on
     assert.equal(await read(database), '1');
   }));
 
-test('an invalid statement does not drop the connection', () =>
+const pid = async (database: Executor) =>
+  (await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(database)).rows[0]?.pid;
+
+const settings = { enable_seqscan: 'off', lock_timeout: '500' };
+for (const transactionSettings of [undefined, settings])
+  test(`an invalid statement does not drop the connection, ${transactionSettings ? 'with' : 'without'} settings of the transaction`, () =>
+    withOneConnection(async (database) => {
+      const before = await pid(database);
+      await assert.rejects(sql`select 1 / 0`.execute(database), { code: '22012' });
+      assert.equal(await pid(database), before);
+    }, transactionSettings));
+
+const readSettings = async (database: Executor) =>
+  (
+    await sql<{ seqscan: string; lockTimeout: string }>`
+      select current_setting('enable_seqscan') as seqscan, current_setting('lock_timeout') as "lockTimeout"
+    `.execute(database)
+  ).rows[0];
+
+test('settings hold in each statement and each transaction, and not in the session', () =>
   withOneConnection(async (database) => {
-    const pid = async () =>
-      (await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(database)).rows[0]?.pid;
-    const before = await pid();
-    await assert.rejects(sql`select 1 / 0`.execute(database), { code: '22012' });
-    assert.equal(await pid(), before);
-  }));
+    const expected = { seqscan: 'off', lockTimeout: '500ms' };
+    assert.deepEqual(await readSettings(database), expected);
+    await database.transaction().execute(async (tx) => {
+      assert.deepEqual(await readSettings(tx), expected);
+      assert.deepEqual(await readSettings(tx), expected);
+    });
+    await assert.rejects(
+      database.transaction().execute(async (tx) => {
+        await sql`insert into kept values (7)`.execute(tx);
+        throw new Error('no');
+      }),
+    );
+    assert.deepEqual(await readSettings(database), expected);
+    const { rows } = await sql<{ inTransaction: number; session: string }>`
+      select (select count(*) from kept where value::int = 7)::int as "inTransaction",
+        (select reset_val from pg_settings where name = 'enable_seqscan') as session
+    `.execute(database);
+    assert.deepEqual(rows[0], { inTransaction: 0, session: 'on' });
+  }, settings));
+
+test('with settings, a statement that fails when it is committed is refused and leaves nothing', () =>
+  withOneConnection(async (database) => {
+    await sql`create table once (value int unique deferrable initially deferred)`.execute(other);
+    await sql`insert into once values (1)`.execute(database);
+    await assert.rejects(sql`insert into once values (1), (2)`.execute(database), {
+      code: '23505',
+    });
+    const { rows } = await sql<{ value: number }>`select value from once`.execute(database);
+    assert.deepEqual(rows, [{ value: 1 }]);
+  }, settings));
+
+test('with settings, a connection that the server ends is replaced', () =>
+  withOneConnection(async (database) => {
+    const first = await pid(database);
+    await sql`select pg_terminate_backend(${first})`.execute(other);
+    let next = first;
+    while (next === first) next = await pid(database).catch(() => first);
+    assert.equal(await pid(database), next);
+  }, settings));

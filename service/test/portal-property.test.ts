@@ -27,6 +27,11 @@ const { body: webhook } = await owner.call(`${path}/webhooks`, {
 });
 await owner.call(`${path}/webhooks/${webhook.data.id}/test`, { method: 'POST' });
 const delivery = await endedDelivery(service, webhook.data.id);
+const { body: invitation } = await owner.call(`${path}/invitations`, {
+  method: 'POST',
+  json: { email: 'invited@example.org', role: 'viewer' },
+});
+const { body: members } = await owner.call(`${path}/members`);
 
 /** What is deleted or revoked is none of those that the other operations are tried on. */
 function valid({ method, path: route }: Target, name: string): string {
@@ -34,7 +39,12 @@ function valid({ method, path: route }: Target, name: string): string {
     return method === 'delete' && route.endsWith('{appId}') ? crypto.randomUUID() : app.data.id;
   if (method === 'delete') return crypto.randomUUID();
   if (name === 'keyId') return route.endsWith('rotate') ? crypto.randomUUID() : key.data.id;
-  return name === 'deliveryId' ? delivery.id : webhook.data.id;
+  const ids: Record<string, string> = {
+    deliveryId: delivery.id,
+    memberId: members.data[0].id,
+    invitationId: invitation.data.id,
+  };
+  return ids[name] ?? webhook.data.id;
 }
 
 async function changes(): Promise<number> {
@@ -58,8 +68,24 @@ testHostileRequests({
     signInWithProvider: [404],
     checkPasswordLink: [403],
     setPassword: [403],
+    checkInvitationLink: [403],
+    signUpWithInvitation: [403],
     changePassword: [400, 429],
+    requestAddressChange: [429],
+    checkAddressChange: [403],
+    changeAddress: [403],
+    // The example names somebody else.
+    deleteAccount: [400],
     addAccountMethod: [404],
+    signInWithPasskey: [401],
+    proveWithPassword: [400, 429],
+    proveWithAuthenticator: [400, 429],
+    proveWithMailedCode: [400, 429],
+    proveWithPasskey: [400, 429],
+    mailProofCode: [429],
+    addPasskey: [400],
+    confirmAuthenticator: [400, 409, 429],
+    createRecoveryCodes: [409],
   },
   oneIn: 30,
   changes,

@@ -212,7 +212,7 @@ test('the audit log shows who changed an app, and names no other users', async (
     [
       1,
       'app.created',
-      { kind: 'user', name: owner.email },
+      { kind: 'user', name: owner.email, isYou: true },
       { kind: 'app', id: app.id, name: 'Logged' },
     ],
   );

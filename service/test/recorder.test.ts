@@ -23,6 +23,7 @@ function startRecorder(database: Database, giveUpAfterMs = 600) {
   const recorder = createRecorder({
     database,
     giveUpAfterMs,
+    outcomesFloor: () => '0',
     onRecorded: (attempts) => void written.push(attempts.map(({ delivery }) => delivery.id)),
     log: pino({}, output),
     metrics: createMetrics(),

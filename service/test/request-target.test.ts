@@ -65,8 +65,11 @@ test('a provider can return in the absolute form, and its code is not logged', a
 
 test('an absolute target without a path is the root', async () => {
   for (const path of ['http://127.0.0.1', 'http://127.0.0.1?x=1', 'http://127.0.0.1/'])
-    for (const { url } of [service, internal])
-      assert.equal((await rawRequest(url, { path })).status, 404, path);
+    for (const [{ url }, status] of [
+      [service, 200],
+      [internal, 404],
+    ] as const)
+      assert.equal((await rawRequest(url, { path })).status, status, path);
 });
 
 test('an invalid request target is rejected and not logged', async () => {

@@ -93,11 +93,8 @@ for (const [name, settings] of [
     const lease = newLease();
     for (let count = 0; count < 3; count += 1) await announce(watched);
     await joinWorkers(watched, lease.token);
-    assert.deepEqual(await findWork(watched, '0', 0), {
-      events: true,
-      published: false,
-      floor: null,
-    });
+    const { events, published } = await findWork(watched, { events: '0', published: '0' }, 0);
+    assert.deepEqual([events, published], [true, false]);
 
     const { leased: first } = await fanOutWith(watched);
     assert.equal(first.length, 3);
@@ -147,7 +144,7 @@ for (const [name, settings] of [
 test('a claim skips a delivery that another worker postponed meanwhile, and claims the rest', async (t) => {
   const worker = openDatabase(service.connection, {
     applicationName: 'claiming',
-    settings: queueSettings,
+    transactionSettings: queueSettings,
   });
   t.after(() => worker.destroy());
   await clear();
@@ -246,7 +243,7 @@ test('plans made while the database was empty and analysed read a full queue by 
   const worker = openDatabase(connection, {
     applicationName: 'test',
     poolSize: 1,
-    settings: queueSettings,
+    transactionSettings: queueSettings,
   });
   t.after(() => worker.destroy());
 
@@ -254,7 +251,7 @@ test('plans made while the database was empty and analysed read a full queue by 
     const lease = newLease();
     await joinWorkers(worker, lease.token);
     await announce(filled);
-    await findWork(worker, '0', 0);
+    await findWork(worker, { events: '0', published: '0' }, 0);
     const { leased: born } = await fanOutWith(worker, { lease });
     const { leased: due } = await claimWith(worker, { lease });
     await listParked(worker, start);

@@ -3,8 +3,11 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import { Webhook as StandardWebhook } from 'standardwebhooks';
+import { sql } from '../src/database/database.ts';
+import { createSecretBox } from '../src/secret-box.ts';
 import { githubSignature } from '../src/webhooks/sending/sign.ts';
 import { openTestDatabase, toUrl } from './support/database.ts';
+import { signInAs, signUp } from './support/portal.ts';
 import { loopbackAllowed, startReceiver } from './support/receiver.ts';
 import { runHere } from './support/run-here.ts';
 import { makeKey, startTestService, type TestService } from './support/service.ts';
@@ -39,6 +42,9 @@ async function verifies(service: TestService, id: string, secret: string): Promi
 }
 
 const old = await startWith(first);
+const ada = await signUp(old, 'ada@example.org');
+const { secret: appSecret } = (await ada.call('/account/authenticator', { method: 'POST' })).body
+  .data;
 const webhooks: { id: string; secret: string }[] = [];
 for (let count = 0; count < 3; count += 1)
   webhooks.push((await post(old, '/webhooks', { url: receiver.url })).body.data);
@@ -56,10 +62,24 @@ test('SECRET_KEY is rotated: a new first key, secrets encrypted again, the old k
     .data;
   const { code, stdout, stderr } = await reseal(second, first);
   assert.equal(code, 0, stderr);
-  assert.deepEqual(JSON.parse(stdout), { resealed: 3, unchanged: 1, unreadable: [] });
+  assert.deepEqual(JSON.parse(stdout), {
+    resealed: 4,
+    unchanged: 1,
+    unreadable: [],
+    unreadableAccounts: [],
+  });
   const again = await reseal(second);
-  assert.deepEqual(JSON.parse(again.stdout), { resealed: 0, unchanged: 4, unreadable: [] });
+  assert.deepEqual(JSON.parse(again.stdout), {
+    resealed: 0,
+    unchanged: 5,
+    unreadable: [],
+    unreadableAccounts: [],
+  });
   const alone = await startWith(second);
+  const { rows } = await sql<{ secret: Buffer; userId: string }>`
+    select secret, user_id as "userId" from authenticators
+  `.execute(opened.database);
+  assert.equal(createSecretBox([second]).open(rows[0]!.secret, rows[0]!.userId), appSecret);
   await verifies(alone, one.id, one.secret);
   const { body } = await post(alone, `/webhooks/${rotated.id}/test`);
   assert.equal(body.data.status, 'succeeded');
@@ -76,6 +96,12 @@ test('without the key everything except sending works, and a new secret fixes th
   const { code, stdout } = await reseal(third);
   const told = JSON.parse(stdout);
   assert.deepEqual([code, told.resealed, told.unreadable.length], [1, 0, 3]);
+  assert.deepEqual(told.unreadableAccounts, ['ada@example.org']);
+  await sql`update authenticators set confirmed_at = now()`.execute(opened.database);
+  const again = await signInAs(service, 'ada@example.org');
+  const json = { code: '123456' };
+  const completed = await again.call('/sign-in/second-factor', { method: 'POST', json });
+  assert.equal(completed.status, 503);
   // Nothing of the old secret can be signed with, so nothing waits for its overlap to end.
   const { data } = (await post(service, `/webhooks/${lost.id}/rotate-secret`, {})).body;
   assert.equal(data.previousSecretExpiresAt, null);

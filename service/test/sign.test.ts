@@ -3,7 +3,8 @@ import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { Webhook as StandardWebhook } from 'standardwebhooks';
-import { createSecretBox, generateSecret } from '../src/webhooks/sending/secrets.ts';
+import { createSecretBox } from '../src/secret-box.ts';
+import { generateSecret } from '../src/webhooks/management/generate-secret.ts';
 import {
   deliveryHeaders,
   githubSignature,

@@ -1,57 +1,20 @@
 /** An installation with the old queue and work in it gets the new one. */
 import assert from 'node:assert/strict';
-import { createHash, randomBytes, randomUUID } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
-import { after, test } from 'node:test';
-import { openDatabase, sql } from '../src/database/database.ts';
-import { ensurePartitions, listMigrations, migrate } from '../src/database/migrate.ts';
-import { createSecretBox } from '../src/webhooks/sending/secrets.ts';
-import {
-  createDatabase,
-  dropDatabase,
-  testServer,
-  withName,
-  type TestDatabase,
-} from './support/database.ts';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { test } from 'node:test';
+import { sql } from '../src/database/database.ts';
+import { migrate } from '../src/database/migrate.ts';
+import { createSecretBox } from '../src/secret-box.ts';
 import { queueDrained } from './support/queue.ts';
 import { loopbackAllowed, startReceiver } from './support/receiver.ts';
-import { makeKey, startTestService } from './support/service.ts';
-
-const lastBefore = '0016_unlisted_names.sql';
-
-async function openBeforeUpgrade(): Promise<TestDatabase> {
-  const name = `orgdir_test_${randomUUID().replaceAll('-', '')}`;
-  await createDatabase(name, 'template0');
-  const connection = withName(testServer(), name);
-  const database = openDatabase(connection, { applicationName: 'test', statementTimeoutMs: 0 });
-  after(async () => {
-    await database.destroy();
-    await dropDatabase(name);
-  });
-  await sql`create schema orgdir`.execute(database);
-  await sql`
-    create table orgdir.migrations (
-      name text primary key, checksum text not null, applied_at timestamptz(3) not null default now()
-    )
-  `.execute(database);
-  for (const file of await listMigrations()) {
-    if (file > lastBefore) break;
-    const text = await readFile(new URL(`../migrations/${file}`, import.meta.url), 'utf8');
-    const checksum = createHash('sha256').update(text).digest('hex');
-    await sql.raw(text).execute(database);
-    await sql`insert into migrations (name, checksum) values (${file}, ${checksum})`.execute(
-      database,
-    );
-  }
-  await ensurePartitions(database);
-  return { database, connection };
-}
+import { startTestService } from './support/service.ts';
+import { openBeforeUpgrade } from './support/upgrade.ts';
 
 type Delivery = { id: string; eventId: string; webhookId: string };
 
 const secretKeys = [randomBytes(32)];
 const receiver = await startReceiver();
-const old = await openBeforeUpgrade();
+const old = await openBeforeUpgrade('0016_unlisted_names.sql');
 const { database } = old;
 
 async function insertWebhook(appId: string): Promise<string> {
@@ -111,7 +74,10 @@ async function lease(deliveries: Delivery[], endsInSeconds: number): Promise<str
 }
 
 test('an upgrade loses no event or delivery of the old queue, and a worker sends each once', async () => {
-  const { appId } = await makeKey(old);
+  const appId = randomUUID();
+  await sql`
+    insert into apps (id, name, owner_email) values (${appId}, 'Herald', 'ada@example.org')
+  `.execute(database);
   const healthy = await insertWebhook(appId);
   const unhealthy = await insertWebhook(appId);
   const first = await insertEvent('{"n" : 1.0}', true);

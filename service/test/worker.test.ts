@@ -8,8 +8,8 @@ import { ingestPublished } from '../src/directory/ingest-published.ts';
 import { createMetrics } from '../src/metrics.ts';
 import { createSender } from '../src/webhooks/sending/attempt.ts';
 import { systemClock } from '../src/webhooks/sending/clock.ts';
-import { createInFlight } from '../src/webhooks/queue/in-flight.ts';
-import { createSecretBox } from '../src/webhooks/sending/secrets.ts';
+import { InFlight } from '../src/webhooks/queue/in-flight.ts';
+import { createSecretBox } from '../src/secret-box.ts';
 import { createSigningKeys } from '../src/webhooks/sending/signing-keys.ts';
 import { createWorker, type Worker } from '../src/webhooks/queue/worker.ts';
 import type { TestDatabase } from './support/database.ts';
@@ -45,7 +45,7 @@ function startWorker(
     connection: on.connection,
     sender,
     webhooks,
-    inFlight: createInFlight(),
+    inFlight: new InFlight(),
     signingKeys,
     clock: systemClock,
     metrics: createMetrics(),

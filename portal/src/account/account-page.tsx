@@ -1,9 +1,9 @@
-import { Text } from '@mantine/core';
 import { Page } from '../layout/page.tsx';
 import { useSession } from '../session/use-session.ts';
-import { Note } from '../ui/note.tsx';
-import { Section } from '../ui/section.tsx';
 import { Activity } from './activity.tsx';
+import { Address } from './address.tsx';
+import { DeleteAccount } from './delete-account.tsx';
+import { ExportData } from './export-data.tsx';
 import { Methods } from './methods.tsx';
 import { NameForm } from './name-form.tsx';
 import { Password } from './password.tsx';
@@ -24,22 +24,8 @@ export function AccountPage() {
       <Password email={email} />
       <Sessions />
       <Activity />
+      <ExportData />
+      <DeleteAccount />
     </Page>
-  );
-}
-
-/** The address that the user's apps belong to. */
-function Address({ email }: { email: string }) {
-  // The service generates such an address if the provider confirms none.
-  const isName = email.endsWith('.invalid');
-  return (
-    <Section title={isName ? 'Your name at the provider' : 'Email address'}>
-      <Text fw={600}>{email}</Text>
-      <Note maw="70ch">
-        {isName
-          ? 'The provider that you sign in with confirms no email address, so this name identifies you. Your apps belong to it, and an organisation can make it a manager. It cannot be changed.'
-          : 'Your apps belong to this address, and so do your manager roles in organisations and alliances. It cannot be changed.'}
-      </Note>
-    </Section>
   );
 }

@@ -7,7 +7,6 @@ import { Note } from '../ui/note.tsx';
 import { Time } from '../ui/time.tsx';
 import { toastSuccess } from '../ui/toast.ts';
 import { methodName } from './method-name.ts';
-import { needsSignIn, SignInAgain } from './sign-in-again.tsx';
 
 type Props = {
   methods: AccountMethod[];
@@ -44,15 +43,14 @@ function RemoveMethod({ method, removed }: { method: AccountMethod; removed: () 
       removed();
     },
   });
-  const isOld = needsSignIn(write.error);
   return (
     <Confirm
       button={{ children: 'Remove', size: 'xs', 'aria-label': `Remove ${name}` }}
       title={`Remove ${name}?`}
       action="Remove"
-      write={isOld ? { ...write, error: null } : write}
+      write={write}
     >
-      {isOld ? <SignInAgain /> : <Text>You will no longer be able to sign in with it.</Text>}
+      <Text>You will no longer be able to sign in with it.</Text>
     </Confirm>
   );
 }

@@ -13,7 +13,6 @@ import { Problem } from '../ui/problem.tsx';
 import { Section } from '../ui/section.tsx';
 import { MethodList } from './method-list.tsx';
 import { methodName } from './method-name.ts';
-import { needsSignIn, SignInAgain } from './sign-in-again.tsx';
 
 /** The password and the providers that open the account. */
 export function Methods() {
@@ -64,11 +63,7 @@ function AddProviders({ methods }: { methods: AccountMethod[] }) {
       <Group gap="xs">
         <ProviderButtons offered={missing} verb="Add" leaving={leaving} />
       </Group>
-      {needsSignIn(leaving.error) ? (
-        <SignInAgain />
-      ) : (
-        leaving.isError && <Problem error={leaving.error} />
-      )}
+      {leaving.isError && <Problem error={leaving.error} />}
     </Stack>
   );
 }

@@ -1,10 +1,11 @@
 import { Alert, Text } from '@mantine/core';
-import { ApiError } from '@orgdir/client';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { useNavigate } from 'react-router';
+import { useNavigate, useSearchParams } from 'react-router';
+import { isForbidden } from '../api/call.ts';
 import { passwordLink, setPassword } from '../api/operations.ts';
 import { SignedOutLayout } from '../layout/signed-out-layout.tsx';
+import { SignedIn } from '../session/signed-in.tsx';
 import { useSignInAfterLink } from '../session/use-session.ts';
 import {
   AddressField,
@@ -13,6 +14,7 @@ import {
   validateName,
   validateNewPassword,
 } from '../sign-in/fields.tsx';
+import { nextPage } from '../sign-in/next-page.ts';
 import { useLinkToken } from '../sign-in/use-link-token.ts';
 import { Form } from '../ui/form.tsx';
 import { Loaded } from '../ui/loaded.tsx';
@@ -24,7 +26,12 @@ import { OtherMethodsPage } from './other-methods-page.tsx';
 export function SetPasswordPage() {
   const token = useLinkToken();
   const [reviewed, setReviewed] = useState<string | null>(null);
-  if (token !== null && token === reviewed) return <OtherMethodsPage />;
+  if (token !== null && token === reviewed)
+    return (
+      <SignedIn>
+        <OtherMethodsPage />
+      </SignedIn>
+    );
   return (
     <SignedOutLayout title="Set your password" below={<PageLink to="/sign-in">Sign in</PageLink>}>
       {token === null ? (
@@ -45,7 +52,7 @@ type Link = {
 function CheckedLink(props: Link) {
   const [isUsed, setIsUsed] = useState(false);
   const link = useQuery(passwordLink(props.token));
-  if (isUsed || isUnusable(link.error)) return <UnusableLink />;
+  if (isUsed || isForbidden(link.error)) return <UnusableLink />;
   return (
     <Loaded query={link}>
       {({ email, hasAccount }) => (
@@ -53,14 +60,14 @@ function CheckedLink(props: Link) {
           {...props}
           email={email}
           isNew={!hasAccount}
-          failed={(error) => setIsUsed(isUnusable(error))}
+          failed={(error) => setIsUsed(isForbidden(error))}
         />
       )}
     </Loaded>
   );
 }
 
-/** Sets the password of a new or an existing account, and signs in with it. A new account needs a name. */
+/** Sets the password of a new or an existing account, signs in with it, and continues to `next`. A new account needs a name. */
 function SetPasswordForm({
   token,
   email,
@@ -70,14 +77,15 @@ function SetPasswordForm({
 }: Link & { email: string; isNew: boolean; failed: (error: Error) => void }) {
   const signIn = useSignInAfterLink();
   const navigate = useNavigate();
+  const next = nextPage(useSearchParams()[0]);
   const write = useMutation({
     mutationFn: async ({ name, password }: { name: string; password: string }) => {
       const account = { token, password, ...(isNew && { name: name.trim() }) };
       const { methods } = await setPassword(account);
       const hasOthers = methods.length > 0;
-      if (!(await signIn({ email, password }, hasOthers ? '/account' : '/'))) return;
+      if (!(await signIn({ email, password }, hasOthers ? '/account' : next))) return;
       if (hasOthers) reviewMethods();
-      else await navigate('/', { replace: true });
+      else await navigate(next, { replace: true });
     },
     onError: failed,
   });
@@ -101,10 +109,6 @@ function SetPasswordForm({
       />
     </Form>
   );
-}
-
-function isUnusable(error: unknown): boolean {
-  return error instanceof ApiError && error.status === 403;
 }
 
 function UnusableLink() {

@@ -1,6 +1,7 @@
 /** Sends one request to the portal API of the service. Errors are those of the client, with code and request id. */
 import { ApiError, NetworkError, TimeoutError, UnexpectedResponseError } from '@orgdir/client';
 import { pageData } from '../page-data.ts';
+import { askForProof } from './ask-for-proof.ts';
 import type { Pagination } from './types.ts';
 
 export type Query = Record<string, string | number | boolean | null | undefined>;
@@ -17,8 +18,21 @@ export type Envelope<T> = { data: T; pagination?: Pagination };
 /** The service itself stops a request after 30 s. */
 const timeoutMs = 40_000;
 
-/** Resolves with the body of a 2xx response. Rejects with an `OrgdirError`, or with the reason of `signal`. */
+/**
+ * Resolves with the body of a 2xx response. Rejects with an `OrgdirError`, or with the reason of `signal`. If the service
+ * requires a proof first, asks the user for it and sends the request again.
+ */
 export async function call<T>(request: Call): Promise<T> {
+  try {
+    return await callOnce<T>(request);
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== 'proof_required') throw error;
+    if (!(await askForProof())) throw error;
+    return callOnce<T>(request);
+  }
+}
+
+async function callOnce<T>(request: Call): Promise<T> {
   const response = await send(request);
   const content = await readJson(response);
   if (response.ok && content !== undefined) return content as T;
@@ -89,6 +103,10 @@ function toError(
 
 export function isUnauthorized(error: unknown): boolean {
   return error instanceof ApiError && error.status === 401;
+}
+
+export function isForbidden(error: unknown): boolean {
+  return error instanceof ApiError && error.status === 403;
 }
 
 function retryAfterOf(headers: Headers): number | null {

@@ -17,7 +17,7 @@ const deliveryPath = ({ deliveryId, ...webhook }: DeliveryId) =>
 
 export const overview = () => read<Api.Overview>('/overview');
 
-/** All apps, because an owner has at most ten. */
+/** All apps, because one is a member of at most 100. */
 export const apps = () => readPage<Api.PortalApp>('/apps');
 export const app = (appId: string) => read<Api.PortalApp>(appPath(appId));
 export const createApp = (body: Api.NewApp) =>
@@ -25,6 +25,52 @@ export const createApp = (body: Api.NewApp) =>
 export const updateApp = (appId: string, body: Api.AppChanges) =>
   write<Api.PortalApp>({ method: 'PATCH', path: appPath(appId), body });
 export const deleteApp = (appId: string) => write({ method: 'DELETE', path: appPath(appId) });
+
+export const members = (appId: string) => readPage<Api.AppMember>(`${appPath(appId)}/members`);
+export const updateMember = (appId: string, memberId: string, body: Api.AppMemberChanges) =>
+  write<Api.AppMember>({
+    method: 'PATCH',
+    path: `${appPath(appId)}${path('members', memberId)}`,
+    body,
+  });
+export const removeMember = (appId: string, memberId: string) =>
+  write({ method: 'DELETE', path: `${appPath(appId)}${path('members', memberId)}` });
+export const transferApp = (appId: string, body: Api.AppTransfer) =>
+  write<Api.PortalApp>({ method: 'POST', path: `${appPath(appId)}/transfer`, body });
+export const updateMembership = (appId: string, body: Api.MembershipChanges) =>
+  write<Api.PortalApp>({ method: 'PATCH', path: `${appPath(appId)}/membership`, body });
+export const leaveApp = (appId: string) =>
+  write({ method: 'DELETE', path: `${appPath(appId)}/membership` });
+
+export const invitations = (appId: string) =>
+  readPage<Api.AppInvitation>(`${appPath(appId)}/invitations`);
+export const createInvitation = (appId: string, body: Api.NewInvitation) =>
+  write<Api.AppInvitation>({ method: 'POST', path: `${appPath(appId)}/invitations`, body });
+export const resendInvitation = (appId: string, invitationId: string) =>
+  write<Api.AppInvitation>({
+    method: 'POST',
+    path: `${appPath(appId)}${path('invitations', invitationId)}/resend`,
+  });
+export const revokeInvitation = (appId: string, invitationId: string) =>
+  write({ method: 'DELETE', path: `${appPath(appId)}${path('invitations', invitationId)}` });
+
+export const ownInvitations = () => readPage<Api.OwnInvitation>('/invitations');
+export const acceptInvitation = (invitationId: string) =>
+  write<Api.PortalApp>({ method: 'POST', path: `${path('invitations', invitationId)}/accept` });
+export const declineInvitation = (invitationId: string) =>
+  write({ method: 'POST', path: `${path('invitations', invitationId)}/decline` });
+/** Reads by POST, to keep the token out of addresses. */
+export const invitationLink = (token: string) =>
+  queryOptions({
+    queryKey: ['/invitations/check', { token }] as const,
+    queryFn: async ({ signal, queryKey: [checkPath, body] }) =>
+      (await call<Envelope<Api.InvitationLink>>({ method: 'POST', path: checkPath, body, signal }))
+        .data,
+    staleTime: Infinity,
+  });
+/** Returns the token of a link for `setPassword`. */
+export const signUpWithInvitation = (token: string) =>
+  write<Api.SignUpLink>({ method: 'POST', path: '/invitations/sign-up', body: { token } });
 
 export const bindable = (query: Api.ListBindableQuery) =>
   readPage<Api.Bindable>('/bindable', { ...query });
@@ -105,6 +151,13 @@ export async function signIn(body: Api.Credentials): Promise<boolean> {
     throw error;
   }
 }
+export const passkeyOptions = () =>
+  write<Api.PasskeyOptions>({ method: 'POST', path: '/sign-in/passkey/options' });
+export const signInWithPasskey = (body: Api.PasskeyAssertion) =>
+  write({ method: 'POST', path: '/sign-in/passkey', body });
+/** With a code of the authenticator app, or a recovery code. */
+export const completeSignIn = (body: Api.FactorCode) =>
+  write({ method: 'POST', path: '/sign-in/second-factor', body });
 export const signInWithProvider = (body: Api.ProviderRequest) =>
   write<Api.ProviderRedirect>({ method: 'POST', path: '/sign-in/provider', body });
 export const signOut = () => write({ method: 'POST', path: '/sign-out' });
@@ -113,23 +166,26 @@ export const createFirstAccount = (body: Api.NewFirstAccount) =>
 
 export const requestPasswordLink = (email: string) =>
   write({ method: 'POST', path: '/password-links', body: { email } });
-/** Reads by POST, to keep the token out of addresses. Never goes stale, because the form must not reload while in use. */
 export const passwordLink = (token: string) =>
-  queryOptions({
-    queryKey: ['/password-links/check', { token }] as const,
-    queryFn: async ({ signal, queryKey: [checkPath, body] }) =>
-      (await call<Envelope<Api.PasswordLink>>({ method: 'POST', path: checkPath, body, signal }))
-        .data,
-    staleTime: Infinity,
-  });
+  checkLink<Api.PasswordLink>('/password-links/check', token);
 export const setPassword = (body: Api.ChosenPassword) =>
   write<Api.PasswordSet>({ method: 'POST', path: '/password', body });
 
 export const updateAccount = (body: Api.AccountChanges) =>
   write({ method: 'PATCH', path: '/account', body });
+export const requestAddressChange = (email: string) =>
+  write({ method: 'POST', path: '/account/address-changes', body: { email } });
+export const addressChange = (token: string) =>
+  checkLink<Api.AddressChange>('/account/address-changes/check', token);
+/** Ends all other sessions. */
+export const changeAddress = (token: string) =>
+  write<Api.ChangedAddress>({ method: 'PUT', path: '/account/address', body: { token } });
 /** Ends all other sessions. */
 export const changePassword = (body: Api.PasswordChange) =>
   write({ method: 'PUT', path: '/account/password', body });
+export const accountDeletion = () => read<Api.AccountDeletion>('/account/deletion');
+export const deleteAccount = (body: Api.AccountDeletionRequest) =>
+  write({ method: 'POST', path: '/account/deletion', body });
 export const accountMethods = () => readPage<Api.AccountMethod>('/account/methods');
 export const addAccountMethod = (body: Api.ProviderRequest) =>
   write<Api.ProviderRedirect>({ method: 'POST', path: '/account/methods', body });
@@ -141,6 +197,46 @@ export const endAccountSession = (sessionId: string) =>
 export const endOtherAccountSessions = () => write({ method: 'DELETE', path: '/account/sessions' });
 export const accountActivity = (query: PageQuery) =>
   readPage<Api.AccountActivityEntry>('/account/activity', query);
+
+/** Reads by POST, to keep the token out of addresses. Never goes stale, because the form must not reload while in use. */
+function checkLink<T>(checkPath: string, token: string) {
+  return queryOptions({
+    queryKey: [checkPath, { token }] as const,
+    queryFn: async ({ signal }) =>
+      (await call<Envelope<T>>({ method: 'POST', path: checkPath, body: { token }, signal })).data,
+    staleTime: Infinity,
+  });
+}
+export const secondFactor = () => read<Api.SecondFactorState>('/account/second-factor');
+export const newPasskeyOptions = () =>
+  write<Api.PasskeyOptions>({ method: 'POST', path: '/account/passkeys/options' });
+export const addPasskey = (body: Api.NewPasskey) =>
+  write<Api.AddedFactor>({ method: 'POST', path: '/account/passkeys', body });
+export const updatePasskey = (passkeyId: string, body: Api.PasskeyChanges) =>
+  write({ method: 'PATCH', path: path('account', 'passkeys', passkeyId), body });
+export const removePasskey = (passkeyId: string) =>
+  write({ method: 'DELETE', path: path('account', 'passkeys', passkeyId) });
+export const setUpAuthenticator = () =>
+  write<Api.NewAuthenticator>({ method: 'POST', path: '/account/authenticator' });
+export const confirmAuthenticator = (body: Api.FactorCode) =>
+  write<Api.AddedFactor>({ method: 'POST', path: '/account/authenticator/confirm', body });
+export const removeAuthenticator = () =>
+  write({ method: 'DELETE', path: '/account/authenticator' });
+export const createRecoveryCodes = () =>
+  write<Api.RecoveryCodes>({ method: 'POST', path: '/account/recovery-codes' });
+
+export const proofMethods = () => read<Api.ProofMethods>('/account/proof');
+export const proveWithPassword = (body: Api.CurrentPassword) =>
+  write({ method: 'POST', path: '/account/proof/password', body });
+export const proveWithAuthenticator = (body: Api.FactorCode) =>
+  write({ method: 'POST', path: '/account/proof/authenticator', body });
+export const mailProofCode = () => write({ method: 'POST', path: '/account/proof/mail' });
+export const proveWithMailedCode = (body: Api.FactorCode) =>
+  write({ method: 'POST', path: '/account/proof/mailed-code', body });
+export const proofPasskeyOptions = () =>
+  write<Api.PasskeyOptions>({ method: 'POST', path: '/account/proof/passkey/options' });
+export const proveWithPasskey = (body: Api.PasskeyAssertion) =>
+  write({ method: 'POST', path: '/account/proof/passkey', body });
 
 async function write<T = unknown>(request: Call): Promise<T> {
   return (await call<Envelope<T>>(request)).data;

@@ -18,8 +18,7 @@ export const queryClient = new QueryClient({
   queryCache: new QueryCache({
     onError: (error, query) => {
       // The first read that finds the session ended signs out the whole page.
-      if (isUnauthorized(error) && query.queryKey[0] !== sessionKey[0])
-        queryClient.setQueryData(sessionKey, null);
+      if (isUnauthorized(error) && query.queryKey[0] !== sessionKey[0]) endSession(error);
     },
   }),
   defaultOptions: {
@@ -29,11 +28,18 @@ export const queryClient = new QueryClient({
       networkMode: 'always',
       retry: false,
       onError: (error) => {
-        if (isUnauthorized(error)) queryClient.setQueryData(sessionKey, null);
+        if (isUnauthorized(error)) endSession(error);
       },
     },
   },
 });
+
+/** A session that now needs a second factor has not ended: it is read again, and the page for it is shown. */
+function endSession(error: Error): void {
+  if (error instanceof ApiError && error.details['missingFactor'] !== undefined)
+    void queryClient.invalidateQueries({ queryKey: sessionKey });
+  else queryClient.setQueryData(sessionKey, null);
+}
 
 /** A refusal repeats. If the response has a Retry-After header, the page shows it at once instead of retrying. */
 function shouldRetry(failures: number, error: Error): boolean {

@@ -24,6 +24,121 @@ export interface AccountChanges {
   name: string;
 }
 
+/** What goes with the account. */
+export interface AccountDeletion {
+  /** The apps without another owner. */
+  appsToDelete: AppToDelete[];
+  /** The apps with another owner. */
+  appsToLeave: AppToLeave[];
+  /** The bindings that you made. */
+  endingBindings: EndingBinding[];
+  /** The organisations and alliances that you manage, at most 100. They keep your address as a manager until they remove it. */
+  managed: ManagedName[];
+  /** The number of organisations and alliances that you manage. */
+  managedCount: number;
+}
+
+/** An app that is deleted with the account. */
+export interface AppToDelete {
+  /** The id of the app. */
+  id: string;
+  /** The name of the app. */
+  name: string;
+  /** The number of valid keys. */
+  keyCount: number;
+  /** The number of webhooks. */
+  webhookCount: number;
+  /** The number of pending deliveries, at most 10,000. */
+  pendingDeliveryCount: number;
+  /** The number of other members, none of whom is an owner. */
+  otherMemberCount: number;
+}
+
+/** An app that stays with its other owners. */
+export interface AppToLeave {
+  /** The id of the app. */
+  id: string;
+  /** The name of the app. */
+  name: string;
+  /** Your role in the app. */
+  role: 'viewer' | 'developer' | 'owner';
+}
+
+/** A binding that you made and that ends. */
+export interface EndingBinding {
+  /** The id of the app. */
+  appId: string;
+  /** The name of the app. */
+  appName: string;
+  /** The kind of the object. */
+  kind: 'organization' | 'alliance';
+  /** The unique name in URLs. */
+  slug: string;
+  /** The name of the organisation or alliance. */
+  name: string;
+}
+
+/** An organisation or alliance. */
+export interface ManagedName {
+  /** The kind of the object. */
+  kind: 'organization' | 'alliance';
+  /** The unique name in URLs. */
+  slug: string;
+  /** The name of the organisation or alliance. */
+  name: string;
+}
+
+/** Confirms the deletion of the account. */
+export interface AccountDeletionRequest {
+  /** The email address of the account. */
+  email: string;
+  /**
+   * The ids of the apps that are deleted with the account.
+   *
+   * @maxItems 1000
+   *
+   * Items: The id of the app.
+   */
+  apps: string[];
+}
+
+/** All data about a user. Secrets are left out. */
+export interface AccountExport {
+  /** When the export began. */
+  exportedAt: string;
+  account: ExportedAccount;
+  /** The ways to sign in, without secrets. */
+  methods: AccountMethod[];
+  /** The newest 100 sessions. */
+  sessions: AccountSession[];
+  /** The apps that you are a member of. */
+  apps: PortalApp[];
+  /** The keys of these apps. */
+  keys: ExportedKey[];
+  /** The webhooks of these apps. Of those of an app whose viewer you are, only the origin of the URL. */
+  webhooks: ExportedWebhook[];
+  /** Invitations to you. */
+  invitations: OwnInvitation[];
+  /** The organisations and alliances that you manage. */
+  managed: ManagedSubject[];
+  /** The entries about your account, newest first: sign-ins and changes. */
+  activity: ExportedAuditEntry[];
+  /** Your changes to everything else, newest first. */
+  changes: ExportedAuditEntry[];
+}
+
+/** The account. */
+export interface ExportedAccount {
+  /** The id of the account. */
+  id: string;
+  /** Your name. */
+  name: string;
+  /** The address of the account. */
+  email: string;
+  /** The URL of a picture. */
+  image: string | null;
+}
+
 /** A sign-in method. */
 export interface AccountMethod {
   /** The id of the sign-in method. */
@@ -50,10 +165,222 @@ export interface AccountSession {
   expiresAt: string;
 }
 
+/** An app, which owns keys and webhooks. */
+export interface PortalApp {
+  /** The id of the app. */
+  id: string;
+  /** The name of the app. */
+  name: string;
+  /** Your role in the app. */
+  role: 'viewer' | 'developer' | 'owner';
+  /** Whether you are the only owner, and so cannot leave the app. */
+  isLastOwner: boolean;
+  /** Whether you want mail about failing webhooks. Viewers get none. */
+  failureMails: boolean;
+  binding: PortalBinding | null;
+  /** The number of valid keys. */
+  keyCount: number;
+  /** The number of webhooks, active or not. */
+  webhookCount: number;
+  /** When the app was created. */
+  createdAt: string;
+}
+
+/** The organisation or alliance whose internal events an app receives. */
+export interface PortalBinding {
+  /** The kind of the object. */
+  kind: 'organization' | 'alliance';
+  /** The id of the organisation or alliance. */
+  id: string;
+  /** The unique name in URLs. */
+  slug: string;
+  /** The name of the organisation or alliance. */
+  name: string;
+  /** The address of the owner who bound the app. The binding ends when they stop being an owner of the app or a manager of the organisation or alliance. */
+  boundBy: string;
+}
+
+/** A key of an app, without its value. */
+export interface ExportedKey {
+  /** The id of the app. */
+  appId: string;
+  /** The id of the key. */
+  id: string;
+  /** The name of the key. */
+  name: string;
+  /** The last four characters of the key. */
+  last4: string;
+  /** The scopes of the key. */
+  scopes: ('read:directory' | 'read:events' | 'write:webhooks')[];
+  /** When the key expires. Null if it does not expire. */
+  expiresAt: string | null;
+  /** When the key was revoked. */
+  revokedAt: string | null;
+  /** When the key was last used, up to a minute late. */
+  lastUsedAt: string | null;
+  /** When the key was created. */
+  createdAt: string;
+}
+
+/** A webhook, without its secret. */
+export interface ExportedWebhook {
+  /** The id of the app. */
+  appId: string;
+  /** The unique identifier. */
+  id: string;
+  /** The URL that deliveries are sent to. */
+  url: string;
+  /** A description of the webhook. */
+  description: string | null;
+  /** The names of the events to send. Null for all events that the app can receive, including future ones. */
+  events: string[] | null;
+  /** Whether the webhook receives events. */
+  active: boolean;
+  /** When the webhook was deactivated. */
+  deactivatedAt: string | null;
+  /** `failing`: too many deliveries in a row failed. `gone`: the receiver responded with 410. `owner`: the owner deactivated it. */
+  deactivatedReason: 'failing' | 'gone' | 'owner' | null;
+  /** When an attempt last succeeded. */
+  lastSuccessAt: string | null;
+  /** When an attempt last failed. */
+  lastFailureAt: string | null;
+  /** The number of failed deliveries since the last success. */
+  exhaustedInARow: number;
+  /** When the previous secret expires. Until then, deliveries are signed with both secrets. */
+  previousSecretExpiresAt: string | null;
+  /** When the webhook was created. */
+  createdAt: string;
+  /** When the settings or the state of the webhook last changed. */
+  updatedAt: string;
+}
+
+/** An invitation to you. */
+export interface OwnInvitation {
+  /** The id of the invitation. */
+  id: string;
+  /** The invited address. */
+  email: string;
+  /** The role that the invited person gets. */
+  role: 'viewer' | 'developer' | 'owner';
+  /** The address of the owner who made the invitation. */
+  invitedBy: string;
+  /** When the invitation was created. */
+  createdAt: string;
+  /** When the invitation expires. */
+  expiresAt: string;
+  /** The name of the app. */
+  appName: string;
+}
+
+/** An organisation or alliance. */
+export interface ManagedSubject {
+  /** The kind of the object. */
+  kind: 'organization' | 'alliance';
+  /** The id of the object. */
+  id: string;
+  /** The unique name in URLs. */
+  slug: string;
+  /** The name of the organisation or alliance. */
+  name: string;
+}
+
+/** An entry of the audit log. */
+export interface ExportedAuditEntry {
+  /** An increasing number. */
+  id: number;
+  /** When it happened. */
+  at: string;
+  /** The action. */
+  action: string;
+  /** The object that was changed. */
+  subject: {
+    /** The kind of the object that was changed. */
+    kind: string;
+    /** The id of the object, if it has one. */
+    id: string | null;
+  };
+  /** The id of the app, if it is about one. */
+  appId: string | null;
+  /** Details of the action. */
+  details: {
+    [k: string]: unknown;
+  };
+}
+
+/** A second factor was added. */
+export interface AddedFactor {
+  /** Recovery codes, if there were none. Only this response has them; each works once. */
+  recoveryCodes: string[] | null;
+}
+
+/** A change of address that can be confirmed. */
+export interface AddressChange {
+  /** The new email address. */
+  email: string;
+  /** The bindings that end with the change, because the new address does not manage the organisation or alliance. */
+  endingBindings: EndingBinding[];
+}
+
+/** The new email address of the account. */
+export interface AddressChangeRequest {
+  /** The email address of the account. */
+  email: string;
+}
+
+/** The token of a link that changes the address. */
+export interface AddressChangeToken {
+  /** The part of the link after `#`. */
+  token: string;
+}
+
 /** The fields to change. */
 export interface AppChanges {
   /** The name of the app. */
   name: string;
+}
+
+/** An invitation to become a member of an app. */
+export interface AppInvitation {
+  /** The id of the invitation. */
+  id: string;
+  /** The invited address. */
+  email: string;
+  /** The role that the invited person gets. */
+  role: 'viewer' | 'developer' | 'owner';
+  /** The address of the owner who made the invitation. */
+  invitedBy: string;
+  /** When the invitation was created. */
+  createdAt: string;
+  /** When the invitation expires. */
+  expiresAt: string;
+}
+
+/** A member of an app. */
+export interface AppMember {
+  /** The id of the member. */
+  id: string;
+  /** The address of the member. */
+  email: string;
+  /** The name of the account. Null if there is no account yet. */
+  name: string | null;
+  /** The role of the member. */
+  role: 'viewer' | 'developer' | 'owner';
+  /** Whether you are this member. */
+  isYou: boolean;
+  /** When the member was added. */
+  createdAt: string;
+}
+
+/** The fields to change. */
+export interface AppMemberChanges {
+  /** The new role. */
+  role: 'viewer' | 'developer' | 'owner';
+}
+
+/** To whom to transfer the app. */
+export interface AppTransfer {
+  /** The id of the member who becomes an owner. */
+  memberId: string;
 }
 
 /** An attempt to send a delivery. */
@@ -76,6 +403,12 @@ export interface Attempt {
   } | null;
   /** The first 4 KiB of the response body, as text. */
   responseBody: string | null;
+}
+
+/** The authenticator app of the account. */
+export interface Authenticator {
+  /** When the authenticator app was added. */
+  addedAt: string;
 }
 
 /** An organisation or alliance that apps can be bound to. */
@@ -110,6 +443,12 @@ export interface CatalogueEvent {
   };
   /** Who can receive the event: every app, apps bound to the organisation or alliance, or the webhook that is tested. */
   audience: 'global' | 'organization' | 'alliance' | 'webhook';
+}
+
+/** Confirms the change of the address. */
+export interface ChangedAddress {
+  /** The new email address. */
+  email: string;
 }
 
 /** A new password and the token of the link. A new account also needs a name. */
@@ -181,6 +520,12 @@ export interface Credentials {
   /** The email address of the account. */
   email: string;
   /** The password. */
+  password: string;
+}
+
+/** A proof by password. */
+export interface CurrentPassword {
+  /** The password of the account. */
   password: string;
 }
 
@@ -274,6 +619,14 @@ export interface Done {
   done: boolean;
 }
 
+/** Confirms that the invitation has ended. */
+export interface EndedInvitation {
+  /** The id of the invitation. */
+  id: string;
+  /** Always true. */
+  deleted: boolean;
+}
+
 /** The number of sessions that were ended. */
 export interface EndedSessions {
   /** The number of sessions that were ended. */
@@ -296,16 +649,64 @@ export interface ExpiringKey {
   expiresAt: string;
 }
 
+/** A code. */
+export interface FactorCode {
+  /** The code. Spaces and dashes do not matter. */
+  code: string;
+}
+
 /** The new account. */
 export interface FirstAccount {
   /** The id of the new user. */
   userId: string;
 }
 
+/** The invitation of a mailed link. */
+export interface InvitationLink {
+  /** The id of the invitation. */
+  id: string;
+  /** The invited address. */
+  email: string;
+  /** The role that the invited person gets. */
+  role: 'viewer' | 'developer' | 'owner';
+  /** The address of the owner who made the invitation. */
+  invitedBy: string;
+  /** When the invitation was created. */
+  createdAt: string;
+  /** When the invitation expires. */
+  expiresAt: string;
+  /** The name of the app. */
+  appName: string;
+  /** Whether there is an account with the invited address. */
+  hasAccount: boolean;
+}
+
+/** Confirms that you are no longer a member. */
+export interface LeftApp {
+  /** The id of the app. */
+  id: string;
+  /** Always true. */
+  deleted: boolean;
+}
+
+/** The fields to change. */
+export interface MembershipChanges {
+  /** Whether you want mail about failing webhooks. */
+  failureMails: boolean;
+}
+
 /** A new app. */
 export interface NewApp {
   /** The name of the app. */
   name: string;
+}
+
+/** The secret for an authenticator app. */
+export interface NewAuthenticator {
+  /** The secret, in base32. Only this response has it. */
+  secret: string;
+  /** The same as an `otpauth` address, for a QR code. */
+  uri: string;
 }
 
 /** The organisation or alliance to bind the app to. */
@@ -328,6 +729,14 @@ export interface NewFirstAccount {
   password: string;
 }
 
+/** A new invitation. */
+export interface NewInvitation {
+  /** The address to invite. */
+  email: string;
+  /** The role that the invited person gets. */
+  role: 'viewer' | 'developer' | 'owner';
+}
+
 /** A new key. */
 export interface NewKey {
   /** The name of the key. */
@@ -340,6 +749,21 @@ export interface NewKey {
   scopes: ('read:directory' | 'read:events' | 'write:webhooks')[];
   /** When the key expires. Null: never. */
   expiresAt?: string | null;
+}
+
+/** A new passkey. */
+export interface NewPasskey {
+  /** The name of the passkey, without control characters. */
+  name: string;
+  /** The response of `navigator.credentials.create`. */
+  credential: {
+    /** The id of the passkey. In base64url. */
+    id: string;
+    /** What the browser signed. In base64url. */
+    clientDataJSON: string;
+    /** The new public key. In base64url. */
+    attestationObject: string;
+  };
 }
 
 /** The OpenAPI document, without the envelope. */
@@ -407,6 +831,46 @@ export interface Pagination {
   totalPages: number;
 }
 
+/** A passkey of the account. */
+export interface Passkey {
+  /** The id of the passkey. */
+  id: string;
+  /** The name of the passkey. */
+  name: string;
+  /** When the passkey was added. */
+  createdAt: string;
+  /** When the passkey was last used. */
+  lastUsedAt: string | null;
+}
+
+/** A proof by passkey. */
+export interface PasskeyAssertion {
+  /** The response of `navigator.credentials.get`. */
+  credential: {
+    /** The id of the passkey. In base64url. */
+    id: string;
+    /** What the browser signed. In base64url. */
+    clientDataJSON: string;
+    /** What the device signed. In base64url. */
+    authenticatorData: string;
+    /** The signature of the device. In base64url. */
+    signature: string;
+  };
+}
+
+/** The fields to change. */
+export interface PasskeyChanges {
+  /** The name of the passkey, without control characters. */
+  name: string;
+}
+
+/** The options of `navigator.credentials`, in the JSON form of WebAuthn. */
+export interface PasskeyOptions {
+  /** A random value to sign. It can be used once, within five minutes. */
+  challenge: string;
+  [k: string]: unknown;
+}
+
 /** The current password and a new one. */
 export interface PasswordChange {
   /** The current password. */
@@ -445,34 +909,7 @@ export interface PasswordSet {
   methods: AccountMethod[];
 }
 
-/** An app, which owns keys and webhooks. */
-export interface PortalApp {
-  /** The id of the app. */
-  id: string;
-  /** The name of the app. */
-  name: string;
-  binding: PortalBinding | null;
-  /** The number of valid keys. */
-  keyCount: number;
-  /** The number of webhooks, active or not. */
-  webhookCount: number;
-  /** When the app was created. */
-  createdAt: string;
-}
-
-/** The organisation or alliance whose internal events an app receives. */
-export interface PortalBinding {
-  /** The kind of the object. */
-  kind: 'organization' | 'alliance';
-  /** The id of the organisation or alliance. */
-  id: string;
-  /** The unique name in URLs. */
-  slug: string;
-  /** The name of the organisation or alliance. */
-  name: string;
-}
-
-/** A change to an app, or to one of its keys or webhooks. */
+/** A change to an app, or to its members, keys or webhooks. */
 export interface PortalAuditEntry {
   /** An increasing number. */
   id: number;
@@ -482,8 +919,10 @@ export interface PortalAuditEntry {
   actor: {
     /** `key`: over the API. `user`: in the portal. `cli`: an operator on the command line. `system`: the service itself. */
     kind: 'key' | 'user' | 'cli' | 'system';
-    /** The name of the key of this app, or your own name. Null for others. */
+    /** The name of the key of this app, or the address of the member. Null for others. */
     name: string | null;
+    /** Whether you made the change. */
+    isYou: boolean;
   };
   /** The action. */
   action: string;
@@ -499,7 +938,7 @@ export interface PortalAuditEntry {
     kind: string;
     /** The id of the object. */
     id: string | null;
-    /** The name of the app or key, or the host of the webhook, at that time. Null for other objects. */
+    /** The name of the app or key, the host of the webhook, or the address of the member or invited person, at that time. Null for other objects. */
     name: string | null;
   };
   /** Details of the change. */
@@ -555,6 +994,8 @@ export interface PortalSession {
   /** The id of the session. */
   id: string;
   user: PortalUser;
+  /** The second factor that the session needs before it opens anything else: one to confirm, or one to set up. Null: none. */
+  missingFactor: 'confirm' | 'set_up' | null;
   /** When the session expires if it is not used. */
   expiresAt: string;
 }
@@ -569,6 +1010,12 @@ export interface PortalUser {
   email: string;
   /** The URL of a picture. */
   image: string | null;
+}
+
+/** The ways to prove who you are. */
+export interface ProofMethods {
+  /** What you can confirm with. */
+  methods: ('passkey' | 'authenticator' | 'password' | 'mail')[];
 }
 
 /** The address to sign in with the provider. */
@@ -597,6 +1044,20 @@ export interface RecoverRequest {
 export interface Recovered {
   /** The number of deliveries that are pending again. */
   count: number;
+}
+
+/** New recovery codes. */
+export interface RecoveryCodes {
+  /** The codes. Only this response has them; each works once. */
+  recoveryCodes: string[];
+}
+
+/** Confirms that the member was removed. */
+export interface RemovedAppMember {
+  /** The id of the removed member. */
+  id: string;
+  /** Always true. */
+  deleted: boolean;
 }
 
 /** The options of a key rotation. */
@@ -640,6 +1101,15 @@ export interface RotatedKey {
   };
 }
 
+/** The second factor of the account. */
+export interface SecondFactorState {
+  /** The passkeys, oldest first. */
+  passkeys: Passkey[];
+  authenticator: Authenticator | null;
+  /** The number of recovery codes that still work. */
+  recoveryCodesLeft: number;
+}
+
 /** The available ways to sign in. */
 export interface SignInOptions {
   /** Sign-in with an email address and a password. */
@@ -663,6 +1133,12 @@ export interface SignInProvider {
   id: string;
   /** The display name of the provider. */
   name: string;
+}
+
+/** A link that sets the password of a new account. */
+export interface SignUpLink {
+  /** The token of the link. */
+  token: string;
 }
 
 /** A webhook. */

@@ -1,12 +1,14 @@
 import { Group, Text } from '@mantine/core';
-import { useRef } from 'react';
+import { useRef, type ReactNode } from 'react';
 import { bindApp, unbindApp } from '../api/operations.ts';
 import type { Bindable, PortalApp, PortalBinding } from '../api/types.ts';
 import { appChanges, useWrite } from '../api/use-write.ts';
 import { Confirm } from '../ui/confirm.tsx';
 import { moveFocus } from '../ui/move-focus.ts';
+import { Note } from '../ui/note.tsx';
 import { Section } from '../ui/section.tsx';
 import { toastSuccess } from '../ui/toast.ts';
+import { can } from './can.ts';
 import { kindLabels } from './kind-labels.ts';
 import { ChooseBinding } from './choose-binding.tsx';
 import { EventsGiven } from './events-given.tsx';
@@ -23,19 +25,26 @@ export function AppBinding({ app }: { app: PortalApp }) {
   const bind = useWrite(({ kind, slug }: Bindable) => bindApp(app.id, { kind, slug }), changes, {
     done: ({ binding }) => toastAndFocus(`Bound to ${binding?.name}.`),
   });
+  const mayChange = can(app, 'changeApp');
   return (
     <Section
       title="Binding"
       headingRef={heading}
-      lead="A bound app also gets the internal events of its organisation or alliance. Only managers can bind an app, and the binding ends when they are no longer managers."
+      lead="A bound app also gets the internal events of its organisation or alliance. Only an owner of the app who manages it can bind the app. The binding ends when they are no longer both."
     >
-      {app.binding ? (
-        <Binding
-          appId={app.id}
-          binding={app.binding}
-          ended={() => toastAndFocus('The app is no longer bound.')}
-        />
-      ) : (
+      {app.binding && (
+        <Binding binding={app.binding}>
+          {mayChange && (
+            <Unbind
+              appId={app.id}
+              name={app.binding.name}
+              done={() => toastAndFocus('The app is no longer bound.')}
+            />
+          )}
+        </Binding>
+      )}
+      {!app.binding && !mayChange && <Text>Not bound.</Text>}
+      {!app.binding && mayChange && (
         <ChooseBinding
           bind={bind.mutate}
           busyWith={bind.isPending ? bind.variables.id : null}
@@ -47,27 +56,32 @@ export function AppBinding({ app }: { app: PortalApp }) {
   );
 }
 
-type Props = { appId: string; binding: PortalBinding; ended: () => void };
-
-function Binding({ appId, binding: { name, kind, slug }, ended }: Props) {
-  const write = useWrite(() => unbindApp(appId), changes, { done: ended });
+function Binding({ binding, children }: { binding: PortalBinding; children: ReactNode }) {
+  const { name, kind, slug, boundBy } = binding;
   return (
     <Group justify="space-between">
-      <Text>
-        Bound to <strong>{name}</strong>, the {kindLabels[kind]} {slug}
-      </Text>
-      <Confirm
-        button={{ children: 'Unbind' }}
-        title="Unbind this app"
-        action="Unbind"
-        write={write}
-      >
-        <Text size="sm">
-          Internal events of {name} are no longer sent to this app, and pending deliveries of them
-          are cancelled. Binding it again does not bring them back. Keys, webhooks and public events
-          are not affected.
+      <div>
+        <Text>
+          Bound to <strong>{name}</strong>, the {kindLabels[kind]} {slug}
         </Text>
-      </Confirm>
+        <Note>By {boundBy}</Note>
+      </div>
+      {children}
     </Group>
+  );
+}
+
+type UnbindProps = { appId: string; name: string; done: () => void };
+
+function Unbind({ appId, name, done }: UnbindProps) {
+  const write = useWrite(() => unbindApp(appId), changes, { done });
+  return (
+    <Confirm button={{ children: 'Unbind' }} title="Unbind this app" action="Unbind" write={write}>
+      <Text size="sm">
+        Internal events of {name} are no longer sent to this app, and pending deliveries of them are
+        cancelled. Binding it again does not bring them back. Keys, webhooks and public events are
+        not affected.
+      </Text>
+    </Confirm>
   );
 }

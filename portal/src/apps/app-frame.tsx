@@ -11,6 +11,7 @@ const sections = [
   { below: '', title: 'App' },
   { below: '/keys', title: 'Keys' },
   { below: '/webhooks', title: 'Webhooks' },
+  { below: '/members', title: 'Members' },
 ];
 
 type Props = {

@@ -7,8 +7,10 @@ import { formatCount } from '../ui/format-count.ts';
 import { Time } from '../ui/time.tsx';
 import { AppBinding } from './app-binding.tsx';
 import { AppFrame } from './app-frame.tsx';
+import { can } from './can.ts';
 import { DeleteApp } from './delete-app.tsx';
 import { RenameApp } from './rename-app.tsx';
+import { RoleNote } from './role-note.tsx';
 
 export function AppPage() {
   return <AppFrame>{(app) => <Sections key={app.id} app={app} />}</AppFrame>;
@@ -17,13 +19,14 @@ export function AppPage() {
 function Sections({ app }: { app: PortalApp }) {
   return (
     <>
+      <RoleNote action="changeApp" to="rename, bind, transfer or delete it" />
       <SimpleGrid cols={{ base: 1, sm: 2 }}>
         <Contents
           title="Keys"
           count={app.keyCount}
           thing="valid key"
           purpose="A key lets your program call the API: read the directory, read events, manage webhooks."
-          first="Create a key"
+          {...(can(app, 'changeKeys') && { first: 'Create a key' })}
           to={`/apps/${app.id}/keys`}
         />
         <Contents
@@ -31,13 +34,13 @@ function Sections({ app }: { app: PortalApp }) {
           count={app.webhookCount}
           thing="webhook"
           purpose="A webhook sends events to your server as they happen."
-          first="Create a webhook"
+          {...(can(app, 'changeWebhooks') && { first: 'Create a webhook' })}
           to={`/apps/${app.id}/webhooks`}
         />
       </SimpleGrid>
       <AppBinding app={app} />
-      <RenameApp app={app} />
-      <DeleteApp app={app} />
+      {can(app, 'changeApp') && <RenameApp app={app} />}
+      {can(app, 'changeApp') && <DeleteApp app={app} />}
       <Note size="xs">
         Created <Time at={app.createdAt} />
       </Note>
@@ -50,18 +53,20 @@ type Props = {
   count: number;
   thing: string;
   purpose: string;
-  first: string;
+  /** The first step, for those who may take it. */
+  first?: string;
   to: string;
 };
 
 /** Shows how many there are, with a link to them or to the first step. */
 function Contents({ title, count, thing, purpose, first, to }: Props) {
+  const isFirst = count === 0 && first !== undefined;
   return (
     <Section title={title} lead={purpose}>
       <Group justify="space-between">
         <Text>{formatCount(count, thing)}</Text>
-        <Button component={Link} to={to} variant={count === 0 ? 'filled' : 'default'} size="xs">
-          {count === 0 ? first : `View ${title.toLowerCase()}`}
+        <Button component={Link} to={to} variant={isFirst ? 'filled' : 'default'} size="xs">
+          {isFirst ? first : `View ${title.toLowerCase()}`}
         </Button>
       </Group>
     </Section>

@@ -1,10 +1,12 @@
-import { Button, Paper, SimpleGrid, Stack, Text, Title } from '@mantine/core';
+import { Badge, Button, Group, Paper, SimpleGrid, Stack, Text, Title } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
-import { Plus } from 'lucide-react';
+import { Plus } from '../ui/icons.tsx';
 import { apps } from '../api/operations.ts';
 import type { PortalApp } from '../api/types.ts';
 import { Page } from '../layout/page.tsx';
+import { OwnInvitations } from '../members/own-invitations.tsx';
+import { capitalise } from '../ui/capitalise.ts';
 import { Empty } from '../ui/empty.tsx';
 import { Loaded } from '../ui/loaded.tsx';
 import { Note } from '../ui/note.tsx';
@@ -26,9 +28,10 @@ export function AppsPage() {
   return (
     <Page
       title="Apps"
-      lead="An app is a program of yours that uses this service. It has its own keys, webhooks and binding."
+      lead="An app is a program that uses this service. It has its own keys, webhooks, binding and members."
       actions={hasSome && newApp}
     >
+      <OwnInvitations />
       <Loaded query={query}>
         {({ entries }) =>
           entries.length > 0 ? (
@@ -50,14 +53,17 @@ export function AppsPage() {
 }
 
 function AppEntry({ app }: { app: PortalApp }) {
-  const { id, name, binding, keyCount, webhookCount, createdAt } = app;
+  const { id, name, role, binding, keyCount, webhookCount, createdAt } = app;
   return (
     <Paper component="li" withBorder p="md">
       <Stack gap="xs" justify="space-between" h="100%">
         <div>
-          <Title order={2} size="h4">
-            <PageLink to={`/apps/${id}`}>{name}</PageLink>
-          </Title>
+          <Group justify="space-between" align="flex-start" gap="xs">
+            <Title order={2} size="h4">
+              <PageLink to={`/apps/${id}`}>{name}</PageLink>
+            </Title>
+            <Badge variant="default">{capitalise(role)}</Badge>
+          </Group>
           <Text size="sm">
             {binding ? `Bound to ${binding.name} (${kindLabels[binding.kind]})` : 'Not bound'}
           </Text>

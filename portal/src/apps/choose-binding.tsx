@@ -1,7 +1,7 @@
 import { Group, Stack, Text, TextInput } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
-import { Lock, Search } from 'lucide-react';
+import { Lock, Search } from '../ui/icons.tsx';
 import { useState } from 'react';
 import { bindable } from '../api/operations.ts';
 import type { Page } from '../api/read.ts';

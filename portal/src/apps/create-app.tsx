@@ -41,13 +41,13 @@ function CreateAppForm({ write, cancel }: Props) {
   return (
     <Form {...formProps} layout="dialog" action="Create app" cancel={cancel}>
       <NameField
-        description="For example, what the program does. Only you see it, and you can change it later."
+        description="For example, what the program does. Only its members see it, and you can change it later."
         autoComplete="off"
         required
         data-autofocus
         {...form.getInputProps('name')}
       />
-      <Note>You can have up to ten apps.</Note>
+      <Note>You can own up to ten apps.</Note>
     </Form>
   );
 }

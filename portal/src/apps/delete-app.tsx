@@ -20,7 +20,7 @@ export function DeleteApp({ app }: { app: PortalApp }) {
   return (
     <Section
       title="Delete this app"
-      lead="This also deletes its keys, webhooks and deliveries. The audit log keeps its entries."
+      lead="This also deletes its keys, webhooks and deliveries, for all members. The audit log keeps its entries."
     >
       <Group>
         <Confirm
@@ -44,7 +44,8 @@ export function DeleteApp({ app }: { app: PortalApp }) {
 
 function lossesOf({ keyCount, webhookCount, binding }: PortalApp): string[] {
   const losses = ['Expired and revoked keys.'];
-  if (binding) losses.unshift(`The binding to ${binding.name}.`);
+  if (binding)
+    losses.unshift(`The binding to ${binding.name}: its internal events are no longer sent.`);
   if (webhookCount > 0)
     losses.unshift(
       `${formatCount(webhookCount, 'webhook')}, with all past and pending deliveries.`,

@@ -29,7 +29,7 @@ export function RenameApp({ app: { id, name } }: { app: PortalApp }) {
     <Section title="Rename this app">
       <Form {...formProps} action="Save name" maw="30rem">
         <NameField
-          description="Only you see it."
+          description="Only its members see it."
           autoComplete="off"
           required
           {...form.getInputProps('name')}

@@ -10,9 +10,9 @@ export function describeEntry(entry: Entry): Sentence {
   return { who: describeActor(entry.actor), did: words ? words(entry) : describeUnknown(entry) };
 }
 
-function describeActor({ kind, name }: Entry['actor']): string {
+function describeActor({ kind, name, isYou }: Entry['actor']): string {
   if (kind === 'key' && name !== null) return `The key “${name}”`;
-  if (kind === 'user') return name === null ? 'Another user' : 'You';
+  if (kind === 'user') return isYou ? 'You' : (name ?? 'Another user');
   if (kind === 'system') return 'The service';
   return 'The operator of this service';
 }
@@ -25,13 +25,21 @@ const sentences: Record<string, (entry: Entry) => string> = {
   'binding.created': (entry) => `bound the app to ${describeSubject(entry)}`,
   'binding.ended': (entry) =>
     `ended the binding to ${describeSubject(entry)}${describeCause(entry.details)}`,
+  'invitation.created': ({ details }) => `invited ${describeMember(details)}`,
+  'invitation.ended': ({ details }) =>
+    `ended the invitation of ${describePerson(details)}${describeCause(details)}`,
+  'invitation.resent': ({ details }) => `resent the invitation of ${describePerson(details)}`,
   'key.created': (entry) => `created ${describeKey(entry)}`,
   'key.revoked': (entry) => `revoked ${describeKey(entry)}`,
   'key.rotated': (entry) => `rotated ${describeKey(entry)}`,
   'manager.added': (entry) =>
-    `made ${describeManager(entry)} a manager of ${describeSubject(entry)}`,
+    `made ${describePerson(entry.details)} a manager of ${describeSubject(entry)}`,
   'manager.removed': (entry) =>
-    `removed ${describeManager(entry)} as a manager of ${describeSubject(entry)}`,
+    `removed ${describePerson(entry.details)} as a manager of ${describeSubject(entry)}`,
+  'member.added': ({ details }) => `added ${describeMember(details)}`,
+  'member.removed': ({ details }) => `removed ${describePerson(details)}`,
+  'member.role_changed': ({ details }) =>
+    `made ${describePerson(details)} ${describeRole(details['role'])}`,
   'webhook.created': (entry) => `created ${describeWebhook(entry)}`,
   'webhook.changed': (entry) => `changed ${describeFields(entry.details)}${describeWebhook(entry)}`,
   'webhook.deleted': (entry) => `deleted ${describeWebhook(entry)}`,
@@ -79,15 +87,29 @@ function describeSubject({ details, subject }: Entry): string {
     : `a deleted ${kind}`;
 }
 
-function describeManager({ details }: Entry): string {
-  return typeof details['email'] === 'string' ? details['email'] : 'somebody';
+function describePerson({ email }: Entry['details']): string {
+  return typeof email === 'string' ? email : 'somebody';
+}
+
+function describeMember(details: Entry['details']): string {
+  return `${describePerson(details)} as ${describeRole(details['role'])}`;
+}
+
+function describeRole(role: unknown): string {
+  if (role === 'owner') return 'an owner';
+  return `a ${role === 'developer' || role === 'viewer' ? role : 'member'}`;
 }
 
 const causes: Record<string, string> = {
   'app deleted': 'the app was deleted',
   'organization deleted': 'it was deleted',
   'alliance deleted': 'it was deleted',
-  'role lost': 'you are no longer one of its managers',
+  'owner lost': 'the owner who made it is no longer an owner',
+  'role lost': 'the owner who made it is no longer one of its managers',
+  accepted: 'it was accepted',
+  declined: 'it was declined',
+  expired: 'it expired',
+  revoked: 'it was revoked',
 };
 
 function describeCause({ cause }: Entry['details']): string {

@@ -1,9 +1,12 @@
 import { useQuery } from '@tanstack/react-query';
 import { useRef, useState } from 'react';
 import { deliveries, webhook, type WebhookId } from '../api/operations.ts';
+import { can } from '../apps/can.ts';
+import { useApp } from '../apps/use-app.ts';
 import { Page } from '../layout/page.tsx';
 import { Loaded } from '../ui/loaded.tsx';
 import { moveFocus } from '../ui/move-focus.ts';
+import { WebhookRoleNote } from '../webhooks/webhook-role-note.tsx';
 import { useWebhookCrumbs, useWebhookId } from '../webhooks/use-webhook-id.ts';
 import { DeliveryFilters } from './delivery-filters.tsx';
 import { DeliveryList } from './delivery-list.tsx';
@@ -19,6 +22,7 @@ const afterErrorEveryMs = 10_000;
 export function DeliveriesPage() {
   const id = useWebhookId();
   const crumbs = useWebhookCrumbs();
+  const mayChange = can(useApp(), 'changeWebhooks');
   const [filters, change] = useFilters();
   const [pausedAt, setPausedAt] = useState<number | null>(null);
   const receiver = useQuery(webhook(id)).data;
@@ -34,8 +38,9 @@ export function DeliveriesPage() {
       title="Deliveries"
       lead={receiver && `To ${receiver.url}`}
       crumbs={crumbs}
-      actions={<Recover id={id} active={receiver?.active ?? true} />}
+      actions={mayChange && <Recover id={id} active={receiver?.active ?? true} />}
     >
+      <WebhookRoleNote />
       <DeliveryFilters filters={filters} change={change} changeAndFocus={changeAndFocus} />
       <Loaded query={query}>
         {(page) => (

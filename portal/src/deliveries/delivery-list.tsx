@@ -1,5 +1,5 @@
 import { Button, Group, Stack } from '@mantine/core';
-import { Pause, Play } from 'lucide-react';
+import { Pause, Play } from '../ui/icons.tsx';
 import { useState, type RefObject } from 'react';
 import type { WebhookId } from '../api/operations.ts';
 import type { Page } from '../api/read.ts';

@@ -1,4 +1,4 @@
-import { Button, Group, Stack, Text, Title } from '@mantine/core';
+import { Button, Group, Stack, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { Link, useLocation, useParams } from 'react-router';
@@ -7,12 +7,16 @@ import {
   webhook as webhookOperation,
   type DeliveryId,
 } from '../api/operations.ts';
+import { can } from '../apps/can.ts';
+import { useApp } from '../apps/use-app.ts';
 import { Page } from '../layout/page.tsx';
 import { Loaded } from '../ui/loaded.tsx';
+import { WebhookRoleNote } from '../webhooks/webhook-role-note.tsx';
 import { useWebhookCrumbs, useWebhookId } from '../webhooks/use-webhook-id.ts';
 import { Attempts } from './attempts.tsx';
 import { DeliveryFacts } from './delivery-facts.tsx';
 import type { FromList } from './delivery-table.tsx';
+import { NoBody } from './no-body.tsx';
 import { Redeliver, type DeliveryProps } from './redeliver.tsx';
 import { SentRequest } from './sent-request.tsx';
 
@@ -51,21 +55,23 @@ function KeyedDelivery({ id }: { id: DeliveryId }) {
 
 function Sections(props: DeliveryProps) {
   const { delivery, webhook } = props;
+  const mayChange = can(useApp(), 'changeWebhooks');
   return (
     <Stack gap="xl">
       <DeliveryFacts delivery={delivery} />
-      <Redeliver {...props} />
+      {mayChange ? <Redeliver {...props} /> : <WebhookRoleNote />}
       <Titled title="Attempts">
         <Attempts attempts={delivery.attempts} status={delivery.status} />
       </Titled>
       <Titled title="Request">
         {delivery.body === null ? (
-          <Text>
-            The body can't be shown: the app can no longer get this event, or the event was deleted.
-            A new binding does not bring it back.
-          </Text>
+          <NoBody event={delivery.event} />
         ) : (
-          <SentRequest delivery={delivery} body={delivery.body} url={webhook?.url} />
+          <SentRequest
+            delivery={delivery}
+            body={delivery.body}
+            url={mayChange ? webhook?.url : undefined}
+          />
         )}
       </Titled>
     </Stack>

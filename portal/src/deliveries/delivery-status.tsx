@@ -1,5 +1,5 @@
 import { Group, Text } from '@mantine/core';
-import { CircleCheck, CircleSlash, CircleX, Clock } from 'lucide-react';
+import { CircleCheck, CircleSlash, CircleX, Clock } from '../ui/icons.tsx';
 import type { Delivery } from '../api/types.ts';
 
 type Status = Delivery['status'];

@@ -1,6 +1,8 @@
 import { Button, Stack } from '@mantine/core';
 import { testWebhook, type WebhookId } from '../api/operations.ts';
 import { useWrite } from '../api/use-write.ts';
+import { can } from '../apps/can.ts';
+import { useApp } from '../apps/use-app.ts';
 import { BusyButton } from '../ui/busy-button.tsx';
 import { Empty } from '../ui/empty.tsx';
 import { useMoveFocusAfter } from '../ui/move-focus.ts';
@@ -33,22 +35,26 @@ export function NoDeliveries({ id, total, filters, changeAndFocus, focus }: Prop
 function NothingYet({ id, focus }: { id: WebhookId; focus: () => void }) {
   const button = useMoveFocusAfter(focus);
   const page = `/apps/${id.appId}/webhooks/${id.webhookId}`;
+  const mayTest = can(useApp(), 'changeWebhooks');
   const test = useWrite(() => testWebhook(id, null), [page]);
   return (
     <Empty
       title="No deliveries yet"
       action={
-        <Stack gap="sm" align="flex-start">
-          {test.isError && <Problem error={test.error} />}
-          <BusyButton ref={button} busy={test.isPending} onClick={() => test.mutate(undefined)}>
-            Send a test
-          </BusyButton>
-        </Stack>
+        mayTest && (
+          <Stack gap="sm" align="flex-start">
+            {test.isError && <Problem error={test.error} />}
+            <BusyButton ref={button} busy={test.isPending} onClick={() => test.mutate(undefined)}>
+              Send a test
+            </BusyButton>
+          </Stack>
+        )
       }
     >
-      Every event sent to this webhook appears here, with all attempts and responses. Send a test to
-      see one now, or wait for one of <PageLink to={`/events?app=${id.appId}`}>the events</PageLink>
-      .
+      Every event sent to this webhook appears here, with all attempts and responses.{' '}
+      {mayTest && 'Send a test to see one now. '}
+      It waits for <PageLink to={`/events?app=${id.appId}`}>the events</PageLink> that the app can
+      get.
     </Empty>
   );
 }

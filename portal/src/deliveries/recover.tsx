@@ -1,6 +1,6 @@
 import { Alert, Button, Group, Modal, NativeSelect, Stack, Text, TextInput } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
-import { RotateCw } from 'lucide-react';
+import { RotateCw } from '../ui/icons.tsx';
 import { useEffect, useRef, useState } from 'react';
 import { attemptsMaxInWords } from '../../../service/src/contract/delivery-rules.ts';
 import { recover, type WebhookId } from '../api/operations.ts';

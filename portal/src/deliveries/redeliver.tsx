@@ -1,6 +1,6 @@
 import { Group, Stack, Text } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
-import { RotateCw } from 'lucide-react';
+import { RotateCw } from '../ui/icons.tsx';
 import type { ReactNode } from 'react';
 import { attemptsMaxInWords } from '../../../service/src/contract/delivery-rules.ts';
 import { delivery as deliveryOperation, redeliver, type DeliveryId } from '../api/operations.ts';

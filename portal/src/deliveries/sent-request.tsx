@@ -12,7 +12,7 @@ import { Note } from '../ui/note.tsx';
 type Props = {
   delivery: DeliveryDetail;
   body: string;
-  /** The current URL of the webhook; undefined while loading. */
+  /** The current URL of the webhook; undefined while loading, and for viewers, who see only a part of it. */
   url: string | undefined;
 };
 

@@ -1,5 +1,5 @@
 import { Code, Group, Text } from '@mantine/core';
-import { CircleCheck, CircleSlash } from 'lucide-react';
+import { CircleCheck, CircleSlash } from '../ui/icons.tsx';
 import { useLocation } from 'react-router';
 import type { CatalogueEvent, PortalEvent } from '../api/types.ts';
 import { CodeBlock } from '../ui/code-block.tsx';

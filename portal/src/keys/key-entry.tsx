@@ -25,7 +25,8 @@ type Props = {
   show: (key: IssuedKey) => void;
 };
 
-export function KeyEntry({ appId, apiKey, show }: Props) {
+export function KeyEntry({ mayChange, ...props }: Props & { mayChange: boolean }) {
+  const { appId, apiKey } = props;
   const heading = useRef<HTMLHeadingElement>(null);
   const state = keyState(apiKey, Date.now());
   const { label, color } = badges[state];
@@ -50,9 +51,9 @@ export function KeyEntry({ appId, apiKey, show }: Props) {
           <Text size="sm">{describeScopes(apiKey.scopes)}</Text>
           <DescriptionList entries={factsOf(apiKey, state)} layout="line" />
         </Stack>
-        {!hasEnded && (
+        {mayChange && !hasEnded && (
           <Group gap="xs">
-            <RotateKey appId={appId} apiKey={apiKey} show={show} />
+            <RotateKey {...props} />
             <RevokeKey appId={appId} apiKey={apiKey} done={() => moveFocus(heading.current)} />
           </Group>
         )}

@@ -1,9 +1,12 @@
 import { Button, Text } from '@mantine/core';
-import { Plus } from 'lucide-react';
+import { Plus } from '../ui/icons.tsx';
 import { useRef, useState } from 'react';
 import { useParams } from 'react-router';
 import { keys } from '../api/operations.ts';
 import { AppFrame } from '../apps/app-frame.tsx';
+import { can } from '../apps/can.ts';
+import { RoleNote } from '../apps/role-note.tsx';
+import { useApp } from '../apps/use-app.ts';
 import { Empty } from '../ui/empty.tsx';
 import { moveFocus } from '../ui/move-focus.ts';
 import { PagedList } from '../ui/paged-list.tsx';
@@ -21,6 +24,7 @@ export function KeysPage() {
   const [isCreating, setIsCreating] = useState(false);
   const [issued, setIssued] = useState<IssuedKey[]>([]);
   const newKey = useRef<HTMLButtonElement>(null);
+  const mayChange = can(useApp(), 'changeKeys');
   const create = () => setIsCreating(true);
   const show = (key: IssuedKey) => {
     setIsCreating(false);
@@ -39,29 +43,34 @@ export function KeysPage() {
       title="Keys"
       lead="Programs call the API with a key. At most 20 can be valid at a time."
       actions={
-        <Button
-          ref={newKey}
-          leftSection={<Plus size={16} aria-hidden />}
-          aria-expanded={isCreating}
-          onClick={create}
-        >
-          New key
-        </Button>
+        mayChange && (
+          <Button
+            ref={newKey}
+            leftSection={<Plus size={16} aria-hidden />}
+            aria-expanded={isCreating}
+            onClick={create}
+          >
+            New key
+          </Button>
+        )
       }
     >
       {({ keyCount }) => (
         <>
-          {keyCount >= validKeysMax && issued.length === 0 && <Full />}
-          {isCreating && <CreateKey appId={appId} done={show} cancel={cancel} />}
+          <RoleNote action="changeKeys" to="create, rotate or revoke keys" />
+          {mayChange && keyCount >= validKeysMax && issued.length === 0 && <Full />}
+          {mayChange && isCreating && <CreateKey appId={appId} done={show} cancel={cancel} />}
           {issued.map((key) => (
             <NewKey key={key.id} issued={key} done={() => dismiss(key.id)} />
           ))}
           <PagedList
             name="Keys"
             read={(page) => keys(appId, { page, limit: perPage })}
-            empty={!isCreating && <NoKeys create={create} />}
+            empty={!isCreating && <NoKeys {...(mayChange && { create })} />}
           >
-            {(key) => <KeyEntry key={key.id} appId={appId} apiKey={key} show={show} />}
+            {(key) => (
+              <KeyEntry key={key.id} appId={appId} apiKey={key} mayChange={mayChange} show={show} />
+            )}
           </PagedList>
         </>
       )}
@@ -78,14 +87,15 @@ function Full() {
   );
 }
 
-function NoKeys({ create }: { create: () => void }) {
+function NoKeys({ create }: { create?: () => void }) {
   return (
     <Empty
       title="This app has no keys yet"
-      action={<Button onClick={create}>Create the first key</Button>}
+      action={create && <Button onClick={create}>Create the first key</Button>}
     >
-      Create one for each place that calls the API, such as “Production server”, so that you can
-      revoke each on its own. A key can do only what you choose.
+      {create
+        ? 'Create one for each place that calls the API, such as “Production server”, so that you can revoke each on its own. A key can do only what you choose.'
+        : 'Programs need one to call the API.'}
     </Empty>
   );
 }

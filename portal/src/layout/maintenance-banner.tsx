@@ -1,6 +1,6 @@
 import { Alert, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { Wrench } from 'lucide-react';
+import { Wrench } from '../ui/icons.tsx';
 import { status } from '../api/public-api.ts';
 import { Time } from '../ui/time.tsx';
 

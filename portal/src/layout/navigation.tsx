@@ -1,5 +1,5 @@
 import { NavLink, Stack } from '@mantine/core';
-import { AppWindow, BookOpen, LayoutDashboard, Radio, ScrollText } from 'lucide-react';
+import { AppWindow, BookOpen, LayoutDashboard, Radio, ScrollText } from '../ui/icons.tsx';
 import { Link, useLocation } from 'react-router';
 import { pageData } from '../page-data.ts';
 

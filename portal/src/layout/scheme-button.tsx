@@ -1,5 +1,5 @@
 import { ActionIcon, useComputedColorScheme, useMantineColorScheme } from '@mantine/core';
-import { Moon, Sun } from 'lucide-react';
+import { Moon, Sun } from '../ui/icons.tsx';
 
 /** Switches between light and dark. The default follows the system. */
 export function SchemeButton() {

@@ -1,5 +1,5 @@
 import { ActionIcon, Menu } from '@mantine/core';
-import { CircleUser } from 'lucide-react';
+import { CircleUser } from '../ui/icons.tsx';
 import { Link } from 'react-router';
 import { useSession, useSignOut } from '../session/use-session.ts';
 import { toastError } from '../ui/toast.ts';
@@ -18,6 +18,9 @@ export function UserMenu() {
         <Menu.Label>{session?.user.name || session?.user.email}</Menu.Label>
         <Menu.Item component={Link} to="/account">
           Account
+        </Menu.Item>
+        <Menu.Item component={Link} to="/security">
+          Security
         </Menu.Item>
         <Menu.Item onClick={() => leaving.mutate(undefined, { onError: toastError })}>
           Sign out

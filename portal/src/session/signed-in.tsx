@@ -1,18 +1,39 @@
 import { Center, Loader } from '@mantine/core';
-import { Fragment, useRef, type ReactNode } from 'react';
+import { useQueryClient } from '@tanstack/react-query';
+import { Fragment, useState, useRef, type ReactNode } from 'react';
 import { Navigate, useLocation } from 'react-router';
+import { sessionKey } from '../api/read.ts';
+import { SecondFactorPage } from '../security/second-factor-page.tsx';
+import { SetUpPage } from '../security/set-up-page.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { useSession } from './use-session.ts';
 
 /** Navigation state for the sign-in page, which then shows that the session has ended. */
 export type CameFrom = { hasEnded: boolean };
 
-/** Shows its children only to signed-in users. Others sign in first and then return to the page they wanted. */
+/**
+ * Shows its children only to signed-in users. Others sign in first and then return to the page they wanted; a session that
+ * misses a second factor gets the page for it in the place of that page.
+ */
 export function SignedIn({ children }: { children: ReactNode }) {
   const session = useSession();
   const { pathname, search } = useLocation();
   const wasSignedIn = useRef(false);
   if (session.data) wasSignedIn.current = true;
+  const client = useQueryClient();
+  const [isSettingUp, setIsSettingUp] = useState(false);
+  const missing = session.data?.missingFactor;
+  if (missing === 'set_up' && !isSettingUp) setIsSettingUp(true);
+  if (session.data && isSettingUp)
+    return (
+      // Stays until its recovery codes were seen.
+      <SetUpPage
+        done={() => {
+          void client.invalidateQueries({ queryKey: sessionKey }).then(() => setIsSettingUp(false));
+        }}
+      />
+    );
+  if (missing === 'confirm') return <SecondFactorPage />;
   // The key resets the screen when another user signs in. If the session cannot be read, the screen stays.
   if (session.data) return <Fragment key={session.data.user.id}>{children}</Fragment>;
   if (session.isPending || session.isError)

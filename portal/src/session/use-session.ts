@@ -26,13 +26,22 @@ export function useSession() {
 
 /** Signs in and clears the cache of any other account. False: the address or the password is wrong. */
 export function useSignIn(): (credentials: Credentials) => Promise<boolean> {
-  const client = useQueryClient();
+  const refresh = useRefreshSession();
   return async (credentials) => {
     if (!(await signIn(credentials))) return false;
-    const session = await readSession();
-    client.clear();
-    client.setQueryData(sessionKey, session);
+    await refresh();
     return true;
+  };
+}
+
+/** Reads the session again after it has changed, and clears the cache of any other account. */
+export function useRefreshSession(): () => Promise<void> {
+  const client = useQueryClient();
+  return async () => {
+    const session = await readSession();
+    // The session stays in the cache, so that the pages that show it notice the new one.
+    client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== sessionKey[0] });
+    client.setQueryData(sessionKey, session);
   };
 }
 
@@ -63,7 +72,7 @@ export function useSignOut(page: string) {
 }
 
 /** Marks the session as ended without asking the service, which might not respond. */
-function useEndSession(): () => void {
+export function useEndSession(): () => void {
   const client = useQueryClient();
   return () => {
     client.clear();
@@ -73,6 +82,8 @@ function useEndSession(): () => void {
 
 function clearIfChanged(client: QueryClient, session: PortalSession | null): void {
   const before = client.getQueryData<PortalSession | null>(sessionKey);
-  if (before?.user.id === session?.user.id) return;
+  const isSame =
+    before?.user.id === session?.user.id && before?.missingFactor === session?.missingFactor;
+  if (isSame) return;
   client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== sessionKey[0] });
 }

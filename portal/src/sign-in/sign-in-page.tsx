@@ -6,6 +6,8 @@ import { useSession } from '../session/use-session.ts';
 import { PageLink } from '../ui/page-link.tsx';
 import { describeProviderError } from './describe-provider-error.ts';
 import { nextPage, pageBefore } from './next-page.ts';
+import { canUsePasskeys } from '../security/passkey-device.ts';
+import { PasskeyButton } from './passkey-button.tsx';
 import { PasswordForm } from './password-form.tsx';
 import { SignInWithProvider } from './provider-buttons.tsx';
 import { RequestLinkPage } from './request-link-page.tsx';
@@ -19,6 +21,7 @@ export function SignInPage() {
   return (
     <SignedOutLayout title="Sign in" below={<>Don't have an account? {signUp}</>}>
       <Notice query={query} />
+      {canUsePasskeys && <PasskeyButton>Sign in with a passkey</PasskeyButton>}
       <SignInWithProvider next={next} />
       <PasswordForm next={next} />
     </SignedOutLayout>

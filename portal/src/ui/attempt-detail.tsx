@@ -37,9 +37,10 @@ type Props = { attempt: Attempt };
 
 function Response({ attempt: { responseHeaders, responseBody, statusCode } }: Props) {
   if (statusCode === null) return <Note>There was no response.</Note>;
+  if (responseHeaders === null) return <Note>The response can't be shown to viewers.</Note>;
   return (
     <Stack gap="sm">
-      <HeaderList label="Response headers" headers={responseHeaders ?? {}} />
+      <HeaderList label="Response headers" headers={responseHeaders} />
       {responseBody ? (
         <CodeBlock
           label={`Response body${isCut(responseBody) ? ', first 4 KiB' : ''}`}

@@ -1,6 +1,6 @@
 import { Button, VisuallyHidden, type ButtonProps } from '@mantine/core';
 import { useClipboard } from '@mantine/hooks';
-import { Check, Copy } from 'lucide-react';
+import { Check, Copy } from './icons.tsx';
 
 type Props = { value: string; label: string } & Omit<ButtonProps, 'value'>;
 

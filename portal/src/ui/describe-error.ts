@@ -1,8 +1,10 @@
+import { PasskeyError } from '../security/passkey-device.ts';
 import { ApiError, NetworkError, TimeoutError, UnexpectedResponseError } from '@orgdir/client';
 
 /** Replaces messages of the service that are meant for programs. */
 const messages: Record<string, string> = {
   not_found: 'It was deleted, or it is not yours.',
+  proof_required: 'Nothing was changed, because you did not confirm that it is you.',
 };
 
 export type Described = {
@@ -18,6 +20,7 @@ const titles: Record<string, string> = {
   maintenance: 'Maintenance: your apps cannot be changed right now',
   rate_limited: 'Too many requests',
   forbidden: 'This is not allowed',
+  proof_required: 'Not confirmed',
   not_found: 'Not found',
   conflict: 'Not possible now',
   unauthorized: 'Your session has ended',
@@ -27,6 +30,8 @@ const titles: Record<string, string> = {
 
 export function describeError(error: unknown): Described {
   if (error instanceof ApiError) return describeRefusal(error);
+  if (error instanceof PasskeyError)
+    return { title: 'No passkey was used', message: error.message, requestId: null, fields: {} };
   const title = 'No response from the service';
   if (error instanceof UnexpectedResponseError)
     return { title, message: error.message, requestId: error.requestId, fields: {} };

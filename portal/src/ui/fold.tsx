@@ -1,5 +1,5 @@
 import { Stack, Text, Title } from '@mantine/core';
-import { ChevronRight } from 'lucide-react';
+import { ChevronRight } from './icons.tsx';
 import { useState, type ReactNode } from 'react';
 import classes from './fold.module.css';
 

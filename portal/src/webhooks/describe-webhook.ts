@@ -13,7 +13,7 @@ export function stateOf({ active, exhaustedInARow }: Webhook): WebhookState {
 export const deactivationReasons: Record<NonNullable<Webhook['deactivatedReason']>, string> = {
   failing: 'too many deliveries failed',
   gone: 'your server answered 410 Gone',
-  owner: 'by you',
+  owner: 'by the app or one of its members',
 };
 
 /** The reason for the state; null if the state needs none. */

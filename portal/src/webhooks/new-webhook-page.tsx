@@ -5,10 +5,12 @@ import { app as appOperation, createWebhook } from '../api/operations.ts';
 import type { CreatedWebhook } from '../api/types.ts';
 import { appChanges, useWrite } from '../api/use-write.ts';
 import { crumbsOf } from '../apps/app-frame.tsx';
+import { can } from '../apps/can.ts';
 import { Page } from '../layout/page.tsx';
 import { Loaded } from '../ui/loaded.tsx';
 import { SecretOnce } from '../ui/secret-once.tsx';
 import { Receivers } from './receivers.tsx';
+import { WebhookRoleNote } from './webhook-role-note.tsx';
 import { WebhookForm, type WebhookSettings } from './webhook-form.tsx';
 
 export function NewWebhookPage() {
@@ -27,13 +29,16 @@ export function NewWebhookPage() {
       crumbs={[...crumbsOf(app.data, appId), { title: 'Webhooks', to: list }]}
     >
       <Loaded query={app}>
-        {() =>
-          create.data ? (
-            <Created
-              webhook={create.data}
-              done={() => void navigate(`${list}/${create.data.id}`)}
-            />
-          ) : (
+        {(data) => {
+          if (create.data)
+            return (
+              <Created
+                webhook={create.data}
+                done={() => void navigate(`${list}/${create.data.id}`)}
+              />
+            );
+          if (!can(data, 'changeWebhooks')) return <WebhookRoleNote />;
+          return (
             <Paper withBorder p={{ base: 'sm', sm: 'lg' }}>
               <WebhookForm
                 appId={appId}
@@ -43,8 +48,8 @@ export function NewWebhookPage() {
                 cancel={() => void navigate(list)}
               />
             </Paper>
-          )
-        }
+          );
+        }}
       </Loaded>
     </Page>
   );

@@ -29,7 +29,7 @@ export function RecentDeliveries() {
       <Loaded query={query}>
         {({ entries }) =>
           entries.length === 0 ? (
-            <Note>No deliveries yet. Send a test to see what a delivery looks like.</Note>
+            <Note>No deliveries yet.</Note>
           ) : (
             <ul className="plain-list">
               {entries.map(({ id: deliveryId, event, status, attemptCount, createdAt }) => (

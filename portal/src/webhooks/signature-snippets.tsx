@@ -12,7 +12,7 @@ const snippets = [
   {
     name: 'TypeScript',
     text: typescript,
-    needs: 'Node.js 20 or later, and npm install @orgdir/client.',
+    needs: 'Node.js 24 or later, nothing else.',
   },
   { name: 'Python', text: python, needs: 'Python 3.9 or later, nothing else.' },
   { name: 'Go', text: go, needs: 'Go 1.19 or later, nothing else.' },

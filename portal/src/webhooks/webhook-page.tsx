@@ -1,6 +1,8 @@
 import { Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { webhook as webhookOperation } from '../api/operations.ts';
+import { can } from '../apps/can.ts';
+import { useApp } from '../apps/use-app.ts';
 import { Page } from '../layout/page.tsx';
 import { DeferredFold } from '../ui/deferred-fold.tsx';
 import { Loaded } from '../ui/loaded.tsx';
@@ -11,6 +13,7 @@ import { SendTest } from './send-test.tsx';
 import { useWebhookCrumbs, useWebhookId } from './use-webhook-id.ts';
 import { WebhookSecret } from './webhook-secret.tsx';
 import { WebhookSettingsSection } from './webhook-settings.tsx';
+import { WebhookRoleNote } from './webhook-role-note.tsx';
 import { WebhookStatus } from './webhook-status.tsx';
 import { hostOf } from './describe-webhook.ts';
 
@@ -19,6 +22,7 @@ const refreshMs = 15_000;
 
 export function WebhookPage() {
   const id = useWebhookId();
+  const mayChange = can(useApp(), 'changeWebhooks');
   const query = useQuery({ ...webhookOperation(id), refetchInterval: refreshMs });
   return (
     <Page
@@ -29,13 +33,14 @@ export function WebhookPage() {
       <Loaded query={query}>
         {(webhook) => (
           <>
-            <WebhookStatus webhook={webhook} />
+            <WebhookRoleNote />
+            <WebhookStatus webhook={webhook} mayChange={mayChange} />
             <RecentDeliveries />
-            <SendTest webhook={webhook} />
-            <WebhookSettingsSection webhook={webhook} />
-            <WebhookSecret webhook={webhook} />
+            {mayChange && <SendTest webhook={webhook} />}
+            <WebhookSettingsSection webhook={webhook} mayChange={mayChange} />
+            <WebhookSecret webhook={webhook} mayChange={mayChange} />
             <CheckSignature />
-            <DeleteWebhook webhook={webhook} />
+            {mayChange && <DeleteWebhook webhook={webhook} />}
           </>
         )}
       </Loaded>

@@ -11,8 +11,10 @@ import { Time } from '../ui/time.tsx';
 import { Receivers } from './receivers.tsx';
 import { useWebhookId } from './use-webhook-id.ts';
 
+type Props = { webhook: Webhook; mayChange: boolean };
+
 /** Replaces the signing secret, and shows how receivers check signatures. */
-export function WebhookSecret({ webhook }: { webhook: Webhook }) {
+export function WebhookSecret({ webhook, mayChange }: Props) {
   const opener = useRef<HTMLButtonElement>(null);
   const [secret, setSecret] = useState<string | null>(null);
   const overlapEnd = webhook.previousSecretExpiresAt;
@@ -24,7 +26,11 @@ export function WebhookSecret({ webhook }: { webhook: Webhook }) {
     <Section
       title="Secret and signatures"
       lead="Every delivery is signed with the secret that was shown when the webhook was created, or when the secret was last replaced."
-      actions={<ReplaceSecret opener={opener} done={setSecret} hasOverlap={overlapEnd !== null} />}
+      actions={
+        mayChange && (
+          <ReplaceSecret opener={opener} done={setSecret} hasOverlap={overlapEnd !== null} />
+        )
+      }
     >
       {secret !== null && (
         // A new key remounts it, so that its heading takes the focus each time.

@@ -12,7 +12,9 @@ import { useWebhookId } from './use-webhook-id.ts';
 import { WebhookForm, type WebhookSettings } from './webhook-form.tsx';
 import { describeEvents } from './describe-webhook.ts';
 
-export function WebhookSettingsSection({ webhook }: { webhook: Webhook }) {
+type Props = { webhook: Webhook; mayChange: boolean };
+
+export function WebhookSettingsSection({ webhook, mayChange }: Props) {
   const heading = useRef<HTMLHeadingElement>(null);
   const [isEditing, setIsEditing] = useState(false);
   const edit = (
@@ -25,8 +27,12 @@ export function WebhookSettingsSection({ webhook }: { webhook: Webhook }) {
     moveFocus(heading.current);
   };
   return (
-    <Section title="Settings" headingRef={heading} actions={!isEditing && edit}>
-      {isEditing ? <Edit webhook={webhook} close={close} /> : <Settings webhook={webhook} />}
+    <Section title="Settings" headingRef={heading} actions={mayChange && !isEditing && edit}>
+      {mayChange && isEditing ? (
+        <Edit webhook={webhook} close={close} />
+      ) : (
+        <Settings webhook={webhook} />
+      )}
     </Section>
   );
 }

@@ -14,21 +14,26 @@ import { useWebhookId } from './use-webhook-id.ts';
 import { LastTimes, WebhookBadge } from './webhook-state.tsx';
 import { deactivationReasons, describeFailures, stateOf } from './describe-webhook.ts';
 
-/** Shows the state of a webhook with advice, and deactivates or reactivates it. */
-export function WebhookStatus({ webhook }: { webhook: Webhook }) {
+type Props = { webhook: Webhook; mayChange: boolean };
+
+/** Shows the state of a webhook, with buttons and advice for those who may change it. */
+export function WebhookStatus({ webhook, mayChange }: Props) {
   const id = useWebhookId();
   const reactivate = useWrite(() => updateWebhook(id, { active: true }), appChanges, {
     done: () => toastSuccess('The webhook is active again.'),
   });
   const state = stateOf(webhook);
   return (
-    <Section title="State" actions={<StateButton webhook={webhook} reactivate={reactivate} />}>
+    <Section
+      title="State"
+      actions={mayChange && <StateButton webhook={webhook} reactivate={reactivate} />}
+    >
       <Group gap="sm">
         <WebhookBadge webhook={webhook} />
         <LastTimes webhook={webhook} />
       </Group>
-      {state === 'failing' && <Failing webhook={webhook} />}
-      {state === 'deactivated' && <Deactivated webhook={webhook} />}
+      {state === 'failing' && <Failing webhook={webhook} mayChange={mayChange} />}
+      {state === 'deactivated' && <Deactivated webhook={webhook} mayChange={mayChange} />}
       {reactivate.isError && <Problem error={reactivate.error} />}
     </Section>
   );
@@ -70,19 +75,19 @@ function StateButton({ webhook: { active }, reactivate }: StateButtonProps) {
   );
 }
 
-function Failing({ webhook }: { webhook: Webhook }) {
+function Failing({ webhook, mayChange }: Props) {
   return (
     <Alert color="orange" title={describeFailures(webhook)}>
       <Text size="sm">
         All attempts failed. If this continues, the webhook is deactivated. Check the recent
-        deliveries for the reason, and send a test once it is fixed: the next successful delivery
-        resets the count.
+        deliveries for the reason{mayChange && ', and send a test once it is fixed'}: the next
+        successful delivery resets the count.
       </Text>
     </Alert>
   );
 }
 
-function Deactivated({ webhook: { deactivatedAt, deactivatedReason } }: { webhook: Webhook }) {
+function Deactivated({ webhook: { deactivatedAt, deactivatedReason }, mayChange }: Props) {
   const reason = deactivatedReason ?? 'owner';
   const isByOwner = reason === 'owner';
   return (
@@ -96,7 +101,7 @@ function Deactivated({ webhook: { deactivatedAt, deactivatedReason } }: { webhoo
           )}
           Pending deliveries were cancelled, and events since then are not sent.
         </Text>
-        <Steps isByOwner={isByOwner} />
+        {mayChange && <Steps isByOwner={isByOwner} />}
       </Stack>
     </Alert>
   );

@@ -4,11 +4,14 @@ import { Link, useParams } from 'react-router';
 import { webhooks as webhooksOperation } from '../api/operations.ts';
 import type { Webhook } from '../api/types.ts';
 import { AppFrame } from '../apps/app-frame.tsx';
+import { can } from '../apps/can.ts';
+import { useApp } from '../apps/use-app.ts';
 import { Empty } from '../ui/empty.tsx';
 import { Loaded } from '../ui/loaded.tsx';
 import { Note } from '../ui/note.tsx';
 import { PageLink } from '../ui/page-link.tsx';
 import { Time } from '../ui/time.tsx';
+import { WebhookRoleNote } from './webhook-role-note.tsx';
 import { LastTimes, WebhookBadge } from './webhook-state.tsx';
 import { describeEvents, describeState } from './describe-webhook.ts';
 
@@ -18,18 +21,20 @@ const webhooksPerAppMax = 20;
 export function WebhooksPage() {
   const { appId = '' } = useParams();
   const query = useQuery(webhooksOperation(appId, { limit: webhooksPerAppMax }));
-  const isFull = (query.data?.pagination.total ?? 0) >= webhooksPerAppMax;
+  const mayChange = can(useApp(), 'changeWebhooks');
+  const isFull = mayChange && (query.data?.pagination.total ?? 0) >= webhooksPerAppMax;
   return (
     <AppFrame
       title="Webhooks"
       lead="Signed events, sent to your server as they happen."
-      actions={!isFull && <NewButton />}
+      actions={mayChange && !isFull && <NewButton />}
     >
       {() => (
         <Loaded query={query}>
           {({ entries }) => (
             <>
-              {entries.length === 0 && <NoWebhooks />}
+              <WebhookRoleNote />
+              {entries.length === 0 && <NoWebhooks mayChange={mayChange} />}
               {isFull && (
                 <Text size="sm">
                   This app has {webhooksPerAppMax} webhooks, the most that an app may have. Delete
@@ -58,11 +63,11 @@ function NewButton() {
   );
 }
 
-function NoWebhooks() {
+function NoWebhooks({ mayChange }: { mayChange: boolean }) {
   return (
-    <Empty title="No webhooks yet" action={<NewButton />}>
-      A webhook sends events to your server, such as a new organisation or an application to yours.
-      Enter the URL, choose the events, and send a test to see that it works.
+    <Empty title="No webhooks yet" action={mayChange && <NewButton />}>
+      A webhook sends events to your server, such as a new organisation or an application to yours.{' '}
+      {mayChange && 'Enter the URL, choose the events, and send a test to see that it works.'}
     </Empty>
   );
 }

@@ -10,6 +10,7 @@ import {
   type OidcProvider,
 } from '../../../service/test/support/oidc-provider.ts';
 import {
+  addressTokenOf,
   password,
   postPortal,
   printedToken,
@@ -37,6 +38,11 @@ export const portalUrl = `${testPublicUrl}/profile/developer`;
 /** The path, below `/profile/developer`, of the last link printed for a person. */
 export function linkOf({ service }: Pick<PortalBrowser, 'service'>, email: string): string {
   return `/set-password#${printedToken(service, email)}`;
+}
+
+/** The path of the last link printed that changes an address. */
+export function addressLinkOf({ service }: Pick<PortalBrowser, 'service'>): string {
+  return `/change-address#${addressTokenOf(service.printed.at(-1) ?? '')}`;
 }
 
 /** Retries at once, so that nobody waits for a receiver that fails. */

@@ -1,4 +1,4 @@
-/** Reads the keys of one app for its owner, including revoked and expired ones, of which there may be any number. */
+/** Reads the keys of one app for its members, including revoked and expired ones, of which there may be any number. */
 import { sql, type Executor, type LeftJoined } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
 import type { ApiKey } from './keys.ts';
@@ -8,7 +8,7 @@ const columns = sql`
   last_used_at as "lastUsedAt", created_at as "createdAt"
 `;
 
-/** Returns one page, newest first, and the total. The caller has checked the app's owner. */
+/** Returns one page, newest first, and the total. The caller has checked the member's role. */
 export async function listAppKeys(
   executor: Executor,
   appId: string,

@@ -1,15 +1,18 @@
-/** Apps own keys and webhooks. Each app has an owner and at most one binding. */
+/** Apps have members, keys, webhooks and at most one binding. */
 import { v7 as uuidv7 } from 'uuid';
 import { sql, type Database, type Executor, type Transaction } from '../database/database.ts';
 import { invalid, ServiceError } from '../errors.ts';
 import type { Actor } from './actor.ts';
 import { nameActor, recordAudit } from './audit-log.ts';
 import { normaliseEmail } from './email.ts';
+import { enforceAppLimits } from './members.ts';
+import { lockApp, requireRole } from './require-role.ts';
 
 export type App = {
   id: string;
   name: string;
-  ownerEmail: string;
+  /** The addresses of the owners, in order. */
+  owners: string[];
   /** Slugs are null if the app is not bound to one. */
   organizationId: string | null;
   organizationSlug: string | null;
@@ -18,10 +21,7 @@ export type App = {
   createdAt: Date;
 };
 
-/** docs/reference/errors-and-limits.md#keys-apps-and-the-portal */
-const appsPerOwnerMax = 10;
-
-/** Creates an app for an owner. Throws `conflict` if the owner has ten. */
+/** Creates an app with its first owner. Throws `conflict` if the owner has ten. */
 export async function createApp(
   tx: Transaction,
   actor: Actor,
@@ -29,19 +29,12 @@ export async function createApp(
 ): Promise<string> {
   const name = requireName(input.name);
   const owner = normaliseEmail(input.owner, 'owner');
-  // Prevents two simultaneous requests from both creating the tenth app.
-  await sql`select pg_advisory_xact_lock(70420005, hashtext(${owner}))`.execute(tx);
-  const { rows } = await sql<{
-    count: number;
-  }>`select count(*) from apps where owner_email = ${owner}`.execute(tx);
-  if ((rows[0]?.count ?? 0) >= appsPerOwnerMax) {
-    throw new ServiceError(
-      'conflict',
-      `${owner} has ${appsPerOwnerMax} apps, the most that an owner may have; delete one first.`,
-    );
-  }
+  await enforceAppLimits(tx, owner, 'owner');
   const id = uuidv7();
-  await sql`insert into apps (id, name, owner_email) values (${id}, ${name}, ${owner})`.execute(tx);
+  await sql`insert into apps (id, name) values (${id}, ${name})`.execute(tx);
+  await sql`insert into app_members (app_id, email, role) values (${id}, ${owner}, 'owner')`.execute(
+    tx,
+  );
   await recordAudit(tx, actor, {
     action: 'app.created',
     subject: { kind: 'app', id },
@@ -77,16 +70,24 @@ export async function renameApp(
 }
 
 /**
- * Deletes an app with its keys, webhooks and binding; workers cancel its pending deliveries as they fall due. Throws
- * `not_found`.
+ * Deletes an app with its keys, webhooks and binding; workers cancel its pending deliveries as they fall due. `by`: the
+ * owner on whose behalf. Throws `not_found`, and as `requireRole`.
  */
-export async function deleteApp(tx: Transaction, actor: Actor, id: string): Promise<void> {
+export async function deleteApp(
+  tx: Transaction,
+  actor: Actor,
+  id: string,
+  by: string | null = null,
+): Promise<void> {
   await nameActor(tx, actor);
   // Locks the webhooks in the workers' order, and before the app, because the workers' operational events refer to the
   // app.
   await sql`select from webhooks where app_id::text = ${id} order by id for update`.execute(tx);
-  const { rows } = await sql<{ id: string; name: string; owner: string }>`
-    delete from apps where id::text = ${id} returning id, name, owner_email as owner
+  await lockApp(tx, id);
+  if (by !== null) await requireRole(tx, by, id, 'owner');
+  const { owners } = await readApp(tx, id);
+  const { rows } = await sql<{ id: string; name: string }>`
+    delete from apps where id::text = ${id} returning id, name
   `.execute(tx);
   const [row] = rows;
   if (!row) throw missing(id);
@@ -94,7 +95,7 @@ export async function deleteApp(tx: Transaction, actor: Actor, id: string): Prom
     action: 'app.deleted',
     subject: { kind: 'app', id: row.id },
     appId: row.id,
-    details: { name: row.name, owner: row.owner },
+    details: { name: row.name, owners },
   });
 }
 
@@ -124,7 +125,10 @@ export async function readApp(executor: Executor, id: string): Promise<App> {
 }
 
 const appColumns = sql`
-  select apps.id, apps.name, apps.owner_email as "ownerEmail", apps.created_at as "createdAt",
+  select apps.id, apps.name, apps.created_at as "createdAt",
+    array(
+      select m.email from app_members m where m.app_id = apps.id and m.role = 'owner' order by m.email
+    ) as owners,
     b.org_id as "organizationId", o.slug as "organizationSlug",
     b.alliance_id as "allianceId", a.slug as "allianceSlug"
   from apps

@@ -1,18 +1,29 @@
 /**
  * Records who changed what and when: one entry per change, written in its transaction and never changed later. Triggers
- * write the entries of managers and bindings, because a foreign key may end them; `nameActor` names the actor for
- * these.
+ * write the entries of managers, bindings, members and invitations, because a foreign key may end them; `nameActor` names
+ * the actor for these.
  */
 import { sql, type Database, type Transaction } from '../database/database.ts';
 import type { Actor } from './actor.ts';
 
 export const auditActions = [
+  'account.address_changed',
+  'account.address_requested',
+  'account.authenticator_added',
+  'account.authenticator_removed',
   'account.created',
+  'account.deleted',
   'account.link_created',
   'account.method_added',
   'account.method_removed',
   'account.name_changed',
+  'account.passkey_added',
+  'account.passkey_removed',
+  'account.passkey_renamed',
   'account.password_changed',
+  'account.recovery_codes_created',
+  'account.second_factor_asked',
+  'account.second_factor_removed',
   'account.sessions_ended',
   'account.sign_in_failed',
   'account.signed_in',
@@ -22,11 +33,17 @@ export const auditActions = [
   'app.deleted',
   'binding.created',
   'binding.ended',
+  'invitation.created',
+  'invitation.ended',
+  'invitation.resent',
   'key.created',
   'key.revoked',
   'key.rotated',
   'manager.added',
   'manager.removed',
+  'member.added',
+  'member.removed',
+  'member.role_changed',
   'webhook.created',
   'webhook.changed',
   'webhook.deleted',
@@ -42,7 +59,9 @@ export type AuditAction = (typeof auditActions)[number];
 type SubjectKind =
   | 'account'
   | 'app'
+  | 'invitation'
   | 'key'
+  | 'member'
   | 'organization'
   | 'alliance'
   | 'webhook'

@@ -1,25 +1,35 @@
-/** Binds apps to organisations and alliances. A foreign key ends a binding when its owner stops being a manager. */
+/**
+ * Binds apps to organisations and alliances. A binding depends on the member who made it: foreign keys end it when they
+ * stop being a manager there, or are removed from the app, and a trigger when they stop being an owner of the app.
+ */
 import { sql, violatedConstraint, type Transaction } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
 import type { Actor } from './actor.ts';
 import { nameActor } from './audit-log.ts';
-import type { Subject } from './managers.ts';
+import { managerStorage, type Subject } from './managers.ts';
 
-/** Binds an app. Throws `forbidden` if its owner is no manager there, `conflict` if the app is already bound. */
+/**
+ * Binds an app on behalf of its owner `by`; null: of any owner who is a manager there. Throws `forbidden` if there is
+ * none, `conflict` if the app is already bound.
+ */
 export async function bindApp(
   tx: Transaction,
   actor: Actor,
   appId: string,
   subject: Subject,
+  by: string | null = null,
 ): Promise<void> {
   await nameActor(tx, actor);
-  const orgId = subject.kind === 'organization' ? subject.id : null;
-  const allianceId = subject.kind === 'alliance' ? subject.id : null;
+  const { table, column } = managerStorage(subject);
   try {
-    await sql`
-      insert into bindings (app_id, owner_email, org_id, alliance_id)
-      select id, owner_email, ${orgId}::uuid, ${allianceId}::uuid from apps where id = ${appId}
+    const { rows } = await sql`
+      insert into bindings (app_id, owner_email, ${sql.ref(column)})
+      select app_id, email, ${subject.id} from app_members m
+      where app_id = ${appId} and role = 'owner' and ${by === null ? sql`true` : sql`email = ${by}`}
+        and exists (select from ${sql.table(table)} g where g.${sql.ref(column)} = ${subject.id} and g.email = m.email)
+      order by email limit 1 returning 1
     `.execute(tx);
+    if (rows.length === 0) throw notManager(subject);
   } catch (error) {
     const constraint = violatedConstraint(error);
     if (constraint === 'bindings_pkey') {
@@ -27,15 +37,16 @@ export async function bindApp(
         cause: error,
       });
     }
-    if (constraint?.endsWith('_fkey')) {
-      throw new ServiceError(
-        'forbidden',
-        `The owner of the app is not a manager of that ${subject.kind}.`,
-        { cause: error },
-      );
-    }
+    // The role was lost at this moment.
+    if (constraint?.endsWith('_fkey')) throw notManager(subject, error);
     throw error;
   }
+}
+
+function notManager({ kind }: Subject, cause?: unknown): ServiceError {
+  return new ServiceError('forbidden', `The owner of the app is not a manager of that ${kind}.`, {
+    cause,
+  });
 }
 
 /** Ends an app's binding. Returns false if it has none. */

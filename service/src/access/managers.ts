@@ -14,7 +14,7 @@ export async function addManager(
   subject: Subject,
   email: string,
 ): Promise<boolean> {
-  const { table, column, subjects } = storage(subject);
+  const { table, column, subjects } = managerStorage(subject);
   await nameActor(tx, actor);
   // Waits for a concurrent deletion.
   const found = await sql`
@@ -36,7 +36,7 @@ export async function removeManager(
   subject: Subject,
   email: string,
 ): Promise<boolean> {
-  const { table, column } = storage(subject);
+  const { table, column } = managerStorage(subject);
   await nameActor(tx, actor);
   const { rows } = await sql`
     delete from ${sql.table(table)} where ${sql.ref(column)} = ${subject.id} and email = ${normaliseEmail(email)}
@@ -45,7 +45,7 @@ export async function removeManager(
   return rows.length > 0;
 }
 
-function storage(subject: Subject) {
+export function managerStorage(subject: Subject) {
   return subject.kind === 'organization'
     ? { table: 'org_managers', column: 'org_id', subjects: 'orgs' }
     : { table: 'alliance_managers', column: 'alliance_id', subjects: 'alliances' };

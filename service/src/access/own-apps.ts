@@ -1,7 +1,8 @@
 /**
- * Reads apps for their owner in the portal: with the name of the organisation or alliance each is bound to, and counts
- * of keys and webhooks.
+ * Reads apps for a member in the portal: with the member's role, the name of the organisation or alliance each is bound
+ * to, and counts of keys and webhooks.
  */
+import type { AppRole } from '../contract/app-roles.ts';
 import { sql, type Executor } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
 import type { Subject } from './managers.ts';
@@ -10,24 +11,30 @@ export type OwnApp = {
   id: string;
   name: string;
   createdAt: Date;
+  /** The member's. */
+  role: AppRole;
+  /** Whether the member is the only owner. */
+  isLastOwner: boolean;
+  /** Whether the member wants mail about failing webhooks. */
+  failureMails: boolean;
   /** Usable keys; revoked and expired ones are not counted. */
   keyCount: number;
   webhookCount: number;
-  binding: (Subject & { slug: string; name: string }) | null;
+  binding: (Subject & { slug: string; name: string; boundBy: string }) | null;
 };
 
-/** Returns one owner's apps, oldest first; none for an unknown owner. An owner has at most ten. */
-export async function listOwnApps(executor: Executor, owner: string): Promise<OwnApp[]> {
+/** Returns the apps of which somebody is a member, oldest first: at most 100. */
+export async function listOwnApps(executor: Executor, email: string): Promise<OwnApp[]> {
   const { rows } = await sql<OwnApp>`
-    ${ownApps} where apps.owner_email = ${owner} order by apps.id
+    ${ownApps} where m.email = ${email} order by apps.id
   `.execute(executor);
   return rows;
 }
 
-/** Throws `not_found`, also for another owner's app. */
-export async function readOwnApp(executor: Executor, owner: string, id: string): Promise<OwnApp> {
+/** Throws `not_found`, also for those who are no members. */
+export async function readOwnApp(executor: Executor, email: string, id: string): Promise<OwnApp> {
   const { rows } = await sql<OwnApp>`
-    ${ownApps} where apps.owner_email = ${owner} and apps.id = ${id}
+    ${ownApps} where m.email = ${email} and apps.id = ${id}
   `.execute(executor);
   const [app] = rows;
   if (!app) throw new ServiceError('not_found');
@@ -35,17 +42,20 @@ export async function readOwnApp(executor: Executor, owner: string, id: string):
 }
 
 const ownApps = sql`
-  select apps.id, apps.name, apps.created_at as "createdAt",
+  select apps.id, apps.name, apps.created_at as "createdAt", m.role, m.failure_mails as "failureMails",
+    m.role = 'owner' and not exists (
+      select from app_members other where other.app_id = apps.id and other.role = 'owner' and other.email <> m.email
+    ) as "isLastOwner",
     (
       select count(*) from api_keys k
       where k.app_id = apps.id and k.revoked_at is null and (k.expires_at is null or k.expires_at > now())
     ) as "keyCount",
     (select count(*) from webhooks w where w.app_id = apps.id) as "webhookCount",
     case
-      when o.id is not null then jsonb_build_object('kind', 'organization', 'id', o.id, 'slug', o.slug, 'name', o.name)
-      when a.id is not null then jsonb_build_object('kind', 'alliance', 'id', a.id, 'slug', a.slug, 'name', a.name)
+      when o.id is not null then jsonb_build_object('kind', 'organization', 'id', o.id, 'slug', o.slug, 'name', o.name, 'boundBy', b.owner_email)
+      when a.id is not null then jsonb_build_object('kind', 'alliance', 'id', a.id, 'slug', a.slug, 'name', a.name, 'boundBy', b.owner_email)
     end as binding
-  from apps
+  from app_members m join apps on apps.id = m.app_id
   left join bindings b on b.app_id = apps.id
   left join orgs o on o.id = b.org_id
   left join alliances a on a.id = b.alliance_id

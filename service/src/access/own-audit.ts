@@ -1,4 +1,4 @@
-/** Reads the audit log of one owner's apps, including deleted ones. Operators are not named to owners. */
+/** Reads the audit log of a member's apps, and of deleted apps for their last owners. Operators are not named. */
 import { sql, type Executor, type LeftJoined } from '../database/database.ts';
 import type { PortalAuditEntry } from '../contract/portal.ts';
 
@@ -14,20 +14,22 @@ type Row = Omit<PortalAuditEntry, 'at' | 'actor' | 'subject'> & {
 /** Returns one page, newest first, and the total. */
 export async function listOwnAudit(
   executor: Executor,
-  owner: string,
+  email: string,
   query: { appId?: string | undefined; page: number; limit: number },
 ): Promise<{ total: number; entries: PortalAuditEntry[] }> {
   const { appId, page, limit } = query;
   const offset = (page - 1) * limit;
   const { rows } = await sql<{ total: number } & LeftJoined<Row>>`
     with own as materialized (
-      select id, name, false as deleted from apps
-      where owner_email = ${owner} and ${appId === undefined ? sql`true` : sql`id = ${appId}`}
+      select apps.id, apps.name, false as deleted from app_members m join apps on apps.id = m.app_id
+      where m.email = ${email} and ${appId === undefined ? sql`true` : sql`apps.id = ${appId}`}
       union
-      -- A deleted app stays with its last owner.
+      -- A deleted app stays with its last owners. Entries of earlier versions have one owner.
       select app_id, details->>'name', true from audit_log l
-      where action = 'app.deleted' and details->>'owner' = ${owner}
+      where action = 'app.deleted' and coalesce(details->'owners', details->'owner') ? ${email}
         and ${appId === undefined ? sql`true` : sql`app_id = ${appId}`}
+        -- Not what an earlier account with this address owned.
+        and at >= ${hasAddressSince(email)}
         and not exists (select from apps where id = l.app_id)
     ),
     page as materialized (
@@ -41,9 +43,10 @@ export async function listOwnAudit(
     left join (
       select l.id, l.at, l.action, l.app_id as "appId", page.name as "appName", page.deleted as "appDeleted",
         l.actor_kind, l.subject_kind, l.subject_id, l.details,
-        coalesce(l.details->>'host', l.details->>'name') as subject_name,
+        coalesce(l.details->>'host', l.details->>'name', l.details->>'email') as subject_name,
         case
-          when l.actor_kind = 'user' and l.actor_name = ${owner} then l.actor_name
+          -- Only members change an app in the portal.
+          when l.actor_kind = 'user' then l.actor_name
           -- The key may be deleted with its app, but all its log entries name the app.
           when l.actor_kind = 'key' and l.app_id = (
             select app_id from audit_log where subject_id = l.actor_id and subject_kind = 'key' limit 1
@@ -54,14 +57,27 @@ export async function listOwnAudit(
     order by entries.at desc, entries.id desc
   `.execute(executor);
   const found = rows.filter((row) => row.id !== null);
-  return { total: rows[0]?.total ?? 0, entries: found.map(toEntry) };
+  return { total: rows[0]?.total ?? 0, entries: found.map((row) => toEntry(row, email)) };
 }
 
-function toEntry(row: Row): PortalAuditEntry {
+/** When the account with this address was created, or its address last changed. Null if there is no account. */
+function hasAddressSince(email: string) {
+  return sql`(
+    select greatest(u.created_at, max(c.at)) from users u left join audit_log c
+      on c.subject_kind = 'account' and c.subject_id = u.id::text and c.action = 'account.address_changed'
+    where u.email = ${email} group by u.id
+  )`;
+}
+
+function toEntry(row: Row, email: string): PortalAuditEntry {
   return {
     id: row.id,
     at: row.at.toISOString(),
-    actor: { kind: row.actor_kind, name: row.actor_name },
+    actor: {
+      kind: row.actor_kind,
+      name: row.actor_name,
+      isYou: row.actor_kind === 'user' && row.actor_name === email,
+    },
     action: row.action,
     appId: row.appId,
     appName: row.appName,

@@ -21,6 +21,7 @@ import {
   type SubjectFlags,
 } from './find-subject.ts';
 import { addKeyRotation } from './key-rotation.ts';
+import { addMemberCommands } from './member-commands.ts';
 import { parseId, parseTimeOption } from './parse-option.ts';
 import { print, table, withDatabase } from './with-database.ts';
 
@@ -31,12 +32,14 @@ export function addAccessCommands(program: Command): void {
 }
 
 function addApps(program: Command): void {
-  const apps = program.command('apps').description('Manage apps, which own keys and webhooks.');
+  const apps = program
+    .command('apps')
+    .description('Manage apps, which have members, keys and webhooks.');
   const create = apps
     .command('create')
     .description('Create an app. With --org or --alliance, bind it to what its owner manages.')
     .requiredOption('--name <name>', 'name of the app')
-    .requiredOption('--owner <email>', 'email address of the owner')
+    .requiredOption('--owner <email>', 'email address of the first owner')
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
@@ -52,7 +55,7 @@ function addApps(program: Command): void {
         }),
       );
       print(flags.json, app, [
-        `App ${app.id} (${app.name}) for ${app.ownerEmail}${boundTo(app)}`,
+        `App ${app.id} (${app.name}) for ${app.owners.join(', ')}${boundTo(app)}`,
         `Create a key:  npx orgdir keys create --app ${app.id} --scope read:directory`,
       ]);
     });
@@ -68,17 +71,18 @@ function addApps(program: Command): void {
         json,
         found,
         table(
-          ['ID', 'NAME', 'OWNER', 'BOUND TO'],
+          ['ID', 'NAME', 'OWNERS', 'BOUND TO'],
           found.map((app) => [
             app.id,
             app.name,
-            app.ownerEmail,
+            app.owners.join(', '),
             app.organizationSlug ?? app.allianceSlug ?? '-',
           ]),
         ),
       );
     });
   addAppChanges(apps);
+  addMemberCommands(apps);
 }
 
 function boundTo({ organizationSlug, allianceSlug }: App): string {
@@ -226,7 +230,7 @@ function addManagers(program: Command): void {
     const command = managers
       .command(verb)
       .description(
-        verb === 'add' ? 'Add a manager.' : 'Remove a manager and the bindings of their apps.',
+        verb === 'add' ? 'Add a manager.' : 'Remove a manager and the bindings that they made.',
       )
       .requiredOption('--email <email>', 'email address of the manager')
       .option('--json', 'print JSON')

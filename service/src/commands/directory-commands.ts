@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { access, constants, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Argument, type Command } from 'commander';
+import type { Command } from 'commander';
 import { nameActor } from '../access/audit-log.ts';
 import { invalid, ServiceError } from '../errors.ts';
 import { ExistingNamesError } from '../directory/existing-names.ts';
@@ -18,7 +18,7 @@ import { readCsv } from '../directory/read-csv.ts';
 import { escapeControls, toJsonLine } from './escape-controls.ts';
 import { createProgressBar } from './progress-bar.ts';
 import { cliActor } from './cli-actor.ts';
-import { kindsInOrder } from './export-command.ts';
+import { kindArgument, kindsInOrder } from './export-command.ts';
 import { withDatabase } from './with-database.ts';
 
 type ImportFlags = {
@@ -33,14 +33,7 @@ export function addDirectoryCommands(program: Command): void {
   program
     .command('import')
     .description('Import organisations, alliances or blueprints from a file: all lines or nothing.')
-    .addArgument(
-      new Argument('<kind>', 'type of the entries').choices([
-        'orgs',
-        'alliances',
-        'blueprints',
-        'all',
-      ]),
-    )
+    .addArgument(kindArgument())
     .argument(
       '<file>',
       'NDJSON, or CSV (.csv) for orgs and alliances; - reads NDJSON from standard input; for all: the folder that export all wrote',

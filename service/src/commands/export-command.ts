@@ -20,20 +20,18 @@ type Counts = Partial<Record<ImportKind, number>>;
 /** In this order an import finds each alliance before the organisations that refer to it. */
 export const kindsInOrder: ImportKind[] = ['alliances', 'orgs', 'blueprints'];
 
+export function kindArgument(): Argument {
+  const kinds = ['orgs', 'alliances', 'blueprints', 'all'];
+  return new Argument('<kind>', 'type of the entries').choices(kinds);
+}
+
 export function addExportCommand(program: Command): void {
   program
     .command('export')
     .description(
       'Export organisations, alliances or blueprints to a file that import reads. It includes private data: addresses, notes, managers, unlisted organisations.',
     )
-    .addArgument(
-      new Argument('<kind>', 'type of the entries').choices([
-        'orgs',
-        'alliances',
-        'blueprints',
-        'all',
-      ]),
-    )
+    .addArgument(kindArgument())
     .argument(
       '[target]',
       'a file, or - for standard output (default); for all: a new folder, required',

@@ -1,7 +1,7 @@
 /** All commands of `orgdir`, their output and their exit codes: 0 done, 1 refused or failed, 2 invalid arguments. */
-import { Command, type OutputConfiguration } from 'commander';
+import { Command, CommanderError, type OutputConfiguration } from 'commander';
 import { invalid } from '../errors.ts';
-import { version } from '../version.ts';
+import { readCommit, version } from '../version.ts';
 import { addAccessCommands } from './access-commands.ts';
 import { addAccountCommand } from './account-command.ts';
 
@@ -40,12 +40,12 @@ export async function run(args: string[]): Promise<void> {
 export function createProgram(output: OutputConfiguration = {}): Command {
   const program = new Command('orgdir')
     .description('Run and manage the organisation directory service.')
-    .version(version)
     .exitOverride()
     .configureOutput(output)
     .configureHelp({ showGlobalOptions: true })
     .showHelpAfterError('(run with --help for usage)')
     .addHelpText('afterAll', endings);
+  addVersionOption(program);
   addServeCommand(program);
   addDirectoryCommands(program);
   addExportCommand(program);
@@ -60,6 +60,15 @@ export function createProgram(output: OutputConfiguration = {}): Command {
   addDatabaseCommand(program);
   addDoctorCommand(program);
   return program;
+}
+
+/** Commander's own option needs the text at every start, and the commit costs a call of git. */
+function addVersionOption(program: Command): void {
+  program.option('-V, --version', 'print the version and the commit').on('option:version', () => {
+    const text = `${version} (${readCommit()})`;
+    program.configureOutput().writeOut?.(`${text}\n`);
+    throw new CommanderError(0, 'commander.version', text);
+  });
 }
 
 /**

@@ -4,7 +4,7 @@ import { readApp } from '../access/apps.ts';
 import type { Database } from '../database/database.ts';
 import { ServiceError, StartError, type Issue } from '../errors.ts';
 import { readSecretKeys } from '../read-secret-keys.ts';
-import { createSecretBox } from '../webhooks/sending/secrets.ts';
+import { createSecretBox } from '../secret-box.ts';
 import { createWebhook, deleteWebhook, listWebhooks } from '../webhooks/management/webhooks.ts';
 import { cliActor } from './cli-actor.ts';
 import { withDatabase } from './with-database.ts';
@@ -26,7 +26,7 @@ const webhooksMax = 20;
 /** Short, because users should not have to wait for an unavailable service. */
 const timeoutMs = 5_000;
 
-/** Does the same as the app's owner would, but without a key. */
+/** Does the same as a member of the app would, but without a key. */
 export async function registerInDatabase(appId: string, listener: Listener): Promise<Registration> {
   // `listen` handles signals, because it must delete the webhook first.
   const options = { endsOnSignal: false };
@@ -55,7 +55,7 @@ async function remove(database: Database, appId: string, id: string): Promise<vo
   try {
     await database.transaction().execute((tx) => deleteWebhook(tx, cliActor(), appId, id));
   } catch (error) {
-    // Its owner may have deleted it in the meantime.
+    // Somebody may have deleted it in the meantime.
     if (!(error instanceof ServiceError && error.code === 'not_found')) throw error;
   }
 }

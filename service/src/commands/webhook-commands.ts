@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
 import { readApp } from '../access/apps.ts';
 import { readSecretKeys } from '../read-secret-keys.ts';
+import { resealAuthenticators } from '../sign-in/reseal-authenticators.ts';
 import { resealSecrets } from '../webhooks/management/reseal-secrets.ts';
-import { createSecretBox } from '../webhooks/sending/secrets.ts';
+import { createSecretBox } from '../secret-box.ts';
 import {
   listWebhookStates,
   webhookStatesMax,
@@ -43,27 +44,41 @@ Examples:
   webhooks
     .command('reseal')
     .description(
-      'Encrypt all webhook secrets with the first key of SECRET_KEY. You can then remove the other keys.',
+      'Encrypt all secrets of webhooks and authenticator apps with the first key of SECRET_KEY. You can then remove the other keys.',
     )
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
       `
-If no key of SECRET_KEY decrypts a secret, it stays as it is, and the command lists its webhook and exits with 1.
+If no key of SECRET_KEY decrypts a secret, it stays as it is, and the command lists its webhook or account and exits with 1.
 
 Example:
   SECRET_KEY=NEW,OLD orgdir webhooks reseal`,
     )
     .action(async ({ json }: { json?: boolean }) => {
-      const done = await withDatabase(async ({ database, embedded }, config) =>
-        resealSecrets(database, createSecretBox(await readSecretKeys(config, embedded))),
+      const { webhooks: ofWebhooks, accounts } = await withDatabase(
+        async ({ database, embedded }, config) => {
+          const secretBox = createSecretBox(await readSecretKeys(config, embedded));
+          return {
+            webhooks: await resealSecrets(database, secretBox),
+            accounts: await resealAuthenticators(database, secretBox),
+          };
+        },
       );
-      const { resealed, unchanged, unreadable } = done;
+      const done = {
+        resealed: ofWebhooks.resealed + accounts.resealed,
+        unchanged: ofWebhooks.unchanged + accounts.unchanged,
+        unreadable: ofWebhooks.unreadable,
+        unreadableAccounts: accounts.unreadable,
+      };
       print(json, done, [
-        `Encrypted ${resealed} secrets; ${unchanged} already used the first key.`,
-        ...unreadable.map((id) => `No key decrypts the secret of webhook ${id}.`),
+        `Encrypted ${done.resealed} secrets; ${done.unchanged} already used the first key.`,
+        ...done.unreadable.map((id) => `No key decrypts the secret of webhook ${id}.`),
+        ...done.unreadableAccounts.map(
+          (email) => `No key decrypts the authenticator app of ${email}.`,
+        ),
       ]);
-      if (unreadable.length > 0) process.exitCode = 1;
+      if (done.unreadable.length + done.unreadableAccounts.length > 0) process.exitCode = 1;
     });
 }
 

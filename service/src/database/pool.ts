@@ -1,6 +1,7 @@
 /**
- * The pool for Kysely, with two additions to `pg`: statements that run thousands of times per second are prepared once
- * per connection, and a connection is dropped when it stops responding or its prepared statements are void.
+ * The pool for Kysely, with three additions to `pg`: statements that run thousands of times per second are prepared once
+ * per connection, settings are made in each transaction, and a connection is dropped when it stops responding or its
+ * prepared statements are void.
  */
 import { createHash } from 'node:crypto';
 import type { PostgresPool } from 'kysely';
@@ -11,36 +12,63 @@ const marker = /^\s*-- prepared: ([a-z_]+)\n/;
 /** Only marked texts are cached, and the source has a fixed number of them; other texts are unbounded. */
 const names = new Map<string, string>();
 
-export function createPool(pool: pg.Pool): PostgresPool {
+/**
+ * `settings` hold in each transaction. A single statement gets a transaction of its own, in one round trip, so the
+ * pool's clients need `pipeline`.
+ */
+export function createPool(pool: pg.Pool, settings: Record<string, string> = {}): PostgresPool {
+  const set = Object.entries(settings).map(([name, value]) => `; set local ${name} = '${value}'`);
   return {
     options: pool.options,
-    connect: async () => wrap(await pool.connect()),
+    connect: async () => wrap(await pool.connect(), set.join('')),
     end: () => pool.end(),
   };
 }
 
 type PooledClient = Awaited<ReturnType<PostgresPool['connect']>>;
 
-function wrap(client: pg.PoolClient): PooledClient {
+function wrap(client: pg.PoolClient, set: string): PooledClient {
   let unusable = false;
+  let inTransaction = false;
+
+  async function run(text: string, values: readonly unknown[]): Promise<pg.QueryResult> {
+    const name = preparedName(text);
+    try {
+      return await client.query({
+        text,
+        values: values as unknown[],
+        ...(name === null ? {} : { name }),
+      });
+    } catch (error) {
+      if ((name !== null && isRefusedPlan(error)) || isLastError(error)) unusable = true;
+      if (isReadTimeout(error)) {
+        unusable = true;
+        // Any further statement on it, even a rollback, would wait behind the one without a result.
+        void (client as unknown as pg.Client).end().catch(() => {});
+      }
+      throw error;
+    }
+  }
+
+  async function runInTransaction(text: string, values: readonly unknown[]) {
+    // Sent together. If one fails, the others do too or do nothing: a commit after an error is a rollback.
+    const sent = [run(`begin${set}`, []), run(text, values), run('commit', [])] as const;
+    const [begun, result, committed] = await Promise.allSettled(sent);
+    for (const each of [begun, result, committed])
+      if (each.status === 'rejected') throw each.reason;
+    return sent[1];
+  }
+
   const pooled = {
     query: async (text: string, values: readonly unknown[]) => {
-      const name = preparedName(text);
-      try {
-        return await client.query({
-          text,
-          values: values as unknown[],
-          ...(name === null ? {} : { name }),
-        });
-      } catch (error) {
-        if ((name !== null && isRefusedPlan(error)) || isLastError(error)) unusable = true;
-        if (isReadTimeout(error)) {
-          unusable = true;
-          // Any further statement on it, even a rollback, would wait behind the one without a result.
-          void (client as unknown as pg.Client).end().catch(() => {});
-        }
-        throw error;
+      if (set === '') return run(text, values);
+      if (text.startsWith('begin') || text.startsWith('start transaction')) {
+        inTransaction = true;
+        return run(`${text}${set}`, values);
       }
+      if (text === 'commit' || text === 'rollback') inTransaction = false;
+      else if (!inTransaction) return runInTransaction(text, values);
+      return run(text, values);
     },
     release: (destroy?: boolean) => client.release(destroy === true || unusable),
   };

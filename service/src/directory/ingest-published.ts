@@ -32,10 +32,14 @@ type Rendered = { event: PublishedEvent; outcome: Outcome };
 
 const notStorable = { reason: 'it cannot be stored: the database rejects a value' };
 
-/** Takes the oldest waiting publications, at most a batch. */
-export async function ingestPublished(database: Database, publicUrl: string): Promise<Ingested> {
+/** Takes the oldest waiting publications, at most a batch. None waits below `floor`, an `xid`. */
+export async function ingestPublished(
+  database: Database,
+  publicUrl: string,
+  floor = '0',
+): Promise<Ingested> {
   return database.transaction().execute(async (tx) => {
-    const published = await claimPublished(tx);
+    const published = await claimPublished(tx, floor);
     const found = await readSubjects(tx, published, publicUrl);
     const outcomes = published.map((event) => ({ event, outcome: render(event, found) }));
     return (await tryStore(tx, outcomes)) ?? storeOneByOne(tx, outcomes);

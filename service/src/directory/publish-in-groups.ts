@@ -44,7 +44,7 @@ const lockTimeoutsMax = 4;
 export const publishingPool: DatabaseOptions = {
   applicationName: `orgdir publishing, pid ${process.pid}`,
   poolSize: groupsMax,
-  settings: {
+  transactionSettings: {
     lock_timeout: String(lockTimeoutMs),
     plan_cache_mode: 'force_generic_plan',
     // Otherwise a plan that was made while the directory was empty reads all of it for each event.

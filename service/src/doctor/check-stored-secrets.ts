@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Config } from '../config.ts';
 import { sql, type Database } from '../database/database.ts';
-import { createSecretBox, type SecretBox } from '../webhooks/sending/secrets.ts';
+import { createSecretBox, type SecretBox } from '../secret-box.ts';
 import { readSecretFile } from './check-secret-key.ts';
 import { failed, ok, skipped, type Finding } from './finding.ts';
 
@@ -12,7 +12,7 @@ const batchSize = 1_000;
 /** The number of secrets to try; decrypting them takes some seconds. */
 const triedMax = 200_000;
 
-/** Checks whether SECRET_KEY decrypts the signing secrets of webhooks. */
+/** Checks whether SECRET_KEY decrypts the signing secrets of webhooks and the secrets of authenticator apps. */
 export async function checkStoredSecrets(
   database: Database,
   config: Where,
@@ -21,9 +21,20 @@ export async function checkStoredSecrets(
   const keys = faulty.has('SECRET_KEY') ? null : await keysOf(config);
   if (!keys)
     return skipped('stored_secrets', 'not checked: there is no SECRET_KEY to decrypt them');
-  const { tried, undecryptable } = await tryAll(database, createSecretBox(keys));
+  const box = createSecretBox(keys);
+  const { tried, undecryptable } = await tryAll(database, box);
+  const apps = await tryAuthenticators(database, box);
+  if (undecryptable + apps.undecryptable === 0)
+    return ok(
+      'stored_secrets',
+      `SECRET_KEY decrypts the secrets of all ${tried} webhooks and ${apps.tried} authenticator apps`,
+    );
   if (undecryptable === 0)
-    return ok('stored_secrets', `SECRET_KEY decrypts the secrets of all ${tried} webhooks`);
+    return failed(
+      'stored_secrets',
+      `SECRET_KEY does not decrypt the secrets of ${apps.undecryptable} of ${apps.tried} authenticator apps, whose codes are refused`,
+      'add the key that encrypted them to SECRET_KEY, after a comma; if it is lost, run orgdir account remove-second-factor for their accounts',
+    );
   return failed(
     'stored_secrets',
     `SECRET_KEY does not decrypt the secrets of ${undecryptable} of ${tried} webhooks, which get no deliveries`,
@@ -53,6 +64,14 @@ async function tryAll(database: Database, box: SecretBox) {
     last = rows.at(-1)?.id ?? last;
     if (rows.length < batchSize || count.tried >= triedMax) return count;
   }
+}
+
+async function tryAuthenticators(database: Database, box: SecretBox) {
+  const { rows } = await sql<{ id: string; secret: Buffer }>`
+    select user_id as id, secret from authenticators limit ${triedMax}
+  `.execute(database);
+  const undecryptable = rows.filter(({ id, secret }) => !canOpen(box, secret, id)).length;
+  return { tried: rows.length, undecryptable };
 }
 
 function canOpen(box: SecretBox, secret: Buffer, id: string): boolean {

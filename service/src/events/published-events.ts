@@ -31,12 +31,12 @@ const reasonLengthMax = 1_000;
  * Returns the oldest waiting entries; none if another worker is taking them. An event that only a newer version knows
  * waits for that version.
  */
-export async function claimPublished(tx: Transaction): Promise<PublishedEvent[]> {
+export async function claimPublished(tx: Transaction, floor: string): Promise<PublishedEvent[]> {
   if (!(await lockTurn(tx))) return [];
   const { rows } = await sql<PublishedEvent>`
     select id, name, org_id as "orgId", alliance_id as "allianceId", data from published_events
-    where rejected_at is null and name = any(${subscribableEvents}::text[])
-    order by id limit ${batchSize}
+    where rejected_at is null and name = any(${subscribableEvents}::text[]) and xid >= ${floor}::xid8
+    order by xid, id limit ${batchSize}
   `.execute(tx);
   return rows;
 }

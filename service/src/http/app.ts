@@ -6,6 +6,7 @@ import { ServiceError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { registerAdmission, type AdmitDependencies } from './admit.ts';
 import { defer } from './defer.ts';
+import { registerClient } from './client.ts';
 import { registerDocs } from './docs.ts';
 import { handleClientError } from './client-error.ts';
 import { sendError } from './send-error.ts';
@@ -18,6 +19,7 @@ import { requestIdOf } from './request-id.ts';
 import { toOriginForm } from './request-target.ts';
 import { errorsOf, responses } from './responses.ts';
 import { registerDirectory, type DirectoryDependencies } from './v1/directory.ts';
+import { registerSite, showErrorPages, type SiteDependencies } from './site/site.ts';
 import type { PortalDependencies } from './portal/api.ts';
 import { registerSuggest } from './v1/suggest.ts';
 import { registerStatus } from './v1/status.ts';
@@ -29,6 +31,7 @@ import type { WebhookDependencies } from './webhooks/operation.ts';
 export type AppDependencies = Pick<Config, 'publicUrl' | 'serviceName' | 'trustProxy'> &
   AdmitDependencies &
   DirectoryDependencies &
+  SiteDependencies &
   Omit<WebhookDependencies, 'appLimits'> &
   Pick<PortalDependencies, 'signIn'> & { version: string; log: Logger };
 
@@ -61,17 +64,19 @@ const exposedHeaders = [
 
 export async function createApp(given: AppDependencies): Promise<FastifyInstance> {
   const dependencies = { ...given, appLimits: createAppLimits() };
-  const app = prepare(createServer(dependencies));
+  const app = prepare(createServer(dependencies), dependencies);
   await app.register((v1) => registerV1(v1, dependencies), { prefix: '/api/v1' });
   defer(app, '/portal/api', () => createPortal(dependencies));
   defer(app, '/profile/developer', () => createPortalPages(dependencies));
   registerDocs(app, dependencies);
+  registerSite(app, dependencies);
+  registerClient(app, dependencies);
   return app;
 }
 
 async function createPortal(dependencies: PortalDependencies & AppDependencies) {
   const { registerPortal } = await import('./portal/api.ts');
-  const app = prepare(createServer(dependencies));
+  const app = prepare(createServer(dependencies), dependencies);
   await app.register((portal) => registerPortal(portal, dependencies), { prefix: '/portal/api' });
   await app.ready();
   return app;
@@ -79,15 +84,16 @@ async function createPortal(dependencies: PortalDependencies & AppDependencies) 
 
 async function createPortalPages(dependencies: AppDependencies) {
   const { registerPortalPages } = await import('./portal-pages.ts');
-  const app = prepare(createServer(dependencies));
+  const app = prepare(createServer(dependencies), dependencies);
   await registerPortalPages(app, dependencies);
   await app.ready();
   return app;
 }
 
 /** The settings that all routes of the public port share. */
-function prepare(app: FastifyInstance): FastifyInstance {
+function prepare(app: FastifyInstance, dependencies: SiteDependencies): FastifyInstance {
   applyDefaults(app);
+  showErrorPages(app, dependencies);
   readJsonBodies(app);
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id);

@@ -62,6 +62,8 @@ export type Operation<
   errors?: readonly ErrorCode[];
   /** A write that responds with an `ETag`. */
   tagged?: boolean;
+  /** Whether the caller must have proved recently who they are, always or for some inputs. Holds where people sign in. */
+  recentProof?: true | ((context: Context & Inputs<Path, Query, Body>) => Promise<boolean>);
   /** Returns the body of the response. */
   run(context: Context & Inputs<Path, Query, Body>): object | Promise<object>;
 };
@@ -80,6 +82,8 @@ export type Surface<Context> = {
   parameters: Record<string, TSchema>;
   /** Default: the operation's own description. */
   describe?(operation: Operation<Context>): string;
+  /** Throws `proof_required` if the caller has not proved recently who they are. Default: callers have keys. */
+  requireRecentProof?(request: FastifyRequest): void;
   /** Throws if the caller may not use the operation. */
   contextOf(request: FastifyRequest): Context | Promise<Context>;
 };
@@ -119,9 +123,12 @@ async function handle<Context>(
   const context = await surface.contextOf(request);
   const { query, body } = request;
   const params = request.params as Record<string, string>;
+  const inputs = { ...context, params, query, body, request, reply };
+  if (surface.requireRecentProof && (await needsRecentProof(operation, inputs)))
+    surface.requireRecentProof(request);
   const [status = 200] = Object.keys(operation.returns).map(Number);
   reply.code(status);
-  const content = await operation.run({ ...context, params, query, body, request, reply });
+  const content = await operation.run(inputs);
   if (surface.conditional && isRead(operation))
     return sendEntry(request, reply, toEntry(0, content));
   // The response may hold a secret, so no cache may store it.
@@ -129,6 +136,13 @@ async function handle<Context>(
   if (!operation.tagged) return reply.send(content);
   const { etag, body: bytes } = toEntry(0, content);
   return reply.headers({ etag, 'content-type': 'application/json; charset=utf-8' }).send(bytes);
+}
+
+async function needsRecentProof<Context>(
+  { recentProof }: Operation<Context>,
+  inputs: Parameters<Operation<Context>['run']>[0],
+): Promise<boolean> {
+  return typeof recentProof === 'function' ? recentProof(inputs) : recentProof === true;
 }
 
 function isRead({ method }: { method: string }): boolean {
@@ -170,6 +184,7 @@ function responsesOf<Context>(
 ) {
   const errors = [...surface.errors[isRead(operation) ? 'read' : 'write']];
   if (url.includes(':')) errors.push('not_found');
+  if (operation.recentProof && surface.requireRecentProof) errors.push('proof_required');
   errors.push(...(operation.errors ?? []));
   const conditional = surface.conditional && isRead(operation);
   const options = { conditional, tagged: conditional || operation.tagged === true };

@@ -76,7 +76,9 @@ function createPageHandler(html: string, dependencies: PortalPagesDependencies):
   const { signIn, publicUrl, serviceName, version } = dependencies;
   const readSession = createReadSession(dependencies);
   const basePath = new URL(publicUrl).pathname.replace(/\/$/, '');
-  const page = html.replaceAll('"./assets/', `"${basePath}${portalPagesPrefix}/assets/`);
+  const page = html
+    .replaceAll('"./assets/', `"${basePath}${portalPagesPrefix}/assets/`)
+    .replace('href="data:,"', `href="${basePath}/logo"`);
   return async (request, reply) => {
     const session = await readSession(request, reply);
     const nonce = randomBytes(16).toString('base64');
@@ -90,7 +92,7 @@ function createPageHandler(html: string, dependencies: PortalPagesDependencies):
     const isFirstScreen = new URL(request.url, publicUrl).pathname === portalPagesPrefix;
     const head = [
       // Preloads the data of the first screen, so that it arrives together with the script.
-      session && isFirstScreen
+      session && session.missingFactor === null && isFirstScreen
         ? `<link rel="preload" as="fetch" crossorigin href="${basePath}/portal/api/overview">`
         : '',
       `<script id="page-data" type="application/json" nonce="${nonce}">${toInlineJson(data)}</script>`,

@@ -20,13 +20,14 @@ export function sendEntry(
   reply: FastifyReply,
   entry: Entry,
   cacheControl = keyedCacheControl,
+  contentType = 'application/json; charset=utf-8',
 ): FastifyReply {
   reply.header('etag', entry.etag);
   reply.header('cache-control', cacheControl);
   const seen = request.headers['if-none-match'];
   if (seen !== undefined && (seen === entry.etag || matches(seen, entry.etag)))
     return reply.code(304).send();
-  reply.header('content-type', 'application/json; charset=utf-8');
+  reply.header('content-type', contentType);
   return reply.send(entry.body);
 }
 

@@ -1,5 +1,5 @@
 /** Turns any thrown error into the error envelope. Only messages of the catalogue leave the process. */
-import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { errorBody } from '../contract/envelope.ts';
 import { isConnectionFault, unavailable } from '../database/database.ts';
 import { invalid, ServiceError } from '../errors.ts';
@@ -11,11 +11,33 @@ export function sendError(
   reply: FastifyReply,
 ): FastifyReply {
   const known = reportError(error, request);
+  const page = request.server.errorPage;
+  if (page && isPageAddress(request.url)) {
+    reply.header('vary', 'Accept');
+    if (request.headers.accept?.includes('text/html')) return sendErrorPage(known, page, reply);
+  }
   return reply
     .code(known.status)
     .headers({ ...known.headers, 'cache-control': 'no-store' })
     .type('application/json; charset=utf-8')
     .send(JSON.stringify(errorBody(known.code, known.message, known.details)));
+}
+
+/** Addresses that people open, as opposed to those of the APIs. */
+function isPageAddress(url: string): boolean {
+  return !/^\/(api\/v1|portal\/api|internal)(?![^/?])/.test(url);
+}
+
+function sendErrorPage(
+  known: ServiceError,
+  page: NonNullable<FastifyInstance['errorPage']>,
+  reply: FastifyReply,
+): FastifyReply {
+  const { headers, body } = page(known);
+  return reply
+    .code(known.status)
+    .headers({ ...known.headers, ...headers, 'cache-control': 'no-store' })
+    .send(body);
 }
 
 /** Returns the error as the caller may see it, and logs it if the fault is on this side. */

@@ -4,12 +4,14 @@
  * changes how to sign in.
  */
 import type { Actor } from '../access/actor.ts';
-import { normaliseEmail } from '../access/email.ts';
+import { moveMemberships } from '../access/move-memberships.ts';
 import { sql, type Database, type Transaction } from '../database/database.ts';
 import { invalid, ServiceError } from '../errors.ts';
 import type { AccountMail } from './account-mail.ts';
 import { listActivity, recordActivity, type Account, type AccountActivity } from './activity.ts';
+import { createAddressChange, readAddressChange, takeAddressChange } from './address-changes.ts';
 import type { Caller } from './caller.ts';
+import { deleteAccount } from './delete-account.ts';
 import { isFirstAccountLink, takeFirstAccountLink } from './first-account.ts';
 import { listMethods, removeMethod, type Method } from './methods.ts';
 import {
@@ -19,6 +21,7 @@ import {
   type PasswordLink,
 } from './password-links.ts';
 import { isProviderIdentity } from './provider-identity.ts';
+import { readMailbox } from './read-mailbox.ts';
 import { endSession, endSessions, listSessions, type Session } from './sessions.ts';
 import {
   lockPassword,
@@ -56,17 +59,23 @@ export class Accounts {
   async requestLink(given: string): Promise<void> {
     const { database, mail, publicUrl } = this.#dependencies;
     const email = readMailbox(given);
-    // A link that is not mailed must not replace one that was.
-    if (!mail.canSendLink())
-      throw new ServiceError(
-        'unavailable',
-        'Too many mails wait to be sent; try again in a minute.',
-        {
-          headers: { 'retry-after': '60' },
-        },
-      );
+    requireRoomForLink(mail);
     const { token, hasAccount } = await createPasswordLink(database, email);
-    mail.link(email, passwordLinkUrl(publicUrl, token), hasAccount);
+    mail.link(email, passwordLinkUrl(publicUrl, token), hasAccount ? 'reset' : 'signUp');
+  }
+
+  /** `email`: as `normaliseEmail` gives it. */
+  async exists(email: string): Promise<boolean> {
+    const { rows } = await sql`select from users where email = ${email}`.execute(
+      this.#dependencies.database,
+    );
+    return rows.length > 0;
+  }
+
+  /** The token of a link for an address that the caller has proven; null if it has an account already. */
+  async createSignUpLink(email: string): Promise<string | null> {
+    if (await this.exists(email)) return null;
+    return (await createPasswordLink(this.#dependencies.database, email)).token;
   }
 
   /** Null if the link was used, replaced or has expired. */
@@ -153,6 +162,67 @@ export class Accounts {
     );
   }
 
+  /**
+   * Sends a link to the new address and announces it to the old one. Resolves before the mails are sent, and in the same
+   * way if the new address has an account already; its owner is told so. Throws `validation_failed`.
+   */
+  async requestAddressChange(account: Account, given: string, caller: Caller): Promise<void> {
+    const { mail, publicUrl } = this.#dependencies;
+    const email = readMailbox(given);
+    if (email === account.email)
+      throw invalid({ path: 'body.email', message: 'is the address of your account already' });
+    requireRoomForLink(mail);
+    const { token, isTaken } = await this.#inTransaction(async (tx) => {
+      await recordActivity(tx, 'account.address_requested', account, caller, { email });
+      return createAddressChange(tx, account.id, email);
+    });
+    if (isTaken) mail.addressTaken(email);
+    // Behind `#`, which no server and no log on the way sees.
+    else mail.link(email, `${publicUrl}/profile/developer/change-address#${token}`, 'newAddress');
+    this.#notify(
+      account.email,
+      `Somebody, probably you, asked to change the address of your account to ${email}. It changes when the link that was sent there is opened in a browser that is signed in to your account.`,
+    );
+  }
+
+  /** The new address of a link; null if it is not of this account, or was used, replaced or has expired. */
+  readAddressChange(account: Account, token: string): Promise<string | null> {
+    return readAddressChange(this.#dependencies.database, account.id, token);
+  }
+
+  /**
+   * Changes the address, moves the apps to it, and ends all other sessions. Returns the new address, or null as
+   * `readAddressChange`. Throws `conflict` if the new address got an account meanwhile.
+   */
+  async changeAddress(
+    account: SignedInAccount,
+    token: string,
+    caller: Caller,
+  ): Promise<string | null> {
+    const email = await this.#inTransaction(async (tx) => {
+      const taken = await takeAddressChange(tx, account, token);
+      if (taken === null) return null;
+      const actor = { kind: 'user', id: account.id, name: account.email } as const;
+      await moveMemberships(tx, actor, { from: account.email, to: taken });
+      const endedSessions = await endSessions(tx, account.id, account.sessionId);
+      await recordActivity(tx, 'account.address_changed', account, caller, {
+        before: account.email,
+        email: taken,
+        endedSessions,
+      });
+      return taken;
+    });
+    if (email !== null && !isProviderIdentity(account.email))
+      this.#dependencies.mail.addressChanged(account.email, email);
+    return email;
+  }
+
+  /** `apps`: the ids of the apps that the user agrees to delete. Throws `conflict` if they have changed. */
+  async delete(account: Account, apps: string[], caller: Caller): Promise<void> {
+    await this.#inTransaction((tx) => deleteAccount(tx, account, apps, caller));
+    if (!isProviderIdentity(account.email)) this.#dependencies.mail.accountDeleted(account.email);
+  }
+
   listMethods(userId: string): Promise<Method[]> {
     return listMethods(this.#dependencies.database, userId);
   }
@@ -217,7 +287,7 @@ export class Accounts {
   }
 
   #notify(email: string, change: string): void {
-    if (!isProviderIdentity(email)) this.#dependencies.mail.notice(email, change);
+    this.#dependencies.mail.notice(email, change);
   }
 
   #nameOf(method: string): string {
@@ -260,6 +330,14 @@ async function recordPassword(
     });
 }
 
+/** A link that is not mailed must not replace one that was. Throws `unavailable`. */
+function requireRoomForLink(mail: AccountMail): void {
+  if (mail.canSendLink()) return;
+  throw new ServiceError('unavailable', 'Too many mails wait to be sent; try again in a minute.', {
+    headers: { 'retry-after': '60' },
+  });
+}
+
 function wrongPassword(): ServiceError {
   return invalid({ path: 'body.currentPassword', message: 'is wrong' });
 }
@@ -267,17 +345,4 @@ function wrongPassword(): ServiceError {
 /** The token stands behind `#`, which no server and no log on the way sees. */
 function passwordLinkUrl(publicUrl: string, token: string): string {
   return `${publicUrl}/profile/developer/set-password#${token}`;
-}
-
-/** Zod's pattern, by which better-auth checks addresses at sign-in: an account with any other could not sign in. */
-const mailbox = /^(?!\.)(?!.*\.\.)([a-z0-9_'+\-.]*)[a-z0-9_+-]@([a-z0-9][a-z0-9-]*\.)+[a-z]{2,}$/;
-
-/** Throws `validation_failed`, also for the name that a provider gives somebody, which has no mailbox. */
-function readMailbox(given: string): string {
-  const email = normaliseEmail(given, 'body.email');
-  if (mailbox.test(email) && !isProviderIdentity(email)) return email;
-  throw invalid({
-    path: 'body.email',
-    message: 'must be an address that receives mail, such as ada@example.org',
-  });
 }

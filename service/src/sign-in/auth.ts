@@ -1,9 +1,11 @@
 /**
  * Configures better-auth: sessions, password sign-in and providers, over the tables of migrations 0013 and 0015. It runs
- * nothing else: sign-up, password changes and sessions are in the files next to this one, and `http/portal/` has the
- * routes. Why it is configured like this: docs/decisions/0016-sign-in.md. `sign-in.ts` loads this file on first use.
+ * nothing else: sign-up, password changes, second factors and sessions are in the files next to this one, and
+ * `http/portal/` has the routes. Why it is configured like this: docs/decisions/0016-sign-in.md. `sign-in.ts` loads this file on first use.
  */
 import { betterAuth } from 'better-auth';
+import { createAuthEndpoint } from 'better-auth/api';
+import { setSessionCookie } from 'better-auth/cookies';
 import { genericOAuth } from 'better-auth/plugins';
 import { github } from 'better-auth/social-providers';
 import { v7 as uuidv7 } from 'uuid';
@@ -15,6 +17,7 @@ import { addressHeader, callerIn } from './caller.ts';
 import { createPasswordHashing, type PasswordHashing } from './hash-password.ts';
 import { passwordLengthMax } from '../contract/password-length.ts';
 import { providerIdentity } from './provider-identity.ts';
+import { hasFactor } from './session-proof.ts';
 import { sweep } from './sweep.ts';
 
 export type AuthDependencies = Pick<Config, 'publicUrl' | 'signIn'> & {
@@ -29,6 +32,7 @@ export type AuthDependencies = Pick<Config, 'publicUrl' | 'signIn'> & {
 export type Auth = ReturnType<typeof createAuth>;
 
 const daySeconds = 86_400;
+const passwordPath = '/sign-in/email';
 
 export function createAuth(dependencies: AuthDependencies) {
   const { database, publicUrl, secret, log, hashing = createPasswordHashing() } = dependencies;
@@ -106,7 +110,8 @@ function hooks({ database, log, notifyMethodAdded }: AuthDependencies) {
         after: async (session: NewSession, context: HookContext | null) => {
           const provider = context?.params?.id;
           if (provider) await refuseRemovedMethod(database, session, provider);
-          await recordSession(session, context?.params?.id ?? 'password');
+          const byPassword = context?.path === passwordPath;
+          await recordSession(session, provider ?? (byPassword ? 'password' : 'passkey'));
           await sweep(database, log);
         },
       },
@@ -131,9 +136,11 @@ function hooks({ database, log, notifyMethodAdded }: AuthDependencies) {
   async function recordSession({ userId, ...session }: NewSession, method: string): Promise<void> {
     const account = await readAccount(database, userId);
     const caller = { ip: session.ipAddress ?? '', userAgent: session.userAgent ?? null };
+    const isComplete = method === 'passkey' || !account.hasFactor;
+    const action = isComplete ? 'account.signed_in' : 'account.second_factor_asked';
     await database
       .transaction()
-      .execute((tx) => recordActivity(tx, 'account.signed_in', account, caller, { method }));
+      .execute((tx) => recordActivity(tx, action, account, caller, { method }));
   }
 }
 
@@ -170,12 +177,18 @@ type NewSession = {
   userAgent?: string | null | undefined;
 };
 /** `params.id`: the provider, in its callback. */
-type HookContext = { params?: { id?: string } | undefined; headers?: Headers | undefined };
-type Account = { id: string; email: string; methods: number };
+type HookContext = {
+  path?: string | undefined;
+  params?: { id?: string } | undefined;
+  headers?: Headers | undefined;
+};
+type Account = { id: string; email: string; methods: number; hasFactor: boolean };
 
 async function readAccount(database: Database, userId: string): Promise<Account> {
   const { rows } = await sql<Account>`
-    select id, email, (select count(*) from accounts where user_id = users.id) as methods from users where id = ${userId}
+    select id, email, (select count(*) from accounts where user_id = users.id) as methods,
+      ${hasFactor(sql`users.id`)} as "hasFactor"
+    from users where id = ${userId}
   `.execute(database);
   const [account] = rows;
   if (!account) throw new Error('the account was deleted while somebody signed in to it');
@@ -269,36 +282,71 @@ function providers({ signIn }: AuthDependencies) {
         },
       }),
     },
-    plugins: oidc
-      ? [
-          genericOAuth({
-            config: [
-              {
-                providerId: 'oidc',
-                name: oidc.name,
-                discoveryUrl: `${oidc.issuer}/.well-known/openid-configuration`,
-                clientId: oidc.clientId,
-                clientSecret: oidc.clientSecret,
-                scopes: ['openid', 'email', 'profile'],
-                pkce: true,
-                requireIdTokenVerification: true,
-                // A response without an ID token has nothing that could be verified, so it names nobody.
-                accountSubject: ({ tokens, profile }) =>
-                  tokens.idToken ? String(profile['sub'] ?? '') : '',
-                mapProfileToUser: (profile: Record<string, unknown>) => ({
-                  name: nameOf(profile),
-                  ...providerIdentity('oidc', {
-                    subject: String(profile['sub']),
-                    email: profile['email'],
-                    verified: profile['email_verified'] === true,
-                  }),
-                }),
-              },
-            ],
-          }),
-        ]
-      : [],
+    plugins: [beginSession, ...openIdConnect(oidc)],
   };
+}
+
+/** Begins a session for somebody whose passkey was verified (`passkeys.ts`). No URL leads here. */
+const beginSession = {
+  id: 'begin-session',
+  endpoints: {
+    beginSession: createAuthEndpoint.serverOnly(
+      { method: 'POST', body: unchecked<{ userId: string }>() },
+      async (context) => {
+        const { internalAdapter } = context.context;
+        const user = await internalAdapter.findUserById(context.body.userId);
+        if (!user) return null;
+        const session = await internalAdapter.createSession(user.id);
+        await setSessionCookie(context, { session, user });
+        return { token: session.token, email: user.email };
+      },
+    ),
+  },
+};
+
+/** The schema of a body that only our own code sends. */
+function unchecked<T>(): { '~standard': StandardSchema<T> } {
+  const validate = (value: unknown) => ({ value: value as T });
+  return { '~standard': { version: 1, vendor: 'orgdir', validate } };
+}
+
+type StandardSchema<T> = {
+  version: 1;
+  vendor: string;
+  validate: (value: unknown) => { value: T };
+  types?: { input: T; output: T };
+};
+
+function openIdConnect(oidc: Config['signIn']['oidc']) {
+  return oidc
+    ? [
+        genericOAuth({
+          config: [
+            {
+              providerId: 'oidc',
+              name: oidc.name,
+              discoveryUrl: `${oidc.issuer}/.well-known/openid-configuration`,
+              clientId: oidc.clientId,
+              clientSecret: oidc.clientSecret,
+              scopes: ['openid', 'email', 'profile'],
+              pkce: true,
+              requireIdTokenVerification: true,
+              // A response without an ID token has nothing that could be verified, so it names nobody.
+              accountSubject: ({ tokens, profile }) =>
+                tokens.idToken ? String(profile['sub'] ?? '') : '',
+              mapProfileToUser: (profile: Record<string, unknown>) => ({
+                name: nameOf(profile),
+                ...providerIdentity('oidc', {
+                  subject: String(profile['sub']),
+                  email: profile['email'],
+                  verified: profile['email_verified'] === true,
+                }),
+              }),
+            },
+          ],
+        }),
+      ]
+    : [];
 }
 
 type DiscordProfile = { id: string; email?: string | null; verified: boolean };

@@ -9,8 +9,9 @@ import type { Database } from '../database/database.ts';
 import { unavailable } from '../database/database.ts';
 import type { Logger } from '../log.ts';
 import type { Mailer } from '../mail.ts';
+import type { SecretBox } from '../secret-box.ts';
 import { Accounts } from './accounts.ts';
-import { createAccountMail } from './account-mail.ts';
+import { createAccountMail, type MailedInvitation } from './account-mail.ts';
 import type { Auth } from './auth.ts';
 import { headersOf, type Caller } from './caller.ts';
 import { throwWithoutDetails } from './auth-errors.ts';
@@ -18,14 +19,25 @@ import { deriveSecret } from './derive-secret.ts';
 import { createFailedSignIns } from './failed-sign-ins.ts';
 import { offerFirstAccount } from './first-account.ts';
 import type { PasswordHashing } from './hash-password.ts';
+import { createPasskeys, type Assertion } from './passkeys.ts';
+import { Proofs } from './proofs.ts';
 import { createKnownDevices } from './known-devices.ts';
 import { createProviderSignIn, type ProviderSignIn } from './provider-sign-in.ts';
+import { SecondFactor } from './second-factor.ts';
+import {
+  confirmPasskeySession,
+  proveSession,
+  readSessionProof,
+  userHasFactor,
+  type SessionProof,
+} from './session-proof.ts';
 import { confirmSession, readPassword } from './set-password.ts';
 
 export type SignInDependencies = Pick<Config, 'publicUrl' | 'serviceName' | 'signIn'> & {
   database: Database;
   /** As in SECRET_KEY, newest first. */
   secretKeys: readonly Buffer[];
+  secretBox: SecretBox;
   /** Null: links are printed on the terminal, or there are none (`config.signIn.printLinks`). */
   mailer: Mailer | null;
   print: (line: string) => void;
@@ -34,7 +46,8 @@ export type SignInDependencies = Pick<Config, 'publicUrl' | 'serviceName' | 'sig
   hashing?: PasswordHashing;
 };
 
-export type SignedIn = {
+/** A session with `missingFactor` opens nothing but its completion. */
+export type SignedIn = SessionProof & {
   sessionId: string;
   userId: string;
   name: string;
@@ -42,15 +55,19 @@ export type SignedIn = {
   email: string;
   image: string | null;
   expiresAt: Date;
-  /** When the session began, and so when they last proved who they are. */
-  signedInAt: Date;
 };
 
 export type SignIn = ProviderSignIn & {
   /** Who sends these cookies, or null; and the cookies to send back if the session is prolonged or has ended. */
   read(cookie: string): Promise<{ signedIn: SignedIn | null; cookies: string[] }>;
-  /** The cookies of the new session; null if the address or the password is wrong. */
+  /** The cookies of the new session, which may miss a second factor; null if the address or the password is wrong. */
   withPassword(email: string, password: string, caller: Caller): Promise<string[] | null>;
+  /** For the browser's `navigator.credentials.get`. `sessionId`: of the session that confirms; null to sign in. */
+  passkeyOptions(sessionId: string | null): Promise<object>;
+  /** The cookies of the new session; null if the passkey proves nothing. */
+  withPasskey(assertion: Assertion, caller: Caller): Promise<string[] | null>;
+  /** The cookies of a session that is complete with this code; null if the code is wrong. */
+  withSecondFactor(signedIn: SignedIn, code: string, caller: Caller): Promise<string[] | null>;
   /** Ends the session of these cookies, and returns those that clear it. */
   signOut(caller: Caller): Promise<string[]>;
   /** The id of a browser that has signed in with this address before, or null. */
@@ -58,6 +75,10 @@ export type SignIn = ProviderSignIn & {
   /** Where links that set a password go. Null: there are none. */
   links: 'mail' | 'terminal' | null;
   accounts: Accounts;
+  /** Sends an invitation the way links go. Nobody waits for it. */
+  mailInvitation(to: string, invitation: MailedInvitation): void;
+  secondFactor: SecondFactor;
+  proofs: Proofs;
   /** A link that creates the first account while there is none; else null. */
   offerFirstAccount(): Promise<string | null>;
   /** Writes what is counted so far. */
@@ -74,14 +95,20 @@ export function createSignIn(dependencies: SignInDependencies): SignIn {
   const devices = createKnownDevices(secret, publicUrl.startsWith('https:'));
   const failed = createFailedSignIns(database, log);
   const mail = createAccountMail(dependencies);
+  const passkeys = createPasskeys(dependencies);
+  const hasMail = links !== null;
+  const proofRules = { ...signIn, hasMail };
   const byProvider = createProviderSignIn(signIn, load);
+  const passwords = passwordsOf(load);
   const accounts = new Accounts({
     database,
     publicUrl,
     providers: byProvider.providers,
     mail,
-    ...passwordsOf(load),
+    ...passwords,
   });
+  const secondFactor = new SecondFactor({ ...dependencies, passkeys, mail });
+  const proofs = new Proofs({ ...dependencies, ...passwords, passkeys, mail, hasMail });
   let loading: Promise<Auth> | undefined;
 
   function load(): Promise<Auth> {
@@ -99,6 +126,12 @@ export function createSignIn(dependencies: SignInDependencies): SignIn {
     ...byProvider,
     links,
     accounts,
+    mailInvitation(to, invitation) {
+      if (links !== null) mail.invitation(to, invitation);
+    },
+    secondFactor,
+    proofs,
+    passkeyOptions: (sessionId) => passkeys.requestOptions(sessionId),
     offerFirstAccount: () => offerFirstAccount(database, publicUrl),
     stop: () => failed.flush(),
     knownDevice: ({ cookie }, email) => devices.recognise(cookie, email),
@@ -107,13 +140,15 @@ export function createSignIn(dependencies: SignInDependencies): SignIn {
       // Without this cookie nobody is signed in, and nothing has to be loaded or read to find out.
       if (!sessionCookie.test(cookie)) return { signedIn: null, cookies: [] };
       const { api } = await load();
+      // Whatever is in a cookie, the only thing that can fail is the database.
       const { response, headers } = await api
         .getSession({ headers: new Headers({ cookie }), returnHeaders: true })
-        .catch((error: unknown) => {
-          // Whatever is in a cookie, the only thing that can fail is the database.
-          throw unavailable(error);
-        });
-      return { signedIn: toSignedIn(response), cookies: headers.getSetCookie() };
+        .catch(throwUnavailable);
+      const proof =
+        response &&
+        (await readSessionProof(database, response.session.id, proofRules).catch(throwUnavailable));
+      const signedIn = response && proof && { ...toUser(response), ...proof };
+      return { signedIn, cookies: headers.getSetCookie() };
     },
 
     async withPassword(email, password, caller) {
@@ -129,7 +164,32 @@ export function createSignIn(dependencies: SignInDependencies): SignIn {
       }
       const { user, token } = signed.response;
       if (!(await confirmSession(database, { userId: user.id, token, hash }))) return null;
-      return [...signed.headers.getSetCookie(), devices.remember(body.email)];
+      await proveSession(database, { token }, { secondFactor: false });
+      const cookies = signed.headers.getSetCookie();
+      // The password alone makes no device known that still owes a second factor.
+      const owesFactor = await userHasFactor(database, user.id);
+      return owesFactor ? cookies : [...cookies, devices.remember(body.email)];
+    },
+
+    async withPasskey(assertion, caller) {
+      const { api } = await load();
+      const found = await passkeys.verifyAssertion(assertion, null);
+      if (found === null) return null;
+      const { response, headers } = await api
+        .beginSession({ body: found, headers: headersOf(caller), returnHeaders: true })
+        .catch(throwWithoutDetails);
+      if (response === null) return null;
+      const { token, email } = response;
+      if (!(await confirmPasskeySession(database, { token, passkeyId: found.passkeyId })))
+        return null;
+      return [...headers.getSetCookie(), devices.remember(email)];
+    },
+
+    async withSecondFactor({ userId: id, email, sessionId }, code, caller) {
+      if (await proofs.completeSignIn({ id, email, sessionId }, code, caller))
+        return [devices.remember(email)];
+      void failed.add(email, caller);
+      return null;
     },
 
     async signOut(caller) {
@@ -158,11 +218,13 @@ function refusalOf(error: unknown): null {
   return throwWithoutDetails(error);
 }
 
-type Found = Awaited<ReturnType<Auth['api']['getSession']>>;
+function throwUnavailable(error: unknown): never {
+  throw unavailable(error);
+}
 
-function toSignedIn(found: Found): SignedIn | null {
-  if (!found) return null;
-  const { user, session } = found;
+type Found = NonNullable<Awaited<ReturnType<Auth['api']['getSession']>>>;
+
+function toUser({ user, session }: Found): Omit<SignedIn, keyof SessionProof> {
   return {
     sessionId: session.id,
     userId: user.id,
@@ -170,6 +232,5 @@ function toSignedIn(found: Found): SignedIn | null {
     email: user.email,
     image: user.image ?? null,
     expiresAt: session.expiresAt,
-    signedInAt: session.createdAt,
   };
 }

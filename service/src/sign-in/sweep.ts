@@ -1,4 +1,4 @@
-/** Deletes expired sessions and links when somebody signs in: a bounded number each time, as often as new ones appear. */
+/** Deletes expired sessions, links and invitations when somebody signs in: a bounded number each time, as often as new ones appear. */
 import { sql, type Database } from '../database/database.ts';
 import type { Logger } from '../log.ts';
 
@@ -12,6 +12,14 @@ export async function sweep(database: Database, log: Logger): Promise<void> {
       ),
       unused as (
         delete from verifications where id in (select id from verifications where expires_at <= now() limit ${rowsMax})
+      ),
+      unconfirmed as (
+        delete from address_changes where user_id in (
+          select user_id from address_changes where expires_at <= now() limit ${rowsMax}
+        )
+      ),
+      expired as (
+        delete from app_invitations where id in (select id from app_invitations where expires_at <= now() limit ${rowsMax})
       )
       delete from password_links where email in (
         select email from password_links where expires_at <= now() limit ${rowsMax}

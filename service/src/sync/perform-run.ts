@@ -54,8 +54,8 @@ export type CompleteRun = (tx: Transaction, completion: Completion) => Promise<S
 /** Returns the run that `complete` ended. */
 export type RunWork = (session: Database, complete: CompleteRun) => Promise<SyncRun>;
 
-/** Settings of this session only: a frozen process must not keep its locks for as long as it is frozen. */
-const settings = { idle_in_transaction_session_timeout: '60000' };
+/** A frozen process must not keep its locks for as long as it is frozen. */
+const idleInTransactionMs = 60_000;
 
 export async function performRun(
   connection: ConnectionSettings,
@@ -67,7 +67,7 @@ export async function performRun(
     poolSize: 1,
     // A statement over a hundred thousand rows may take long; everything outside the database has its own limits.
     statementTimeoutMs: 0,
-    settings,
+    idleInTransactionMs,
   });
   try {
     return await database.connection().execute((session) => performOn(session, request, work));

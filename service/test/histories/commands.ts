@@ -1,4 +1,5 @@
 /** The commands of a history. Objects have small numbers, so that a shrunk history is readable. */
+import type { AppRole } from '../../src/contract/app-roles.ts';
 
 export type Kind = 'org' | 'alliance';
 /** An organisation or alliance by its number. */
@@ -25,7 +26,11 @@ export type Command =
   | { do: 'add-manager' | 'remove-manager'; of: Place; person: number }
   | { do: 'create-app'; app: number; owner: number }
   | { do: 'delete-app' | 'unbind'; app: number }
-  | { do: 'bind'; app: number; to: Place }
+  | { do: 'set-member' | 'join'; app: number; person: number; role: AppRole }
+  | { do: 'remove-member'; app: number; person: number }
+  | { do: 'transfer'; app: number; from: number; person: number }
+  /** `by` null: by any owner who may. */
+  | { do: 'bind'; app: number; to: Place; by: number | null }
   | { do: 'create-webhook'; webhook: number; app: number; events: Name[] | null }
   | { do: 'subscribe'; webhook: number; events: Name[] | null }
   | { do: 'move-webhook' | 'delete-webhook' | 'recover'; webhook: number }
@@ -79,7 +84,7 @@ export function openingCommands({ alliances, orgs, apps, webhooks }: Opening): C
         ? []
         : [
             { do: 'add-manager' as const, of: to, person: owner },
-            { do: 'bind' as const, app, to },
+            { do: 'bind' as const, app, to, by: owner },
           ]),
     ]),
     ...webhooks.map(({ app, events }, webhook): Command => ({

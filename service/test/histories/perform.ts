@@ -1,7 +1,12 @@
 /** Does what a command says, through the functions that the API, the command line and the worker call. */
-import { createApp, deleteApp } from '../../src/access/apps.ts';
+import { randomBytes } from 'node:crypto';
+import { createApp, deleteApp, readApp } from '../../src/access/apps.ts';
 import { bindApp, unbindApp } from '../../src/access/bindings.ts';
+import { acceptInvitation, createInvitation } from '../../src/access/invitations.ts';
 import { addManager, removeManager, type Subject } from '../../src/access/managers.ts';
+import { listMembers, removeMember, setMember, transferApp } from '../../src/access/members.ts';
+import { lockWithRole } from '../../src/access/require-role.ts';
+import type { AppRole } from '../../src/contract/app-roles.ts';
 import { sql, violatedConstraint, type Transaction } from '../../src/database/database.ts';
 import { BadLinesError } from '../../src/directory/import.ts';
 import { publishEvent } from '../../src/directory/publish-event.ts';
@@ -90,10 +95,35 @@ const acts: { [V in Verb]: Act<Extract<Command, { do: V }>> } = {
       // Of two concurrent deletions, the second finds nothing, which is fine.
       inTransaction(stage, (tx) => deleteApp(tx, testActor, id).catch(unlessNotFound)),
     ),
-  bind: (stage, { app, to }, state) =>
+  'set-member': (stage, { app, person, role }, state) =>
+    withId(state.apps.get(app), ({ id: appId }) =>
+      inTransaction(stage, (tx) =>
+        setMember(tx, testActor, { appId, email: personOf(person), role }),
+      ),
+    ),
+  join: (stage, { app, person, role }, state) =>
+    withId(state.apps.get(app), ({ id }) =>
+      inTransaction(stage, (tx) => join(tx, id, personOf(person), role)),
+    ),
+  'remove-member': (stage, { app, person }, state) =>
+    withId(state.apps.get(app), ({ id: appId }) =>
+      inTransaction(stage, (tx) => removeMember(tx, testActor, { appId, email: personOf(person) })),
+    ),
+  transfer: (stage, { app, from, person }, state) =>
+    withId(state.apps.get(app), ({ id: appId }) =>
+      inTransaction(stage, async (tx) => {
+        await lockWithRole(tx, personOf(from), appId, 'owner');
+        const members = await listMembers(tx, appId);
+        const memberId = members.find(({ email }) => email === personOf(person))?.id ?? '';
+        await transferApp(tx, testActor, { appId, from: personOf(from), memberId });
+      }),
+    ),
+  bind: (stage, { app, to, by }, state) =>
     withId(state.apps.get(app), ({ id }) =>
       withSubject(state, to, (subject) =>
-        inTransaction(stage, (tx) => bindApp(tx, testActor, id, subject)),
+        inTransaction(stage, (tx) =>
+          bindApp(tx, testActor, id, subject, by === null ? null : personOf(by)),
+        ),
       ),
     ),
   unbind: (stage, { app }, state) =>
@@ -194,6 +224,15 @@ const acts: { [V in Verb]: Act<Extract<Command, { do: V }>> } = {
       return { page: { ids, data: events.map(({ data }) => data), nextCursor, hasMore } };
     }),
 };
+
+/** Accepts an invitation by one of the owners. */
+async function join(tx: Transaction, appId: string, email: string, role: AppRole): Promise<void> {
+  const { owners } = await readApp(tx, appId);
+  const by = owners[0] ?? '';
+  const invitation = { appId, by, email, role, hash: randomBytes(32) };
+  const { id } = await createInvitation(tx, testActor, invitation);
+  await acceptInvitation(tx, testActor, { id, email });
+}
 
 function unlessNotFound(error: unknown): void {
   if (!(error instanceof ServiceError && error.code === 'not_found')) throw error;

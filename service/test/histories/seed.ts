@@ -16,18 +16,20 @@ function* statements(state: State, { secretBox }: Stage): Generator<string> {
     yield `insert into orgs (id, slug, name, name_sort, search_text, listed, alliance_id, notes)
       values ('${id}', '${slugOf('org', slot)}', '${nameOf(slot, version)}', '', '', ${listed},
         ${idOf(state.alliances, alliance)}, '${privateWord}')`;
-  for (const { id, owner } of state.apps.values())
-    yield `insert into apps (id, name, owner_email) values ('${id}', 'App', '${personOf(owner)}')`;
+  for (const { id, members } of state.apps.values()) {
+    yield `insert into apps (id, name) values ('${id}', 'App')`;
+    for (const [person, role] of members)
+      yield `insert into app_members (app_id, email, role) values ('${id}', '${personOf(person)}', '${role}')`;
+  }
   for (const role of state.roles) {
     const [subject, person] = role.split('/');
     const [table, column, found] = storage(state, subject ?? '');
     yield `insert into ${table} (${column}, email) values (${found}, '${personOf(Number(person))}')`;
   }
-  for (const [app, { subject }] of state.bindings) {
+  for (const [app, { subject, by }] of state.bindings) {
     const [, column, found] = storage(state, subject);
-    const owner = [...state.apps.values()].find(({ key }) => key === app);
     yield `insert into bindings (app_id, owner_email, ${column})
-      values (${idOf(state.apps, app)}, '${personOf(owner?.owner ?? 0)}', ${found})`;
+      values (${idOf(state.apps, app)}, '${personOf(by)}', ${found})`;
   }
   for (const [slot, { id, app, events }] of state.webhooks)
     yield `insert into webhooks (id, app_id, url, events, secret)

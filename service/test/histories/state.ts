@@ -1,4 +1,5 @@
 /** The state of the model: plain data, so that it can be copied for concurrent steps. */
+import type { AppRole } from '../../src/contract/app-roles.ts';
 import type { Name } from './commands.ts';
 
 type Org = {
@@ -10,7 +11,7 @@ type Org = {
   alliance: string | null;
 };
 type Alliance = { key: string; id: string; version: number; disbanded: boolean };
-type App = { key: string; id: string; owner: number };
+export type App = { key: string; id: string; members: Map<number, AppRole> };
 type Webhook = {
   key: string;
   id: string;
@@ -74,8 +75,8 @@ export type State = {
   webhooks: Map<number, Webhook>;
   /** `subject/person`. */
   roles: Set<string>;
-  /** By app: the subject, and since when. */
-  bindings: Map<string, { subject: string; at: number }>;
+  /** By app: the subject, since when, and the person who made it. */
+  bindings: Map<string, { subject: string; at: number; by: number }>;
   maintenance: boolean;
   events: Event[];
   /** Events in the order of fan-out. */

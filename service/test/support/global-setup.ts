@@ -5,7 +5,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { buildIfStale } from '../../../portal/build/build-if-stale.ts';
+import { buildIfStale } from '../../../test/support/build-if-stale.ts';
 import { openDatabase, type ConnectionSettings } from '../../src/database/database.ts';
 import { openEmbedded } from '../../src/database/embedded.ts';
 import { migrate } from '../../src/database/migrate.ts';

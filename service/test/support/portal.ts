@@ -59,6 +59,11 @@ export function tokenOf(text: string): string | null {
   return /\/profile\/developer\/set-password#([\w-]{43})/.exec(text)?.[1] ?? null;
 }
 
+/** The token of a link that changes an address, in a text; null: there is none. */
+export function addressTokenOf(text: string): string | null {
+  return /\/profile\/developer\/change-address#([\w-]{43})/.exec(text)?.[1] ?? null;
+}
+
 /** Requests a link, and uses it as the owner of the mailbox. */
 export async function choosePassword(
   service: TestService,

@@ -12,25 +12,18 @@ import {
 import { envelope, pageEnvelope } from '../../contract/envelope.ts';
 import { exampleId, exampleTime } from '../../contract/examples.ts';
 import { PageQuery } from '../../directory/list-query.ts';
-import { ServiceError } from '../../errors.ts';
 import type { AccountActivity } from '../../sign-in/activity.ts';
-import type { Caller } from '../../sign-in/caller.ts';
-import type { SignedIn } from '../../sign-in/sign-in.ts';
-import { mountOperations, operationFor } from '../operations.ts';
+import { mountOperations } from '../operations.ts';
 import { listOf, oneOf } from '../responses.ts';
+import { operation } from './account-context.ts';
+import { deleteAccount, getAccountDeletion } from './account-deletion.ts';
+import { exportAccount } from './account-export.ts';
+import { addressOperations } from './address.ts';
 import { callerOf, signedInOf } from './authenticate.ts';
 import { returnPattern } from './callback.ts';
 import { onOnePage, signedInSurface, type PortalRouteDependencies } from './surface.ts';
-import { createPasswordChangeLimit } from './sign-in-limits.ts';
+import { createPasswordChangeLimit, type SignInLimits } from './sign-in-limits.ts';
 import { done, doneResponse, exampleMethod, redirectResponse, setCookies } from './sign-in.ts';
-
-type AccountContext = Pick<PortalRouteDependencies['signIn'], 'accounts' | 'linkProvider'> & {
-  limitPasswordChanges: (userId: string) => void;
-  signedIn: SignedIn;
-  account: { id: string; email: string; sessionId: string };
-  caller: Caller;
-};
-const operation = operationFor<AccountContext>();
 
 const exampleSession = {
   id: exampleId,
@@ -48,12 +41,11 @@ const exampleActivity: AccountActivityEntry = {
   userAgent: 'Mozilla/5.0',
   details: { method: 'password' },
 };
-/** Adding or removing a way to sign in needs a sign-in within this time. */
-const freshMs = 24 * 3_600_000;
 
 export function registerAccount(
   portal: FastifyInstance,
-  { signIn, publicUrl }: PortalRouteDependencies,
+  { signIn, publicUrl, database }: PortalRouteDependencies,
+  limits: SignInLimits,
 ): void {
   const limitPasswordChanges = createPasswordChangeLimit();
   const surface = {
@@ -66,6 +58,8 @@ export function registerAccount(
       const caller = callerOf(request);
       return {
         ...signIn,
+        database,
+        limits,
         limitPasswordChanges,
         signedIn,
         account: { id, email, sessionId },
@@ -75,10 +69,16 @@ export function registerAccount(
   };
   mountOperations(portal, surface, 'Account', [
     ...accountOperations,
+    ...addressOperations,
     ...methodOperations,
     addAccountMethod(publicUrl),
     ...sessionOperations,
+    exportAccount,
+    getAccountDeletion,
   ]);
+  // It changes apps, too.
+  const rejecting = { ...surface, config: signedInSurface.config };
+  mountOperations(portal, rejecting, 'Account', [deleteAccount]);
 }
 
 const accountOperations = [
@@ -150,8 +150,8 @@ const methodOperations = [
     returns: { 200: 'The way to sign in was removed.' },
     response: doneResponse,
     errors: ['conflict'],
-    async run({ accounts, account, signedIn, caller, params }) {
-      requireFreshSession(signedIn);
+    recentProof: true,
+    async run({ accounts, account, caller, params }) {
       await accounts.removeMethod(account, params.methodId, caller);
       return done;
     },
@@ -169,8 +169,8 @@ const addAccountMethod = (publicUrl: string) =>
     returns: { 200: 'The URL to open.' },
     response: redirectResponse,
     errors: ['not_found'],
-    async run({ linkProvider, signedIn, caller, body: { provider, ...back }, reply }) {
-      requireFreshSession(signedIn);
+    recentProof: true,
+    async run({ linkProvider, caller, body: { provider, ...back }, reply }) {
       const { url, cookies } = await linkProvider(provider, back, caller);
       setCookies(reply, cookies);
       return envelope({ url });
@@ -213,14 +213,6 @@ const sessionOperations = [
     },
   }),
 ];
-
-/** Throws `forbidden`, with the reason for the pages. */
-function requireFreshSession({ signedInAt }: SignedIn): void {
-  if (Date.now() - signedInAt.getTime() < freshMs) return;
-  throw new ServiceError('forbidden', 'You signed in more than a day ago; sign in again first.', {
-    details: { reason: 'sign_in_again' },
-  });
-}
 
 function toEntry({ id, at, action, details }: AccountActivity): AccountActivityEntry {
   const { ip = null, userAgent = null, ...rest } = details;

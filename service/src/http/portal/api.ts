@@ -14,12 +14,17 @@ import { registerAuthentication, type PortalAuthenticationDependencies } from '.
 import { bindingOperations } from './bindings.ts';
 import { registerCallback } from './callback.ts';
 import { eventOperations } from './events.ts';
+import { registerInvitations } from './invitations.ts';
 import { keyOperations } from './keys.ts';
+import { memberOperations } from './members.ts';
 import { registerPortalOpenApi, type PortalOpenApiDependencies } from './openapi.ts';
 import { getOverview } from './overview.ts';
-import { surfaceOf, type PortalRouteDependencies } from './surface.ts';
+import { registerProofs } from './proofs.ts';
+import { registerSecondFactor } from './second-factor.ts';
 import { getSession } from './session.ts';
 import { registerSignIn } from './sign-in.ts';
+import { createSignInLimits } from './sign-in-limits.ts';
+import { surfaceOf, type PortalRouteDependencies } from './surface.ts';
 import { registerWebhooks } from './webhooks.ts';
 
 export type PortalDependencies = PortalAuthenticationDependencies &
@@ -41,13 +46,19 @@ export async function registerPortal(
   const rejectOtherMethods = trackMethods(portal, { crossOrigin: false });
   registerAuthentication(portal, dependencies);
   await registerPortalOpenApi(portal, dependencies);
-  registerSignIn(portal, dependencies);
+  const limits = createSignInLimits();
+  registerSignIn(portal, dependencies, limits);
   registerCallback(portal, dependencies);
-  registerAccount(portal, dependencies);
+  registerAccount(portal, dependencies, limits);
+  registerProofs(portal, dependencies, limits);
+  registerSecondFactor(portal, dependencies);
   const surface = surfaceOf(dependencies);
-  mountOperations(portal, surface, 'Session', [getSession]);
+  const incomplete = { ...surface.config, whileMissing: ['confirm', 'set_up'] as const };
+  mountOperations(portal, { ...surface, config: incomplete }, 'Session', [getSession]);
   mountOperations(portal, surface, 'Overview', [getOverview, listAudit]);
   mountOperations(portal, surface, 'Apps', [...appOperations, ...bindingOperations]);
+  mountOperations(portal, surface, 'Members', memberOperations);
+  registerInvitations(portal, dependencies);
   mountOperations(portal, surface, 'Keys', keyOperations);
   registerWebhooks(portal, dependencies);
   mountOperations(portal, surface, 'Events', eventOperations);

@@ -1,7 +1,7 @@
 /** The user's apps. */
 import { createApp, deleteApp, renameApp } from '../../access/apps.ts';
 import { listOwnApps, readOwnApp, type OwnApp } from '../../access/own-apps.ts';
-import { requireOwnApp } from '../../access/owned.ts';
+import { holdAccount, requireRole } from '../../access/require-role.ts';
 import { exampleId, exampleTime } from '../../contract/examples.ts';
 import { envelope } from '../../contract/envelope.ts';
 import { name, PortalApp } from '../../contract/portal.ts';
@@ -25,11 +25,15 @@ const DeletedApp = deleted('The id of the deleted app.', {
 const example: PortalApp = {
   id: exampleId,
   name: 'Announcer',
+  role: 'owner',
+  isLastOwner: true,
+  failureMails: true,
   binding: {
     kind: 'organization',
     id: exampleId,
     slug: 'acme-corporation',
     name: 'Acme Corporation',
+    boundBy: 'ada@example.org',
   },
   keyCount: 2,
   webhookCount: 1,
@@ -43,26 +47,27 @@ export const appOperations = [
     method: 'GET',
     path: '/apps',
     summary: 'List your apps',
-    description: 'Returns your apps, oldest first. There are at most ten.',
+    description: 'Returns the apps of which you are a member, oldest first. There are at most 100.',
     returns: { 200: 'Your apps.' },
     response: listOf(PortalApp, 'PortalAppList', example),
-    run: async ({ database, owner }) =>
-      onOnePage((await listOwnApps(database, owner)).map(toPortalApp)),
+    run: async ({ database, email }) =>
+      onOnePage((await listOwnApps(database, email)).map(toPortalApp)),
   }),
   operation({
     operationId: 'createApp',
     method: 'POST',
     path: '/apps',
     summary: 'Create an app',
-    description: 'Needs a verified email address. You can have at most ten apps.',
+    description: 'Creates an app with you as its owner. You can own at most ten apps.',
     body: NewApp,
     returns: { 201: 'The new app.' },
     response: appResponse,
     errors: ['conflict'],
-    async run({ database, owner, actor, body }) {
+    async run({ database, email, actor, body }) {
       const app = await database.transaction().execute(async (tx) => {
-        const id = await createApp(tx, actor, { name: body.name, owner });
-        return readOwnApp(tx, owner, id);
+        await holdAccount(tx, actor);
+        const id = await createApp(tx, actor, { name: body.name, owner: email });
+        return readOwnApp(tx, email, id);
       });
       return envelope(toPortalApp(app));
     },
@@ -75,23 +80,23 @@ export const appOperations = [
     description: 'Returns the app with its binding and the number of its keys and webhooks.',
     returns: { 200: 'The app.' },
     response: appResponse,
-    run: async ({ database, owner, params }) =>
-      envelope(toPortalApp(await readOwnApp(database, owner, params.appId))),
+    run: async ({ database, email, params }) =>
+      envelope(toPortalApp(await readOwnApp(database, email, params.appId))),
   }),
   operation({
     operationId: 'updateApp',
     method: 'PATCH',
     path: '/apps/:appId',
     summary: 'Update an app',
-    description: 'Changes the name.',
+    description: 'Changes the name. Only owners may.',
     body: AppChanges,
     returns: { 200: 'The updated app.' },
     response: appResponse,
-    async run({ database, owner, actor, params: { appId }, body }) {
+    async run({ database, email, actor, params: { appId }, body }) {
       const app = await database.transaction().execute(async (tx) => {
-        await requireOwnApp(tx, owner, appId);
+        await requireRole(tx, email, appId, 'owner');
         await renameApp(tx, actor, appId, body.name);
-        return readOwnApp(tx, owner, appId);
+        return readOwnApp(tx, email, appId);
       });
       return envelope(toPortalApp(app));
     },
@@ -102,13 +107,15 @@ export const appOperations = [
     path: '/apps/:appId',
     summary: 'Delete an app',
     description:
-      'Deletes the app with its keys, webhooks and binding, and cancels pending deliveries.',
+      'Deletes the app with its members, keys, webhooks and binding, and cancels pending deliveries. Only owners may.',
     returns: { 200: 'The app was deleted.' },
     response: oneOf(DeletedApp, 'DeletedAppResponse', { id: exampleId, deleted: true }),
-    async run({ database, owner, actor, params: { appId } }) {
+    recentProof: true,
+    async run({ database, email, actor, params: { appId } }) {
       await database.transaction().execute(async (tx) => {
-        await requireOwnApp(tx, owner, appId);
-        await deleteApp(tx, actor, appId);
+        await requireRole(tx, email, appId, 'owner');
+        // Again with the app locked: the locks may be waited for.
+        await deleteApp(tx, actor, appId, email);
       });
       return envelope({ id: appId, deleted: true });
     },

@@ -19,7 +19,7 @@ const AuditQuery = Type.Object(
 const example: PortalAuditEntry = {
   id: 17,
   at: exampleTime,
-  actor: { kind: 'user', name: 'ada@example.org' },
+  actor: { kind: 'user', name: 'ada@example.org', isYou: true },
   action: 'key.created',
   appId: exampleId,
   appName: 'Announcer',
@@ -34,12 +34,12 @@ export const listAudit = operation({
   path: '/audit',
   summary: 'List the changes to your apps',
   description:
-    'Returns who changed what, newest first. Entries of an app that you owned when it was deleted stay visible. For an app that was never yours, the list is empty.',
+    'Returns who changed what, newest first. Entries of an app that you owned when it was deleted stay visible until your address changes. For an app of which you are no member, the list is empty.',
   query: AuditQuery,
   returns: { 200: 'The changes.' },
   response: listOf(PortalAuditEntry, 'PortalAuditList', example),
-  async run({ database, owner, query: { app: appId, page, limit } }) {
-    const { entries, total } = await listOwnAudit(database, owner, { appId, page, limit });
+  async run({ database, email, query: { app: appId, page, limit } }) {
+    const { entries, total } = await listOwnAudit(database, email, { appId, page, limit });
     return pageEnvelope(entries, { page, limit }, total);
   },
 });

@@ -7,6 +7,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Actor } from '../../access/actor.ts';
 import { ServiceError } from '../../errors.ts';
 import type { Caller } from '../../sign-in/caller.ts';
+import type { MissingFactor } from '../../sign-in/session-proof.ts';
 import type { SignedIn, SignIn } from '../../sign-in/sign-in.ts';
 import type { Health } from '../../system/health.ts';
 import { createLimit, rejectDuringMaintenance } from '../admit.ts';
@@ -15,6 +16,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Who may call the route. Absent: not an operation. */
     portal?: 'open' | 'signed-in';
+    /** For completing a session: which second factor it may still miss. Default: none. */
+    whileMissing?: readonly MissingFactor[];
   }
   interface FastifyRequest {
     signedIn: SignedIn | null;
@@ -40,14 +43,21 @@ export function registerAuthentication(
   portal.decorateRequest('signedIn', null);
   portal.addHook('onRequest', async (request, reply) => {
     if (request.is404) throw new ServiceError('not_found');
-    const { portal: who, duringMaintenance } = request.routeOptions.config;
+    const { portal: who, duringMaintenance, whileMissing = [] } = request.routeOptions.config;
     if (who === undefined) return;
     const writes = !readMethods.has(request.method);
+    let missing: MissingFactor | null = null;
     if (who === 'signed-in') {
       if (writes && !duringMaintenance) rejectDuringMaintenance(health);
-      request.signedIn = await readSession(signIn, request, reply);
+      const signedIn = await readSession(signIn, request, reply);
+      missing = signedIn?.missingFactor ?? null;
+      if (missing === null || whileMissing.includes(missing)) request.signedIn = signedIn;
     }
     const exceeded = limit?.(request, reply, request.signedIn?.userId ?? null) ?? null;
+    if (who === 'signed-in' && request.signedIn === null && missing !== null)
+      throw new ServiceError('unauthorized', 'Your session needs a second factor first.', {
+        details: { missingFactor: missing },
+      });
     if (who === 'signed-in') signedInOf(request);
     if (exceeded) throw exceeded;
     if (writes) requireOrigin(request, origin);
@@ -77,8 +87,8 @@ export function signedInOf({ signedIn }: FastifyRequest): SignedIn {
   return signedIn;
 }
 
-/** The email address that owns the caller's apps. */
-export function ownerOf(request: FastifyRequest): string {
+/** The email address by which the caller is a member of apps. */
+export function emailOf(request: FastifyRequest): string {
   return signedInOf(request).email;
 }
 

@@ -2,7 +2,7 @@
 import { Type } from 'typebox';
 import { bindApp, unbindApp } from '../../access/bindings.ts';
 import { readOwnApp } from '../../access/own-apps.ts';
-import { requireOwnApp } from '../../access/owned.ts';
+import { requireRole } from '../../access/require-role.ts';
 import { exampleId } from '../../contract/examples.ts';
 import { envelope, pageEnvelope } from '../../contract/envelope.ts';
 import { Bindable, PortalBinding } from '../../contract/portal.ts';
@@ -58,8 +58,8 @@ export const bindingOperations = [
     query: BindableQuery,
     returns: { 200: 'Organisations and alliances, available ones first.' },
     response: listOf(Bindable, 'BindableList', example),
-    async run({ database, owner, query }) {
-      const { total, entries } = await listBindable(database, owner, query);
+    async run({ database, email, query }) {
+      const { total, entries } = await listBindable(database, email, query);
       return pageEnvelope(entries, query, total);
     },
   }),
@@ -69,18 +69,19 @@ export const bindingOperations = [
     path: '/apps/:appId/binding',
     summary: 'Bind an app',
     description:
-      'Binds the app to an organisation or alliance that you manage. The binding ends when you stop managing it. An app has at most one binding.',
+      'Binds the app to an organisation or alliance that you manage. The binding ends when you stop managing it, or stop being an owner of the app. Only owners may. An app has at most one binding.',
     body: NewBinding,
     returns: { 200: 'The app with its binding.' },
     response: appResponse,
     errors: ['conflict'],
-    async run({ database, owner, actor, params: { appId }, body }) {
+    recentProof: true,
+    async run({ database, email, actor, params: { appId }, body }) {
       const app = await database.transaction().execute(async (tx) => {
-        await requireOwnApp(tx, owner, appId);
-        const subject = await findBindable(tx, owner, body);
+        await requireRole(tx, email, appId, 'owner');
+        const subject = await findBindable(tx, email, body);
         if (!subject) throw new ServiceError('not_found');
-        await bindApp(tx, actor, appId, subject);
-        return readOwnApp(tx, owner, appId);
+        await bindApp(tx, actor, appId, subject, email);
+        return readOwnApp(tx, email, appId);
       });
       return envelope(toPortalApp(app));
     },
@@ -91,14 +92,14 @@ export const bindingOperations = [
     path: '/apps/:appId/binding',
     summary: 'Unbind an app',
     description:
-      'Cancels pending deliveries that the app can no longer receive. Does nothing if the app has no binding.',
+      'Cancels pending deliveries that the app can no longer receive. Only owners may. Does nothing if the app has no binding.',
     returns: { 200: 'The app without a binding.' },
     response: appResponse,
-    async run({ database, owner, actor, params: { appId } }) {
+    async run({ database, email, actor, params: { appId } }) {
       const app = await database.transaction().execute(async (tx) => {
-        await requireOwnApp(tx, owner, appId);
+        await requireRole(tx, email, appId, 'owner');
         await unbindApp(tx, actor, appId);
-        return readOwnApp(tx, owner, appId);
+        return readOwnApp(tx, email, appId);
       });
       return envelope(toPortalApp(app));
     },

@@ -1,5 +1,5 @@
 /** GET /events returns the catalogue, GET /apps/{appId}/events the events that an app may subscribe to. */
-import { requireOwnApp } from '../../access/owned.ts';
+import { requireRole } from '../../access/require-role.ts';
 import { examples } from '../../contract/examples.ts';
 import { CatalogueEvent, PortalEvent } from '../../contract/portal.ts';
 import { catalogue, subscribableEvents, type EventName } from '../../events/catalogue.ts';
@@ -36,10 +36,10 @@ export const eventOperations = [
       'Returns every event with its schema and example data, and the reason if the app cannot receive it.',
     returns: { 200: 'The events.' },
     response: listOf(PortalEvent, 'PortalEventList', { ...example, allowed: true, reason: null }),
-    async run({ database, owner, params }) {
-      const { id } = await requireOwnApp(database, owner, params.appId);
+    async run({ database, email, params: { appId } }) {
+      await requireRole(database, email, appId, 'viewer');
       // Checking all events together returns a reason for each one that the app may not have.
-      const issues = await checkEvents(database, id, [...subscribableEvents]);
+      const issues = await checkEvents(database, appId, [...subscribableEvents]);
       const reasons = new Map(issues.map(({ path, message }) => [path, message]));
       const data = subscribableEvents.map((event, index) => {
         const reason = reasons.get(`body.events.${index}`) ?? null;

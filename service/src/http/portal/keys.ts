@@ -1,8 +1,8 @@
-/** The keys of the user's apps. */
+/** The keys of the user's apps. Viewers may list them, developers and owners may change them. */
 import { Type } from 'typebox';
 import { listAppKeys, readAppKey } from '../../access/app-keys.ts';
 import { createKey, revokeKey, type ApiKey } from '../../access/keys.ts';
-import { requireAppKey, requireOwnApp } from '../../access/owned.ts';
+import { lockWithRole, requireRole } from '../../access/require-role.ts';
 import {
   keyOverlapSecondsDefault,
   keyOverlapSecondsMax,
@@ -72,9 +72,9 @@ export const keyOperations = [
     query: PageQuery,
     returns: { 200: 'The keys.' },
     response: listOf(PortalKey, 'PortalKeyList', example),
-    async run({ database, owner, params, query }) {
-      const { id } = await requireOwnApp(database, owner, params.appId);
-      const { total, keys } = await listAppKeys(database, id, query);
+    async run({ database, email, params: { appId }, query }) {
+      await requireRole(database, email, appId, 'viewer');
+      const { total, keys } = await listAppKeys(database, appId, query);
       return pageEnvelope(keys.map(toPortalKey), query, total);
     },
   }),
@@ -88,10 +88,11 @@ export const keyOperations = [
     returns: { 201: 'The new key.' },
     response: oneOf(CreatedKey, 'CreatedKeyResponse', created),
     errors: ['conflict'],
-    async run({ database, owner, actor, params: { appId }, body }) {
+    recentProof: true,
+    async run({ database, email, actor, params: { appId }, body }) {
       const { expiresAt = null, ...input } = body;
       const data = await database.transaction().execute(async (tx) => {
-        await requireOwnApp(tx, owner, appId);
+        await lockWithRole(tx, email, appId, 'developer');
         const ends = requireFuture(expiresAt);
         const made = await createKey(tx, actor, { appId, ...input, expiresAt: ends });
         return { ...(await readKey(tx, appId, made.id)), key: made.key };
@@ -108,10 +109,10 @@ export const keyOperations = [
       'Takes effect within a second and cannot be undone. Revoking a revoked key changes nothing.',
     returns: { 200: 'The revoked key.' },
     response: oneOf(PortalKey, 'PortalKeyResponse', { ...example, revokedAt: exampleTime }),
-    async run({ database, owner, actor, params: { appId, keyId } }) {
+    async run({ database, email, actor, params: { appId, keyId } }) {
       const data = await database.transaction().execute(async (tx) => {
-        await requireOwnApp(tx, owner, appId);
-        await requireAppKey(tx, appId, keyId);
+        await requireRole(tx, email, appId, 'developer');
+        await readAppKey(tx, appId, keyId);
         await revokeKey(tx, actor, keyId);
         return readKey(tx, appId, keyId);
       });
@@ -133,10 +134,11 @@ export const keyOperations = [
       previous: { id: exampleId, endsAt: exampleLaterTime },
     }),
     errors: ['conflict'],
-    async run({ database, owner, actor, params: { appId, keyId }, body }) {
+    recentProof: true,
+    async run({ database, email, actor, params: { appId, keyId }, body }) {
       const data = await database.transaction().execute(async (tx) => {
-        await requireOwnApp(tx, owner, appId);
-        await requireAppKey(tx, appId, keyId);
+        await lockWithRole(tx, email, appId, 'developer');
+        await readAppKey(tx, appId, keyId);
         const made = await rotateKey(tx, actor, keyId, body.overlapSeconds);
         const previous = { id: keyId, endsAt: made.oldEndsAt.toISOString() };
         return { ...(await readKey(tx, appId, made.id)), key: made.key, previous };
@@ -157,7 +159,7 @@ function requireFuture(text: string | null): Date | null {
   throw invalid({ path: 'body.expiresAt', message: 'must be a time in the future' });
 }
 
-function toPortalKey(key: ApiKey): PortalKey {
+export function toPortalKey(key: ApiKey): PortalKey {
   return {
     id: key.id,
     name: key.name,

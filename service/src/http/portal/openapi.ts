@@ -12,8 +12,10 @@ const tags = [
   { name: 'Sign-in', description: 'Signing in and out, and links that set a password.' },
   { name: 'Session', description: 'The signed-in user.' },
   { name: 'Account', description: 'Your own account.' },
+  { name: 'Security', description: 'Your second factor, and proving who you are.' },
   { name: 'Overview', description: 'The state of your apps, and the changes to them.' },
   { name: 'Apps', description: 'Apps own keys and webhooks.' },
+  { name: 'Members', description: 'The members of apps, and invitations to become one.' },
   { name: 'Keys', description: 'API keys for the public API.' },
   { name: 'Webhooks', description: 'Receivers of events, and their deliveries.' },
   { name: 'Events', description: 'The events that can be delivered.' },
@@ -23,7 +25,7 @@ const tags = [
 const description = `The pages of the developer portal use this API. It can change with every version, and other origins cannot call it. Use the public API in your programs.
 
 Every response is an envelope: \`success\`, \`data\` and \`meta\`, or \`success\` and \`error\`. A cookie identifies the user.
-Changes require an \`Origin\` header with the origin of this service. Resources of other users return 404.`;
+Changes require an \`Origin\` header with the origin of this service. Apps of which you are no member return 404, and what your role does not allow returns 403.`;
 
 /** Register it before the routes; the document includes only routes that come later. */
 export async function registerPortalOpenApi(

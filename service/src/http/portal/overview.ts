@@ -47,8 +47,8 @@ export const getOverview = operation({
     'Returns webhooks and keys that need attention, and the deliveries of the last 24 hours.',
   returns: { 200: 'The overview.' },
   response: oneOf(Overview, 'OverviewResponse', example),
-  async run({ database, health, owner }) {
+  async run({ database, health, email }) {
     const { maintenance } = health.snapshot();
-    return envelope({ maintenance, ...(await readOverview(database, owner)) });
+    return envelope({ maintenance, ...(await readOverview(database, email)) });
   },
 });

@@ -1,12 +1,15 @@
 import type { SignedIn } from '../../sign-in/sign-in.ts';
 
-/** The session as the pages get it. */
+/** The session as the pages get it. Nobody learns a name by a password alone. */
 export function toPortalSession({
   sessionId: id,
   userId,
   expiresAt,
-  signedInAt: _signedInAt,
-  ...user
+  missingFactor,
+  name,
+  image,
+  email,
 }: SignedIn) {
-  return { id, user: { id: userId, ...user }, expiresAt };
+  const shown = missingFactor === 'confirm' ? { name: email, image: null } : { name, image };
+  return { id, user: { id: userId, email, ...shown }, missingFactor, expiresAt };
 }

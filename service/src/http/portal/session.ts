@@ -10,6 +10,7 @@ import { operation } from './surface.ts';
 const example = {
   id: exampleId,
   user: { id: exampleId, name: 'Ada', email: 'ada@example.org', image: null },
+  missingFactor: null,
   expiresAt: exampleTime,
 };
 
@@ -18,7 +19,8 @@ export const getSession = operation({
   method: 'GET',
   path: '/session',
   summary: 'Get the session',
-  description: 'Returns the signed-in user. Extends a session that is older than a day.',
+  description:
+    'Returns the signed-in user. Extends a session that is older than a day. While a second factor is missing, other operations return `unauthorized`.',
   returns: { 200: 'The session.' },
   response: oneOf(PortalSession, 'PortalSessionResponse', example),
   run: ({ request }) => envelope(toPortalSession(signedInOf(request))),

@@ -18,8 +18,8 @@ export type SignInLimits = {
   attempt<T>(attempt: Attempt, verify: () => Promise<T>): Promise<T>;
   /** Runs `work`, which hashes a password, unless too many are being hashed; then it throws `rate_limited`. */
   hash<T>(ip: string, work: () => Promise<T>): Promise<T>;
-  /** Throws `rate_limited` if this address or account has been sent too many mails. */
-  mail(ip: string, email: string): void;
+  /** Throws `rate_limited` if this address has asked for too many mails, or one of these accounts or mailboxes has. */
+  mail(ip: string, ...accounts: string[]): void;
 };
 
 /** A person mistypes a few times. OWASP recommends slowing down guesses over locking accounts. */
@@ -33,6 +33,8 @@ const concurrentPerAddress = 10;
 const concurrentMax = 100;
 /** Somebody who waits for a mail asks twice; nobody's mailbox is filled. */
 const mailsPerHour = { address: 30, account: 5 };
+/** A user can own ten apps, each with its own limit; nobody's mailbox is filled. */
+const invitationsPerHour = { user: 40, address: 5 };
 const hourMs = 3_600_000;
 /** Accounts counted one by one, some 25 MB; to exceed it takes 6,700 addresses that all request mails. */
 const mailAccountsMax = 200_000;
@@ -79,9 +81,9 @@ export function createSignInLimits({
       return inPlace(ip, device !== null, verify);
     },
     hash: (ip, work) => inPlace(ip, false, work),
-    mail(ip, email) {
+    mail(ip, ...accounts) {
       refuse(mailsByAddress(addressBucket(ip)));
-      refuse(mailsByAccount(email));
+      for (const account of accounts) refuse(mailsByAccount(account));
     },
   };
 }
@@ -90,6 +92,18 @@ export function createSignInLimits({
 export function createPasswordChangeLimit(): (userId: string) => void {
   const count = createRequestCounter(passwordChangesPerMinute, minuteMs, { bucketsMax: Infinity });
   return (userId) => refuse(count(userId));
+}
+
+/** Bounds the invitations of one user, and those to one address. Throws `rate_limited`. */
+export function createInvitationLimit(): (by: string, email: string) => void {
+  const byUser = createRequestCounter(invitationsPerHour.user, hourMs, { bucketsMax: Infinity });
+  const byAddress = createRequestCounter(invitationsPerHour.address, hourMs, {
+    bucketsMax: mailAccountsMax,
+  });
+  return (by, email) => {
+    refuse(byUser(by));
+    refuse(byAddress(email));
+  };
 }
 
 function refuse({ exceeded, resetAt }: { exceeded: boolean; resetAt: number }): void {

@@ -23,12 +23,13 @@ import { passwordLengthMax, passwordLengthMin } from '../../contract/password-le
 import { SignInOptions } from '../../contract/portal.ts';
 import { ServiceError } from '../../errors.ts';
 import type { Caller } from '../../sign-in/caller.ts';
+import type { SignIn } from '../../sign-in/sign-in.ts';
 import { mountOperations, operationFor } from '../operations.ts';
 import { oneOf } from '../responses.ts';
 import { callerOf, readSession } from './authenticate.ts';
 import { returnPattern } from './callback.ts';
 import { openSurface, type PortalRouteDependencies } from './surface.ts';
-import { createSignInLimits, type SignInLimits } from './sign-in-limits.ts';
+import type { SignInLimits } from './sign-in-limits.ts';
 import { signInOptionsOf } from './sign-in-options.ts';
 
 type SignInContext = PortalRouteDependencies & { limits: SignInLimits; caller: Caller };
@@ -53,8 +54,8 @@ const exampleOptions = {
 export function registerSignIn(
   portal: FastifyInstance,
   dependencies: PortalRouteDependencies,
+  limits: SignInLimits,
 ): void {
-  const limits = createSignInLimits();
   const surface = {
     ...openSurface,
     contextOf: (request: FastifyRequest) => ({
@@ -86,7 +87,8 @@ const sessionOperations = [
     method: 'POST',
     path: '/sign-in',
     summary: 'Sign in with a password',
-    description: 'Sets the session cookie. After many attempts, responses are delayed.',
+    description:
+      'Sets the session cookie. After many attempts, responses are delayed. If the account has a second factor, the session opens nothing until `completeSignIn`.',
     body: Credentials,
     returns: { 200: 'You are signed in.' },
     response: doneResponse,
@@ -114,7 +116,7 @@ const sessionOperations = [
     async run({ signIn, caller, request, reply }) {
       const signedIn = await readSession(signIn, request, reply);
       setCookies(reply, await signIn.signOut(caller));
-      if (signedIn) {
+      if (signedIn?.missingFactor === null) {
         const account = { id: signedIn.userId, email: signedIn.email };
         await signIn.accounts.recordSignOut(account, caller);
       }
@@ -153,13 +155,7 @@ const passwordOperations = [
     returns: { 202: 'The link is being sent.' },
     response: doneResponse,
     async run({ signIn, limits, caller, body }) {
-      if (signIn.links === null)
-        throw new ServiceError(
-          'unavailable',
-          'This service sends no mail, so nobody can sign up or choose a new password here; ask its operator for a link.',
-          // Only another configuration changes this.
-          { headers: { 'retry-after': '3600' } },
-        );
+      requireLinks(signIn.links);
       const email = normaliseEmail(body.email, 'body.email');
       limits.mail(caller.ip, email);
       await signIn.accounts.requestLink(email);
@@ -233,7 +229,18 @@ const passwordOperations = [
   }),
 ];
 
-function unusableLink(): ServiceError {
+/** Throws `unavailable`. */
+export function requireLinks(links: SignIn['links']): void {
+  if (links !== null) return;
+  throw new ServiceError(
+    'unavailable',
+    'This service sends no mail, so nobody can sign up, choose a new password or change an address here; ask its operator for help.',
+    // Only another configuration changes this.
+    { headers: { 'retry-after': '3600' } },
+  );
+}
+
+export function unusableLink(): ServiceError {
   return new ServiceError(
     'forbidden',
     'The link was used, replaced by a newer one, or has expired.',

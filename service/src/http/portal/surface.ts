@@ -4,7 +4,7 @@ import type { TSchema } from 'typebox';
 import type { Actor } from '../../access/actor.ts';
 import { errorBody, pageEnvelope } from '../../contract/envelope.ts';
 import { uuid } from '../../contract/shapes.ts';
-import type { ErrorCode } from '../../errors.ts';
+import { errorCatalogue, ServiceError, type ErrorCode } from '../../errors.ts';
 import type { SignIn } from '../../sign-in/sign-in.ts';
 import type { Health } from '../../system/health.ts';
 import { operationFor, type Surface } from '../operations.ts';
@@ -13,15 +13,15 @@ import {
   parameters as webhookParameters,
   type WebhookDependencies,
 } from '../webhooks/operation.ts';
-import { actorOf, ownerOf } from './authenticate.ts';
+import { actorOf, emailOf, signedInOf } from './authenticate.ts';
 
 export type PortalRouteDependencies = WebhookDependencies & {
   signIn: SignIn;
   health: Health;
   publicUrl: string;
 };
-/** `owner`: the email address that owns the caller's apps. */
-export type PortalContext = PortalRouteDependencies & { owner: string; actor: Actor };
+/** `email`: the address by which the caller is a member of apps. */
+export type PortalContext = PortalRouteDependencies & { email: string; actor: Actor };
 
 export const operation = operationFor<PortalContext>();
 
@@ -49,7 +49,10 @@ const portalSurface = {
   parameters: {
     ...webhookParameters,
     keyId: uuid({ description: 'The id of the key.' }),
+    memberId: uuid({ description: 'The id of the member.' }),
+    invitationId: uuid({ description: 'The id of the invitation.' }),
     methodId: uuid({ description: 'The id of the method.' }),
+    passkeyId: uuid({ description: 'The id of the passkey.' }),
     sessionId: uuid({ description: 'The id of the session.' }),
   },
 };
@@ -68,14 +71,20 @@ export const signedInSurface = {
   config: { portal: 'signed-in' as const },
   security: [{ session: [] }],
   errors: { read: portalErrors.read, write: portalErrors.write },
+  requireRecentProof,
 };
+
+function requireRecentProof(request: FastifyRequest): void {
+  if (!signedInOf(request).isRecentlyProven)
+    throw new ServiceError('proof_required', 'Confirm that it is you first.');
+}
 
 export function surfaceOf(dependencies: PortalRouteDependencies): Surface<PortalContext> {
   return {
     ...signedInSurface,
     contextOf: (request: FastifyRequest) => ({
       ...dependencies,
-      owner: ownerOf(request),
+      email: emailOf(request),
       actor: actorOf(request),
     }),
   };
@@ -85,6 +94,7 @@ export function surfaceOf(dependencies: PortalRouteDependencies): Surface<Portal
 const words: Partial<Record<ErrorCode, string>> = {
   unauthorized: 'You are not signed in.',
   forbidden: 'The request comes from another site, or you are not allowed to do this.',
+  proof_required: 'Your last proof of who you are is more than 30 minutes old.',
 };
 
 /** The `response` of a route schema. */
@@ -96,15 +106,25 @@ export function portalResponses(
   options: { conditional?: boolean } = {},
 ): ReturnType<typeof responses> {
   const described = responses(status, description, response, errors, options);
-  for (const [code, text] of Object.entries(words) as [ErrorCode, string][]) {
-    const error = described[code === 'unauthorized' ? '401' : '403'];
+  for (const refused of ['401', '403']) {
+    const error = described[refused];
     if (!error) continue;
-    error.description = text;
+    const codes = errors.filter((code) => String(errorCatalogue[code].status) === refused);
+    error.description = codes.map(describeError).join(' Or: ');
     // The portal's pages do not send such a header.
     delete error.headers['WWW-Authenticate'];
     const json = error.content?.['application/json'] as { schema: TSchema } | undefined;
-    const examples = { [code]: { summary: text, value: errorBody(code, text, {}) } };
+    const examples = Object.fromEntries(codes.map((code) => [code, exampleOf(code)]));
     error.content = { 'application/json': { schema: json?.schema, examples } };
   }
   return described;
+}
+
+function describeError(code: ErrorCode): string {
+  return words[code] ?? errorCatalogue[code].message;
+}
+
+function exampleOf(code: ErrorCode) {
+  const text = describeError(code);
+  return { summary: text, value: errorBody(code, text, {}) };
 }

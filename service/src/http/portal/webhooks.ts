@@ -1,10 +1,14 @@
-/** Serves the webhooks of the user's apps under `/apps/{appId}/webhooks`. */
+/**
+ * Serves the webhooks of the user's apps under `/apps/{appId}/webhooks`. Viewers may read, developers and owners may
+ * change them too.
+ */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { requireOwnApp } from '../../access/owned.ts';
+import { lockWithRole, requireRole } from '../../access/require-role.ts';
+import type { Transaction } from '../../database/database.ts';
 import { mountOperations } from '../operations.ts';
 import { deliveryOperations } from '../webhooks/delivery-operations.ts';
 import { webhookOperations } from '../webhooks/webhook-operations.ts';
-import { actorOf, ownerOf } from './authenticate.ts';
+import { actorOf, emailOf } from './authenticate.ts';
 import { signedInSurface, type PortalRouteDependencies } from './surface.ts';
 
 export function registerWebhooks(
@@ -14,14 +18,30 @@ export function registerWebhooks(
   const surface = {
     ...signedInSurface,
     root: '/apps/:appId/webhooks',
-    // The only description that mentions a key.
     describe: ({ operationId, description }: { operationId: string; description: string }) =>
-      operationId === 'listWebhooks' ? 'The webhooks of the app, oldest first.' : description,
+      descriptions[operationId] ?? description,
     async contextOf(request: FastifyRequest) {
       const { appId } = request.params as { appId: string };
-      await requireOwnApp(dependencies.database, ownerOf(request), appId);
-      return { ...dependencies, appId, actor: actorOf(request) };
+      const needed = request.method === 'GET' ? 'viewer' : 'developer';
+      const email = emailOf(request);
+      const role = await requireRole(dependencies.database, email, appId, needed);
+      return {
+        ...dependencies,
+        appId,
+        actor: actorOf(request),
+        readsSecrets: role !== 'viewer',
+        lockApp: (tx: Transaction) => lockWithRole(tx, email, appId, needed),
+      };
     },
   };
   mountOperations(portal, surface, 'Webhooks', [...webhookOperations, ...deliveryOperations]);
 }
+
+const onlyOrigin = 'A viewer sees only the origin of a URL, because the rest may hold a token.';
+/** They differ from those of the public API. */
+const descriptions: Record<string, string> = {
+  listWebhooks: `Returns the webhooks of the app, oldest first. ${onlyOrigin}`,
+  getWebhook: `Returns a webhook without its secret. ${onlyOrigin}`,
+  getDelivery:
+    'Returns a delivery with its body and attempts. For a viewer, the body of an internal event and the responses to it are null.',
+};

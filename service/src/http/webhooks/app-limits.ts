@@ -1,4 +1,4 @@
-/** Limits on tests and redeliveries: per app and process, shared by the app's keys and its owner in the portal. */
+/** Limits on tests and redeliveries: per app and process, shared by the app's keys and its members in the portal. */
 import { ServiceError } from '../../errors.ts';
 import { createRequestCounter, minuteMs, secondsUntil } from '../rate-limit.ts';
 

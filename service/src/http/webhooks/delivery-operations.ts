@@ -5,7 +5,11 @@ import { examples } from '../../contract/examples.ts';
 import { requireTime } from '../../contract/parse-time.ts';
 import { Delivery, DeliveryDetail } from '../../contract/webhook.ts';
 import { invalid } from '../../errors.ts';
-import { listDeliveries, readDelivery } from '../../webhooks/management/deliveries.ts';
+import {
+  listDeliveries,
+  readDelivery,
+  readPublicDelivery,
+} from '../../webhooks/management/deliveries.ts';
 import { recover } from '../../webhooks/management/recover.ts';
 import { redeliver } from '../../webhooks/management/redeliver.ts';
 import { requireWebhook } from '../../webhooks/management/webhooks.ts';
@@ -41,9 +45,10 @@ export const deliveryOperations = [
     description: 'Returns a delivery with its body and attempts.',
     returns: { 200: 'The delivery.' },
     response,
-    async run({ database, appId, params: { id, deliveryId } }) {
+    async run({ database, appId, readsSecrets, params: { id, deliveryId } }) {
       await requireWebhook(database, appId, id);
-      return envelope(await readDelivery(database, appId, id, deliveryId));
+      const read = readsSecrets ? readDelivery : readPublicDelivery;
+      return envelope(await read(database, appId, id, deliveryId));
     },
   }),
   operation({

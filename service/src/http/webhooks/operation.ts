@@ -1,11 +1,12 @@
 /**
  * The operations on the webhooks of an app, which two surfaces serve: `/api/v1/webhooks` to the app's keys and
- * `/portal/api/apps/{appId}/webhooks` to the app's owner.
+ * `/portal/api/apps/{appId}/webhooks` to the app's members.
  */
 import type { Actor } from '../../access/actor.ts';
 import type { Config } from '../../config.ts';
 import { uuid } from '../../contract/shapes.ts';
-import type { SecretBox } from '../../webhooks/sending/secrets.ts';
+import type { Transaction } from '../../database/database.ts';
+import type { SecretBox } from '../../secret-box.ts';
 import type { TestDependencies } from '../../webhooks/management/test-webhook.ts';
 import { operationFor } from '../operations.ts';
 import type { AppLimits } from './app-limits.ts';
@@ -17,7 +18,14 @@ export type WebhookDependencies = Omit<TestDependencies, 'webhooks'> & {
 };
 
 /** With the app whose webhooks the request is about, and the caller. */
-export type WebhookContext = WebhookDependencies & { appId: string; actor: Actor };
+export type WebhookContext = WebhookDependencies & {
+  appId: string;
+  actor: Actor;
+  /** Whether the caller may read everything, or no URLs and no bodies of internal events. */
+  readsSecrets: boolean;
+  /** Locks the app and checks again that the caller may change it. */
+  lockApp: (tx: Transaction) => Promise<void>;
+};
 
 export const operation = operationFor<WebhookContext>();
 

@@ -36,9 +36,9 @@ export const webhookOperations = [
     query: PageQuery,
     returns: { 200: 'Your webhooks.' },
     response: listOf(Webhook, 'WebhookList', examples.webhook),
-    async run({ database, appId, query }) {
+    async run({ database, appId, readsSecrets, query }) {
       const { total, webhooks } = await listWebhooks(database, appId, query);
-      return pageEnvelope(webhooks, query, total);
+      return pageEnvelope(readsSecrets ? webhooks : webhooks.map(withoutSecrets), query, total);
     },
   }),
   operation({
@@ -51,10 +51,12 @@ export const webhookOperations = [
     returns: { 201: 'The new webhook with its secret.' },
     response: responseWithSecret,
     errors: ['conflict'],
-    async run({ database, webhooks, secretBox, appId, actor, body }) {
-      const data = await database
-        .transaction()
-        .execute((tx) => createWebhook(tx, actor, appId, body, webhooks, secretBox));
+    recentProof: true,
+    async run({ database, webhooks, secretBox, lockApp, appId, actor, body }) {
+      const data = await database.transaction().execute(async (tx) => {
+        await lockApp(tx);
+        return createWebhook(tx, actor, appId, body, webhooks, secretBox);
+      });
       return envelope(data);
     },
   }),
@@ -66,8 +68,10 @@ export const webhookOperations = [
     description: 'Returns a webhook without its secret.',
     returns: { 200: 'The webhook.' },
     response,
-    run: async ({ database, appId, params }) =>
-      envelope(await readWebhook(database, appId, params.id)),
+    async run({ database, appId, readsSecrets, params }) {
+      const webhook = await readWebhook(database, appId, params.id);
+      return envelope(readsSecrets ? webhook : withoutSecrets(webhook));
+    },
   }),
   operation({
     operationId: 'updateWebhook',
@@ -78,6 +82,8 @@ export const webhookOperations = [
     body: WebhookChanges,
     returns: { 200: 'The updated webhook.' },
     response,
+    recentProof: async ({ database, appId, params, body: { url } }) =>
+      url !== undefined && url !== (await readWebhook(database, appId, params.id)).url,
     async run({ database, webhooks, appId, actor, params, body }) {
       const data = await database
         .transaction()
@@ -129,6 +135,7 @@ export const webhookOperations = [
     bodyOptional: true,
     returns: { 200: 'The webhook with its new secret.' },
     response: responseWithSecret,
+    recentProof: true,
     async run({ database, secretBox, appId, actor, params, body: { overlapSeconds } }) {
       const data = await database
         .transaction()
@@ -137,3 +144,8 @@ export const webhookOperations = [
     },
   }),
 ];
+
+/** The path and query of a URL may hold a token, such as that of a chat channel. */
+export function withoutSecrets(webhook: Webhook): Webhook {
+  return { ...webhook, url: `${new URL(webhook.url).origin}/…` };
+}

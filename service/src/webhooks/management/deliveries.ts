@@ -1,4 +1,4 @@
-/** Reads deliveries and their attempts, pending or ended, for their owner. */
+/** Reads deliveries and their attempts, pending or ended, for a key or member of their app. */
 import { toUtc } from '../../contract/parse-time.ts';
 import {
   attemptsShownMax,
@@ -22,7 +22,7 @@ export type DeliveryRow = {
   completed_at: Date | null;
 };
 
-type EventRow = { event_created_at: Date; data: string };
+type EventRow = { event_created_at: Date; data: string; audience: string };
 
 type AttemptRow = {
   number: number;
@@ -52,7 +52,7 @@ export const endedColumns = sql`
 `;
 
 /**
- * Returns one page of a webhook's deliveries, newest first, and the total. The caller has checked the webhook's owner.
+ * Returns one page of a webhook's deliveries, newest first, and the total. The caller has checked the webhook's app.
  * Reads from the nearer end, so that the last page costs as much as the first.
  */
 export async function listDeliveries(
@@ -152,7 +152,7 @@ export function conditions(
 
 /**
  * Returns one delivery of a webhook with its last attempts, and its body while the app may have the event. Throws
- * `not_found`. The caller has checked the webhook's owner.
+ * `not_found`. The caller has checked the webhook's app.
  */
 export async function readDelivery(
   executor: Executor,
@@ -160,8 +160,32 @@ export async function readDelivery(
   webhookId: string,
   id: string,
 ): Promise<DeliveryDetail> {
+  return (await readWithAudience(executor, appId, webhookId, id)).delivery;
+}
+
+/** The same without the body of an internal event, and without what receivers responded to it, which may repeat it. */
+export async function readPublicDelivery(
+  ...of: Parameters<typeof readDelivery>
+): Promise<DeliveryDetail> {
+  const { delivery, audience } = await readWithAudience(...of);
+  if (audience === 'global' || audience === 'webhook') return delivery;
+  const attempts = delivery.attempts.map((attempt) => ({
+    ...attempt,
+    responseHeaders: null,
+    responseBody: null,
+  }));
+  return { ...delivery, body: null, attempts };
+}
+
+/** `audience`: null if the event is gone. */
+async function readWithAudience(
+  executor: Executor,
+  appId: string,
+  webhookId: string,
+  id: string,
+): Promise<{ delivery: DeliveryDetail; audience: string | null }> {
   const { rows } = await sql<DeliveryRow & LeftJoined<EventRow> & { allowed: boolean }>`
-    select d.*, e.created_at as event_created_at, e.data,
+    select d.*, e.created_at as event_created_at, e.data, e.audience,
       app_may_receive(e.audience, e.org_id, e.alliance_id, e.created_at, ${appId}) as allowed
     from (
       select ${pendingColumns} from pending_deliveries where id = ${id} and webhook_id = ${webhookId}
@@ -179,10 +203,10 @@ export async function readDelivery(
       from attempts where delivery_id = ${id} order by number desc limit ${attemptsShownMax}
     ) last order by number
   `.execute(executor);
+  const body = row.allowed && row.data !== null ? bodyOf(row) : null;
   return {
-    ...toRecord(row),
-    body: row.allowed && row.data !== null ? bodyOf(row) : null,
-    attempts: attempts.map(toAttempt),
+    delivery: { ...toRecord(row), body, attempts: attempts.map(toAttempt) },
+    audience: row.audience,
   };
 }
 

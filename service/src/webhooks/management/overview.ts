@@ -1,4 +1,4 @@
-/** Sums up one owner's apps: what needs attention, and the outcomes of the last day's deliveries. */
+/** Sums up the apps of which somebody is a member: what needs attention, and the outcomes of the last day's deliveries. */
 import type { Overview } from '../../contract/portal.ts';
 import { sql, type Executor } from '../../database/database.ts';
 import { urlHost } from '../sending/url-host.ts';
@@ -7,22 +7,22 @@ const hoursShown = 24;
 const keyNoticeDays = 14;
 /** The most deliveries to read over all webhooks: at most a quarter of a second. */
 const deliveriesMax = 20_000;
-/** More than an owner can have. */
+/** More than a page shows. */
 const entriesMax = 200;
 
 export async function readOverview(
   executor: Executor,
-  owner: string,
+  email: string,
 ): Promise<Omit<Overview, 'maintenance'>> {
   const [webhooks, keys, deliveries] = await Promise.all([
-    failingWebhooks(executor, owner),
-    expiringKeys(executor, owner),
-    lastDeliveries(executor, owner),
+    failingWebhooks(executor, email),
+    expiringKeys(executor, email),
+    lastDeliveries(executor, email),
   ]);
   return { webhooks, keys, deliveries };
 }
 
-async function failingWebhooks(executor: Executor, owner: string): Promise<Overview['webhooks']> {
+async function failingWebhooks(executor: Executor, email: string): Promise<Overview['webhooks']> {
   type Row = Omit<Overview['webhooks'][number], 'host' | 'since'> & {
     url: string;
     since: Date | null;
@@ -31,8 +31,8 @@ async function failingWebhooks(executor: Executor, owner: string): Promise<Overv
     select a.id as "appId", a.name as "appName", w.id as "webhookId", w.url,
       case when w.active then 'failing' else 'deactivated' end as state,
       w.deactivated_reason as reason, w.deactivated_at as since, w.exhausted_in_a_row as "exhaustedInARow"
-    from webhooks w join apps a on a.id = w.app_id
-    where a.owner_email = ${owner} and (not w.active or w.exhausted_in_a_row > 0)
+    from webhooks w join apps a on a.id = w.app_id join app_members m on m.app_id = a.id
+    where m.email = ${email} and (not w.active or w.exhausted_in_a_row > 0)
     order by w.id limit ${entriesMax}
   `.execute(executor);
   return rows.map(({ url, since, ...row }) =>
@@ -40,12 +40,12 @@ async function failingWebhooks(executor: Executor, owner: string): Promise<Overv
   );
 }
 
-async function expiringKeys(executor: Executor, owner: string): Promise<Overview['keys']> {
+async function expiringKeys(executor: Executor, email: string): Promise<Overview['keys']> {
   type Row = Omit<Overview['keys'][number], 'expiresAt'> & { expiresAt: Date };
   const { rows } = await sql<Row>`
     select a.id as "appId", a.name as "appName", k.id as "keyId", k.name, k.last4, k.expires_at as "expiresAt"
-    from api_keys k join apps a on a.id = k.app_id
-    where a.owner_email = ${owner} and k.revoked_at is null
+    from api_keys k join apps a on a.id = k.app_id join app_members m on m.app_id = a.id
+    where m.email = ${email} and k.revoked_at is null
       and k.expires_at > now() and k.expires_at < now() + ${keyNoticeDays} * interval '1 day'
     order by k.expires_at, k.id limit ${entriesMax}
   `.execute(executor);
@@ -64,11 +64,11 @@ type HourRow = {
   complete: boolean;
 };
 
-async function lastDeliveries(executor: Executor, owner: string): Promise<Overview['deliveries']> {
+async function lastDeliveries(executor: Executor, email: string): Promise<Overview['deliveries']> {
   const { rows } = await sql<HourRow>`
     with own as materialized (
       select w.id, greatest(1, ${deliveriesMax} / count(*) over ()) as most
-      from webhooks w join apps a on a.id = w.app_id where a.owner_email = ${owner}
+      from webhooks w join app_members m on m.app_id = w.app_id where m.email = ${email}
     ),
     seen as materialized (
       select d.*, count(*) over (partition by own.id) >= own.most as cut

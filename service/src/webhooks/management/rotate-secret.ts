@@ -4,7 +4,8 @@ import { recordAudit } from '../../access/audit-log.ts';
 import type { CreatedWebhook } from '../../contract/webhook.ts';
 import { sql, type Transaction } from '../../database/database.ts';
 import { ServiceError } from '../../errors.ts';
-import { generateSecret, type SecretBox } from '../sending/secrets.ts';
+import { type SecretBox } from '../../secret-box.ts';
+import { generateSecret } from './generate-secret.ts';
 import { urlHost } from '../sending/url-host.ts';
 import { toWebhook, webhookColumns, type WebhookRow } from './webhooks.ts';
 

@@ -5,7 +5,7 @@ import type { DeliveryDetail } from '../../contract/webhook.ts';
 import { sql, type Database } from '../../database/database.ts';
 import { ServiceError } from '../../errors.ts';
 import { deliver, unreadableWaitMs, type DeliverDependencies } from '../sending/deliver.ts';
-import type { Deliverable } from '../sending/deliverable.ts';
+import { firstOwner, type Deliverable } from '../sending/deliverable.ts';
 import { readDelivery } from './deliveries.ts';
 import type { InFlight } from '../queue/in-flight.ts';
 import { openSecrets } from '../sending/open-secrets.ts';
@@ -68,7 +68,7 @@ export async function testWebhook(
 
 async function readOwner(database: Database, appId: string): Promise<string> {
   const { rows } = await sql<{ owner: string }>`
-    select owner_email as owner from apps where id = ${appId}
+    select ${firstOwner('apps.id')} as owner from apps where id = ${appId}
   `.execute(database);
   return rows[0]?.owner ?? '';
 }

@@ -19,7 +19,8 @@ import {
 } from '../../events/catalogue.ts';
 import { cancelPending } from '../queue/cancel-pending.ts';
 import { checkWebhookUrl, type GuardOptions } from './check-webhook-url.ts';
-import { generateSecret, type SecretBox } from '../sending/secrets.ts';
+import { type SecretBox } from '../../secret-box.ts';
+import { generateSecret } from './generate-secret.ts';
 import { urlHost } from '../sending/url-host.ts';
 
 export type WebhookRow = {
@@ -38,7 +39,7 @@ export type WebhookRow = {
   updated_at: Date;
 };
 
-/** The columns of a webhook that its owner sees, over the alias `w`; `toWebhook` reads them. */
+/** The columns of a webhook that its app sees, over the alias `w`; `toWebhook` reads them. */
 export const webhookColumns = sql`
   w.id, w.url, w.description, w.events, w.active, w.deactivated_at, w.deactivated_reason, w.last_success_at,
   w.last_failure_at, w.exhausted_in_a_row, w.created_at, w.updated_at,

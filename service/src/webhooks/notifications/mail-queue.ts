@@ -1,13 +1,14 @@
-/** The mail queue of operational events: due mails, and the result of each try. `mail-owners.ts` sends them. */
+/** The mail queue of operational events: due mails, and the result of each try. `failure-mail.ts` sends them. */
 import { sql, type Database } from '../../database/database.ts';
 import type { MailError } from '../../mail.ts';
 import { mailAttemptsMax, type OperationalEvent } from './operational-events.ts';
 
 /** An event whose mail this process may send now. */
-export type ClaimedMail = Omit<OperationalEvent, 'appId'> & {
+export type ClaimedMail = OperationalEvent & {
   id: string;
   appName: string;
-  ownerEmail: string;
+  /** Owners and developers who want the mail and do not have it yet. */
+  recipients: string[];
   /** Earlier events of the same kind that no mail has mentioned. */
   repeats: number;
   createdAt: Date;
@@ -20,7 +21,7 @@ export type ClaimedMail = Omit<OperationalEvent, 'appId'> & {
 
 /** The maximum delay of a mail: a new SMTP_URL must not release a flood of old mail. */
 const mailWithinHours = 24;
-/** Longer than a mail may take, so that no other process sends it meanwhile. */
+/** Longer than a mail may take, so that no other process sends it meanwhile. Each recipient starts it again. */
 const mailLeaseSeconds = 60;
 const mailBaseMs = 60_000;
 const mailFactor = 4;
@@ -51,15 +52,34 @@ export async function claimMails(database: Database, room: number): Promise<Clai
       mail_attempts = e.mail_attempts + 1
     from due, webhooks w, apps a
     where e.id = due.id and w.id = e.webhook_id and a.id = e.app_id
-    returning e.id, e.webhook_id as "webhookId", e.kind, e.reason, e.status_code as "statusCode", e.error,
+    returning e.id, e.app_id as "appId", e.webhook_id as "webhookId", e.kind, e.reason, e.status_code as "statusCode", e.error,
       e.exhausted_in_a_row as "exhaustedInARow", e.cancelled, e.host, e.last_success_at as "lastSuccessAt",
       e.repeats, e.created_at as "createdAt", e.mail_attempts as attempt, w.active,
-      w.created_at as "webhookCreatedAt", a.name as "appName", a.owner_email as "ownerEmail"
+      w.created_at as "webhookCreatedAt", a.name as "appName", array(
+        select m.email from app_members m
+        where m.app_id = e.app_id and m.role in ('owner', 'developer') and m.failure_mails
+          and m.email <> all(e.mailed_to)
+        order by m.email
+      ) as recipients
   `.execute(database);
   return rows;
 }
 
 type Claimed = Pick<ClaimedMail, 'id' | 'attempt'>;
+
+/** Starts the lease again after one recipient. `ended`: the mail to them was sent or refused, and needs no other try. */
+export async function recordRecipient(
+  database: Database,
+  { id, attempt }: Claimed,
+  { recipient, ended }: { recipient: string; ended: boolean },
+): Promise<void> {
+  await sql`
+    update operational_events
+    set mailed_to = case when ${ended} then mailed_to || ${recipient}::text else mailed_to end,
+      mail_leased_until = queue_now() + ${mailLeaseSeconds} * interval '1 second'
+    where id = ${id} and mail_attempts = ${attempt} and mail_leased_until is not null
+  `.execute(database);
+}
 
 export async function recordMailed(database: Database, { id }: Claimed): Promise<void> {
   await sql`
@@ -89,10 +109,11 @@ export async function recordMailFailed(
   return 'again';
 }
 
+/** `error`: null if nobody wants the mail. */
 export async function recordMailGivenUp(
   database: Database,
   { id, attempt }: Claimed,
-  error: MailError,
+  error: MailError | null,
 ): Promise<void> {
   await sql`
     update operational_events

@@ -1,5 +1,5 @@
 /**
- * Stores operational events, which owners must know about. They are written in the transaction that causes them
+ * Stores operational events, which owners and developers must know about. They are written in the transaction that causes them
  * (`queue/update-webhook-health.ts`); `mail-queue.ts` tracks the mail about each. Rows and mails per webhook are limited,
  * however often it fails and recovers. Sends nothing.
  */

@@ -1,4 +1,4 @@
-/** Renders the mail to an owner. Pure; shows only the host of a URL. */
+/** Renders the mail to an owner or developer. Pure; shows only the host of a URL. */
 import type { ClaimedMail } from './mail-queue.ts';
 
 export type MailContext = { serviceName: string; publicUrl: string; deactivateAfter: number };
@@ -16,7 +16,7 @@ export function renderMail(mail: ClaimedMail, context: MailContext): MailText {
     repeated(mail),
     isDeactivation && mail.active ? 'It has been activated again since.' : '',
     recoverySteps(mail, context),
-    `${context.serviceName} at ${context.publicUrl} sends this mail to the owner of the app. Replies are not read.`,
+    `${context.serviceName} at ${context.publicUrl} sends this mail to the owners and developers of the app. To get no more of them, turn failure mails off at ${context.publicUrl}/profile/developer/apps/${mail.appId}. Replies are not read.`,
   ];
   return {
     subject: `${context.serviceName}: webhook to ${mail.host} ${isDeactivation ? 'was deactivated' : 'is failing'}`,

@@ -7,7 +7,7 @@ import { arrayLiteral } from '../../database/array-literal.ts';
 import { sql, type Database, type LeftJoined } from '../../database/database.ts';
 import type { Room } from './in-flight.ts';
 import type { Lease } from './lease.ts';
-import type { LeasedDelivery } from './leased-delivery.ts';
+import type { LeasedDelivery } from '../sending/deliverable.ts';
 import { roomsOf, webhookRoom } from './webhook-room.ts';
 
 /** The most deliveries that one statement claims. */
@@ -34,7 +34,10 @@ export type ClaimOptions = {
   since: string | null;
 };
 
-/** Longer than a transaction can take that makes a delivery due. */
+/** By webhook, the time before which none of its deliveries is parked, as far as an earlier claim knows. */
+export type ParkedSince = Map<string, string>;
+
+/** Longer than a transaction can take that makes a delivery due, or parks it. */
 const transactionMaxMs = 20_000;
 
 type Leased = Omit<LeasedDelivery, 'leaseToken' | 'leaseEndsAt'>;
@@ -64,7 +67,8 @@ export async function claimDue(
       from due
     ),
     parked as (
-      update pending_deliveries set parked = true
+      -- Parked ones are in the order in which they were parked, so a claim may begin where the last one ended.
+      update pending_deliveries set parked = true, due_at = (select now from clock)
       where ctid = any(array(select tid from placed where not fits))
       returning webhook_id
     ),
@@ -87,28 +91,42 @@ export async function claimDue(
   return { ...rest, leased: read(rows, lease.token, leaseEndsAt), parked: parked ?? [] };
 }
 
-/** Claims parked deliveries of these webhooks, each as many as it has room for. */
+/** Claims parked deliveries of these webhooks, each as many as it has room for. Updates `since`. */
 export async function claimParked(
   database: Database,
   lease: Lease,
   rooms: ReadonlyMap<string, number>,
+  since: ParkedSince = new Map(),
 ): Promise<LeasedDelivery[]> {
   const leaseEndsAt = performance.now() + lease.ms;
-  const { rows } = await sql<LeftJoined<Leased>>`
+  const ids = [...rooms.keys()];
+  const { rows } = await sql<{ since: Record<string, string> | null } & LeftJoined<Leased>>`
     -- prepared: claim_parked
-    with clock as materialized (select queue_now() as now),
+    with clock as materialized (select queue_now() as now, queue_now() - ${sql.lit(transactionMaxMs)} * interval '1 millisecond' as settled),
+    webhook as materialized (
+      select * from unnest(${arrayLiteral(ids)}::uuid[], ${arrayLiteral([...rooms.values()])}::int[],
+        ${arrayLiteral(ids.map((id) => since.get(id) ?? '-infinity'))}::timestamptz[]) as w(id, room, since)
+    ),
     due as materialized (
-      select d.tid
-      from unnest(${arrayLiteral([...rooms.keys()])}::uuid[], ${arrayLiteral([...rooms.values()])}::int[]) as w(id, room)
-      cross join lateral (
-        select ctid as tid from pending_deliveries
-        where webhook_id = w.id and parked and due_at <= (select now from clock)
+      select w.id as webhook_id, w.room, d.tid, d.due_at
+      from webhook w cross join lateral (
+        select ctid as tid, due_at from pending_deliveries
+        where webhook_id = w.id and parked and due_at >= w.since and due_at <= (select now from clock)
         order by due_at limit w.room
         for update skip locked
       ) d
-    )
-    ${leaseRows(lease, sql`select tid from due`)}
+    ),
+    leased as (${leaseRows(lease, sql`select tid from due`)})
+    select json_object_agg(webhook_id, reached) as since, null::uuid as id, null::uuid as "webhookId", null::uuid as "eventId",
+      null as event, null as trigger, null::int as number, null::int as "cycleAttempt", null::float8 as "createdAtMs"
+    from (
+      select webhook_id, least(settled, case when count(*) = room then max(due_at) end) as reached
+      from due, clock group by webhook_id, room, settled
+    ) claimed
+    union all
+    select null, leased.* from leased
   `.execute(database);
+  for (const [id, reached] of Object.entries(rows[0]?.since ?? {})) since.set(id, reached);
   return read(rows, lease.token, leaseEndsAt);
 }
 
@@ -124,17 +142,29 @@ function leaseRows(lease: Lease, tids: ReturnType<typeof sql>) {
   `;
 }
 
-/** Returns webhooks that have parked deliveries, in order of ids after `cursor`; fewer than the most at the end. */
-export async function listParked(database: Database, cursor: string): Promise<string[]> {
+/**
+ * Returns webhooks with deliveries that were parked since this time, or all, in order of ids after `cursor`; fewer than
+ * the most at the end.
+ */
+export async function listParked(
+  database: Database,
+  cursor: string,
+  since: string | null = null,
+): Promise<string[]> {
   const { rows } = await sql<{ webhookId: string }>`
     -- prepared: list_parked
     -- Steps from one webhook to the next, one index look-up each, however much waits behind any of them.
-    with recursive webhooks_parked as (
-      (select webhook_id, 1 as n from pending_deliveries where parked and webhook_id > ${cursor}::uuid order by webhook_id limit 1)
+    with recursive since as materialized (
+      select coalesce(${since}::timestamptz - ${sql.lit(transactionMaxMs)} * interval '1 millisecond', '-infinity') as at
+    ),
+    webhooks_parked as (
+      (select webhook_id, 1 as n from pending_deliveries
+       where parked and webhook_id > ${cursor}::uuid and due_at >= (select at from since) order by webhook_id limit 1)
       union all
       select next.webhook_id, n + 1
       from webhooks_parked w cross join lateral (
-        select p.webhook_id from pending_deliveries p where parked and p.webhook_id > w.webhook_id order by p.webhook_id limit 1
+        select p.webhook_id from pending_deliveries p
+        where parked and p.webhook_id > w.webhook_id and due_at >= (select at from since) order by p.webhook_id limit 1
       ) next
       where n < ${sql.lit(webhooksMax)}
     )

@@ -6,19 +6,26 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Config } from '../../config.ts';
 import type { Database } from '../../database/database.ts';
-import type { RecordedAttempt } from '../sending/deliver.ts';
-import { unsent } from '../sending/deliver.ts';
+import { unsent, type RecordedAttempt } from '../sending/deliver.ts';
 import type { Verdict } from '../sending/retry.ts';
 import { sizeHeapForLoad } from './heap-under-load.ts';
 import { cancelPending } from './cancel-pending.ts';
-import { claimDue, claimMax, claimParked, listParked, webhooksMax } from './claim.ts';
+import {
+  claimDue,
+  claimMax,
+  claimParked,
+  listParked,
+  webhooksMax,
+  type ParkedSince,
+} from './claim.ts';
 import { createEvery } from './every.ts';
 import { fanOut } from './fan-out.ts';
+import { createFloor, fullLookMs, type Floor } from './floor.ts';
 import type { Lease } from './lease.ts';
-import type { LeasedDelivery } from './leased-delivery.ts';
+import type { Deliverable, LeasedDelivery } from '../sending/deliverable.ts';
 import { loadDeliveries, type Loaded } from './load-deliveries.ts';
-import { createRecorder } from './recorder.ts';
-import { createStarter, type StarterDependencies } from './start-attempts.ts';
+import { createRecorder, type Recorder } from './recorder.ts';
+import { Starter, type StarterDependencies } from './start-attempts.ts';
 
 export type DispatcherDependencies = StarterDependencies & {
   database: Database;
@@ -29,6 +36,8 @@ export type DispatcherDependencies = StarterDependencies & {
   onParked(): void;
   /** Called when what was recorded may change the health of webhooks. */
   onRecorded(): void;
+  /** The `xid` below which no outcome of a webhook waits. */
+  outcomesFloor(): string;
 };
 
 /** Each of the three returns the number of milliseconds after which to call it again at the latest. */
@@ -56,12 +65,10 @@ const busyElsewhereMs = 100;
 const parkedPauseMs = 10;
 /** A lease of this size means real load: from then on, speed matters more than memory. */
 const busyFrom = 64;
-/** How often a look covers everything, and not only what an earlier one has not. */
-export const fullLookMs = 60_000;
 const start = '00000000-0000-0000-0000-000000000000';
 
 export function createDispatcher(dependencies: DispatcherDependencies): Dispatcher {
-  const { database, inFlight, webhooks, log, metrics, clock } = dependencies;
+  const { database, inFlight, webhooks, log, metrics } = dependencies;
   const id = randomUUID();
   const newLease = (): Lease => ({ token: randomUUID(), ms: leaseMs(webhooks) });
   const recorder = createRecorder({
@@ -72,39 +79,23 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
       dependencies.onRecorded();
     },
   });
-  const starter = createStarter(
-    dependencies,
-    (attempt) => recorder.record(attempt),
-    (webhookId) => parkAll([webhookId]),
-  );
+  const starter: Starter = new Starter({
+    ...dependencies,
+    record: (attempt) => recorder.record(attempt),
+    onPutBack: (webhookId) => parkAll([webhookId]),
+  });
+  const { begin, send } = createSending(dependencies, recorder, starter);
   const outbox = createFloor('0');
   const due = createFloor(null);
-  const parked = new Set<string>();
+  const { parkAll, claimAllParked } = createParked({ ...dependencies, newLease, send, due });
   let deliveriesPerEvent = 1;
-  let parkedCursor = start;
-  let nextParkedListAt = 0;
   let claiming = true;
-
-  inFlight.onWebhookRoom((webhookId) => {
-    if (parked.has(webhookId)) dependencies.onParked();
-  });
-
-  function parkAll(webhookIds: string[]): void {
-    for (const webhookId of webhookIds) parked.add(webhookId);
-    if (webhookIds.length > 0) dependencies.onParked();
-  }
 
   async function fanOutAll(minAgeMs: number): Promise<number> {
     const room = inFlight.room();
     if (!claiming || room.total === 0) return pollMs;
-    const floor = outbox.next();
-    const done = await fanOut(database, {
-      lease: newLease(),
-      room,
-      floor,
-      minAgeMs,
-      deliveriesPerEvent,
-    });
+    const options = { lease: newLease(), room, floor: outbox.next(), minAgeMs, deliveriesPerEvent };
+    const done = await fanOut(database, options);
     if (done.busy) return minAgeMs === 0 ? busyMs : busyElsewhereMs;
     if (done.floor !== null) outbox.reached(done.floor);
     if (done.events === 0) return pollMs;
@@ -128,15 +119,54 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     return Math.min(Math.ceil(claimed.nextDueMs ?? pollMs), pollMs);
   }
 
+  return {
+    fanOutAll,
+    claimAllDue,
+    claimAllParked: async () => (claiming ? claimAllParked() : pollMs),
+    outbox,
+    id,
+    stopClaiming: () => void (claiming = false),
+    async stop() {
+      claiming = false;
+      await recorder.stop(starter.allEnded());
+    },
+  };
+}
+
+type ParkedDependencies = Pick<DispatcherDependencies, 'database' | 'inFlight' | 'onParked'> & {
+  newLease: () => Lease;
+  send: (leased: LeasedDelivery[]) => Promise<void>;
+  due: Floor<null>;
+};
+
+/** Claims parked deliveries, webhook by webhook. */
+function createParked(dependencies: ParkedDependencies) {
+  const { database, inFlight, newLease, send, due } = dependencies;
+  const parked = new Set<string>();
+  const parkedSince: ParkedSince = new Map();
+  const forgetsParkedSince = createEvery(fullLookMs);
+  const parkedFloor = createFloor(null);
+  let list = { cursor: start, since: parkedFloor.current(), begunAt: due.current() };
+  let listedAt = -Infinity;
+
+  inFlight.onWebhookRoom = (webhookId) => {
+    if (parked.has(webhookId)) dependencies.onParked();
+  };
+
+  function parkAll(webhookIds: string[]): void {
+    for (const webhookId of webhookIds) parked.add(webhookId);
+    if (webhookIds.length > 0) dependencies.onParked();
+  }
+
   async function claimAllParked(): Promise<number> {
-    if (!claiming) return pollMs;
     await wait(parkedPauseMs);
-    if (performance.now() >= nextParkedListAt) await findParked();
+    if (forgetsParkedSince()) parkedSince.clear();
+    if (untilListMs() <= 0) await findParked();
     const rooms = roomsOfParked();
     if (rooms.size === 0) return nextListMs();
     // Whatever is parked from now on counts again.
     for (const webhookId of rooms.keys()) parked.delete(webhookId);
-    const leased = await claimParked(database, newLease(), rooms);
+    const leased = await claimParked(database, newLease(), rooms, parkedSince);
     const taken = Map.groupBy(leased, (one) => one.webhookId);
     for (const [webhookId, room] of rooms)
       if (taken.get(webhookId)?.length === room) parked.add(webhookId);
@@ -146,15 +176,24 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
 
   /** Other processes park deliveries too. Looks at some webhooks at a time, so that many cost no more than a few. */
   async function findParked(): Promise<void> {
-    const found = await listParked(database, parkedCursor);
+    if (list.cursor === start)
+      list = { ...list, since: parkedFloor.next(), begunAt: due.current() };
+    const found = await listParked(database, list.cursor, list.since);
     for (const webhookId of found) parked.add(webhookId);
     const isLast = found.length < webhooksMax;
-    parkedCursor = isLast ? start : (found.at(-1) ?? start);
-    nextParkedListAt = performance.now() + (isLast ? pollMs : parkedPauseMs);
+    if (isLast && list.begunAt !== null) parkedFloor.reached(list.begunAt);
+    list.cursor = isLast ? start : (found.at(-1) ?? start);
+    listedAt = performance.now();
+  }
+
+  /** An only process knows which webhooks it parked; it looks for those of an earlier process. */
+  function untilListMs(): number {
+    const pauseMs = inFlight.isAlone() ? fullLookMs : pollMs;
+    return listedAt + (list.cursor === start ? pauseMs : parkedPauseMs) - performance.now();
   }
 
   function nextListMs(): number {
-    return Math.max(Math.ceil(nextParkedListAt - performance.now()), 1);
+    return Math.min(Math.max(Math.ceil(untilListMs()), 1), pollMs);
   }
 
   function roomsOfParked(): Map<string, number> {
@@ -171,6 +210,13 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     }
     return rooms;
   }
+
+  return { parkAll, claimAllParked };
+}
+
+/** Loads and starts what was leased, or records why it is not sent. */
+function createSending(dependencies: DispatcherDependencies, recorder: Recorder, starter: Starter) {
+  const { database, log, metrics, clock } = dependencies;
 
   async function send(leased: LeasedDelivery[]): Promise<void> {
     const { deliverable, refused } = await loadOrPutBack(leased);
@@ -217,51 +263,22 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     );
   }
 
-  function begin(deliveries: Parameters<typeof starter.start>[0]): void {
+  function begin(deliveries: Deliverable[]): void {
     if (deliveries.length === 0) return;
     if (deliveries.length >= busyFrom) sizeHeapForLoad();
     metrics.claimed(deliveries.length);
     starter.start(deliveries);
   }
 
-  return {
-    fanOutAll,
-    claimAllDue,
-    claimAllParked,
-    outbox,
-    id,
-    stopClaiming: () => void (claiming = false),
-    async stop() {
-      claiming = false;
-      await recorder.stop(starter.allEnded());
-    },
-  };
+  return { begin, send };
 }
 
 /** The lease lasts for an attempt's whole deadline plus the time to record it. */
-export function leaseMs({
-  timeoutMs,
-  leaseMarginMs,
-}: Pick<Config['webhooks'], 'timeoutMs' | 'leaseMarginMs'>): number {
+export function leaseMs({ timeoutMs, leaseMarginMs }: Config['webhooks']): number {
   return timeoutMs + leaseMarginMs;
 }
 
 /** Whether the delivery falls due again before the next poll. */
 function isDueSoon({ verdict }: RecordedAttempt): boolean {
   return (verdict.kind === 'retry' || verdict.kind === 'postponed') && verdict.waitMs < pollMs;
-}
-
-type Floor<Bottom> = { next(): string | Bottom; reached(found: string): void };
-
-/** Remembers up to where everything was found. Starts anew at times, for what was skipped because it was locked. */
-function createFloor<Bottom>(bottom: Bottom): Floor<Bottom> {
-  const isFull = createEvery(fullLookMs);
-  let floor: string | Bottom = bottom;
-  return {
-    next() {
-      if (isFull()) floor = bottom;
-      return floor;
-    },
-    reached: (found) => void (floor = found),
-  };
 }

@@ -4,7 +4,7 @@
  * next: `sending/deliver.ts`, or `claim.ts` for the others.
  */
 import { sql, type Database, type LeftJoined } from '../../database/database.ts';
-import type { Deliverable } from '../sending/deliverable.ts';
+import { firstOwner, type Deliverable } from '../sending/deliverable.ts';
 import type { Room } from './in-flight.ts';
 import type { Lease } from './lease.ts';
 import { roomsOf, webhookRoom } from './webhook-room.ts';
@@ -71,16 +71,7 @@ async function ensureOutboxPartitions(database: Database): Promise<void> {
   `.execute(database);
 }
 
-type Totals = {
-  events: number;
-  deliveries: number;
-  nowMs: number;
-  busy: boolean;
-  hasDue: boolean;
-  more: boolean;
-  parked: string[] | null;
-  floor: string | null;
-};
+type Totals = Omit<FanOut, 'leased' | 'parked'> & { parked: string[] | null; nowMs: number };
 /** A row has either an event's data or a delivery. */
 type EventRow = { eventId: string; data: string; eventCreatedAt: Date } & {
   [Column in Exclude<keyof DeliveryRow, 'eventId'>]: null;
@@ -95,79 +86,15 @@ type Row = { totals: Totals | null } & LeftJoined<
 >;
 
 async function fanOutOnce(database: Database, options: FanOutOptions): Promise<FanOut> {
-  const { lease, room, floor, minAgeMs, deliveriesPerEvent } = options;
+  const { lease, room, minAgeMs, deliveriesPerEvent } = options;
   const eventsLimit = Math.min(Math.ceil(room.total / deliveriesPerEvent) + 1, eventsMax);
   const leaseEndsAt = performance.now() + lease.ms;
   const { rows } = await sql<Row>`
     -- prepared: fan_out
     with clock as materialized (select queue_now() as now),
     ${roomsOf(room)},
-    -- One process at a time, so that positions follow the order in which events become visible.
-    turn as materialized (select pg_try_advisory_xact_lock(${sql.lit(fanOutLock)}) as mine),
-    oldest as materialized (
-      select ctid as tid, xid, id, audience, org_id, alliance_id from outbox
-      where xid >= ${floor}::xid8
-        -- Without a minimum age, a database whose clock was put back delays nothing.
-        and (${minAgeMs}::int = 0 or created_at <= (select now from clock) - ${minAgeMs}::int * interval '1 millisecond')
-      order by xid, id limit (select case when mine then ${eventsLimit}::int else 0 end from turn)
-      for update skip locked
-    ),
-    -- As many as there is room for, and at least one: a backlog waits as one row per event.
-    chosen as materialized (
-      select tid from (
-        select tid, sum(deliveries) over (order by xid, id) as total, row_number() over (order by xid, id) as place
-        from (
-          select oldest.*, case audience
-            when 'global' then (select count(*) from webhooks where active)
-            else (
-              select count(*) from (
-                select app_id from bindings where oldest.audience = 'organization' and org_id = oldest.org_id
-                union all
-                select app_id from bindings where oldest.audience = 'alliance' and alliance_id = oldest.alliance_id
-                offset 0
-              ) b cross join lateral (select from webhooks where app_id = b.app_id and active offset 0) w
-            ) end as deliveries
-          from oldest
-        ) counted
-      ) summed
-      where total <= least(${room.total}::int, ${sql.lit(deliveriesMax)}) or place = 1
-    ),
-    taken as (
-      delete from outbox where ctid = any(array(select tid from chosen))
-      returning xid, id, name, audience, org_id, alliance_id, data, created_at
-    ),
-    placed as materialized (
-      select in_order.*, nextval('event_positions') as position,
-        (select listed from orgs o where o.id = in_order.org_id) as org_listed
-      from (select * from taken order by xid, id) in_order
-    ),
-    stored as (
-      insert into events (id, name, audience, org_id, alliance_id, data, created_at, position)
-      select id, name, audience, org_id, alliance_id, data, created_at, position from placed
-    ),
-    -- The offsets keep each of these a look-up by index, whatever the planner believes of the tables.
-    addressed as (
-      select e.position, e.id as event_id, e.name, w.*
-      from placed e
-      cross join lateral (
-        select null::uuid as app_id, null::uuid as org_id, null::uuid as alliance_id, null::timestamptz as created_at
-        where e.audience = 'global'
-        union all
-        select app_id, org_id, alliance_id, created_at from bindings where e.audience = 'organization' and org_id = e.org_id
-        union all
-        select app_id, org_id, alliance_id, created_at from bindings where e.audience = 'alliance' and alliance_id = e.alliance_id
-        offset 0
-      ) b
-      cross join lateral (
-        select id as webhook_id, app_id, url, secret, previous_secret, previous_secret_expires_at
-        from webhooks where b.app_id is null and active and (events is null or e.name = any(events))
-        union all
-        select id, app_id, url, secret, previous_secret, previous_secret_expires_at
-        from webhooks where app_id = b.app_id and active and (events is null or e.name = any(events))
-        offset 0
-      ) w
-      where may_receive(e.audience, e.org_id, e.alliance_id, e.created_at, e.org_listed, b.org_id, b.alliance_id, b.created_at)
-    ),
+    ${takeEvents(options, eventsLimit)},
+    ${address},
     counted as (
       select a.*, row_number() over (partition by webhook_id order by position)
         <= ${webhookRoom(room)} as fits
@@ -208,11 +135,87 @@ async function fanOutOnce(database: Database, options: FanOutOptions): Promise<F
     union all
     select null, id, webhook_id, event_id, name, url, secret,
       case when previous_secret_expires_at > now() then previous_secret end,
-      (select owner_email from apps where apps.id = app_id), null, null
+      ${firstOwner('made.app_id')}, null, null
     from made where leased
   `.execute(database);
   return read(rows, lease.token, leaseEndsAt);
 }
+
+/** Moves the `oldest` events from the outbox to `events`, as many as there is room for: `placed`. */
+function takeEvents(options: FanOutOptions, eventsLimit: number) {
+  return sql`
+    -- One process at a time, so that positions follow the order in which events become visible.
+    turn as materialized (select pg_try_advisory_xact_lock(${sql.lit(fanOutLock)}) as mine),
+    oldest as materialized (
+      select ctid as tid, xid, id, audience, org_id, alliance_id from outbox
+      where xid >= ${options.floor}::xid8
+        -- Without a minimum age, a database whose clock was put back delays nothing.
+        and (${options.minAgeMs}::int = 0 or created_at <= (select now from clock) - ${options.minAgeMs}::int * interval '1 millisecond')
+      order by xid, id limit (select case when mine then ${eventsLimit}::int else 0 end from turn)
+      for update skip locked
+    ),
+    -- As many as there is room for, and at least one: a backlog waits as one row per event.
+    chosen as materialized (
+      select tid from (
+        select tid, sum(deliveries) over (order by xid, id) as total, row_number() over (order by xid, id) as place
+        from (
+          select oldest.*, case audience
+            when 'global' then (select count(*) from webhooks where active)
+            else (
+              select count(*) from (
+                select app_id from bindings where oldest.audience = 'organization' and org_id = oldest.org_id
+                union all
+                select app_id from bindings where oldest.audience = 'alliance' and alliance_id = oldest.alliance_id
+                offset 0
+              ) b cross join lateral (select from webhooks where app_id = b.app_id and active offset 0) w
+            ) end as deliveries
+          from oldest
+        ) counted
+      ) summed
+      where total <= least(${options.room.total}::int, ${sql.lit(deliveriesMax)}) or place = 1
+    ),
+    taken as (
+      delete from outbox where ctid = any(array(select tid from chosen))
+      returning xid, id, name, audience, org_id, alliance_id, data, created_at
+    ),
+    placed as materialized (
+      select in_order.*, nextval('event_positions') as position,
+        (select listed from orgs o where o.id = in_order.org_id) as org_listed
+      from (select * from taken order by xid, id) in_order
+    ),
+    stored as (
+      insert into events (id, name, audience, org_id, alliance_id, data, created_at, position)
+      select id, name, audience, org_id, alliance_id, data, created_at, position from placed
+    )
+  `;
+}
+
+/** Finds the webhooks of each event: `addressed`. */
+const address = sql`
+  -- The offsets keep each of these a look-up by index, whatever the planner believes of the tables.
+  addressed as (
+    select e.position, e.id as event_id, e.name, w.*
+    from placed e
+    cross join lateral (
+      select null::uuid as app_id, null::uuid as org_id, null::uuid as alliance_id, null::timestamptz as created_at
+      where e.audience = 'global'
+      union all
+      select app_id, org_id, alliance_id, created_at from bindings where e.audience = 'organization' and org_id = e.org_id
+      union all
+      select app_id, org_id, alliance_id, created_at from bindings where e.audience = 'alliance' and alliance_id = e.alliance_id
+      offset 0
+    ) b
+    cross join lateral (
+      select id as webhook_id, app_id, url, secret, previous_secret, previous_secret_expires_at
+      from webhooks where b.app_id is null and active and (events is null or e.name = any(events))
+      union all
+      select id, app_id, url, secret, previous_secret, previous_secret_expires_at
+      from webhooks where app_id = b.app_id and active and (events is null or e.name = any(events))
+      offset 0
+    ) w
+    where may_receive(e.audience, e.org_id, e.alliance_id, e.created_at, e.org_listed, b.org_id, b.alliance_id, b.created_at)
+  )
+`;
 
 function read(rows: Row[], leaseToken: string, leaseEndsAt: number): FanOut {
   const totals = rows[0]?.totals;

@@ -6,25 +6,39 @@ import { sql, type Database } from '../../database/database.ts';
 type Work = {
   /** Whether events at or above the floor wait for fan-out, at least for `minAgeMs`. */
   events: boolean;
-  /** Whether entries published by SQL wait. */
+  /** Whether entries published by SQL wait at or above their floor. */
   published: boolean;
-  /** The `xid` below which no event waits; null if some do. */
-  floor: string | null;
+  /** The `xid` below which no event waits. */
+  eventsFloor: string;
+  /** The `xid` below which no entry waits. */
+  publishedFloor: string;
 };
 
-export async function findWork(database: Database, floor: string, minAgeMs: number): Promise<Work> {
+export async function findWork(
+  database: Database,
+  floors: { events: string; published: string },
+  minAgeMs: number,
+): Promise<Work> {
   const { rows } = await sql<Work>`
     -- prepared: find_work
-    with oldest as materialized (
-      select created_at from outbox where xid >= ${floor}::xid8 order by xid limit 1
+    with event as materialized (
+      select xid, created_at from outbox where xid >= ${floors.events}::xid8 order by xid limit 1
+    ),
+    entry as materialized (
+      select xid from published_events
+      -- An event that only a newer version knows waits for that version.
+      where rejected_at is null and name = any(${arrayLiteral(subscribableEvents)}::text[]) and xid >= ${floors.published}::xid8
+      order by xid limit 1
     )
     select
       -- Without a minimum age, a database whose clock was put back delays nothing.
-      exists (select from oldest
+      exists (select from event
         where ${minAgeMs}::int = 0 or created_at <= queue_now() - ${minAgeMs}::int * interval '1 millisecond') as events,
-      -- An event that only a newer version knows waits for that version.
-      exists (select from published_events where rejected_at is null and name = any(${arrayLiteral(subscribableEvents)}::text[])) as published,
-      case when not exists (select from oldest) then pg_snapshot_xmin(pg_current_snapshot())::text end as floor
+      exists (select from entry) as published,
+      -- All transactions below the snapshot's xmin have ended, so nothing new can appear there.
+      least((select xid from event), pg_snapshot_xmin(pg_current_snapshot()))::text as "eventsFloor",
+      least((select xid from entry), pg_snapshot_xmin(pg_current_snapshot()))::text as "publishedFloor"
   `.execute(database);
-  return rows[0] ?? { events: false, published: false, floor: null };
+  if (!rows[0]) throw new Error('the look returned nothing');
+  return rows[0];
 }

@@ -4,8 +4,7 @@
  */
 import { arrayLiteral } from '../../database/array-literal.ts';
 import { sql, type Database, type LeftJoined } from '../../database/database.ts';
-import type { Deliverable } from '../sending/deliverable.ts';
-import type { LeasedDelivery } from './leased-delivery.ts';
+import { firstOwner, type Deliverable, type LeasedDelivery } from '../sending/deliverable.ts';
 
 type CancelledBy = 'deactivation' | 'permission' | 'deletion';
 export type Loaded = {
@@ -51,7 +50,7 @@ export async function loadDeliveries(
     ) e on true
     left join lateral (
       select w.active, w.url, w.secret, case when w.previous_secret_expires_at > now() then w.previous_secret end as previous_secret,
-        (select owner_email from apps where apps.id = w.app_id) as owner,
+        ${firstOwner('w.app_id')} as owner,
         b.org_id as bound_org, b.alliance_id as bound_alliance, b.created_at as bound_at
       from webhooks w
       -- A plain join may read all bindings for each delivery.

@@ -11,15 +11,22 @@ export type Membership = {
   blocked: string[];
   /** Whether any health waits for longer than it should. */
   isLate: boolean;
+  /** The `xid` below which no outcome of a webhook waits. */
+  outcomesFloor: string;
 };
 
 /** A process that has not been seen for this long has no share in the limits. It may still hold leases. */
 const aliveMs = 5_000;
-const forgottenMs = 60_000;
+/** A process that has not been seen for this long has left, and its row is deleted. */
+const forgottenMs = 12 * aliveMs;
 /** Health is written within this time, unless somebody holds the webhook's row. */
-const healthDelayMs = 500;
+export const healthDelayMs = 500;
 
-export async function joinWorkers(database: Database, id: string): Promise<Membership> {
+export async function joinWorkers(
+  database: Database,
+  id: string,
+  outcomesFloor = '0',
+): Promise<Membership> {
   const { rows } = await sql<Membership>`
     -- prepared: join_workers
     with clock as materialized (select queue_now() as now),
@@ -36,7 +43,7 @@ export async function joinWorkers(database: Database, id: string): Promise<Membe
     ),
     late as materialized (
       select distinct webhook_id from webhook_outcomes
-      where recorded_at < (select now from clock) - ${healthDelayMs}::int * interval '1 millisecond'
+      where xid >= ${outcomesFloor}::xid8 and recorded_at < (select now from clock) - ${healthDelayMs}::int * interval '1 millisecond'
     ),
     -- A webhook is only blocked while somebody holds its row: health that is late for another reason stops no deliveries.
     free as materialized (
@@ -49,7 +56,10 @@ export async function joinWorkers(database: Database, id: string): Promise<Membe
         select array_agg(id) from webhooks where id = any(array(select webhook_id from late))
           and (id in (select id from free)) is not true
       ), '{}') as blocked,
-      exists (select from late) as "isLate"
+      exists (select from late) as "isLate",
+      -- All transactions below the snapshot's xmin have ended, so nothing new can appear there.
+      least((select xid from webhook_outcomes where xid >= ${outcomesFloor}::xid8 order by xid limit 1),
+        pg_snapshot_xmin(pg_current_snapshot()))::text as "outcomesFloor"
   `.execute(database);
   const [row] = rows;
   if (!row) throw new Error('the process did not join');

@@ -9,18 +9,18 @@ import { sql, type Database } from '../../database/database.ts';
 import type { RecordedAttempt } from '../sending/deliver.ts';
 import { findGone } from './find-gone.ts';
 
-/** Returns the attempts that were recorded. */
+/** The most attempts that are recorded with one statement. */
+export const recordMax = 512;
+
+/** Returns the attempts that were recorded. No outcome waits below `outcomesFloor`, an `xid`. */
 export async function recordAttempts(
   database: Database,
   attempts: RecordedAttempt[],
+  outcomesFloor = '0',
 ): Promise<RecordedAttempt[]> {
   const gone = await findGone(database, attempts);
   const isNoted = attempts.map((attempt) => affectsHealth(attempt, gone));
-  const withFailures = new Set(
-    attempts.flatMap(({ verdict, delivery }) =>
-      verdict.kind === 'failed' || verdict.kind === 'retry' ? delivery.webhookId : [],
-    ),
-  );
+  const withFailures = webhooksWithFailures(attempts);
   const column = (pick: (attempt: RecordedAttempt) => string | number | boolean | null) =>
     arrayLiteral(attempts.map(pick));
   const headers = packBytes(attempts.map((a) => a.responseHeaders));
@@ -30,9 +30,8 @@ export async function recordAttempts(
     with given as materialized (
       select * from unnest(
         ${column((a) => a.delivery.id)}::uuid[], ${column((a) => a.delivery.leaseToken)}::uuid[],
-        ${column((a) => a.delivery.eventId)}::uuid[],
-        ${column((a) => a.delivery.event)}::text[], ${column((a) => a.delivery.webhookId)}::uuid[],
-        ${column((a) => a.delivery.trigger)}::text[], ${column((a) => a.delivery.number)}::int[],
+        ${column((a) => a.delivery.eventId)}::uuid[], ${column((a) => a.delivery.event)}::text[],
+        ${column((a) => a.delivery.webhookId)}::uuid[], ${column((a) => a.delivery.trigger)}::text[], ${column((a) => a.delivery.number)}::int[],
         ${column((a) => a.delivery.cycleAttempt)}::int[], ${column((a) => a.delivery.createdAtMs)}::float8[],
         ${column((a) => a.verdict.kind)}::text[], ${column((a) => ('waitMs' in a.verdict ? a.verdict.waitMs : null))}::bigint[],
         ${column((a) => a.verdict.kind === 'postponed' && a.verdict.park)}::boolean[],
@@ -57,19 +56,7 @@ export async function recordAttempts(
       select given.*, verdict in ('succeeded', 'failed', 'retry') as sent, timestamptz 'epoch' + created_ms * interval '1 millisecond' as created_at
       from given where ((id, token) in (select id, token from released)) is true
     ),
-    ended as (
-      insert into deliveries (id, event_id, event, webhook_id, status, cancelled_by, attempt_count, created_at)
-      select id, event_id, event, webhook_id, case verdict when 'given_up' then 'failed' else verdict end, cancelled_by,
-        number - (not sent)::int, created_at
-      from kept where verdict not in ('retry', 'postponed')
-    ),
-    again as (
-      insert into pending_deliveries (id, event_id, event, webhook_id, trigger, created_at, parked, due_at, attempt_count, cycle_attempts)
-      select id, event_id, event, webhook_id, trigger, created_at, park, queue_now() + wait_ms * interval '1 millisecond',
-        -- A delivery that was not sent does not count as an attempt.
-        number - (not sent)::int, cycle_attempt - (not sent)::int
-      from kept where verdict in ('retry', 'postponed')
-    ),
+    ${moveDeliveries},
     attempted as (
       insert into attempts (delivery_id, number, trigger, started_at, duration_ms, status_code, error,
         response_headers, response_body)
@@ -84,7 +71,8 @@ export async function recordAttempts(
       where noted and (with_failures
         -- A success is only noted if it may change something: after a failure, and once a second.
         or coalesce(
-          (select o.verdict <> 'succeeded' from webhook_outcomes o where o.webhook_id = kept.webhook_id order by seq desc limit 1),
+          (select o.verdict <> 'succeeded' from webhook_outcomes o
+            where o.webhook_id = kept.webhook_id and xid >= ${outcomesFloor}::xid8 order by xid desc, seq desc limit 1),
           (select exhausted_in_a_row > 0 or is_failing(last_success_at, last_failure_at)
             or coalesce(last_success_at < queue_now() - interval '1 second', true) from webhooks where webhooks.id = kept.webhook_id),
           true))
@@ -96,6 +84,28 @@ export async function recordAttempts(
   if (rows.length === 0) return attempts;
   const lost = new Set(rows.map(({ place }) => place));
   return attempts.filter((_, index) => !lost.has(index));
+}
+
+/** Each released delivery either ends or waits again. */
+const moveDeliveries = sql`
+  ended as (
+    insert into deliveries (id, event_id, event, webhook_id, status, cancelled_by, attempt_count, created_at)
+    select id, event_id, event, webhook_id, case verdict when 'given_up' then 'failed' else verdict end, cancelled_by,
+      number - (not sent)::int, created_at
+    from kept where verdict not in ('retry', 'postponed')
+  ),
+  again as (
+    insert into pending_deliveries (id, event_id, event, webhook_id, trigger, created_at, parked, due_at, attempt_count, cycle_attempts)
+    select id, event_id, event, webhook_id, trigger, created_at, park, queue_now() + wait_ms * interval '1 millisecond',
+      -- A delivery that was not sent does not count as an attempt.
+      number - (not sent)::int, cycle_attempt - (not sent)::int
+    from kept where verdict in ('retry', 'postponed')
+  )
+`;
+
+function webhooksWithFailures(attempts: RecordedAttempt[]): Set<string> {
+  const failed = attempts.filter(({ verdict: { kind } }) => kind === 'failed' || kind === 'retry');
+  return new Set(failed.map(({ delivery }) => delivery.webhookId));
 }
 
 /** Tests don't affect health, and neither do interruptions, unless the last response before one was 410. */

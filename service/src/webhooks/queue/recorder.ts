@@ -7,7 +7,7 @@ import type { Database } from '../../database/database.ts';
 import type { Logger } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
 import type { RecordedAttempt } from '../sending/deliver.ts';
-import { isRefusal, recordAttempts } from './record.ts';
+import { isRefusal, recordAttempts, recordMax } from './record.ts';
 
 export type Recorder = {
   /** Resolves when the attempt is recorded or given up, however long that takes. */
@@ -20,13 +20,15 @@ export type RecorderDependencies = {
   database: Database;
   /** How long to wait for a database that is unavailable. By then the leases run out. */
   giveUpAfterMs: number;
+  /** The `xid` below which no outcome of a webhook waits. */
+  outcomesFloor(): string;
   /** Called after each write, with what it recorded. */
   onRecorded(attempts: RecordedAttempt[]): void;
   log: Logger;
   metrics: Metrics;
 };
 
-const batchMax = 512;
+/** How often a write is tried again while the database is unavailable. */
 const retryMs = 250;
 /** A process that is stopping does not wait longer than this for its database. */
 const giveUpAfterMsWhileStopping = 2_000;
@@ -36,7 +38,7 @@ type Waiting = { attempt: RecordedAttempt; resolve: () => void };
 export function createRecorder(dependencies: RecorderDependencies): Recorder {
   let stopping = false;
   const write = createWriter(dependencies, () => stopping);
-  let waiting: Waiting[] = [];
+  const waiting: Waiting[] = [];
   let writing: Promise<void> | null = null;
 
   function startWriting(): void {
@@ -49,8 +51,7 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
 
   async function writeAll(): Promise<void> {
     while (waiting.length > 0) {
-      const batch = waiting.slice(0, batchMax);
-      waiting = waiting.slice(batchMax);
+      const batch = waiting.splice(0, recordMax);
       await write(batch.map(({ attempt }) => attempt));
       for (const { resolve } of batch) resolve();
     }
@@ -82,7 +83,7 @@ function createWriter(dependencies: RecorderDependencies, isStopping: () => bool
   async function write(attempts: RecordedAttempt[]): Promise<void> {
     for (let tries = 1; ; tries += 1) {
       try {
-        const recorded = await recordAttempts(database, attempts);
+        const recorded = await recordAttempts(database, attempts, dependencies.outcomesFloor());
         failingSince = null;
         metrics.recorded(attempts.length);
         dependencies.onRecorded(recorded);
@@ -91,10 +92,8 @@ function createWriter(dependencies: RecorderDependencies, isStopping: () => bool
         if (isRefusal(error)) return writeSingly(attempts, error);
         const logFields = { attempts: attempts.length, reason: (error as Error).message };
         failingSince ??= performance.now();
-        if (
-          performance.now() - failingSince >
-          (isStopping() ? giveUpAfterMsWhileStopping : giveUpAfterMs)
-        ) {
+        const mostMs = isStopping() ? giveUpAfterMsWhileStopping : giveUpAfterMs;
+        if (performance.now() - failingSince > mostMs) {
           log.error(logFields, 'attempts.lost');
           return;
         }

@@ -7,8 +7,8 @@ import { sql, type Database } from '../../database/database.ts';
 import { systemClock, type Clock } from '../sending/clock.ts';
 import type { RecordedAttempt } from '../sending/deliver.ts';
 import { cycleOf, decideVerdict, type Backoff } from '../sending/retry.ts';
-import type { LeasedDelivery } from './leased-delivery.ts';
-import { isRefusal, recordAttempts } from './record.ts';
+import type { LeasedDelivery } from '../sending/deliverable.ts';
+import { isRefusal, recordAttempts, recordMax } from './record.ts';
 
 export type Recovery = {
   /** The attempts that this call, and no other worker, recorded as interrupted. */
@@ -27,7 +27,6 @@ type RecoveryFailure = {
 
 /** How long leases that cannot be recovered wait, so that they do not block the others. */
 const tryAgainMs = 30_000;
-const deliveriesMax = 512;
 /** Leases that ended longer ago are looked for less often: see `everything`. */
 const recentMs = 20_000;
 
@@ -46,7 +45,7 @@ export async function recoverLeases(
   const failures: RecoveryFailure[] = [];
   for (const [leaseToken, rows] of Map.groupBy(expired, (one) => one.leaseToken))
     await recoverTogether(leaseToken, rows);
-  return { recorded, failures, more: expired.length === deliveriesMax };
+  return { recorded, failures, more: expired.length === recordMax };
 
   async function recoverTogether(leaseToken: string, rows: Expired[]): Promise<void> {
     const attempts = rows.map((row) => interrupted(row, backoff, clock));
@@ -78,7 +77,7 @@ async function listExpired(database: Database, everything: boolean): Promise<Exp
     from pending_deliveries
     where lease_token is not null and due_at < (select queue_now())
       and due_at > (select case when ${everything} then '-infinity' else queue_now() - ${recentMs}::int * interval '1 millisecond' end)
-    order by due_at limit ${sql.lit(deliveriesMax)}
+    order by due_at limit ${sql.lit(recordMax)}
   `.execute(database);
   return rows;
 }

@@ -16,142 +16,142 @@ export type StarterDependencies = DeliverDependencies & {
   inFlight: InFlight;
   webhooks: { timeoutMs: number };
 };
-export type Starter = {
-  start(deliveries: Deliverable[]): void;
-  /** Resolves when every started attempt has ended and is recorded. */
-  allEnded(): Promise<void>;
+
+type Options = StarterDependencies & {
+  record(attempt: RecordedAttempt): Promise<void>;
+  /** Called when a delivery went back to the queue, parked. */
+  onPutBack(webhookId: string): void;
 };
 
 /** Attempts started in one turn of the event loop. If all started at once, responses would wait. */
 const startsPerTurn = 32;
 /** How long a delivery waits for its webhook's turn, much less than a lease's margin. */
 const turnWaitMs = 1_000;
-const turnCheckMs = 250;
 
 type Held = { delivery: Deliverable; release: () => void };
 type Waiting = Held & { until: number; endWait: () => void };
 
-export function createStarter(
-  dependencies: StarterDependencies,
-  record: (attempt: RecordedAttempt) => Promise<void>,
-  onParked: (webhookId: string) => void,
-): Starter {
-  const { inFlight, clock, log, webhooks } = dependencies;
-  let starting: Promise<void> | null = null;
-  let toStart: Held[] = [];
-  const waiting = new Map<string, Waiting[]>();
-  let held = 0;
-  let checking: NodeJS.Timeout | undefined;
-  let onIdle = () => {};
+export class Starter {
+  readonly #dependencies: Options;
+  #starting: Promise<void> | null = null;
+  readonly #toStart: Held[] = [];
+  readonly #waiting = new Map<string, Waiting[]>();
+  #held = 0;
+  #checking: NodeJS.Timeout | undefined;
+  #onIdle = () => {};
 
-  async function startAll(): Promise<void> {
-    while (toStart.length > 0) {
-      const turn = toStart.slice(0, startsPerTurn);
-      toStart = toStart.slice(startsPerTurn);
-      for (const one of turn) startOrWait(one);
+  constructor(dependencies: Options) {
+    this.#dependencies = dependencies;
+  }
+
+  start(deliveries: Deliverable[]): void {
+    const { inFlight } = this.#dependencies;
+    this.#held += deliveries.length;
+    for (const delivery of deliveries) this.#toStart.push({ delivery, release: inFlight.hold() });
+    this.#starting ??= this.#startAll();
+  }
+
+  /** Resolves when every started attempt has ended and is recorded. */
+  async allEnded(): Promise<void> {
+    await this.#starting;
+    if (this.#held > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve));
+  }
+
+  async #startAll(): Promise<void> {
+    while (this.#toStart.length > 0) {
+      for (const one of this.#toStart.splice(0, startsPerTurn))
+        if (this.#waiting.has(one.delivery.webhookId) || !this.#tryStart(one))
+          this.#addWaiting(one);
       await setImmediate();
     }
-    starting = null;
+    this.#starting = null;
   }
 
-  function startOrWait(one: Held): void {
-    if (waiting.has(one.delivery.webhookId) || !tryStart(one)) addWaiting(one);
-  }
-
-  function tryStart(one: Held): boolean {
-    const { delivery } = one;
+  /** Returns false if the webhook has no room. */
+  #tryStart(one: Held): boolean {
+    const { inFlight, webhooks } = this.#dependencies;
+    const { webhookId, owner, leaseEndsAt } = one.delivery;
     // A process that was frozen knows that its leases are over, and an attempt must end before its lease does.
-    if (performance.now() + webhooks.timeoutMs > delivery.leaseEndsAt) {
-      putBack(one);
+    if (performance.now() + webhooks.timeoutMs > leaseEndsAt) {
+      this.#putBack(one);
       return true;
     }
-    const responded = inFlight.start(delivery.webhookId, delivery.owner);
-    if (!responded) return false;
-    void attempt(one, responded);
-    return true;
+    const responded = inFlight.start(webhookId, owner);
+    if (responded) void this.#attempt(one, responded);
+    return responded !== null;
   }
 
-  async function attempt(one: Held, responded: () => void): Promise<void> {
+  async #attempt(one: Held, responded: () => void): Promise<void> {
     let ended: RecordedAttempt | null = null;
     try {
-      ended = await deliver(dependencies, one.delivery);
+      ended = await deliver(this.#dependencies, one.delivery);
     } catch (error) {
-      log.error({ err: error, deliveryId: one.delivery.id }, 'delivery.failed');
+      this.#dependencies.log.error({ err: error, deliveryId: one.delivery.id }, 'delivery.failed');
     }
     responded();
-    startNext(one.delivery.webhookId);
-    if (ended) await record(ended);
-    end(one);
+    this.#startNext(one.delivery.webhookId);
+    if (ended) await this.#dependencies.record(ended);
+    this.#end(one);
   }
 
-  function putBack(one: Held): void {
+  #putBack(one: Held): void {
     const verdict = { kind: 'postponed', waitMs: 0, park: true } as const;
-    void record(unsent(one.delivery, verdict, clock)).then(() => {
-      end(one);
-      onParked(one.delivery.webhookId);
+    const ended = unsent(one.delivery, verdict, this.#dependencies.clock);
+    void this.#dependencies.record(ended).then(() => {
+      this.#end(one);
+      this.#dependencies.onPutBack(one.delivery.webhookId);
     });
   }
 
-  function end({ release }: Held): void {
+  #end({ release }: Held): void {
     release();
-    held -= 1;
-    if (held === 0) onIdle();
+    this.#held -= 1;
+    if (this.#held === 0) this.#onIdle();
   }
 
-  function addWaiting(one: Held): void {
-    const { webhookId, owner } = one.delivery;
-    const entry = {
-      ...one,
-      until: performance.now() + turnWaitMs,
-      endWait: inFlight.wait(webhookId, owner),
-    };
-    const line = waiting.get(webhookId);
+  #addWaiting(one: Held): void {
+    const { webhookId } = one.delivery;
+    const entry = { ...one, until: performance.now() + turnWaitMs, endWait: this.#wait(one) };
+    const line = this.#waiting.get(webhookId);
     if (line) line.push(entry);
-    else waiting.set(webhookId, [entry]);
-    checking ??= setInterval(putBackLate, turnCheckMs);
+    else this.#waiting.set(webhookId, [entry]);
+    this.#checking ??= setInterval(() => this.#putBackLate(), turnWaitMs / 4);
   }
 
-  function startNext(webhookId: string): void {
-    for (let next = waiting.get(webhookId)?.[0]; next; next = waiting.get(webhookId)?.[0]) {
+  #wait({ delivery }: Held): () => void {
+    return this.#dependencies.inFlight.wait(delivery.webhookId, delivery.owner);
+  }
+
+  #startNext(webhookId: string): void {
+    const line = this.#waiting.get(webhookId) ?? [];
+    for (let next = line[0]; next; next = line[0]) {
       next.endWait();
-      if (!tryStart(next)) {
-        next.endWait = inFlight.wait(webhookId, next.delivery.owner);
+      if (!this.#tryStart(next)) {
+        next.endWait = this.#wait(next);
         return;
       }
-      dropFirst(webhookId);
+      this.#dropFirst(webhookId);
     }
   }
 
-  function putBackLate(): void {
+  #putBackLate(): void {
     const now = performance.now();
-    for (const [webhookId, line] of waiting) {
+    for (const [webhookId, line] of this.#waiting) {
       for (let first = line[0]; first && first.until <= now; first = line[0]) {
         first.endWait();
-        dropFirst(webhookId);
-        putBack(first);
+        this.#dropFirst(webhookId);
+        this.#putBack(first);
       }
-      startNext(webhookId);
+      this.#startNext(webhookId);
     }
-    if (waiting.size > 0) return;
-    clearInterval(checking);
-    checking = undefined;
+    if (this.#waiting.size > 0) return;
+    clearInterval(this.#checking);
+    this.#checking = undefined;
   }
 
-  function dropFirst(webhookId: string): void {
-    const line = waiting.get(webhookId);
+  #dropFirst(webhookId: string): void {
+    const line = this.#waiting.get(webhookId);
     line?.shift();
-    if (line?.length === 0) waiting.delete(webhookId);
+    if (line?.length === 0) this.#waiting.delete(webhookId);
   }
-
-  return {
-    start(deliveries) {
-      held += deliveries.length;
-      for (const delivery of deliveries) toStart.push({ delivery, release: inFlight.hold() });
-      starting ??= startAll();
-    },
-    async allEnded() {
-      await starting;
-      if (held > 0) await new Promise<void>((resolve) => (onIdle = resolve));
-    },
-  };
 }

@@ -1,7 +1,7 @@
 /**
  * Updates the health of webhooks from what `record.ts` noted: when each last succeeded and failed, how many deliveries in
  * a row are exhausted, whether that deactivates the webhook, and which operational events its owner gets. Leaves out
- * webhooks that another session has locked. Sends no mail; next: `notifications/mail-owners.ts`.
+ * webhooks that another session has locked. Sends no mail; next: `notifications/failure-mail.ts`.
  */
 import type { Actor } from '../../access/actor.ts';
 import { recordAudit } from '../../access/audit-log.ts';
@@ -79,12 +79,14 @@ export type HealthUpdate = {
   failures: { webhookId: string; code: string | null; reason: string }[];
 };
 
+/** No outcome waits below `floor`, an `xid`. */
 export async function updateWebhookHealth(
   database: Database,
   deactivateAfter: number,
+  floor = '0',
 ): Promise<HealthUpdate> {
   try {
-    return { ...(await update(database, deactivateAfter, null)), failures: [] };
+    return { ...(await update(database, deactivateAfter, { floor, only: null })), failures: [] };
   } catch (error) {
     if (isConnectionFault(error)) throw error;
     // One webhook whose health cannot be written must not keep back the others.
@@ -102,7 +104,10 @@ async function updateSeparately(
   const result: HealthUpdate = { deactivated: [], more: false, failures: [] };
   for (const { webhookId } of rows) {
     try {
-      const { deactivated } = await update(database, deactivateAfter, webhookId);
+      const { deactivated } = await update(database, deactivateAfter, {
+        floor: '0',
+        only: webhookId,
+      });
       result.deactivated.push(...deactivated);
     } catch (error) {
       if (isConnectionFault(error)) throw error;
@@ -113,13 +118,20 @@ async function updateSeparately(
   return result;
 }
 
+type Which = {
+  /** The `xid` below which no outcome waits. */
+  floor: string;
+  /** Only those of this webhook. */
+  only: string | null;
+};
+
 async function update(
   database: Database,
   deactivateAfter: number,
-  only: string | null,
+  which: Which,
 ): Promise<Omit<HealthUpdate, 'failures'>> {
   return database.transaction().execute(async (tx) => {
-    const outcomes = await takeOutcomes(tx, only);
+    const outcomes = await takeOutcomes(tx, which);
     return {
       deactivated: await addOutcomes(tx, outcomes, deactivateAfter),
       more: outcomes.length === outcomesMax,
@@ -128,7 +140,7 @@ async function update(
 }
 
 /** Locks webhooks whose rows are free, and takes their outcomes, in the order in which they were recorded. */
-async function takeOutcomes(tx: Transaction, only: string | null): Promise<Outcome[]> {
+async function takeOutcomes(tx: Transaction, { floor, only }: Which): Promise<Outcome[]> {
   const { rows } = await sql<Outcome>`
     -- prepared: take_outcomes
     with turn as materialized (
@@ -140,7 +152,7 @@ async function takeOutcomes(tx: Transaction, only: string | null): Promise<Outco
       select w.id
       from (
         select webhook_id from webhook_outcomes
-        where (select mine from turn) and (${only}::uuid is null or webhook_id = ${only}::uuid)
+        where (select mine from turn) and xid >= ${floor}::xid8 and (${only}::uuid is null or webhook_id = ${only}::uuid)
         group by webhook_id order by min(seq)
       ) o cross join lateral (
         select id from webhooks where id = o.webhook_id for no key update skip locked
@@ -148,16 +160,16 @@ async function takeOutcomes(tx: Transaction, only: string | null): Promise<Outco
       limit ${sql.lit(outcomesMax)}
     ),
     taken as (
-      delete from webhook_outcomes where seq = any(array(
-        select seq from webhook_outcomes
+      delete from webhook_outcomes where ctid = any(array(
+        select ctid from webhook_outcomes
         -- The outcomes of a deleted webhook are dropped.
-        where (select mine from turn) and (${only}::uuid is null or webhook_id = ${only}::uuid)
+        where (select mine from turn) and xid >= ${floor}::xid8 and (${only}::uuid is null or webhook_id = ${only}::uuid)
           and ((webhook_id in (select id from locked)) is true or not exists (select from webhooks where id = webhook_id))
-        order by seq limit ${sql.lit(outcomesMax)}
+        order by xid, seq limit ${sql.lit(outcomesMax)}
       ))
-      returning seq, webhook_id, verdict, status_code, error, gone
+      returning xid, seq, webhook_id, verdict, status_code, error, gone
     )
-    select webhook_id as "webhookId", verdict, status_code as "statusCode", error, gone from taken order by seq
+    select webhook_id as "webhookId", verdict, status_code as "statusCode", error, gone from taken order by xid, seq
   `.execute(tx);
   return rows;
 }

@@ -9,24 +9,20 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import {
   openDatabase,
-  shortTransactions,
+  shortTransactionMs,
   type ConnectionSettings,
   type Database,
 } from '../../database/database.ts';
-import { createListener } from '../../database/listener.ts';
+import { createListener, type Listener } from '../../database/listener.ts';
 import { dropExpiredKeys } from '../../events/idempotency-keys.ts';
 import { dropOldRejected, type Rejection } from '../../events/published-events.ts';
-import {
-  createDispatcher,
-  fullLookMs,
-  type Dispatcher,
-  type DispatcherDependencies,
-} from './dispatcher.ts';
+import { createDispatcher, type Dispatcher, type DispatcherDependencies } from './dispatcher.ts';
 import { createEvery } from './every.ts';
+import { createFloor, fullLookMs, type Floor } from './floor.ts';
 import { createLoop } from '../../loop.ts';
 import { dropOldOperationalEvents } from '../notifications/operational-events.ts';
 import { findWork } from './find-work.ts';
-import { joinWorkers, leaveWorkers } from './members.ts';
+import { healthDelayMs, joinWorkers, leaveWorkers } from './members.ts';
 import { queueChannel } from './queue-channel.ts';
 import { recoverLeases } from './recover-leases.ts';
 import { logDeactivations } from './log-deactivations.ts';
@@ -35,12 +31,15 @@ import { updateWebhookHealth } from './update-webhook-health.ts';
 
 export type WorkerDependencies = Omit<
   DispatcherDependencies,
-  'database' | 'onDue' | 'onParked' | 'onRecorded'
+  'database' | 'onDue' | 'onParked' | 'onRecorded' | 'outcomesFloor'
 > & {
   connection: ConnectionSettings;
   retentionDays: number;
   /** Turns entries published by SQL into events, a batch at a time. */
-  ingestPublished(database: Database): Promise<{ accepted: number; rejected: Rejection[] }>;
+  ingestPublished(
+    database: Database,
+    floor: string,
+  ): Promise<{ accepted: number; rejected: Rejection[] }>;
 };
 export type Worker = {
   start(): void;
@@ -49,21 +48,20 @@ export type Worker = {
   wake(): boolean;
 };
 
+/** How long the end of the pool, and of what is written before it, may take if the database does not respond. */
 const poolEndTimeoutMs = 500;
 /** How often a process looks for work of which it may not have been notified. */
 const lookMs = 100;
 /** What has waited for this long is left for any process: the leader is full, frozen or gone, or has too much to do. */
 const leftMs = 500;
+/** The advisory lock that the leader holds. */
 const leaderLock = 70420013;
-const leaseCheckMs = 1_000;
-const joinMs = 1_000;
-/** Failed updates are tried again after this time. Otherwise `join` finds outcomes that were left. */
-const healthRetryMs = 1_000;
+/** How often expired leases and the other processes are looked for, and a failed update of health is tried again. */
+const checkMs = 1_000;
 /** How long outcomes are collected before the health of their webhooks is updated, once. */
-const healthDelayMs = 250;
-const partitionCheckMs = 3_600_000;
-/** The task has nothing to do until it is woken. */
-const untilWokenMs = 3_600_000;
+const collectMs = healthDelayMs / 2;
+/** How often partitions are checked. A task that is woken for its work waits for no longer either. */
+const rarelyMs = 3_600_000;
 /** Tasks that are under way at the same time; the rare ones wait for a connection. */
 const poolSize = 6;
 /**
@@ -78,130 +76,133 @@ export const queueSettings = {
   enable_sort: 'off',
   // Switched-off plan types count as expensive, so PostgreSQL would compile such a statement each time, for seconds.
   jit: 'off',
-  ...shortTransactions,
 };
 
 export function createWorker(dependencies: WorkerDependencies): Worker {
-  const { log, connection, inFlight } = dependencies;
-  let database: Database | null = null;
-  let dispatcher: Dispatcher | null = null;
-  let healthTimer: NodeJS.Timeout | undefined;
+  let run: ReturnType<typeof startRun> | null = null;
+  return {
+    start: () => void (run ??= startRun(dependencies)),
+    async stop() {
+      await run?.stop();
+      run = null;
+    },
+    wake: () => run?.wake() ?? false,
+  };
+}
+
+/** Returns the worker until its next stop. */
+function startRun(dependencies: WorkerDependencies): Omit<Worker, 'start'> {
+  const { connection, inFlight } = dependencies;
+  const database = openDatabase(connection, {
+    applicationName: `orgdir worker, pid ${process.pid}`,
+    poolSize,
+    idleInTransactionMs: shortTransactionMs,
+    transactionSettings: queueSettings,
+  });
+  const outcomes = createFloor('0');
+  const dispatcher: Dispatcher = createDispatcher({
+    ...dependencies,
+    database,
+    onDue: () => tasks.due.wake(),
+    onParked: () => tasks.parked.wake(),
+    onRecorded: () => tasks.updateHealthSoon(),
+    outcomesFloor: () => outcomes.current(),
+  });
+  const opened = { ...dependencies, database, dispatcher, outcomes };
+  const tasks = createTasks(opened, () => leader.listens());
+  const leader: Listener = createListener(connection, [queueChannel], tasks.wakeAll, leaderLock);
+  inFlight.onRoom = () => {
+    tasks.wakeAll();
+    tasks.parked.wake();
+  };
+  leader.start();
+  for (const each of [tasks.join, ...tasks.others]) each.start();
+  return {
+    async stop() {
+      dispatcher.stopClaiming();
+      await Promise.all([leader.stop(), ...tasks.others.map((each) => each.stop())]);
+      await dispatcher.stop();
+      // Only now, because attempts were under way until here.
+      await tasks.join.stop();
+      await leave(database, dispatcher, dependencies);
+      // A statement without a response must not keep the process alive.
+      await Promise.race([database.destroy(), wait(poolEndTimeoutMs, undefined, { ref: false })]);
+    },
+    wake() {
+      if (leader.listens()) tasks.fanOut.wake();
+      return leader.listens();
+    },
+  };
+}
+
+type TaskDependencies = WorkerDependencies & {
+  database: Database;
+  dispatcher: Dispatcher;
+  outcomes: Floor<string>;
+};
+
+function createTasks(dependencies: TaskDependencies, leads: () => boolean) {
+  const { log, inFlight, database, dispatcher, outcomes } = dependencies;
+  const published = createFloor('0');
   let joined = false;
-
-  function opened(): { database: Database; dispatcher: Dispatcher } {
-    if (!database || !dispatcher) throw new Error('the worker does not run');
-    return { database, dispatcher };
-  }
-
-  function loop(name: string, turn: () => Promise<number>) {
-    return createLoop({ name, log, turn });
-  }
-
+  let healthTimer: NodeJS.Timeout | undefined;
+  const loop = (name: string, turn: () => Promise<number>) => createLoop({ name, log, turn });
   /** Nothing is leased before this process knows its share of the limits. */
-  const onceJoined = async (turn: () => Promise<number>) => (joined ? turn() : joinMs);
-  const minAgeMs = () => (leader.listens() ? 0 : leftMs);
-  const lookLoop = loop('look', async () => {
-    const { outbox } = opened().dispatcher;
-    const found = await findWork(opened().database, outbox.next(), minAgeMs());
-    if (found.floor !== null) outbox.reached(found.floor);
-    if (found.events) fanOutLoop.wake();
-    if (found.published) ingestLoop.wake();
+  const onceJoined = async (turn: () => Promise<number>) => (joined ? turn() : checkMs);
+  const minAgeMs = () => (leads() ? 0 : leftMs);
+  const look = loop('look', async () => {
+    const { outbox } = dispatcher;
+    const floors = { events: outbox.next(), published: published.next() };
+    const found = await findWork(database, floors, minAgeMs());
+    outbox.reached(found.eventsFloor);
+    published.reached(found.publishedFloor);
+    if (found.events) fanOut.wake();
+    if (found.published) ingest.wake();
     return lookMs;
   });
-  const ingestLoop = loop('intake', () =>
-    ingestBatch(opened().database, dependencies, () => fanOutLoop.wake()),
+  const ingest = loop('intake', () =>
+    ingestBatch(dependencies, published.current(), () => fanOut.wake()),
   );
-  const fanOutLoop = loop('fan-out', () =>
-    onceJoined(() => opened().dispatcher.fanOutAll(minAgeMs())),
-  );
-  const dueLoop = loop('claim', () => onceJoined(() => opened().dispatcher.claimAllDue()));
-  const parkedLoop = loop('parked', () => onceJoined(() => opened().dispatcher.claimAllParked()));
-  const healthLoop = loop('health', () => updateHealth(opened().database, dependencies));
+  const fanOut = loop('fan-out', () => onceJoined(() => dispatcher.fanOutAll(minAgeMs())));
+  const due = loop('claim', () => onceJoined(() => dispatcher.claimAllDue()));
+  const parked = loop('parked', () => onceJoined(() => dispatcher.claimAllParked()));
+  const health = loop('health', () => updateHealth(database, dependencies, outcomes.current()));
   const lookAtAllLeases = createEvery(fullLookMs);
-  const leaseLoop = loop('leases', () =>
-    recoverExpiredLeases(opened().database, dependencies, lookAtAllLeases(), () => dueLoop.wake()),
+  const leases = loop('leases', () =>
+    recoverExpiredLeases(database, dependencies, lookAtAllLeases(), () => due.wake()),
   );
-  const joinLoop = loop('join', async () => {
-    const { database: on, dispatcher: own } = opened();
-    const { place, workers, blocked, isLate } = await joinWorkers(on, own.id);
+  const join = loop('join', async () => {
+    const joining = await joinWorkers(database, dispatcher.id, outcomes.next());
+    const { place, workers, blocked, isLate } = joining;
+    outcomes.reached(joining.outcomesFloor);
     inFlight.setShare(place, workers);
     inFlight.setBlocked(blocked);
     // Another process may have noted outcomes and died.
-    if (isLate) healthLoop.wake();
+    if (isLate) health.wake();
     if (!joined) {
       // The others have to know of this process too, so that all together keep to the limits.
-      if (workers > 1) await wait(joinMs);
+      if (workers > 1) await wait(checkMs);
       joined = true;
       wakeAll();
     }
-    return joinMs;
+    return checkMs;
   });
-  const partitionLoop = loop('partitions', () => pruneHistory(opened().database, dependencies));
-  const loops = [
-    lookLoop,
-    ingestLoop,
-    fanOutLoop,
-    dueLoop,
-    parkedLoop,
-    healthLoop,
-    leaseLoop,
-    partitionLoop,
-  ];
-  const leader = createListener(connection, [queueChannel], wakeAll, leaderLock);
+  const partitions = loop('partitions', () => pruneHistory(database, dependencies));
 
   function wakeAll(): void {
-    fanOutLoop.wake();
-    dueLoop.wake();
+    fanOut.wake();
+    due.wake();
   }
 
   function updateHealthSoon(): void {
     healthTimer ??= setTimeout(() => {
       healthTimer = undefined;
-      healthLoop.wake();
-    }, healthDelayMs);
+      health.wake();
+    }, collectMs).unref();
   }
 
-  return {
-    start() {
-      if (database) return;
-      database = openDatabase(connection, {
-        applicationName: `orgdir worker, pid ${process.pid}`,
-        poolSize,
-        settings: queueSettings,
-      });
-      dispatcher = createDispatcher({
-        ...dependencies,
-        database,
-        onDue: () => dueLoop.wake(),
-        onParked: () => parkedLoop.wake(),
-        onRecorded: updateHealthSoon,
-      });
-      inFlight.onRoom(() => {
-        wakeAll();
-        parkedLoop.wake();
-      });
-      leader.start();
-      for (const each of [joinLoop, ...loops]) each.start();
-    },
-    async stop() {
-      dispatcher?.stopClaiming();
-      await Promise.all([leader.stop(), ...loops.map((each) => each.stop())]);
-      await dispatcher?.stop();
-      // Only now, because attempts were under way until here.
-      await joinLoop.stop();
-      clearTimeout(healthTimer);
-      joined = false;
-      if (database && dispatcher) await leave(database, dispatcher, dependencies);
-      // A statement without a response must not keep the process alive.
-      await Promise.race([database?.destroy(), wait(poolEndTimeoutMs, undefined, { ref: false })]);
-      database = null;
-      dispatcher = null;
-    },
-    wake() {
-      if (leader.listens()) fanOutLoop.wake();
-      return leader.listens();
-    },
-  };
+  const others = [look, ingest, fanOut, due, parked, health, leases, partitions];
+  return { fanOut, due, parked, join, others, wakeAll, updateHealthSoon };
 }
 
 /** Leaves nothing for the others to wait for; if the database is away, they find out by themselves. */
@@ -210,34 +211,39 @@ async function leave(
   { id }: Dispatcher,
   dependencies: WorkerDependencies,
 ): Promise<void> {
-  const leaving = updateHealth(database, dependencies).then(() => leaveWorkers(database, id));
+  const leaving = updateHealth(database, dependencies, '0').then(() => leaveWorkers(database, id));
   await Promise.race([leaving.catch(() => {}), wait(poolEndTimeoutMs, undefined, { ref: false })]);
 }
 
 /** Its next turn is when outcomes were noted. */
-async function updateHealth(database: Database, dependencies: WorkerDependencies): Promise<number> {
+async function updateHealth(
+  database: Database,
+  dependencies: WorkerDependencies,
+  floor: string,
+): Promise<number> {
   const { log, webhooks } = dependencies;
   const { deactivated, more, failures } = await updateWebhookHealth(
     database,
     webhooks.deactivateAfter,
+    floor,
   );
   logDeactivations(dependencies, deactivated);
   for (const failure of failures) log.error(failure, 'health.not_updated');
   if (more) return 0;
-  return failures.length > 0 ? healthRetryMs : untilWokenMs;
+  return failures.length > 0 ? checkMs : rarelyMs;
 }
 
 async function ingestBatch(
-  database: Database,
-  dependencies: WorkerDependencies,
+  dependencies: TaskDependencies,
+  floor: string,
   onAccepted: () => void,
 ): Promise<number> {
-  const { metrics, log } = dependencies;
-  const { accepted, rejected } = await dependencies.ingestPublished(database);
+  const { metrics, log, database } = dependencies;
+  const { accepted, rejected } = await dependencies.ingestPublished(database, floor);
   if (rejected.length > 0) metrics.rejected(rejected.length);
   for (const { id, name } of rejected) log.warn({ event: name, eventId: id }, 'event.rejected');
   if (accepted > 0) onAccepted();
-  return accepted + rejected.length === 0 ? untilWokenMs : 0;
+  return accepted + rejected.length === 0 ? rarelyMs : 0;
 }
 
 async function recoverExpiredLeases(
@@ -257,7 +263,7 @@ async function recoverExpiredLeases(
     log.warn({ count: done.recorded.length }, 'leases.recovered');
     onRecovered();
   }
-  return done.more ? 0 : leaseCheckMs;
+  return done.more ? 0 : checkMs;
 }
 
 async function pruneHistory(
@@ -271,5 +277,5 @@ async function pruneHistory(
   await dropOldOperationalEvents(database, retentionDays);
   await dropOldRejected(database, retentionDays);
   await dropExpiredKeys(database);
-  return partitionCheckMs;
+  return rarelyMs;
 }

@@ -5,7 +5,7 @@ import { logAttempt } from './attempt-log.ts';
 import type { Metrics } from '../../metrics.ts';
 import type { AttemptOutcome, Sender } from './attempt.ts';
 import type { Clock } from './clock.ts';
-import type { Deliverable } from './deliverable.ts';
+import type { Deliverable, LeasedDelivery } from './deliverable.ts';
 import { openSecrets } from './open-secrets.ts';
 import { outcomeClass } from './outcome-class.ts';
 import { cycleOf, decideVerdict, type Verdict } from './retry.ts';
@@ -29,18 +29,7 @@ export type RecordedAttempt = Pick<
   AttemptOutcome,
   'startedAt' | 'durationMs' | 'statusCode' | 'error' | 'responseHeaders' | 'responseBody'
 > & {
-  delivery: Pick<
-    Deliverable,
-    | 'id'
-    | 'leaseToken'
-    | 'webhookId'
-    | 'eventId'
-    | 'event'
-    | 'trigger'
-    | 'number'
-    | 'cycleAttempt'
-    | 'createdAtMs'
-  >;
+  delivery: Omit<LeasedDelivery, 'leaseEndsAt'>;
   verdict: Verdict;
 };
 

@@ -1,12 +1,12 @@
-/** A leased delivery with everything that an attempt and its record need. */
-export type Deliverable = {
+import { sql } from '../../database/database.ts';
+
+/** A delivery under a lease, before its event and webhook are read. */
+export type LeasedDelivery = {
   id: string;
   leaseToken: string;
   /** By this process's `performance.now()`: other processes may take the delivery from then on. */
   leaseEndsAt: number;
   webhookId: string;
-  /** The e-mail address of the owner of the webhook's app. */
-  owner: string;
   eventId: string;
   event: string;
   trigger: 'event' | 'test' | 'redelivery';
@@ -15,9 +15,22 @@ export type Deliverable = {
   /** The number of this attempt within its cycle, from 1. */
   cycleAttempt: number;
   createdAtMs: number;
+};
+
+/** A leased delivery with everything that an attempt and its record need. */
+export type Deliverable = LeasedDelivery & {
+  /** The address of an owner of the webhook's app, whose slow attempts count together (`queue/slow-room.ts`). */
+  owner: string;
   url: string;
   secret: Buffer;
   previousSecret: Buffer | null;
   eventCreatedAt: string;
   data: string;
 };
+
+/** The first owner of the app whose id is in this column, in the order of addresses. */
+export function firstOwner(column: string) {
+  return sql`(
+    select email from app_members where app_id = ${sql.ref(column)} and role = 'owner' order by email limit 1
+  )`;
+}

@@ -1,4 +1,4 @@
-/** Generates webhook secrets and encrypts them at rest with AES-256-GCM under SECRET_KEY. */
+/** Encrypts secrets at rest with AES-256-GCM under SECRET_KEY: those of webhooks and of authenticator apps. */
 import {
   createCipheriv,
   createDecipheriv,
@@ -8,7 +8,7 @@ import {
 } from 'node:crypto';
 
 export type SecretBox = {
-  /** `owner` is the webhook's id: a ciphertext copied to another row does not open. */
+  /** `owner` is the id of the row: a ciphertext copied to another row does not open. */
   seal(secret: string, owner: string): Buffer;
   /** Throws if no key of SECRET_KEY fits. */
   open(sealed: Buffer, owner: string): string;
@@ -21,11 +21,6 @@ const version = 1;
 const nonceStart = 5;
 const tagStart = nonceStart + 12;
 const textStart = tagStart + 16;
-
-/** `whsec_` and 32 random bytes in base64, the Standard Webhooks format. */
-export function generateSecret(): string {
-  return `whsec_${randomBytes(32).toString('base64')}`;
-}
 
 /** `keys` as in SECRET_KEY: the first encrypts, all decrypt. */
 export function createSecretBox(keys: readonly Buffer[]): SecretBox {

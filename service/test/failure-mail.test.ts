@@ -1,13 +1,14 @@
-/** Mail to owners: what it says, that it arrives once, and what becomes of it when the server or the worker fails. */
+/** Mail about failing webhooks: what it says, to whom it goes, that it arrives once, and what becomes of it when the server or the worker fails. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, afterEach, beforeEach, test } from 'node:test';
 import { createApp } from '../src/access/apps.ts';
+import { setFailureMails, setMember } from '../src/access/members.ts';
 import { sql } from '../src/database/database.ts';
 import { storePublicUrl } from '../src/database/public-url.ts';
 import { createLogger } from '../src/log.ts';
 import { createMailer, type MailerOptions } from '../src/mail.ts';
-import { createOwnerMail, type OwnerMail } from '../src/webhooks/notifications/mail-owners.ts';
+import { createFailureMail, type FailureMail } from '../src/webhooks/notifications/failure-mail.ts';
 import { claimMails } from '../src/webhooks/notifications/mail-queue.ts';
 import {
   mailChannel,
@@ -38,9 +39,9 @@ beforeEach(async () => {
 });
 
 /** Of the test that runs: the next must not find them at work on its own. */
-const running: OwnerMail[] = [];
+const running: FailureMail[] = [];
 afterEach(async () => {
-  await Promise.all(running.splice(0).map((ownerMail) => ownerMail.stop()));
+  await Promise.all(running.splice(0).map((failureMail) => failureMail.stop()));
 });
 
 /** Moves the queue's clock, and wakes the tasks. */
@@ -119,7 +120,7 @@ function settledRow(webhook: { webhookId: string }): Promise<Row> {
   });
 }
 
-function startOwnerMail({ port }: Pick<SmtpServer, 'port'>, options: MailerOptions = {}) {
+function startFailureMail({ port }: Pick<SmtpServer, 'port'>, options: MailerOptions = {}) {
   const mailer = createMailer(
     {
       host: '127.0.0.1',
@@ -133,15 +134,15 @@ function startOwnerMail({ port }: Pick<SmtpServer, 'port'>, options: MailerOptio
     options,
   );
   const log = createLogger('silent');
-  const ownerMail = createOwnerMail({ ...context, database, connection, mailer, log });
-  running.push(ownerMail);
-  ownerMail.start();
-  return ownerMail;
+  const failureMail = createFailureMail({ ...context, database, connection, mailer, log });
+  running.push(failureMail);
+  failureMail.start();
+  return failureMail;
 }
 
 test('a mail has the cause, the last response and the way to recover', async () => {
   const server = await startSmtpServer();
-  startOwnerMail(server);
+  startFailureMail(server);
   const webhook = await makeWebhook();
   const lastSuccessAt = new Date();
   await happen(webhook, {
@@ -178,7 +179,7 @@ test('a mail has the cause, the last response and the way to recover', async () 
 test('addresses in a mail are those of the api process, not those of the worker', async () => {
   await storePublicUrl(database, 'https://public.example');
   const server = await startSmtpServer();
-  startOwnerMail(server);
+  startFailureMail(server);
   const webhook = await makeWebhook();
   await happen(webhook);
   const [mail] = await server.received(1);
@@ -190,7 +191,7 @@ test('addresses in a mail are those of the api process, not those of the worker'
 
 test('a mail names no count when more deliveries are pending than are cancelled at once', async () => {
   const server = await startSmtpServer();
-  startOwnerMail(server);
+  startFailureMail(server);
   const told = { kind: 'webhook.deactivated', reason: 'gone', statusCode: 410 } as const;
   await happen(await makeWebhook(), { ...told, cancelled: null });
   const [mail] = await server.received(1);
@@ -202,7 +203,7 @@ test('recording wakes the mail task, and waiting mails are sent at a start', asy
   const server = await startSmtpServer();
   const before = await makeWebhook();
   await happen(before);
-  startOwnerMail(server);
+  startFailureMail(server);
   await server.received(1);
   // By now it waits for a notification or half a minute.
   await settledRow(before);
@@ -213,8 +214,8 @@ test('recording wakes the mail task, and waiting mails are sent at a start', asy
 test('two workers send each mail once', async () => {
   const server = await startSmtpServer();
   const webhooks = await Promise.all(Array.from({ length: 25 }, () => makeWebhook()));
-  startOwnerMail(server);
-  startOwnerMail(server);
+  startFailureMail(server);
+  startFailureMail(server);
   await Promise.all(webhooks.map((webhook) => happen(webhook)));
   for (const webhook of webhooks) assert.ok((await settledRow(webhook)).mailed_at);
   assert.deepEqual(
@@ -225,7 +226,7 @@ test('two workers send each mail once', async () => {
 
 test('a rejected recipient is given up at once', async () => {
   const server = await startSmtpServer({ refuseRecipient: () => 550 });
-  startOwnerMail(server);
+  startFailureMail(server);
   const webhook = await makeWebhook();
   await happen(webhook);
   const row = await settledRow(webhook);
@@ -239,7 +240,7 @@ test('a rejected recipient is given up at once', async () => {
 test('a temporary failure is retried with backoff', async () => {
   let code: number | null = 451;
   const server = await startSmtpServer({ refuseRecipient: () => code });
-  startOwnerMail(server);
+  startFailureMail(server);
   const webhook = await makeWebhook();
   await happen(webhook);
   const failed = (attempts: number) =>
@@ -264,7 +265,7 @@ test('a temporary failure is retried with backoff', async () => {
 test('a mail to an unavailable server is given up after eight attempts within a day', async () => {
   const server = await startSmtpServer();
   await server.stop();
-  startOwnerMail(server);
+  startFailureMail(server);
   const webhook = await makeWebhook();
   await happen(webhook);
   for (let tries = 1; tries < 8; tries += 1) {
@@ -282,7 +283,7 @@ test('a mail to an unavailable server is given up after eight attempts within a 
 
 test('a hanging server does not block other mails for ever', async () => {
   const held = await startSmtpServer({ refuseMessage: () => new Promise(() => {}) });
-  startOwnerMail(held, { timeoutMs: 200 });
+  startFailureMail(held, { timeoutMs: 200 });
   const webhook = await makeWebhook();
   await happen(webhook);
   await eventually(async () => (await rowsOf(webhook))[0]?.mail_error === 'timeout');
@@ -290,7 +291,7 @@ test('a hanging server does not block other mails for ever', async () => {
 
 test('a stop ends the running mail, and the next process sends it', async () => {
   const held = await startSmtpServer({ refuseMessage: () => new Promise(() => {}) });
-  const first = startOwnerMail(held, { timeoutMs: 60_000 });
+  const first = startFailureMail(held, { timeoutMs: 60_000 });
   const webhook = await makeWebhook();
   await happen(webhook);
   await held.received(1);
@@ -299,7 +300,7 @@ test('a stop ends the running mail, and the next process sends it', async () => 
   assert.equal(row?.mail_attempts, 0);
   assert.equal(row.mailed_at, null);
   const server = await startSmtpServer();
-  startOwnerMail(server);
+  startFailureMail(server);
   const [mail] = await server.received(1);
   assert.ok((await settledRow(webhook)).mailed_at);
   assert.equal(mail?.headers.get('message-id'), held.mails[0]?.headers.get('message-id'));
@@ -322,8 +323,8 @@ test('a crash between sending and recording sends a duplicate with the same id',
     from: { name: 'Directory', address: 'no-reply@directory.example' },
   });
   after(() => mailer.close());
-  await mailer.send({ id: claimed.id, to: claimed.ownerEmail, ...renderMail(claimed, context) });
-  startOwnerMail(server);
+  await mailer.send({ id: claimed.id, to: webhook.owner, ...renderMail(claimed, context) });
+  startFailureMail(server);
   await happen(await makeWebhook());
   await server.received(2);
   assert.equal((await rowsOf(webhook))[0]?.mailed_at, null, 'its lease still runs');
@@ -340,7 +341,7 @@ test('a crash between sending and recording sends a duplicate with the same id',
 
 test('a webhook that keeps failing gets one mail per hour with the count', async () => {
   const server = await startSmtpServer();
-  startOwnerMail(server);
+  startFailureMail(server);
   const webhook = await makeWebhook();
   await happen(webhook);
   await settledRow(webhook);
@@ -367,7 +368,7 @@ test('a mail older than a day is not sent, nor are old events when mail is set u
   const fresh = await makeWebhook();
   await happen(fresh);
   const server = await startSmtpServer();
-  startOwnerMail(server);
+  startFailureMail(server);
   assert.ok((await settledRow(fresh)).mailed_at);
   assert.ok((await settledRow(old)).given_up_at);
   assert.deepEqual(
@@ -378,19 +379,59 @@ test('a mail older than a day is not sent, nor are old events when mail is set u
 
 test("an app's name cannot inject headers or lines, and an invalid address is given up", async () => {
   const server = await startSmtpServer();
-  startOwnerMail(server);
+  startFailureMail(server);
   const odd = await makeWebhook('Her"ald\r\n\r\nBcc: eve@example.net\u2028.');
   await happen(odd);
   const [mail] = await server.received(1);
   assert.match(mail?.text ?? '', /app "Her\\"ald Bcc: eve@example\.net \." at hooks\.example/);
   assert.equal(mail?.headers.get('bcc'), undefined);
   const unmailable = await makeWebhook();
-  await sql`update apps set owner_email = 'a,b@example.org' where id = ${unmailable.appId}`.execute(
-    database,
-  );
+  await sql`
+    update app_members set email = 'a,b@example.org' where app_id = ${unmailable.appId}
+  `.execute(database);
   await happen(unmailable);
   assert.equal((await settledRow(unmailable)).mail_error, 'recipient');
   assert.equal(server.mails.length, 1);
+});
+
+test('a mail goes once to each owner and developer who wants it', async () => {
+  let deferred: string | null = 'deferred@example.org';
+  const server = await startSmtpServer({
+    refuseRecipient: (address) =>
+      address === deferred ? 451 : address === 'refused@example.org' ? 550 : null,
+  });
+  const webhook = await makeWebhook();
+  const { appId } = webhook;
+  const developers = Array.from({ length: 9 }, (_, index) => `developer-${index}@example.org`);
+  const unwanted = 'unwanted@example.org';
+  await database.transaction().execute(async (tx) => {
+    for (const email of [...developers, deferred ?? '', 'refused@example.org', unwanted])
+      await setMember(tx, testActor, { appId, email, role: 'developer' });
+    await setMember(tx, testActor, { appId, email: 'viewer@example.org', role: 'viewer' });
+    await setFailureMails(tx, { appId, email: unwanted, wanted: false });
+  });
+  startFailureMail(server);
+  await happen(webhook);
+  await server.received(9);
+  await eventually(async () => (await rowsOf(webhook))[0]?.mail_error === 'deferred');
+  deferred = null;
+  await pass('61 seconds');
+  assert.ok((await settledRow(webhook)).mailed_at);
+  assert.deepEqual(
+    server.mails.flatMap(({ to }) => to).toSorted(),
+    [...developers, 'deferred@example.org', webhook.owner].toSorted(),
+  );
+});
+
+test('a mail that nobody wants is not sent', async () => {
+  const server = await startSmtpServer();
+  startFailureMail(server);
+  const webhook = await makeWebhook();
+  await setFailureMails(database, { appId: webhook.appId, email: webhook.owner, wanted: false });
+  await happen(webhook);
+  const row = await settledRow(webhook);
+  assert.deepEqual([row.mailed_at, row.mail_error], [null, null]);
+  assert.deepEqual(server.mails, []);
 });
 
 test('a worker process sends mail with its settings, and its password appears nowhere', async () => {

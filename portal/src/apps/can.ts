@@ -1,0 +1,26 @@
+/** Decides what the user may do with an app. The service checks each request; the portal hides what it would refuse. */
+import { includesRole, type AppRole } from '../../../service/src/contract/app-roles.ts';
+import type { PortalApp } from '../api/types.ts';
+
+const neededRoles = {
+  changeKeys: 'developer',
+  /** Includes tests, redelivery and recovery. */
+  changeWebhooks: 'developer',
+  readInternalBodies: 'developer',
+  getFailureMails: 'developer',
+  /** Renames, binds and deletes it. */
+  changeApp: 'owner',
+  /** Includes invitations and the transfer. */
+  changeMembers: 'owner',
+} as const satisfies Record<string, AppRole>;
+export type Action = keyof typeof neededRoles;
+
+/** False while the app loads. */
+export function can(app: Pick<PortalApp, 'role'> | undefined, action: Action): boolean {
+  return app !== undefined && includesRole(app.role, neededRoles[action]);
+}
+
+/** The members who can, in the plural. */
+export function whoCan(action: Action): string {
+  return neededRoles[action] === 'owner' ? 'owners' : 'developers and owners';
+}

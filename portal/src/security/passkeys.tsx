@@ -1,0 +1,110 @@
+import { Group, Modal, Text, TextInput } from '@mantine/core';
+import { useState } from 'react';
+import { removePasskey, updatePasskey } from '../api/operations.ts';
+import type { Passkey } from '../api/types.ts';
+import { useWrite } from '../api/use-write.ts';
+import { BusyButton } from '../ui/busy-button.tsx';
+import { Confirm } from '../ui/confirm.tsx';
+import { Form } from '../ui/form.tsx';
+import { Note } from '../ui/note.tsx';
+import { Time } from '../ui/time.tsx';
+import { toastSuccess } from '../ui/toast.ts';
+import { useWriteForm } from '../ui/use-write-form.ts';
+
+/** `removed` moves the focus, because the button is gone. */
+export function Passkeys({ passkeys, removed }: { passkeys: Passkey[]; removed: () => void }) {
+  if (passkeys.length === 0) return <Text size="sm">You have no passkeys.</Text>;
+  return (
+    <ul className="plain-list">
+      {passkeys.map((passkey) => (
+        <Group key={passkey.id} component="li" justify="space-between" gap="sm">
+          <div>
+            <Text fw={600} style={{ overflowWrap: 'anywhere' }}>
+              {passkey.name}
+            </Text>
+            <Note>
+              Added <Time at={passkey.createdAt} />
+              {passkey.lastUsedAt ? (
+                <>
+                  {' · last used '}
+                  <Time at={passkey.lastUsedAt} />
+                </>
+              ) : (
+                ' · never used'
+              )}
+            </Note>
+          </div>
+          <Group gap="xs">
+            <RenamePasskey passkey={passkey} />
+            <RemovePasskey passkey={passkey} removed={removed} />
+          </Group>
+        </Group>
+      ))}
+    </ul>
+  );
+}
+
+function RenamePasskey({ passkey: { id, name } }: { passkey: Passkey }) {
+  const [isOpen, setIsOpen] = useState(false);
+  const close = () => setIsOpen(false);
+  return (
+    <>
+      <BusyButton
+        variant="default"
+        size="xs"
+        busy={false}
+        aria-label={`Rename ${name}`}
+        onClick={() => setIsOpen(true)}
+      >
+        Rename
+      </BusyButton>
+      <Modal opened={isOpen} onClose={close} title={`Rename ${name}`}>
+        <RenameForm id={id} name={name} close={close} />
+      </Modal>
+    </>
+  );
+}
+
+function RenameForm({ id, name, close }: { id: string; name: string; close: () => void }) {
+  const write = useWrite(
+    (changes: { name: string }) => updatePasskey(id, { name: changes.name.trim() }),
+    ['/account'],
+    {
+      done: () => {
+        toastSuccess('Passkey renamed.');
+        close();
+      },
+    },
+  );
+  const { form, formProps } = useWriteForm(write, {
+    initialValues: { name },
+    validate: { name: (given) => (given.trim() === '' ? 'Enter a name' : null) },
+  });
+  return (
+    <Form {...formProps} action="Rename" layout="dialog" cancel={close}>
+      <TextInput label="Name" maxLength={100} data-autofocus {...form.getInputProps('name')} />
+    </Form>
+  );
+}
+
+function RemovePasskey({ passkey, removed }: { passkey: Passkey; removed: () => void }) {
+  const { id, name } = passkey;
+  const write = useWrite(() => removePasskey(id), ['/account'], {
+    done: () => {
+      toastSuccess(`${name} removed.`);
+      removed();
+    },
+  });
+  return (
+    <Confirm
+      button={{ children: 'Remove', size: 'xs', 'aria-label': `Remove ${name}` }}
+      title={`Remove ${name}?`}
+      action="Remove"
+      write={write}
+    >
+      <Text>
+        You will no longer be able to sign in with it, and you will be signed out everywhere else.
+      </Text>
+    </Confirm>
+  );
+}

@@ -1,0 +1,34 @@
+import { Button, Divider, Text } from '@mantine/core';
+import { useState } from 'react';
+import type { AddedFactor } from '../api/types.ts';
+import { SignedOutLayout } from '../layout/signed-out-layout.tsx';
+import { AddAuthenticator } from './add-authenticator.tsx';
+import { AddPasskey } from './add-passkey.tsx';
+import { RecoveryCodesOnce } from './recovery-codes-once.tsx';
+import { SignOutLink } from './sign-out-link.tsx';
+
+/** For users who must have a second factor and have none. Nothing else opens before. */
+export function SetUpPage({ done }: { done: () => void }) {
+  const [factor, setFactor] = useState<AddedFactor | null>(null);
+  if (factor)
+    return (
+      <SignedOutLayout title="Your second factor is set up">
+        {factor.recoveryCodes ? (
+          <RecoveryCodesOnce codes={factor.recoveryCodes} done={done} />
+        ) : (
+          <Button onClick={done}>Continue</Button>
+        )}
+      </SignedOutLayout>
+    );
+  return (
+    <SignedOutLayout title="Set up a second factor" below={<SignOutLink />}>
+      <Text size="sm">
+        Your account needs a second factor, so that a stolen password is not enough to open it. Add
+        a passkey or an authenticator app to continue.
+      </Text>
+      <AddPasskey added={setFactor} />
+      <Divider label="or" />
+      <AddAuthenticator added={setFactor} />
+    </SignedOutLayout>
+  );
+}

@@ -1,0 +1,81 @@
+/**
+ * Ends the memberships of a user who deletes their account. An app without another owner is deleted with it, so the user
+ * agrees to each of these, or transfers it first. Manager roles stay: they belong to the address, and only the
+ * organisation or alliance ends them.
+ */
+import type { AppToDelete, AppToLeave } from '../contract/account.ts';
+import { sql, type Executor, type Transaction } from '../database/database.ts';
+import { ServiceError } from '../errors.ts';
+import type { Actor } from './actor.ts';
+import { deleteApp } from './apps.ts';
+import { nameActor } from './audit-log.ts';
+
+/** Counting more would take long; the page shows it as "10,000 or more". */
+const pendingCountMax = 10_000;
+
+/** The apps without another owner. An owner has at most ten. */
+export async function listAppsToDelete(executor: Executor, email: string): Promise<AppToDelete[]> {
+  const { rows } = await sql<AppToDelete>`
+    select a.id, a.name,
+      (
+        select count(*) from api_keys k
+        where k.app_id = a.id and k.revoked_at is null and (k.expires_at is null or k.expires_at > now())
+      ) as "keyCount",
+      (select count(*) from webhooks w where w.app_id = a.id) as "webhookCount",
+      (
+        select count(*) from (
+          select from webhooks w join pending_deliveries p on p.webhook_id = w.id
+          where w.app_id = a.id limit ${pendingCountMax}
+        ) pending
+      ) as "pendingDeliveryCount",
+      (select count(*) from app_members m where m.app_id = a.id and m.email <> ${email}) as "otherMemberCount"
+    from apps a where a.id in (${lastOwned(email)}) order by a.id
+  `.execute(executor);
+  return rows;
+}
+
+/** The apps that have another owner. */
+export async function listAppsToLeave(executor: Executor, email: string): Promise<AppToLeave[]> {
+  const { rows } = await sql<AppToLeave>`
+    select a.id, a.name, m.role from app_members m join apps a on a.id = m.app_id
+    where m.email = ${email} and a.id not in (${lastOwned(email)}) order by a.id
+  `.execute(executor);
+  return rows;
+}
+
+/** `agreed`: the ids of the apps to delete. Throws `conflict` if these are not exactly those without another owner. */
+export async function leaveApps(
+  tx: Transaction,
+  actor: Actor,
+  email: string,
+  agreed: string[],
+): Promise<void> {
+  // Locks all webhooks in the workers' order, and before the apps, as `deleteApp` does for one app.
+  await sql`select from webhooks where app_id = any(${agreed}::uuid[]) order by id for update`.execute(
+    tx,
+  );
+  await sql`
+    select from apps where id in (select app_id from app_members where email = ${email}) order by id for update
+  `.execute(tx);
+  const { rows } = await sql<{ id: string }>`${lastOwned(email)} order by app_id`.execute(tx);
+  const ids = rows.map(({ id }) => id);
+  if (ids.length !== agreed.length || !ids.every((id) => agreed.includes(id)))
+    throw new ServiceError(
+      'conflict',
+      'The apps that would be deleted have changed; check them and confirm again.',
+    );
+  for (const id of ids) await deleteApp(tx, actor, id);
+  await nameActor(tx, actor);
+  await sql`delete from app_members where email = ${email}`.execute(tx);
+  await sql`delete from app_invitations where email = ${email}`.execute(tx);
+}
+
+/** The ids of the apps of which this address is the only owner. */
+function lastOwned(email: string) {
+  return sql`
+    select m.app_id as id from app_members m
+    where m.email = ${email} and m.role = 'owner' and not exists (
+      select from app_members other where other.app_id = m.app_id and other.role = 'owner' and other.email <> m.email
+    )
+  `;
+}

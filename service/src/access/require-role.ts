@@ -1,0 +1,64 @@
+/** Checks what somebody may do with an app. For those who are no members, the app does not exist. */
+import { includesRole, type AppRole } from '../contract/app-roles.ts';
+import { sql, type Executor, type Transaction } from '../database/database.ts';
+import { ServiceError } from '../errors.ts';
+import type { Actor } from './actor.ts';
+
+/** Returns the member's role. Throws `not_found` for others, and `forbidden` if the role has fewer rights than `needed`. */
+export async function requireRole(
+  executor: Executor,
+  email: string,
+  appId: string,
+  needed: AppRole,
+): Promise<AppRole> {
+  const { rows } = await sql<{ role: AppRole }>`
+    select role from app_members where app_id = ${appId} and email = ${email}
+  `.execute(executor);
+  const [member] = rows;
+  if (!member) throw new ServiceError('not_found');
+  if (includesRole(member.role, needed)) return member.role;
+  throw new ServiceError(
+    'forbidden',
+    `You are a ${member.role} of this app, and must be ${articles[needed]} to do this.`,
+  );
+}
+
+const articles = { viewer: 'a viewer', developer: 'a developer', owner: 'an owner' };
+
+/**
+ * Locks the app, as each change of its members and invitations does first, so that the role lasts until the end of the
+ * transaction. Throws as `requireRole`.
+ */
+export async function lockWithRole(
+  tx: Transaction,
+  email: string,
+  appId: string,
+  needed: AppRole,
+): Promise<void> {
+  await lock(tx, appId);
+  await requireRole(tx, email, appId, needed);
+}
+
+/**
+ * Keeps the account and its address until the end of the transaction. Otherwise a request that began before the account
+ * was deleted, or its address changed, gives the app to whoever has the address next. Throws `unauthorized`.
+ */
+export async function holdAccount(tx: Transaction, { id, name: email }: Actor): Promise<void> {
+  const { rows } = await sql`
+    select from users where id = ${id} and email = ${email} for key share
+  `.execute(tx);
+  if (rows.length === 0) throw new ServiceError('unauthorized', 'Sign in first.');
+}
+
+/** Throws `not_found`. */
+export async function lockApp(tx: Transaction, appId: string): Promise<void> {
+  if (await lock(tx, appId)) return;
+  throw new ServiceError('not_found', `There is no app with the id ${appId}.`);
+}
+
+async function lock(tx: Transaction, appId: string): Promise<boolean> {
+  const { rows } = await sql`
+    select from apps where id::text = ${appId} for update
+  `.execute(tx);
+  return rows.length > 0;
+}

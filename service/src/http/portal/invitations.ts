@@ -1,0 +1,299 @@
+/**
+ * Invitations to the user's apps, and to the user. Nothing in a response depends on whether the invited address has an
+ * account, except for whoever has the mailed link.
+ */
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { readApp } from '../../access/apps.ts';
+import {
+  acceptInvitation,
+  createInvitation,
+  declineInvitation,
+  findInvitation,
+  listInvitations,
+  listOwnInvitations,
+  resendInvitation,
+  revokeInvitation,
+  type Invitation,
+  type OwnInvitation as Own,
+} from '../../access/invitations.ts';
+import { readOwnApp } from '../../access/own-apps.ts';
+import { holdAccount, requireRole } from '../../access/require-role.ts';
+import { PasswordLinkRequest, PasswordLinkToken } from '../../contract/account.ts';
+import { envelope } from '../../contract/envelope.ts';
+import { exampleId, exampleLaterTime, exampleTime } from '../../contract/examples.ts';
+import {
+  AppInvitation,
+  InvitationLink,
+  OwnInvitation,
+  role,
+  SignUpLink,
+} from '../../contract/portal.ts';
+import { deleted, strictObject } from '../../contract/shapes.ts';
+import type { Executor } from '../../database/database.ts';
+import { ServiceError } from '../../errors.ts';
+import { readMailbox } from '../../sign-in/read-mailbox.ts';
+import { createToken, digest } from '../../sign-in/token.ts';
+import { mountOperations, operationFor } from '../operations.ts';
+import { listOf, oneOf } from '../responses.ts';
+import { appResponse, toPortalApp } from './apps.ts';
+import { createInvitationLimit } from './sign-in-limits.ts';
+import {
+  onOnePage,
+  openSurface,
+  surfaceOf,
+  type PortalContext,
+  type PortalRouteDependencies,
+} from './surface.ts';
+
+type InvitationContext = PortalContext & { limit: (by: string, email: string) => void };
+const operation = operationFor<InvitationContext>();
+const openOperation = operationFor<PortalRouteDependencies>();
+
+/** One page. */
+const ownInvitationsMax = 100;
+
+const NewInvitation = strictObject(
+  {
+    email: { ...PasswordLinkRequest.properties.email, description: 'The address to invite.' },
+    role: role('The role that the invited person gets.'),
+  },
+  {
+    title: 'NewInvitation',
+    description: 'A new invitation.',
+    examples: [{ email: 'grace@example.org', role: 'developer' }],
+  },
+);
+const EndedInvitation = deleted('The id of the invitation.', {
+  title: 'EndedInvitation',
+  description: 'Confirms that the invitation has ended.',
+});
+const example: AppInvitation = {
+  id: exampleId,
+  email: 'grace@example.org',
+  role: 'developer',
+  invitedBy: 'ada@example.org',
+  createdAt: exampleTime,
+  expiresAt: exampleLaterTime,
+};
+const invitationResponse = oneOf(AppInvitation, 'AppInvitationResponse', example);
+const endedResponse = oneOf(EndedInvitation, 'EndedInvitationResponse', {
+  id: exampleId,
+  deleted: true,
+});
+
+export function registerInvitations(
+  portal: FastifyInstance,
+  dependencies: PortalRouteDependencies,
+): void {
+  const limit = createInvitationLimit();
+  const surface = surfaceOf(dependencies);
+  const limited = {
+    ...surface,
+    contextOf: async (request: FastifyRequest) => ({
+      ...(await surface.contextOf(request)),
+      limit,
+    }),
+  };
+  mountOperations(portal, limited, 'Members', [...appOperations, ...ownOperations]);
+  const open = { ...openSurface, contextOf: () => dependencies };
+  mountOperations(portal, open, 'Members', linkOperations);
+}
+
+const appOperations = [
+  operation({
+    operationId: 'listInvitations',
+    method: 'GET',
+    path: '/apps/:appId/invitations',
+    summary: 'List the invitations of an app',
+    description:
+      'Returns the invitations that can be accepted, oldest first. There are at most 20.',
+    returns: { 200: 'The invitations.' },
+    response: listOf(AppInvitation, 'AppInvitationList', example),
+    async run({ database, email, params: { appId } }) {
+      await requireRole(database, email, appId, 'viewer');
+      return onOnePage((await listInvitations(database, appId)).map(toInvitation));
+    },
+  }),
+  operation({
+    operationId: 'createInvitation',
+    method: 'POST',
+    path: '/apps/:appId/invitations',
+    summary: 'Invite somebody',
+    description:
+      'Mails a link to the address. Whoever signs in with this address can accept within seven days. Only owners may. The response is the same whether or not the address has an account. An app sends at most 20 invitations per hour.',
+    body: NewInvitation,
+    returns: { 201: 'The invitation.' },
+    response: invitationResponse,
+    errors: ['conflict'],
+    recentProof: true,
+    async run({ database, limit, email: by, actor, params: { appId }, body, ...context }) {
+      const email = readMailbox(body.email);
+      const token = createToken();
+      const invitation = await database.transaction().execute(async (tx) => {
+        await requireRole(tx, by, appId, 'owner');
+        limit(by, email);
+        const hash = digest(token);
+        return createInvitation(tx, actor, { appId, by, email, role: body.role, hash });
+      });
+      await mailInvitation({ database, ...context }, appId, invitation, token);
+      return envelope(toInvitation(invitation));
+    },
+  }),
+  operation({
+    operationId: 'resendInvitation',
+    method: 'POST',
+    path: '/apps/:appId/invitations/:invitationId/resend',
+    summary: 'Resend an invitation',
+    description:
+      'Mails a new link, which replaces the earlier one and is valid for seven days. Only owners may.',
+    returns: { 200: 'The invitation.' },
+    response: invitationResponse,
+    async run({
+      database,
+      limit,
+      email: by,
+      actor,
+      params: { appId, invitationId: id },
+      ...context
+    }) {
+      const token = createToken();
+      const invitation = await database.transaction().execute(async (tx) => {
+        const hash = digest(token);
+        const resent = await resendInvitation(tx, actor, { appId, by, id, hash });
+        limit(by, resent.email);
+        return resent;
+      });
+      await mailInvitation({ database, ...context }, appId, invitation, token);
+      return envelope(toInvitation(invitation));
+    },
+  }),
+  operation({
+    operationId: 'revokeInvitation',
+    method: 'DELETE',
+    path: '/apps/:appId/invitations/:invitationId',
+    summary: 'Revoke an invitation',
+    description: 'The invitation can no longer be accepted. Only owners may.',
+    returns: { 200: 'The invitation has ended.' },
+    response: endedResponse,
+    async run({ database, email: by, actor, params: { appId, invitationId: id } }) {
+      await database.transaction().execute((tx) => revokeInvitation(tx, actor, { appId, by, id }));
+      return envelope({ id, deleted: true });
+    },
+  }),
+];
+
+const ownOperations = [
+  operation({
+    operationId: 'listOwnInvitations',
+    method: 'GET',
+    path: '/invitations',
+    summary: 'List your invitations',
+    description: 'Returns the invitations for your address, oldest first. There are at most 100.',
+    returns: { 200: 'Your invitations.' },
+    response: listOf(OwnInvitation, 'OwnInvitationList', { ...example, appName: 'Announcer' }),
+    run: async ({ database, email }) =>
+      onOnePage((await listOwnInvitations(database, email, ownInvitationsMax)).map(toInvitation)),
+  }),
+  operation({
+    operationId: 'acceptInvitation',
+    method: 'POST',
+    path: '/invitations/:invitationId/accept',
+    summary: 'Accept an invitation',
+    description: 'Makes you a member of the app.',
+    returns: { 200: 'The app.' },
+    response: appResponse,
+    errors: ['conflict'],
+    async run({ database, email, actor, params: { invitationId: id } }) {
+      const app = await database.transaction().execute(async (tx) => {
+        await holdAccount(tx, actor);
+        const appId = await acceptInvitation(tx, actor, { id, email });
+        return readOwnApp(tx, email, appId);
+      });
+      return envelope(toPortalApp(app));
+    },
+  }),
+  operation({
+    operationId: 'declineInvitation',
+    method: 'POST',
+    path: '/invitations/:invitationId/decline',
+    summary: 'Decline an invitation',
+    description: 'Ends the invitation.',
+    returns: { 200: 'The invitation has ended.' },
+    response: endedResponse,
+    async run({ database, email, actor, params: { invitationId: id } }) {
+      await database.transaction().execute((tx) => declineInvitation(tx, actor, { id, email }));
+      return envelope({ id, deleted: true });
+    },
+  }),
+];
+
+const linkOperations = [
+  openOperation({
+    operationId: 'checkInvitationLink',
+    method: 'POST',
+    path: '/invitations/check',
+    summary: 'Check an invitation link',
+    description:
+      'Returns the invitation of the link. Returns `forbidden` if the invitation has ended or was resent.',
+    body: PasswordLinkToken,
+    returns: { 200: 'The invitation.' },
+    response: oneOf(InvitationLink, 'InvitationLinkResponse', {
+      ...example,
+      appName: 'Announcer',
+      hasAccount: true,
+    }),
+    async run({ database, signIn, body }) {
+      const invitation = await requireLink(database, body.token);
+      const hasAccount = await signIn.accounts.exists(invitation.email);
+      return envelope({ ...toInvitation(invitation), hasAccount });
+    },
+  }),
+  openOperation({
+    operationId: 'signUpWithInvitation',
+    method: 'POST',
+    path: '/invitations/sign-up',
+    summary: 'Sign up with an invitation link',
+    description:
+      'Returns the token of a link that sets the password of a new account, because the invitation has proven the address. Returns `conflict` if there is an account already. Accept the invitation after you have signed in.',
+    body: PasswordLinkToken,
+    returns: { 201: 'The token for `setPassword`.' },
+    response: oneOf(SignUpLink, 'SignUpLinkResponse', {
+      token: 'aGVsbG8gd29ybGQgaGVsbG8gd29ybGQgaGVsbG8gd28',
+    }),
+    errors: ['conflict'],
+    async run({ database, signIn, body }) {
+      const { email } = await requireLink(database, body.token);
+      const token = await signIn.accounts.createSignUpLink(email);
+      if (token === null)
+        throw new ServiceError('conflict', 'There is an account with this address; sign in to it.');
+      return envelope({ token });
+    },
+  }),
+];
+
+async function requireLink(executor: Executor, token: string): Promise<Own> {
+  const invitation = await findInvitation(executor, digest(token));
+  if (invitation) return invitation;
+  throw new ServiceError('forbidden', 'The invitation has ended, or was replaced by a newer one.');
+}
+
+/** Resolves before the mail is sent. */
+async function mailInvitation(
+  { database, signIn, publicUrl }: PortalRouteDependencies,
+  appId: string,
+  { email, role: offered, invitedBy }: Invitation,
+  token: string,
+): Promise<void> {
+  const { name: appName } = await readApp(database, appId);
+  // The token stands behind `#`, which no server and no log on the way sees.
+  const url = `${publicUrl}/profile/developer/invitation#${token}`;
+  signIn.mailInvitation(email, { appName, role: offered, invitedBy, url });
+}
+
+function toInvitation<T extends Invitation>({ createdAt, expiresAt, ...invitation }: T) {
+  return {
+    ...invitation,
+    createdAt: createdAt.toISOString(),
+    expiresAt: expiresAt.toISOString(),
+  };
+}

@@ -1,0 +1,191 @@
+/** The second factor of one's own account. Available while a session still misses one, so that it can be set up. */
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { envelope } from '../../contract/envelope.ts';
+import { exampleTime, exampleId } from '../../contract/examples.ts';
+import {
+  AddedFactor,
+  FactorCode,
+  NewAuthenticator,
+  NewPasskey,
+  PasskeyChanges,
+  RecoveryCodes,
+  SecondFactorState,
+} from '../../contract/second-factor.ts';
+import type { Caller } from '../../sign-in/caller.ts';
+import type { SecondFactor } from '../../sign-in/second-factor.ts';
+import { mountOperations, operationFor } from '../operations.ts';
+import { oneOf } from '../responses.ts';
+import { callerOf, signedInOf } from './authenticate.ts';
+import { passkeyOptionsResponse } from './proofs.ts';
+import { done, doneResponse } from './sign-in.ts';
+import { signedInSurface, type PortalRouteDependencies } from './surface.ts';
+
+type SecondFactorContext = {
+  secondFactor: SecondFactor;
+  account: { id: string; email: string; sessionId: string };
+  caller: Caller;
+};
+const operation = operationFor<SecondFactorContext>();
+
+const recoveryCodes = ['abcd-efgh-ijkl-mnop'];
+const addedResponse = oneOf(AddedFactor, 'AddedFactorResponse', { recoveryCodes });
+
+export function registerSecondFactor(
+  portal: FastifyInstance,
+  { signIn: { secondFactor } }: PortalRouteDependencies,
+): void {
+  const surface = {
+    ...signedInSurface,
+    config: {
+      ...signedInSurface.config,
+      // A stolen factor can be removed at any time.
+      duringMaintenance: true,
+      whileMissing: ['set_up'] as const,
+    },
+    contextOf(request: FastifyRequest) {
+      const { userId: id, email, sessionId } = signedInOf(request);
+      return { secondFactor, account: { id, email, sessionId }, caller: callerOf(request) };
+    },
+  };
+  mountOperations(portal, surface, 'Security', [
+    ...passkeyOperations,
+    ...authenticatorOperations,
+    createRecoveryCodes,
+  ]);
+}
+
+const passkeyOperations = [
+  operation({
+    operationId: 'getSecondFactor',
+    method: 'GET',
+    path: '/account/second-factor',
+    summary: 'Get your second factor',
+    description:
+      'Returns your passkeys, your authenticator app and how many recovery codes are left.',
+    returns: { 200: 'The second factor.' },
+    response: oneOf(SecondFactorState, 'SecondFactorResponse', {
+      passkeys: [{ id: exampleId, name: 'Laptop', createdAt: exampleTime, lastUsedAt: null }],
+      authenticator: { addedAt: exampleTime },
+      recoveryCodesLeft: 10,
+    }),
+    run: async ({ secondFactor, account }) => envelope(await secondFactor.list(account.id)),
+  }),
+  operation({
+    operationId: 'getNewPasskeyOptions',
+    method: 'POST',
+    path: '/account/passkeys/options',
+    summary: 'Start to add a passkey',
+    description: 'Returns the options of `navigator.credentials.create`.',
+    returns: { 200: 'The options.' },
+    response: passkeyOptionsResponse,
+    recentProof: true,
+    run: async ({ secondFactor, account }) => envelope(await secondFactor.passkeyOptions(account)),
+  }),
+  operation({
+    operationId: 'addPasskey',
+    method: 'POST',
+    path: '/account/passkeys',
+    summary: 'Add a passkey',
+    description: 'With the first second factor, also returns recovery codes.',
+    body: NewPasskey,
+    returns: { 201: 'The passkey was added.' },
+    response: addedResponse,
+    errors: ['conflict'],
+    recentProof: true,
+    async run({ secondFactor, account, caller, body: { name, credential } }) {
+      const passkey = { name: name.trim(), credential };
+      return envelope(await secondFactor.addPasskey(account, passkey, caller));
+    },
+  }),
+  operation({
+    operationId: 'updatePasskey',
+    method: 'PATCH',
+    path: '/account/passkeys/:passkeyId',
+    summary: 'Rename a passkey',
+    description: 'Changes the name.',
+    body: PasskeyChanges,
+    returns: { 200: 'The change was saved.' },
+    response: doneResponse,
+    async run({ secondFactor, account, caller, params: { passkeyId }, body }) {
+      await secondFactor.renamePasskey(account, { passkeyId, name: body.name.trim() }, caller);
+      return done;
+    },
+  }),
+  operation({
+    operationId: 'removePasskey',
+    method: 'DELETE',
+    path: '/account/passkeys/:passkeyId',
+    summary: 'Remove a passkey',
+    description: 'Ends all your other sessions. Recovery codes are deleted with the last factor.',
+    returns: { 200: 'The passkey was removed.' },
+    response: doneResponse,
+    recentProof: true,
+    async run({ secondFactor, account, caller, params }) {
+      await secondFactor.removePasskey(account, params.passkeyId, caller);
+      return done;
+    },
+  }),
+];
+
+const authenticatorOperations = [
+  operation({
+    operationId: 'setUpAuthenticator',
+    method: 'POST',
+    path: '/account/authenticator',
+    summary: 'Start to add an authenticator app',
+    description: 'Returns a secret. It counts after `confirmAuthenticator`.',
+    returns: { 201: 'The secret.' },
+    response: oneOf(NewAuthenticator, 'NewAuthenticatorResponse', {
+      secret: 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP',
+      uri: 'otpauth://totp/Service:ada%40example.org?secret=JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP&issuer=Service',
+    }),
+    errors: ['conflict'],
+    recentProof: true,
+    run: async ({ secondFactor, account }) =>
+      envelope(await secondFactor.setUpAuthenticator(account)),
+  }),
+  operation({
+    operationId: 'confirmAuthenticator',
+    method: 'POST',
+    path: '/account/authenticator/confirm',
+    summary: 'Add an authenticator app',
+    description:
+      'Takes the first code of the app. With the first second factor, also returns recovery codes.',
+    body: FactorCode,
+    returns: { 200: 'The authenticator app was added.' },
+    response: addedResponse,
+    errors: ['conflict'],
+    recentProof: true,
+    run: async ({ secondFactor, account, caller, body }) =>
+      envelope(await secondFactor.confirmAuthenticator(account, body.code, caller)),
+  }),
+  operation({
+    operationId: 'removeAuthenticator',
+    method: 'DELETE',
+    path: '/account/authenticator',
+    summary: 'Remove your authenticator app',
+    description: 'Ends all your other sessions. Recovery codes are deleted with the last factor.',
+    returns: { 200: 'The authenticator app was removed.' },
+    response: doneResponse,
+    errors: ['not_found'],
+    recentProof: true,
+    async run({ secondFactor, account, caller }) {
+      await secondFactor.removeAuthenticator(account, caller);
+      return done;
+    },
+  }),
+];
+
+const createRecoveryCodes = operation({
+  operationId: 'createRecoveryCodes',
+  method: 'POST',
+  path: '/account/recovery-codes',
+  summary: 'Create recovery codes',
+  description: 'Replaces earlier codes. Returns `conflict` without a second factor.',
+  returns: { 201: 'The codes.' },
+  response: oneOf(RecoveryCodes, 'RecoveryCodesResponse', { recoveryCodes }),
+  errors: ['conflict'],
+  recentProof: true,
+  run: async ({ secondFactor, account, caller }) =>
+    envelope({ recoveryCodes: await secondFactor.createRecoveryCodes(account, caller) }),
+});

@@ -1,0 +1,71 @@
+/** The frame of the pages that the service renders itself: one HTML document, one inline style sheet, no script. */
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { Brand } from './brand.ts';
+
+/** Text that is HTML already. */
+export type Html = { readonly html: string };
+type Value = string | number | Html | readonly Html[];
+
+/** Builds HTML. Values are escaped unless they are HTML already. */
+export function html(strings: TemplateStringsArray, ...values: Value[]): Html {
+  return { html: String.raw({ raw: strings }, ...values.map(toHtml)) };
+}
+
+function toHtml(value: Value): string {
+  if (Array.isArray(value)) return value.map(toHtml).join('');
+  if (typeof value === 'object') return (value as Html).html;
+  return String(value).replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+}
+
+/** The addresses of the service's parts, below the path of its public address. */
+export type Site = { brand: Brand; publicUrl: string; basePath: string };
+
+const css = readFileSync(new URL('./page.css', import.meta.url), 'utf8');
+
+export function renderPage({ brand, basePath }: Site, title: string, body: Html): string {
+  const page = html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        <title>${title}</title>
+        <link rel="icon" href="${basePath}/logo?v=${brand.logo.version}" />
+        ${{ html: `<style>${styleOf(brand)}</style>` }}
+      </head>
+      <body>
+        <header>
+          <a class="brand" href="${basePath}/"
+            ><img
+              src="${basePath}/logo?v=${brand.logo.version}"
+              alt=""
+              width="28"
+              height="28"
+            />${brand.name}</a
+          >
+          <nav aria-label="Main">
+            <a href="${basePath}/docs">Docs</a
+            ><a href="${basePath}/profile/developer">Developer portal</a>
+          </nav>
+        </header>
+        <main>${body}</main>
+      </body>
+    </html> `;
+  return page.html;
+}
+
+export const htmlType = 'text/html; charset=utf-8';
+
+/** Pages load nothing but the logo, and run no script. */
+export function pageHeaders(brand: Brand): Record<string, string> {
+  const hash = createHash('sha256').update(styleOf(brand)).digest('base64');
+  return {
+    'content-security-policy': `default-src 'none'; style-src 'sha256-${hash}'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+    'referrer-policy': 'no-referrer',
+  };
+}
+
+function styleOf({ color, onColor }: Brand): string {
+  return `:root{--brand:${color};--on-brand:${onColor}}${css}`;
+}

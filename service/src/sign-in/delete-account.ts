@@ -1,0 +1,27 @@
+import { leaveApps } from '../access/leave-apps.ts';
+import { sql, type Transaction } from '../database/database.ts';
+import { ServiceError } from '../errors.ts';
+import { recordActivity, type Account } from './activity.ts';
+import type { Caller } from './caller.ts';
+
+/**
+ * Deletes an account with its sessions, ways to sign in and links. `apps`: the ids of the apps that the user agrees to
+ * delete. Throws as `leaveApps`, and `conflict` if the account is deleted or its address changed at this moment.
+ */
+export async function deleteAccount(
+  tx: Transaction,
+  account: Account,
+  apps: string[],
+  caller: Caller,
+): Promise<void> {
+  // Locks in the order of a password reset: first its link, then the user.
+  await sql`delete from password_links where email = ${account.email}`.execute(tx);
+  const { rows } = await sql`
+    select from users where id = ${account.id} and email = ${account.email} for update
+  `.execute(tx);
+  if (rows.length === 0) throw new ServiceError('conflict', 'The account changed; sign in again.');
+  const actor = { kind: 'user', id: account.id, name: account.email } as const;
+  await leaveApps(tx, actor, account.email, apps);
+  await recordActivity(tx, 'account.deleted', account, caller);
+  await sql`delete from users where id = ${account.id}`.execute(tx);
+}

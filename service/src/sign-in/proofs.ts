@@ -1,0 +1,151 @@
+/**
+ * How somebody who is signed in proves who they are: with a second factor to complete a sign-in, and again before
+ * sensitive changes, when their last proof is not recent. A provider's redirect is no proof: the provider may not have
+ * asked anything.
+ */
+import { sql, type Database, type Transaction } from '../database/database.ts';
+import { ServiceError } from '../errors.ts';
+import type { SecretBox } from '../secret-box.ts';
+import type { AccountMail } from './account-mail.ts';
+import { recordActivity, type Account } from './activity.ts';
+import { checkCode, useCode } from './authenticators.ts';
+import type { Caller } from './caller.ts';
+import { createConfirmationCode, takeConfirmationCode } from './confirmation-codes.ts';
+import type { Assertion, Passkeys } from './passkeys.ts';
+import { isProviderIdentity } from './provider-identity.ts';
+import { takeRecoveryCode } from './recovery-codes.ts';
+import { proveSession } from './session-proof.ts';
+import { readPassword } from './set-password.ts';
+
+type SignedInAccount = Account & { sessionId: string };
+const proofMethods = ['passkey', 'authenticator', 'password', 'mail'] as const;
+type ProofMethod = (typeof proofMethods)[number];
+
+type Dependencies = {
+  database: Database;
+  secretBox: SecretBox;
+  passkeys: Passkeys;
+  mail: AccountMail;
+  /** Whether codes can be sent. */
+  hasMail: boolean;
+  verify: (given: { hash: string; password: string }) => Promise<boolean>;
+};
+
+export class Proofs {
+  readonly #dependencies: Dependencies;
+
+  constructor(dependencies: Dependencies) {
+    this.#dependencies = dependencies;
+  }
+
+  /** What this account can confirm with. */
+  async methods({ id, email }: Account): Promise<ProofMethod[]> {
+    const { database, hasMail } = this.#dependencies;
+    const { rows } = await sql<Record<'passkey' | 'authenticator' | 'password', boolean>>`
+      select exists (select from passkeys where user_id = ${id}) as passkey,
+        exists (select from authenticators where user_id = ${id} and confirmed_at is not null) as authenticator,
+        exists (select from accounts where user_id = ${id} and provider_id = 'credential') as password
+    `.execute(database);
+    const has = { ...rows[0], mail: hasMail && !isProviderIdentity(email) };
+    return proofMethods.filter((method) => has[method]);
+  }
+
+  /** Mails a code. Throws `conflict` if this account gets no mail. */
+  async sendCode({ email, sessionId }: SignedInAccount): Promise<void> {
+    const { database, mail, hasMail } = this.#dependencies;
+    if (!hasMail || isProviderIdentity(email))
+      throw new ServiceError('conflict', 'No mail can be sent to this account.');
+    mail.code(email, await createConfirmationCode(database, sessionId));
+  }
+
+  /** These return false if the proof is wrong. */
+  async withMailedCode(account: SignedInAccount, code: string): Promise<boolean> {
+    const isRight = await takeConfirmationCode(
+      this.#dependencies.database,
+      account.sessionId,
+      code,
+    );
+    return isRight && this.#prove(account, { secondFactor: false });
+  }
+
+  async withPassword(account: SignedInAccount, password: string): Promise<boolean> {
+    const { database, verify } = this.#dependencies;
+    const hash = await readPassword(database, account.email);
+    if (hash === null || !(await verify({ hash, password }))) return false;
+    return this.#prove(account, { secondFactor: false });
+  }
+
+  async withPasskey(account: SignedInAccount, assertion: Assertion): Promise<boolean> {
+    const found = await this.#dependencies.passkeys.verifyAssertion(assertion, account.sessionId);
+    return found?.userId === account.id && this.#prove(account, { secondFactor: true });
+  }
+
+  async withAuthenticator(account: SignedInAccount, code: string): Promise<boolean> {
+    return this.#withAuthenticator(account, code);
+  }
+
+  /** Completes a sign-in with a code of the authenticator app, or with a recovery code. */
+  async completeSignIn(account: SignedInAccount, code: string, caller: Caller): Promise<boolean> {
+    if (/^\s*\d[\d\s]*$/.test(code))
+      return this.#withAuthenticator(account, code, (tx) =>
+        recordActivity(tx, 'account.signed_in', account, caller, { method: 'authenticator' }),
+      );
+    return this.#withRecoveryCode(account, code, caller);
+  }
+
+  async #withAuthenticator(
+    account: SignedInAccount,
+    code: string,
+    record: (tx: Transaction) => Promise<void> = async () => {},
+  ): Promise<boolean> {
+    const { database, secretBox, mail } = this.#dependencies;
+    const attempt = { userId: account.id, code: code.replaceAll(/\s/g, '') };
+    const checked = await checkCode(database, secretBox, attempt);
+    if (checked === null) return false;
+    if ('wrong' in checked) {
+      if (checked.reached) mail.notice(account.email, manyWrongCodes);
+      return false;
+    }
+    return database.transaction().execute(async (tx) => {
+      if (!(await useCode(tx, account.id, checked.step))) return false;
+      await record(tx);
+      await proveFactor(tx, account);
+      return true;
+    });
+  }
+
+  async #withRecoveryCode(
+    account: SignedInAccount,
+    code: string,
+    caller: Caller,
+  ): Promise<boolean> {
+    const { database, mail } = this.#dependencies;
+    const left = await database.transaction().execute(async (tx) => {
+      const codesLeft = await takeRecoveryCode(tx, account.id, code);
+      if (codesLeft === null) return null;
+      const details = { method: 'recovery_code', codesLeft };
+      await recordActivity(tx, 'account.signed_in', account, caller, details);
+      await proveFactor(tx, account);
+      return codesLeft;
+    });
+    if (left === null) return false;
+    mail.notice(
+      account.email,
+      `A recovery code was used to sign in to your account. It no longer works; ${left} are left.`,
+    );
+    return true;
+  }
+
+  #prove({ sessionId }: SignedInAccount, proof: { secondFactor: boolean }): Promise<boolean> {
+    return proveSession(this.#dependencies.database, { id: sessionId }, proof);
+  }
+}
+
+/** Throws `unauthorized` if the session has ended meanwhile: then the code is not used up either. */
+async function proveFactor(tx: Transaction, { sessionId }: SignedInAccount): Promise<void> {
+  if (!(await proveSession(tx, { id: sessionId }, { secondFactor: true })))
+    throw new ServiceError('unauthorized', 'Sign in first.');
+}
+
+const manyWrongCodes =
+  'Somebody who knows your password, or has a session of yours, entered ten wrong codes of your authenticator app. No further codes are accepted for an hour; a passkey and recovery codes still work.';

@@ -1,0 +1,111 @@
+/**
+ * What a session has proved: a second factor, without which an account that has one stays closed, and how recently its
+ * user proved who they are. Read from the database at each request, so that a new factor or a new rule holds at once, for
+ * every session and however it began.
+ */
+import type { Config } from '../config.ts';
+import { sql, type Database, type Executor } from '../database/database.ts';
+
+/** `confirm`: the account has a second factor to prove. `set_up`: it needs one and has none. */
+export type MissingFactor = 'confirm' | 'set_up';
+export type SessionProof = {
+  /** Null: nothing is missing. Until then the session opens nothing else. */
+  missingFactor: MissingFactor | null;
+  /** Whether sensitive changes may be made without another proof. */
+  isRecentlyProven: boolean;
+};
+type ProofRules = Pick<Config['signIn'], 'requireSecondFactor'> & {
+  /** Whether codes can be sent to confirm with. */
+  hasMail: boolean;
+};
+
+/** A proof counts for so long. */
+const recentMinutes = 30;
+/** The time to enter a second factor after the password. */
+const confirmMinutes = 10;
+
+type Row = Omit<SessionProof, 'missingFactor'> & {
+  hasFactor: boolean;
+  mustHaveFactor: boolean;
+  hasProvenFactor: boolean;
+  canConfirm: boolean;
+};
+
+/** Null if the session has ended, or waited too long for a second factor. */
+export async function readSessionProof(
+  database: Database,
+  sessionId: string,
+  { requireSecondFactor, hasMail }: ProofRules,
+): Promise<SessionProof | null> {
+  const { rows } = await sql<Row>`
+    select
+      coalesce(s.proven_at > now() - ${recentMinutes} * interval '1 minute', false)
+        -- Signing in again is all that somebody can do who has a provider and nothing else.
+        or (s.created_at > now() - ${recentMinutes} * interval '1 minute'
+          and not (${hasMail}::boolean and u.email not like '%.invalid')
+          and not exists (select from accounts a where a.user_id = u.id and a.provider_id = 'credential')
+          and not ${hasFactor(sql`u.id`)}) as "isRecentlyProven",
+      s.created_at > now() - ${confirmMinutes} * interval '1 minute' as "canConfirm",
+      s.second_factor_at is not null as "hasProvenFactor",
+      ${hasFactor(sql`u.id`)} as "hasFactor",
+      ${
+        requireSecondFactor === 'managers'
+          ? sql`exists (select from org_managers m where m.email = u.email)
+              or exists (select from alliance_managers m where m.email = u.email)`
+          : sql`${requireSecondFactor === 'all'}::boolean`
+      } as "mustHaveFactor"
+    from sessions s join users u on u.id = s.user_id where s.id = ${sessionId}
+  `.execute(database);
+  const [row] = rows;
+  if (!row) return null;
+  const missingFactor = missingFactorOf(row);
+  if (missingFactor === 'confirm' && !row.canConfirm) return null;
+  return { missingFactor, isRecentlyProven: row.isRecentlyProven };
+}
+
+function missingFactorOf({ hasFactor: has, mustHaveFactor, hasProvenFactor }: Row) {
+  if (has) return hasProvenFactor ? null : 'confirm';
+  return mustHaveFactor ? 'set_up' : null;
+}
+
+/** Whether the user has a passkey or an authenticator app. */
+export function hasFactor(userId: ReturnType<typeof sql>) {
+  return sql`(
+    exists (select from passkeys p where p.user_id = ${userId})
+    or exists (select from authenticators a where a.user_id = ${userId} and a.confirmed_at is not null)
+  )`;
+}
+
+export async function userHasFactor(executor: Executor, userId: string): Promise<boolean> {
+  const { rows } = await sql<{ has: boolean }>`
+    select ${hasFactor(sql`${userId}::uuid`)} as has
+  `.execute(executor);
+  return rows[0]?.has ?? false;
+}
+
+/** Returns false if the session has ended meanwhile, as by a reset of the password. */
+export async function proveSession(
+  executor: Executor,
+  session: { id: string } | { token: string },
+  { secondFactor }: { secondFactor: boolean },
+): Promise<boolean> {
+  const { rows } = await sql`
+    update sessions set proven_at = now(), second_factor_at = ${secondFactor ? sql`now()` : sql`second_factor_at`}
+    where ${'id' in session ? sql`id = ${session.id}` : sql`token = ${session.token}`} returning 1
+  `.execute(executor);
+  return rows.length > 0;
+}
+
+/** Proves a session that has just begun with a passkey; ends it and returns false if the passkey was removed meanwhile. */
+export async function confirmPasskeySession(
+  database: Database,
+  { token, passkeyId }: { token: string; passkeyId: string },
+): Promise<boolean> {
+  // Waits for a removal that is under way: it ends only the sessions that it saw.
+  const { rows } = await sql`select from passkeys where id = ${passkeyId} for share`.execute(
+    database,
+  );
+  if (rows.length > 0) return proveSession(database, { token }, { secondFactor: true });
+  await sql`delete from sessions where token = ${token}`.execute(database);
+  return false;
+}

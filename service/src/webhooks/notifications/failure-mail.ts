@@ -1,0 +1,116 @@
+/**
+ * Mails owners and developers about events of their webhooks (`mail-queue.ts`), each separately. It claims a mail under a lease, sends it outside any
+ * transaction, and records the result; a crash in between sends it again with the same Message-ID. The transaction that
+ * records an event, and a timer, wake it.
+ */
+import { setTimeout as wait } from 'node:timers/promises';
+import type { ConnectionSettings, Database } from '../../database/database.ts';
+import { readPublicUrl } from '../../database/public-url.ts';
+import { createListener } from '../../database/listener.ts';
+import type { Logger } from '../../log.ts';
+import { createLoop } from '../../loop.ts';
+import { mailsAtOnce, type Mailer } from '../../mail.ts';
+import {
+  claimMails,
+  giveUpLateMails,
+  recordMailed,
+  recordMailFailed,
+  recordMailGivenUp,
+  recordRecipient,
+  releaseMail,
+  type ClaimedMail,
+} from './mail-queue.ts';
+import { mailChannel } from './operational-events.ts';
+import { renderMail, type MailContext } from './render-mail.ts';
+
+export type FailureMailDependencies = MailContext & {
+  database: Database;
+  connection: ConnectionSettings;
+  mailer: Mailer;
+  log: Logger;
+};
+export type FailureMail = { start(): void; stop(): Promise<void> };
+
+const pollMs = 30_000;
+/** A mail that takes a server longer than this is cut off, and the next worker sends it again. */
+const stopWithinMs = 3_000;
+
+export function createFailureMail(dependencies: FailureMailDependencies): FailureMail {
+  const { mailer, log } = dependencies;
+  const loop = createLoop({
+    name: 'mail',
+    log,
+    async turn() {
+      await giveUpLate(dependencies);
+      return (await sendBatch(dependencies)) ? 0 : pollMs;
+    },
+  });
+  const listener = createListener(dependencies.connection, [mailChannel], () => loop.wake());
+
+  return {
+    start() {
+      listener.start();
+      loop.start();
+    },
+    async stop() {
+      await listener.stop();
+      const ended = loop.stop();
+      await Promise.race([ended, wait(stopWithinMs, undefined, { ref: false })]);
+      mailer.close();
+      await ended;
+    },
+  };
+}
+
+async function giveUpLate({ database, log }: FailureMailDependencies): Promise<void> {
+  const count = await giveUpLateMails(database);
+  if (count > 0) log.warn({ count }, 'mail.given_up_late');
+}
+
+async function sendBatch(dependencies: FailureMailDependencies): Promise<boolean> {
+  const publicUrl = await readPublicUrl(dependencies.database, dependencies.publicUrl);
+  const claimed = await claimMails(dependencies.database, mailsAtOnce);
+  await Promise.all(claimed.map((mail) => send({ ...dependencies, publicUrl }, mail)));
+  return claimed.length > 0;
+}
+
+async function send(dependencies: FailureMailDependencies, mail: ClaimedMail): Promise<void> {
+  const { database, log } = dependencies;
+  const fields = { operationalEventId: mail.id, webhookId: mail.webhookId, attempt: mail.attempt };
+  const { sent, refused, failed } = await sendToAll(dependencies, mail);
+  if (failed?.error === 'closed') return releaseMail(database, mail);
+  if (failed) {
+    const follows = await recordMailFailed(database, mail, failed.error);
+    const event = follows === 'again' ? 'mail.deferred' : 'mail.given_up';
+    return log.warn({ ...fields, ...failed }, event);
+  }
+  if (refused && sent === 0) {
+    await recordMailGivenUp(database, mail, refused.error);
+    return log.warn({ ...fields, ...refused }, 'mail.given_up');
+  }
+  if (mail.recipients.length === 0) return recordMailGivenUp(database, mail, null);
+  await recordMailed(database, mail);
+  log.info({ ...fields, recipients: sent }, 'mail.sent');
+}
+
+type Sent = Awaited<ReturnType<FailureMailDependencies['mailer']['send']>>;
+type Failure = Exclude<Sent, { kind: 'sent' }>;
+
+/** A failure for one recipient keeps the mail from no other, unless the server fails. `failed`: temporarily. */
+async function sendToAll(
+  dependencies: FailureMailDependencies,
+  mail: ClaimedMail,
+): Promise<{ sent: number; refused: Failure | null; failed: Failure | null }> {
+  const { database, mailer } = dependencies;
+  const text = renderMail(mail, dependencies);
+  const outcome = { sent: 0, refused: null as Failure | null, failed: null as Failure | null };
+  for (const to of mail.recipients) {
+    const result = await mailer.send({ id: mail.id, to, ...text });
+    const ended = result.kind !== 'failed';
+    await recordRecipient(database, mail, { recipient: to, ended });
+    if (result.kind === 'sent') outcome.sent += 1;
+    else outcome[result.kind] = result;
+    if (!ended && result.error !== 'deferred') break;
+  }
+  return outcome;
+}

@@ -1,0 +1,147 @@
+/**
+ * Tests that looks for work stay cheap next to rows that are gone but in somebody's snapshot, such as a dump's. Each reads
+ * many pages from the beginning, and few from where an earlier look ended.
+ */
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { v7 as uuidv7 } from 'uuid';
+import { openClient, openDatabase, sql } from '../src/database/database.ts';
+import { ingestPublished } from '../src/directory/ingest-published.ts';
+import { findOrg } from '../src/directory/orgs.ts';
+import { claimParked, listParked, type ParkedSince } from '../src/webhooks/queue/claim.ts';
+import { findWork } from '../src/webhooks/queue/find-work.ts';
+import { joinWorkers } from '../src/webhooks/queue/members.ts';
+import { recordAttempts } from '../src/webhooks/queue/record.ts';
+import { updateWebhookHealth } from '../src/webhooks/queue/update-webhook-health.ts';
+import { queueSettings } from '../src/webhooks/queue/worker.ts';
+import { openTestDatabase } from './support/database.ts';
+import { put } from './support/directory.ts';
+import { eventually } from './support/eventually.ts';
+import { attemptOf, insertLeased, newLease, succeeded } from './support/queue-steps.ts';
+import { makeKey, testPublicUrl } from './support/service.ts';
+
+const { database, connection } = await openTestDatabase();
+const { appId } = await makeKey({ database });
+await put(database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
+const org = (await findOrg(database, 'acme'))!;
+const { rows: webhooks } = await sql<{ id: string }>`
+  insert into webhooks (id, app_id, url, secret) values (uuid_v7(), ${appId}, 'https://example.org/', '') returning id
+`.execute(database);
+const webhookId = webhooks[0]?.id ?? '';
+const worker = openDatabase(connection, {
+  applicationName: 'test',
+  poolSize: 1,
+  transactionSettings: queueSettings,
+});
+after(() => worker.destroy());
+
+const tables = ['outbox', 'published_events', 'pending_deliveries', 'webhook_outcomes'];
+for (const table of tables)
+  await sql`alter table ${sql.table(table)} set (autovacuum_enabled = false)`.execute(database);
+
+const rowsGone = 20_000;
+
+/** Fills the queue, and empties it while a snapshot sees it. Returns the transaction that emptied it. */
+async function leaveRows(): Promise<bigint> {
+  await sql`
+    insert into published_events (id, name, org_id, data, created_at)
+    select uuid_v7(), 'application.created', ${org.id}, '{}', now() from generate_series(1, ${rowsGone}::int)
+  `.execute(database);
+  await sql`
+    insert into pending_deliveries (id, event_id, event, webhook_id, trigger, due_at, parked)
+    select uuid_v7(), uuid_v7(), 'org.created', ${webhookId}, 'event', queue_now() - interval '1 hour', true
+    from generate_series(1, ${rowsGone}::int)
+  `.execute(database);
+  await sql`
+    insert into webhook_outcomes (webhook_id, verdict, gone)
+    select ${webhookId}, 'succeeded', false from generate_series(1, ${rowsGone}::int)
+  `.execute(database);
+  const reader = openClient(connection, { applicationName: 'test reader' });
+  // The test database is deleted before the reader ends.
+  reader.on('error', () => {});
+  after(() => reader.end());
+  await reader.connect();
+  await reader.query('begin isolation level repeatable read; select from webhooks');
+  return database.transaction().execute(async (tx) => {
+    for (const table of tables) await sql`delete from ${sql.table(table)}`.execute(tx);
+    const { rows } = await sql<{ xid: string }>`select pg_current_xact_id()::text as xid`.execute(
+      tx,
+    );
+    return BigInt(rows[0]?.xid ?? 0);
+  });
+}
+
+async function pagesOf(act: () => Promise<unknown>): Promise<number> {
+  const before = await pages();
+  await act();
+  return (await pages()) - before;
+}
+
+async function pages(): Promise<number> {
+  await sql`select pg_stat_force_next_flush()`.execute(worker);
+  const { rows } = await sql<{ pages: number }>`
+    select sum(heap_blks_hit + heap_blks_read + idx_blks_hit + idx_blks_read)::float8 as pages
+    from pg_statio_user_tables where relname = any(${tables})
+  `.execute(worker);
+  return rows[0]?.pages ?? Number.NaN;
+}
+
+const emptiedBy = await leaveRows();
+
+/** Once no transaction of another test holds them back. */
+function readFloors() {
+  return eventually(async () => {
+    const work = await findWork(worker, bottom, 0);
+    const { outcomesFloor: outcomes } = await joinWorkers(worker, uuidv7());
+    const found = { events: work.eventsFloor, published: work.publishedFloor, outcomes };
+    return Object.values(found).every((floor) => BigInt(floor) > emptiedBy) && found;
+  });
+}
+
+const bottom = { published: '0', events: '0', outcomes: '0' };
+const floors = await readFloors();
+const parkedSince: ParkedSince = new Map();
+await sql`
+  insert into pending_deliveries (id, event_id, event, webhook_id, trigger, due_at, parked)
+  values (uuid_v7(), uuid_v7(), 'org.created', ${webhookId}, 'event', queue_now(), true)
+`.execute(database);
+await claimParked(worker, newLease(), new Map([[webhookId, 8]]), parkedSince);
+
+const soon = new Date().toISOString();
+
+const looks: Record<string, (isFull: boolean) => Promise<unknown>> = {
+  'looks for entries published by SQL': (isFull) => findWork(worker, isFull ? bottom : floors, 0),
+  'intake of entries published by SQL': (isFull) =>
+    ingestPublished(worker, testPublicUrl, isFull ? '0' : floors.published),
+  'claims of parked deliveries': (isFull) =>
+    claimParked(
+      worker,
+      newLease(),
+      new Map([[webhookId, 8]]),
+      isFull ? new Map() : new Map(parkedSince),
+    ),
+  'lists of webhooks with parked deliveries': (isFull) =>
+    listParked(worker, '00000000-0000-0000-0000-000000000000', isFull ? null : soon),
+  'joining the processes that deliver': (isFull) =>
+    joinWorkers(worker, uuidv7(), isFull ? '0' : floors.outcomes),
+  'updates of the health of webhooks': (isFull) =>
+    updateWebhookHealth(worker, 5, isFull ? '0' : floors.outcomes),
+};
+
+for (const [name, look] of Object.entries(looks))
+  test(`${name} read few pages next to rows that a snapshot keeps`, async () => {
+    await look(false);
+    const [full, few] = [await pagesOf(() => look(true)), await pagesOf(() => look(false))];
+    assert.ok(few * 4 <= full, `${few} pages, and ${full} from the beginning`);
+  });
+
+test('the record of an attempt reads few pages next to outcomes that a snapshot keeps', async () => {
+  const record = async (floor: string) => {
+    const attempt = attemptOf(await insertLeased(worker, webhookId), succeeded);
+    return pagesOf(() => recordAttempts(worker, [attempt], floor));
+  };
+  await record('0');
+  await sql`delete from webhook_outcomes`.execute(worker);
+  const [full, few] = [await record('0'), await record(floors.outcomes)];
+  assert.ok(few * 4 <= full, `${few} pages, and ${full} from the beginning`);
+});

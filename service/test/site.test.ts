@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { loadConfig } from '../src/config.ts';
+import { loadBrand } from '../src/http/site/brand.ts';
+import { rawRequest } from './support/raw-request.ts';
+import { startTestService } from './support/service.ts';
+import { put } from './support/directory.ts';
+import { testActor } from './support/actor.ts';
+import { disableMaintenance, enableMaintenance } from '../src/system/maintenance.ts';
+
+const service = await startTestService({
+  env: { SERVICE_NAME: 'Herald', BRAND_COLOR: '#FFD43B', PUBLIC_URL: 'https://example.org/herald' },
+});
+const get = (path: string, headers: Record<string, string> = {}) =>
+  rawRequest(service.url, { path, headers });
+const browser = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
+
+async function createOrg(name: string, listed = true): Promise<void> {
+  await put(service.database, 'orgs', [{ name, listed, description: 'Makers of & <things>' }]);
+  await service.settled();
+}
+
+async function temporaryFolder(t: TestContext): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'orgdir-site-'));
+  t.after(() => rm(folder, { recursive: true }));
+  return folder;
+}
+
+test('the start page of an empty directory has no organisation', async () => {
+  const { status, headers, text } = await get('/');
+  assert.equal(status, 200);
+  assert.equal(headers['content-type'], 'text/html; charset=utf-8');
+  assert.match(text, /<dt>Organisations<\/dt>\s*<dd>0<\/dd>/);
+  assert.doesNotMatch(text, /Newest organisations/);
+});
+
+test('the start page shows listed organisations only, and a request with its response', async () => {
+  await createOrg('Acme <b>& Sons</b>');
+  await createOrg('Unlisted Society', false);
+  const { text } = await get('/');
+  assert.match(text, /<h3>Acme &#60;b&#62;&#38; Sons&#60;\/b&#62;<\/h3>/);
+  assert.doesNotMatch(text, /society/i);
+  assert.match(text, /curl https:\/\/example\.org\/herald\/api\/v1\/orgs\/acme-b-sons-b /);
+  const [, shown = ''] = /<pre [^>]*aria-label="Its response">([^<]*)<\/pre>/.exec(text) ?? [];
+  const response = JSON.parse(
+    shown.replace(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code))),
+  );
+  assert.deepEqual(response, (await service.call('/orgs/acme-b-sons-b')).body);
+});
+
+test('the start page is small, has a tag, and loads nothing but the logo', async () => {
+  const { headers, text } = await get('/');
+  const logo = await get('/logo');
+  assert.ok(Buffer.byteLength(text) + Buffer.byteLength(logo.text) <= 60_000);
+  assert.doesNotMatch(text, /<script|<link(?![^>]*rel="icon")/);
+  const sources = [...text.matchAll(/(?:src|rel="icon" href)="([^"]*)"/g)].map(
+    ([, source]) => source,
+  );
+  assert.equal(new Set(sources).size, 1);
+  assert.match(sources[0] ?? '', /^\/herald\/logo\?v=/);
+  assert.match(
+    String(headers['content-security-policy']),
+    /^default-src 'none'; style-src 'sha256-/,
+  );
+  const again = await get('/', { 'if-none-match': String(headers['etag']) });
+  assert.equal(again.status, 304);
+});
+
+test('the start page shows maintenance', async () => {
+  const { database, health } = service;
+  await enableMaintenance(database, testActor, { message: 'Moving.', expectedEnd: null });
+  const shows = async (pattern: RegExp) => {
+    await health.stop();
+    await health.start();
+    return pattern.test((await get('/')).text);
+  };
+  assert.ok(await shows(/<strong>Maintenance\.<\/strong> Moving\./));
+  await disableMaintenance(database, testActor);
+  assert.ok(!(await shows(/Maintenance\./)));
+});
+
+test('browsers get errors as a page, and programs as JSON', async () => {
+  const page = await get('/nowhere', browser);
+  assert.deepEqual([page.status, page.headers['content-type']], [404, 'text/html; charset=utf-8']);
+  assert.equal(page.headers['vary'], 'Accept');
+  assert.match(page.text, /There is no such page/);
+  const json = await get('/nowhere');
+  assert.equal(json.headers['content-type'], 'application/json; charset=utf-8');
+  assert.equal(json.headers['vary'], 'Accept');
+  assert.equal(JSON.parse(json.text).error.code, 'not_found');
+});
+
+for (const path of ['/api/v1/nowhere', '/portal/api/nowhere', '/api/v1', '/api/v1?x'])
+  test(`${path} answers in JSON to browsers too`, async () => {
+    const { headers } = await get(path, browser);
+    assert.match(String(headers['content-type']), /^application\/json/);
+    assert.doesNotMatch(String(headers['vary']), /Accept/);
+  });
+
+test('other methods are refused', async () => {
+  for (const path of ['/', '/logo']) {
+    const { status, headers } = await rawRequest(service.url, { path, method: 'POST' });
+    assert.deepEqual([status, headers['allow']], [405, 'GET, HEAD, OPTIONS']);
+  }
+});
+
+test('the logo of the operator is served, and a colour gets readable text', async (t) => {
+  const folder = await temporaryFolder(t);
+  const file = join(folder, 'logo.svg');
+  await writeFile(file, '<svg xmlns="http://www.w3.org/2000/svg"/>');
+  const brand = await loadBrand(loadConfig({ BRAND_LOGO: file, BRAND_COLOR: '#000080' }));
+  assert.deepEqual([brand.logo.type, brand.onColor], ['image/svg+xml', '#ffffff']);
+  assert.equal((await loadBrand(loadConfig({ BRAND_COLOR: '#ffd43b' }))).onColor, '#000000');
+});
+
+test('a logo that cannot be used stops the start with a reason', async (t) => {
+  const folder = await temporaryFolder(t);
+  const large = join(folder, 'large.png');
+  await writeFile(large, Buffer.alloc(100 * 1024 + 1));
+  const refusals: [string, RegExp][] = [
+    [join(folder, 'missing.svg'), /^BRAND_LOGO cannot be read \(ENOENT\): .*missing\.svg$/],
+    [join(folder, 'logo.gif'), /^BRAND_LOGO must be an \.svg or \.png file: .*logo\.gif$/],
+    [large, /^BRAND_LOGO must be at most 100 KiB: /],
+  ];
+  for (const [file, message] of refusals)
+    await assert.rejects(loadBrand(loadConfig({ BRAND_LOGO: file })), { message });
+});
