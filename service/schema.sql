@@ -80,19 +80,6 @@ table alliances
   CREATE CONSTRAINT TRIGGER move_revision AFTER INSERT OR DELETE OR UPDATE ON orgdir.alliances DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION move_revision('directory')
   CREATE TRIGGER touch BEFORE UPDATE ON orgdir.alliances FOR EACH ROW EXECUTE FUNCTION touch_alliance()
 
-table alliances_search
-  id uuid not null
-  name_sort text collate C not null
-  search_text text collate C not null
-  ordinal integer not null
-  members bigint not null default 0
-  alliances_search_id_fkey: FOREIGN KEY (id) REFERENCES alliances(id) ON DELETE CASCADE
-  alliances_search_pkey: PRIMARY KEY (id)
-  CREATE UNIQUE INDEX alliances_search_by_ordinal ON orgdir.alliances_search USING btree (ordinal)
-  CREATE TRIGGER note_deleted AFTER DELETE ON orgdir.alliances_search REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION note_search_deleted('alliances')
-  CREATE TRIGGER note_inserted AFTER INSERT ON orgdir.alliances_search REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION note_search_inserted('alliances')
-  CREATE TRIGGER note_updated AFTER UPDATE ON orgdir.alliances_search REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION note_search_updated('alliances')
-
 table api_keys
   id uuid not null
   app_id uuid
@@ -271,19 +258,6 @@ table blueprints
   CREATE TRIGGER keep_search_updated AFTER UPDATE ON orgdir.blueprints REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION keep_search('true', '0')
   CREATE CONSTRAINT TRIGGER move_revision AFTER INSERT OR DELETE OR UPDATE ON orgdir.blueprints DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION move_revision('blueprints')
   CREATE TRIGGER touch BEFORE UPDATE ON orgdir.blueprints FOR EACH ROW EXECUTE FUNCTION touch_blueprint()
-
-table blueprints_search
-  id uuid not null
-  name_sort text collate C not null
-  search_text text collate C not null
-  ordinal integer not null
-  members bigint not null default 0
-  blueprints_search_id_fkey: FOREIGN KEY (id) REFERENCES blueprints(id) ON DELETE CASCADE
-  blueprints_search_pkey: PRIMARY KEY (id)
-  CREATE UNIQUE INDEX blueprints_search_by_ordinal ON orgdir.blueprints_search USING btree (ordinal)
-  CREATE TRIGGER note_deleted AFTER DELETE ON orgdir.blueprints_search REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION note_search_deleted('blueprints')
-  CREATE TRIGGER note_inserted AFTER INSERT ON orgdir.blueprints_search REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION note_search_inserted('blueprints')
-  CREATE TRIGGER note_updated AFTER UPDATE ON orgdir.blueprints_search REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION note_search_updated('blueprints')
 
 table confirmation_codes
   session_id uuid not null
@@ -496,19 +470,6 @@ table orgs
   CREATE TRIGGER note_first_listing BEFORE INSERT OR UPDATE ON orgdir.orgs FOR EACH ROW WHEN ((new.listed AND (new.first_listed_at IS NULL))) EXECUTE FUNCTION note_first_listing()
   CREATE TRIGGER touch BEFORE UPDATE ON orgdir.orgs FOR EACH ROW EXECUTE FUNCTION touch_org()
 
-table orgs_search
-  id uuid not null
-  name_sort text collate C not null
-  search_text text collate C not null
-  ordinal integer not null
-  members bigint not null default 0
-  orgs_search_id_fkey: FOREIGN KEY (id) REFERENCES orgs(id) ON DELETE CASCADE
-  orgs_search_pkey: PRIMARY KEY (id)
-  CREATE UNIQUE INDEX orgs_search_by_ordinal ON orgdir.orgs_search USING btree (ordinal)
-  CREATE TRIGGER note_deleted AFTER DELETE ON orgdir.orgs_search REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION note_search_deleted('orgs')
-  CREATE TRIGGER note_inserted AFTER INSERT ON orgdir.orgs_search REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION note_search_inserted('orgs')
-  CREATE TRIGGER note_updated AFTER UPDATE ON orgdir.orgs_search REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION note_search_updated('orgs')
-
 table outbox
   xid xid8 not null default pg_current_xact_id()
   id uuid not null
@@ -617,10 +578,52 @@ table search_changes
   revision bigint
   at timestamp with time zone not null default now()
   written integer[] not null
-  recounted integer[] not null
+  adjusted integer[] not null
   search_changes_kind_check: CHECK ((kind = ANY (ARRAY['orgs'::text, 'alliances'::text, 'blueprints'::text])))
   CREATE INDEX search_changes_by_revision ON orgdir.search_changes USING btree (kind, revision)
   CREATE INDEX search_changes_by_time ON orgdir.search_changes USING btree (at)
+
+table searchable_alliances
+  id uuid not null
+  ordinal integer not null
+  members bigint not null
+  listed boolean not null
+  name_sort text collate C not null
+  search_text text collate C not null
+  searchable_alliances_id_fkey: FOREIGN KEY (id) REFERENCES alliances(id) ON DELETE CASCADE
+  searchable_alliances_ordinal_key: UNIQUE (ordinal)
+  searchable_alliances_pkey: PRIMARY KEY (id)
+  CREATE TRIGGER note_deleted AFTER DELETE ON orgdir.searchable_alliances REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION note_search_deleted('alliances')
+  CREATE TRIGGER note_inserted AFTER INSERT ON orgdir.searchable_alliances REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION note_search_inserted('alliances')
+  CREATE TRIGGER note_updated AFTER UPDATE ON orgdir.searchable_alliances REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION note_search_updated('alliances')
+
+table searchable_blueprints
+  id uuid not null
+  ordinal integer not null
+  members bigint not null
+  listed boolean not null
+  name_sort text collate C not null
+  search_text text collate C not null
+  searchable_blueprints_id_fkey: FOREIGN KEY (id) REFERENCES blueprints(id) ON DELETE CASCADE
+  searchable_blueprints_ordinal_key: UNIQUE (ordinal)
+  searchable_blueprints_pkey: PRIMARY KEY (id)
+  CREATE TRIGGER note_deleted AFTER DELETE ON orgdir.searchable_blueprints REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION note_search_deleted('blueprints')
+  CREATE TRIGGER note_inserted AFTER INSERT ON orgdir.searchable_blueprints REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION note_search_inserted('blueprints')
+  CREATE TRIGGER note_updated AFTER UPDATE ON orgdir.searchable_blueprints REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION note_search_updated('blueprints')
+
+table searchable_orgs
+  id uuid not null
+  ordinal integer not null
+  members bigint not null
+  listed boolean not null
+  name_sort text collate C not null
+  search_text text collate C not null
+  searchable_orgs_id_fkey: FOREIGN KEY (id) REFERENCES orgs(id) ON DELETE CASCADE
+  searchable_orgs_ordinal_key: UNIQUE (ordinal)
+  searchable_orgs_pkey: PRIMARY KEY (id)
+  CREATE TRIGGER note_deleted AFTER DELETE ON orgdir.searchable_orgs REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION note_search_deleted('orgs')
+  CREATE TRIGGER note_inserted AFTER INSERT ON orgdir.searchable_orgs REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION note_search_inserted('orgs')
+  CREATE TRIGGER note_updated AFTER UPDATE ON orgdir.searchable_orgs REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION note_search_updated('orgs')
 
 table sessions
   id uuid not null
@@ -1045,25 +1048,21 @@ CREATE OR REPLACE FUNCTION orgdir.keep_search()
  SET search_path TO 'orgdir', 'public'
 AS $function$
 declare
-  target constant text := tg_table_name || '_search';
-  findable constant text := tg_argv[0];
+  target constant text := 'searchable_' || tg_table_name;
+  listed constant text := tg_argv[0];
   members constant text := tg_argv[1];
 begin
   if tg_op = 'INSERT' then
     execute format(
-      'insert into %1$I (id, name_sort, search_text, members) select id, name_sort, search_text, %3$s
-       from new_rows where %2$s', target, findable, members);
+      'insert into %1$I (id, members, listed, name_sort, search_text)
+       select id, %3$s, %2$s, name_sort, search_text from new_rows', target, listed, members);
     return null;
   end if;
-  execute format('delete from %1$I s using new_rows n where s.id = n.id and not %2$s', target, findable);
   execute format(
-    'update %1$I s set name_sort = n.name_sort, search_text = n.search_text, members = n.members
-     from (select id, name_sort, search_text, %3$s as members from new_rows) n
-     where s.id = n.id and (s.name_sort, s.search_text, s.members)
-       is distinct from (n.name_sort, n.search_text, n.members)', target, findable, members);
-  execute format(
-    'insert into %1$I (id, name_sort, search_text, members) select id, name_sort, search_text, %3$s
-     from new_rows n where %2$s and not exists (select from %1$I s where s.id = n.id)', target, findable, members);
+    'update %1$I s set members = n.members, listed = n.listed, name_sort = n.name_sort, search_text = n.search_text
+     from (select id, %3$s as members, %2$s as listed, name_sort, search_text from new_rows) n
+     where s.id = n.id and (s.members, s.listed, s.name_sort, s.search_text)
+       is distinct from (n.members, n.listed, n.name_sort, n.search_text)', target, listed, members);
   return null;
 end $function$
 
@@ -1124,7 +1123,7 @@ begin
   return new;
 end $function$
 
-CREATE OR REPLACE FUNCTION orgdir.note_search_changes(changed_kind text, written integer[], recounted integer[])
+CREATE OR REPLACE FUNCTION orgdir.note_search_changes(changed_kind text, written integer[], adjusted integer[])
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO 'orgdir', 'public'
@@ -1135,10 +1134,10 @@ declare
   moved constant boolean :=
     current_setting('orgdir.moved_' || changed_scope, true) is not distinct from pg_current_xact_id()::text;
 begin
-  if coalesce(cardinality(written), 0) + coalesce(cardinality(recounted), 0) > 0 then
-    insert into search_changes (kind, revision, written, recounted)
+  if coalesce(cardinality(written), 0) + coalesce(cardinality(adjusted), 0) > 0 then
+    insert into search_changes (kind, revision, written, adjusted)
     select changed_kind, case when moved then (select revision from revisions where scope = changed_scope) end,
-      coalesce(written, '{}'), coalesce(recounted, '{}');
+      coalesce(written, '{}'), coalesce(adjusted, '{}');
   end if;
 end $function$
 

@@ -1,22 +1,37 @@
--- Searches run in the memory of each process, which reads the rows of these tables and then what changes in them.
--- `ordinal` identifies an entry there.
-drop index orgs_by_text;
-drop index alliances_by_text;
-drop index blueprints_by_text;
-alter table orgs_search
-  add column ordinal integer generated always as identity,
-  add column members bigint not null default 0;
-alter table alliances_search
-  add column ordinal integer generated always as identity,
-  add column members bigint not null default 0;
-alter table blueprints_search
-  add column ordinal integer generated always as identity,
-  add column members bigint not null default 0;
-update orgs_search s set members = o.member_count from orgs o where o.id = s.id;
-update alliances_search s set members = a.member_count from alliances a where a.id = s.id;
-create unique index orgs_search_by_ordinal on orgs_search (ordinal);
-create unique index alliances_search_by_ordinal on alliances_search (ordinal);
-create unique index blueprints_search_by_ordinal on blueprints_search (ordinal);
+-- Searches run in the memory of each process, which reads these tables and then what changes in them. They have unlisted
+-- organisations too. The tables get new names, so that an old process cannot find those. `ordinal` identifies an entry in
+-- memory.
+drop table orgs_search, alliances_search, blueprints_search;
+create table searchable_orgs (
+  id uuid primary key references orgs on delete cascade,
+  ordinal integer generated always as identity unique,
+  members bigint not null,
+  listed boolean not null,
+  name_sort text collate "C" not null,
+  search_text text collate "C" not null
+);
+create table searchable_alliances (
+  id uuid primary key references alliances on delete cascade,
+  ordinal integer generated always as identity unique,
+  members bigint not null,
+  listed boolean not null,
+  name_sort text collate "C" not null,
+  search_text text collate "C" not null
+);
+create table searchable_blueprints (
+  id uuid primary key references blueprints on delete cascade,
+  ordinal integer generated always as identity unique,
+  members bigint not null,
+  listed boolean not null,
+  name_sort text collate "C" not null,
+  search_text text collate "C" not null
+);
+insert into searchable_orgs (id, members, listed, name_sort, search_text)
+select id, member_count, listed, name_sort, search_text from orgs;
+insert into searchable_alliances (id, members, listed, name_sort, search_text)
+select id, member_count, true, name_sort, search_text from alliances;
+insert into searchable_blueprints (id, members, listed, name_sort, search_text)
+select id, 0, true, name_sort, search_text from blueprints;
 
 -- The ordinals that statements changed. The end of the transaction adds its revision, and removes old rows.
 create table search_changes (
@@ -25,13 +40,13 @@ create table search_changes (
   at timestamptz not null default now(),
   -- added, removed, or with other texts
   written integer[] not null,
-  -- with another number of members only
-  recounted integer[] not null
+  -- with the same texts, but another number of members or another `listed`
+  adjusted integer[] not null
 );
 create index search_changes_by_revision on search_changes (kind, revision);
 create index search_changes_by_time on search_changes (at);
 
-create function note_search_changes(changed_kind text, written integer[], recounted integer[])
+create function note_search_changes(changed_kind text, written integer[], adjusted integer[])
 returns void language plpgsql set search_path from current as $$
 declare
   changed_scope constant text := case changed_kind when 'blueprints' then 'blueprints' else 'directory' end;
@@ -39,10 +54,10 @@ declare
   moved constant boolean :=
     current_setting('orgdir.moved_' || changed_scope, true) is not distinct from pg_current_xact_id()::text;
 begin
-  if coalesce(cardinality(written), 0) + coalesce(cardinality(recounted), 0) > 0 then
-    insert into search_changes (kind, revision, written, recounted)
+  if coalesce(cardinality(written), 0) + coalesce(cardinality(adjusted), 0) > 0 then
+    insert into search_changes (kind, revision, written, adjusted)
     select changed_kind, case when moved then (select revision from revisions where scope = changed_scope) end,
-      coalesce(written, '{}'), coalesce(recounted, '{}');
+      coalesce(written, '{}'), coalesce(adjusted, '{}');
   end if;
 end $$;
 
@@ -67,50 +82,47 @@ begin
   return null;
 end $$;
 
-create trigger note_inserted after insert on orgs_search
+create trigger note_inserted after insert on searchable_orgs
   referencing new table as new_rows for each statement execute function note_search_inserted('orgs');
-create trigger note_deleted after delete on orgs_search
+create trigger note_deleted after delete on searchable_orgs
   referencing old table as old_rows for each statement execute function note_search_deleted('orgs');
-create trigger note_updated after update on orgs_search
+create trigger note_updated after update on searchable_orgs
   referencing old table as old_rows new table as new_rows
   for each statement execute function note_search_updated('orgs');
-create trigger note_inserted after insert on alliances_search
+create trigger note_inserted after insert on searchable_alliances
   referencing new table as new_rows for each statement execute function note_search_inserted('alliances');
-create trigger note_deleted after delete on alliances_search
+create trigger note_deleted after delete on searchable_alliances
   referencing old table as old_rows for each statement execute function note_search_deleted('alliances');
-create trigger note_updated after update on alliances_search
+create trigger note_updated after update on searchable_alliances
   referencing old table as old_rows new table as new_rows
   for each statement execute function note_search_updated('alliances');
-create trigger note_inserted after insert on blueprints_search
+create trigger note_inserted after insert on searchable_blueprints
   referencing new table as new_rows for each statement execute function note_search_inserted('blueprints');
-create trigger note_deleted after delete on blueprints_search
+create trigger note_deleted after delete on searchable_blueprints
   referencing old table as old_rows for each statement execute function note_search_deleted('blueprints');
-create trigger note_updated after update on blueprints_search
+create trigger note_updated after update on searchable_blueprints
   referencing old table as old_rows new table as new_rows
   for each statement execute function note_search_updated('blueprints');
 
 -- The arguments: which rows may be found, and their numbers of members. An entry that stays keeps its ordinal.
+-- The arguments: whether the public may find a row, and its number of members. An entry that stays keeps its ordinal.
 create or replace function keep_search() returns trigger language plpgsql set search_path from current as $$
 declare
-  target constant text := tg_table_name || '_search';
-  findable constant text := tg_argv[0];
+  target constant text := 'searchable_' || tg_table_name;
+  listed constant text := tg_argv[0];
   members constant text := tg_argv[1];
 begin
   if tg_op = 'INSERT' then
     execute format(
-      'insert into %1$I (id, name_sort, search_text, members) select id, name_sort, search_text, %3$s
-       from new_rows where %2$s', target, findable, members);
+      'insert into %1$I (id, members, listed, name_sort, search_text)
+       select id, %3$s, %2$s, name_sort, search_text from new_rows', target, listed, members);
     return null;
   end if;
-  execute format('delete from %1$I s using new_rows n where s.id = n.id and not %2$s', target, findable);
   execute format(
-    'update %1$I s set name_sort = n.name_sort, search_text = n.search_text, members = n.members
-     from (select id, name_sort, search_text, %3$s as members from new_rows) n
-     where s.id = n.id and (s.name_sort, s.search_text, s.members)
-       is distinct from (n.name_sort, n.search_text, n.members)', target, findable, members);
-  execute format(
-    'insert into %1$I (id, name_sort, search_text, members) select id, name_sort, search_text, %3$s
-     from new_rows n where %2$s and not exists (select from %1$I s where s.id = n.id)', target, findable, members);
+    'update %1$I s set members = n.members, listed = n.listed, name_sort = n.name_sort, search_text = n.search_text
+     from (select id, %3$s as members, %2$s as listed, name_sort, search_text from new_rows) n
+     where s.id = n.id and (s.members, s.listed, s.name_sort, s.search_text)
+       is distinct from (n.members, n.listed, n.name_sort, n.search_text)', target, listed, members);
   return null;
 end $$;
 drop trigger keep_search_inserted on orgs;

@@ -48,14 +48,13 @@ export type Parts = Awaited<ReturnType<typeof createParts>>;
 type Shared = ReturnType<typeof createShared>;
 
 /**
- * `app`, `search` and `signIn` are null without the role `api`; `mailer` and `failureMail` are null without mail settings; `workers`
+ * `app` and `signIn` are null without the role `api`; `mailer` and `failureMail` are null without mail settings; `workers`
  * is null with WORKERS=1.
  */
 export async function createParts(options: PartsOptions) {
   const { config } = options;
   const shared = createShared(options);
   const mailer = await createConfiguredMailer(config);
-  const search = config.roles.has('api') ? createSearch(shared.database, shared.revisions) : null;
   const signIn = config.roles.has('api') ? createSignIn({ ...config, ...shared, mailer }) : null;
   const worker = createWorker({
     ...config,
@@ -66,12 +65,9 @@ export async function createParts(options: PartsOptions) {
     ...shared,
     ...createInternalParts(shared, worker),
     mailer,
-    search,
     signIn,
     app:
-      search &&
-      signIn &&
-      (await createApp({ ...config, ...shared, search, signIn, brand: await loadBrand(config) })),
+      signIn && (await createApp({ ...config, ...shared, signIn, brand: await loadBrand(config) })),
     worker,
     failureMail: mailer && (await createConfiguredFailureMail(shared, mailer)),
     workers: config.workers > 1 ? await createConfiguredWorkers(shared) : null,
@@ -94,6 +90,7 @@ function createShared(options: PartsOptions) {
     metrics,
     attemptLog: createAttemptLog(options.log),
     revisions,
+    search: createSearch(database, revisions),
     health: createHealth(database, revisions),
     keyCache: createKeyCache(database, revisions),
     responseCache: createResponseCache(revisions),

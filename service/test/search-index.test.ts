@@ -2,12 +2,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import type { Unlisted } from '../src/directory/search/entries.ts';
 import type { FieldText } from '../src/directory/search/segment.ts';
 import { createIndexBuilder, type SearchIndex } from '../src/directory/search/search-index.ts';
 import { isMistyped } from '../src/directory/search/is-mistyped.ts';
 import { termsOf, wordsOf } from '../src/directory/search/words.ts';
 
-type Entry = { name: string; tag: string; text: string; members: number };
+type Entry = { name: string; tag: string; text: string; members: number; listed: boolean };
 type Model = Map<number, Entry>;
 
 const texts = fc.array(
@@ -19,6 +20,7 @@ const entry: fc.Arbitrary<Entry> = fc.record({
   tag: texts.map((words) => words.join('-')),
   text: texts.map((words) => words.join(', ')),
   members: fc.constantFrom(0, 1, 2),
+  listed: fc.boolean(),
 });
 const change = fc.record({ ordinal: fc.integer({ min: 1, max: 12 }), entry: fc.option(entry) });
 const search = fc
@@ -58,18 +60,18 @@ function applyTo(model: Model, changes: { ordinal: number; entry: Entry | null }
   }
   const changed = new Set(changes.map(({ ordinal }) => ordinal));
   const order = byName(model);
-  const isRecounted = (ordinal: number) => {
+  const isAdjusted = (ordinal: number) => {
     const [old, now] = [before.get(ordinal), model.get(ordinal)];
     return old && now && old.name === now.name && old.tag === now.tag && old.text === now.text;
   };
   return {
     written: order.flatMap(([ordinal, each], position) =>
-      changed.has(ordinal) && !isRecounted(ordinal)
+      changed.has(ordinal) && !isAdjusted(ordinal)
         ? [{ ordinal, ...indexed(each), after: order[position - 1]?.[0] ?? null }]
         : [],
     ),
-    recounted: order.flatMap(([ordinal, { members }]) =>
-      changed.has(ordinal) && isRecounted(ordinal) ? [{ ordinal, members }] : [],
+    adjusted: order.flatMap(([ordinal, { members, listed }]) =>
+      changed.has(ordinal) && isAdjusted(ordinal) ? [{ ordinal, members, listed }] : [],
     ),
     removed: [...changed].filter((ordinal) => !model.has(ordinal)),
   };
@@ -85,8 +87,8 @@ function compareTexts(a: string, b: string): number {
   return Number(a > b) - Number(a < b);
 }
 
-function indexed({ name, tag, text, members }: Entry) {
-  return { members, texts: fieldsOf({ name, tag, text }) };
+function indexed({ name, tag, text, members, listed }: Entry) {
+  return { members, listed, texts: fieldsOf({ name, tag, text }) };
 }
 
 function fieldsOf({ name, tag, text }: Pick<Entry, 'name' | 'tag' | 'text'>): FieldText[] {
@@ -100,16 +102,25 @@ function fieldsOf({ name, tag, text }: Pick<Entry, 'name' | 'tag' | 'text'>): Fi
 function compare(index: SearchIndex, model: Model, searches: string[]): void {
   for (const text of searches) {
     const terms = termsOf(text);
-    for (const pageSize of [1, 3, 100]) {
-      const exact = rank(model, terms, false);
-      const expected = exact.length >= pageSize ? exact : rank(model, terms, true);
-      const all = index.find(terms, { offset: 0, limit: Number.POSITIVE_INFINITY, pageSize });
-      assert.deepEqual(all.ordinals, expected, text);
-      assert.equal(all.total, expected.length);
-      const page = index.find(terms, { offset: 1, limit: 2, pageSize });
-      assert.deepEqual(page.ordinals, expected.slice(1, 3));
-    }
+    for (const pageSize of [1, 3, 100])
+      for (const unlisted of ['none', 'all', [2, 5, 99]] satisfies Unlisted[]) {
+        const seen = visible(model, unlisted);
+        const exact = rank(seen, terms, false);
+        const expected = exact.length >= pageSize ? exact : rank(seen, terms, true);
+        const window = { pageSize, unlisted };
+        const all = index.find(terms, { ...window, offset: 0, limit: Number.POSITIVE_INFINITY });
+        assert.deepEqual(all.ordinals, expected, text);
+        assert.equal(all.total, expected.length);
+        const page = index.find(terms, { ...window, offset: 1, limit: 2 });
+        assert.deepEqual(page.ordinals, expected.slice(1, 3));
+      }
   }
+}
+
+function visible(model: Model, unlisted: Unlisted): Model {
+  const isVisible = (ordinal: number) =>
+    typeof unlisted === 'string' ? unlisted === 'all' : unlisted.includes(ordinal);
+  return new Map([...model].filter(([ordinal, { listed }]) => listed || isVisible(ordinal)));
 }
 
 function rank(model: Model, terms: string[], typos: boolean): number[] {
@@ -141,7 +152,12 @@ function matchOf(word: string, term: string, typos: boolean): number {
 test('pages far from the first one continue the order', () => {
   const builder = createIndexBuilder();
   for (let ordinal = 1; ordinal <= 1_000; ordinal += 1)
-    builder.add({ ordinal, members: ordinal % 7, texts: [{ field: 0, text: 'same' }] });
+    builder.add({
+      ordinal,
+      members: ordinal % 7,
+      listed: true,
+      texts: [{ field: 0, text: 'same' }],
+    });
   const index = builder.build();
   const find = (offset: number, limit: number) =>
     index.find(['same'], { offset, limit, pageSize: limit }).ordinals;

@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import { sql } from '../src/database/database.ts';
 import { blueprint, put } from './support/directory.ts';
 import { eventually } from './support/eventually.ts';
+import { startInternalApi } from './support/internal-api.ts';
 import { startTestService } from './support/service.ts';
 
 const service = await startTestService({ env: { RATE_LIMIT_PER_MINUTE: '1000000' } });
@@ -168,6 +169,31 @@ test('a description without spaces is found in all of its parts', async () => {
   await service.settled();
   for (const start of [0, 1, 99, 100, 1_777, 3_900])
     assert.deepEqual(await slugs(description.slice(start, start + 100)), ['endless']);
+});
+
+test('the platform finds unlisted organisations too, and what it has just written', async () => {
+  const { call } = await startInternalApi(service);
+  const platformFinds = async (query: string) => {
+    const { body } = await call(`/orgs?${query}`);
+    return (body.data as Entry[]).map(({ slug }) => slug);
+  };
+  assert.deepEqual(await platformFinds('search=zyzzyva%20nokia'), ['hidden']);
+  assert.deepEqual(await platformFinds('search=zyzzyav'), ['hidden']);
+  assert.deepEqual(await platformFinds('search=zyzzyva&listed=true'), []);
+  assert.deepEqual(await slugs('zyzzyva'), []);
+  assert.deepEqual(await slugs('zyzzyav'), []);
+  for (const name of ['Numbat', 'Bilby', 'Quoll']) {
+    await call('/orgs/marsupial', { method: 'PUT', json: { name, listed: false } });
+    assert.deepEqual(await platformFinds(`search=${name}`), ['marsupial']);
+  }
+  await call('/orgs/marsupial', { method: 'PATCH', json: { listed: true } });
+  await service.settled();
+  assert.deepEqual(await slugs('quoll'), ['marsupial']);
+  await call('/orgs/marsupial', { method: 'PATCH', json: { listed: false } });
+  await service.settled();
+  assert.deepEqual(await slugs('quoll'), []);
+  await call('/orgs/marsupial', { method: 'DELETE' });
+  assert.deepEqual(await platformFinds('search=quoll'), []);
 });
 
 test('blueprints are found by name before their ingredients', async () => {

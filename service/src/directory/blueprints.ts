@@ -12,15 +12,7 @@ import {
 import { foldText } from './fold-text.ts';
 import type { BlueprintInput } from './inputs.ts';
 import type { blueprintFacets, BlueprintQuery, PublicBlueprintQuery } from './list-query.ts';
-import {
-  pickFacets,
-  readOne,
-  readPage,
-  readPublicPage,
-  type Page,
-  type PublicReads,
-  type Sql,
-} from './list.ts';
+import { pickFacets, readOne, readPage, type Page, type DirectoryReads, type Sql } from './list.ts';
 import { computedValues, rowReader, toRow, type Row } from './rows.ts';
 
 const source = {
@@ -37,12 +29,12 @@ const toBlueprint = (row: Row) => read(row, {});
 
 /** One page of the blueprints, active and retired. */
 export async function listBlueprints(
-  reads: PublicReads,
+  reads: DirectoryReads,
   query: PublicBlueprintQuery,
 ): Promise<Page<Blueprint>> {
   const filters = filtersOf(query);
   const facets = pickFacets(facetValues, query.facets);
-  const page = await readPublicPage<Row>(reads, { ...query, ...source, filters, facets });
+  const page = await readPage<Row>(reads, { ...query, ...source, filters, facets });
   return { ...page, rows: page.rows.map(toBlueprint) };
 }
 
@@ -52,12 +44,11 @@ const facetValues: Record<(typeof blueprintFacets)[number], Sql> = {
 
 /** The same for the platform, which sees its writes at once. */
 export async function listManagedBlueprints(
-  database: Database,
+  reads: DirectoryReads,
   query: BlueprintQuery,
 ): Promise<Page<Blueprint>> {
   const filters = filtersOf(query);
-  const managedSearch = query.search;
-  const page = await readPage<Row>(database, { ...query, ...source, filters, managedSearch });
+  const page = await readPage<Row>(reads, { ...query, ...source, filters, reader: 'platform' });
   return { ...page, rows: page.rows.map(toBlueprint) };
 }
 

@@ -8,14 +8,12 @@ import type { Fields } from '../contract/field.ts';
 import { arrayLiteral } from '../database/array-literal.ts';
 import { sql, type Database } from '../database/database.ts';
 import type { Scope } from '../database/revisions.ts';
-import { likePattern } from './fold-text.ts';
 import type { FoundAt, Search } from './search/search.ts';
-import { termsOf } from './search/words.ts';
 
 export type Sql = RawBuilder<unknown>;
 type Facets = Record<string, { value: string; count: number }[]>;
-/** What reads of public lists need. */
-export type PublicReads = { database: Database; search: Search };
+/** What reads of lists need. */
+export type DirectoryReads = { database: Database; search: Search };
 export type Page<Row> = { revision: number; total: number; rows: Row[]; facets: Facets | null };
 
 export type ListPlan = {
@@ -25,16 +23,17 @@ export type ListPlan = {
   limit: number;
   /** Every condition that a row must meet, over the alias `t`. */
   always: Sql;
-  /** Set to include rows that the public never sees, which the totals and search tables lack. */
-  everything?: boolean;
+  /**
+   * Who reads. The platform's searches find unlisted entries, and its own writes at once; it lists them too, so stored
+   * totals do not hold. Default: the public.
+   */
+  reader?: 'platform';
   /**
    * Further conditions of the request over `t`. Without any, and without a search, the total is known without counting.
    */
   filters: Sql[];
   /** What a search found: the entries of this page, or all entries if there are filters, facets or a `sort`. */
   found?: FoundAt | null;
-  /** Searches rows that the public never sees. Names that start with it come first. */
-  managedSearch?: string | undefined;
   /** Default: by relevance in a search, otherwise by name. */
   sort?: string;
   /** The values to count, each an expression over `t` that returns a set. */
@@ -46,19 +45,22 @@ export type ListPlan = {
   joins: Sql;
 };
 
-/** Reads a page of a public list. Without a search text it is the whole list. */
-export async function readPublicPage<Row>(
-  { database, search }: PublicReads,
-  plan: Omit<ListPlan, 'found' | 'managedSearch'> & { search?: string | undefined },
+/** Reads a page of a list. Without a search text it is the whole list. */
+export async function readPage<Row>(
+  { database, search }: DirectoryReads,
+  plan: Omit<ListPlan, 'found'> & { search?: string | undefined },
 ): Promise<Page<Row>> {
-  const { kind, page, limit } = plan;
-  if (plan.search === undefined) return readPage(database, plan);
-  const range = isRanked(plan)
-    ? { offset: (page - 1) * limit, limit }
-    : { offset: 0, limit: Number.POSITIVE_INFINITY };
-  const found = await search.find(kind, plan.search, { ...range, pageSize: limit });
-  return readPage(database, { ...plan, found });
+  const { kind, page, limit, reader } = plan;
+  if (plan.search === undefined) return readFound(database, plan);
+  const found = await search.find(kind, plan.search, {
+    ...(isRanked(plan) ? { offset: (page - 1) * limit, limit } : everything),
+    ...(reader === 'platform' ? { unlisted: 'all', isNewest: true } : {}),
+    pageSize: limit,
+  });
+  return readFound(database, { ...plan, found });
 }
+
+export const everything = { offset: 0, limit: Number.POSITIVE_INFINITY };
 
 /** A row, or a null ordinal if the page has none. */
 type Listed<Row> = { revision: number; total: number; facets: Facets | null } & (
@@ -66,7 +68,7 @@ type Listed<Row> = { revision: number; total: number; facets: Facets | null } & 
   | { ordinal: null; [column: string]: unknown }
 );
 
-export async function readPage<Row>(database: Database, plan: ListPlan): Promise<Page<Row>> {
+async function readFound<Row>(database: Database, plan: ListPlan): Promise<Page<Row>> {
   const { rows } = await sql<Listed<Row>>`
     ${keysOf(plan)}
     select r.revision, totals.total, ${facetsOf(plan)} as facets, found.*
@@ -95,12 +97,7 @@ function keysOf(plan: ListPlan): Sql {
 /** Whether a statement must look at every entry that the request matches. */
 function isNarrowed(plan: ListPlan): boolean {
   if (plan.found) return !isRanked(plan);
-  return (
-    plan.filters.length > 0 ||
-    plan.facets !== undefined ||
-    plan.managedSearch !== undefined ||
-    plan.everything === true
-  );
+  return plan.filters.length > 0 || plan.facets !== undefined || plan.reader === 'platform';
 }
 
 /** Whether a search alone decides which entries are on the page. Otherwise it must find all of them. */
@@ -128,7 +125,7 @@ function hits(plan: ListPlan, { total, ordinals }: FoundAt): Sql {
     keys as materialized (
       select t.id, hit.number as ordinal
       from unnest(${arrayLiteral(ordinals)}::integer[]) with ordinality as hit(ordinal, number)
-      join ${sql.table(`${plan.kind}_search`)} s on s.ordinal = hit.ordinal
+      join ${sql.table(`searchable_${plan.kind}`)} s on s.ordinal = hit.ordinal
       join ${sql.table(plan.kind)} t on t.id = s.id
       where ${plan.always}
     )
@@ -142,7 +139,7 @@ function narrowedHits(plan: ListPlan, { ordinals }: FoundAt): Sql {
     with matches as materialized (
       select t.id, ${sortKey} as sort_key
       from unnest(${arrayLiteral(ordinals)}::integer[]) with ordinality as hit(ordinal, number)
-      join ${sql.table(`${plan.kind}_search`)} s on s.ordinal = hit.ordinal
+      join ${sql.table(`searchable_${plan.kind}`)} s on s.ordinal = hit.ordinal
       join ${sql.table(plan.kind)} t on t.id = s.id
       where ${conditions(plan)}
     ),
@@ -152,24 +149,17 @@ function narrowedHits(plan: ListPlan, { ordinals }: FoundAt): Sql {
 
 function filtered(plan: ListPlan): Sql {
   const { column, descending } = sortOf(plan);
-  const startsWithIt =
-    plan.managedSearch === undefined || plan.sort !== undefined
-      ? sql`true`
-      : sql`t.name_sort like ${likePattern(plan.managedSearch, 'start')}`;
   return sql`
     with matches as materialized (
-      select t.id, ${sql.ref(`t.${column}`)} as sort_key, ${startsWithIt} as comes_first
+      select t.id, ${sql.ref(`t.${column}`)} as sort_key
       from ${sql.table(plan.kind)} t where ${conditions(plan)}
     ),
-    ${sortedMatches(plan, sql`comes_first desc, ${order(sql`sort_key`, sql`id`, descending)}`)}
+    ${sortedMatches(plan, order(sql`sort_key`, sql`id`, descending))}
   `;
 }
 
 function conditions(plan: ListPlan): Sql {
-  const terms = plan.managedSearch === undefined ? [] : termsOf(plan.managedSearch);
-  const patterns = terms.map((term) => likePattern(term, 'anywhere'));
-  const searched = patterns.map((pattern) => sql`t.search_text like ${pattern}`);
-  return sql.join([plan.always, ...plan.filters, ...searched], sql` and `);
+  return sql.join([plan.always, ...plan.filters], sql` and `);
 }
 
 function sortedMatches(plan: ListPlan, by: Sql): Sql {

@@ -16,14 +16,7 @@ import {
   writableFields,
 } from './columns.ts';
 import type { orgFacets, OrgQuery, PublicOrgQuery } from './list-query.ts';
-import {
-  pickFacets,
-  readOne,
-  readPublicPage,
-  type Page,
-  type PublicReads,
-  type Sql,
-} from './list.ts';
+import { pickFacets, readOne, readPage, type Page, type DirectoryReads, type Sql } from './list.ts';
 import type { OrgInput } from './inputs.ts';
 import { canonicalLanguage } from './language.ts';
 import { computedValues, rowReader, toRow, type Row } from './rows.ts';
@@ -50,11 +43,11 @@ export const orgSource = {
 
 /** One page of the listed organisations. `baseUrl` goes into each `url`. */
 export async function listOrgs(
-  reads: PublicReads,
+  reads: DirectoryReads,
   query: PublicOrgQuery,
   baseUrl: string,
 ): Promise<Page<Organisation>> {
-  const page = await readPublicPage<OrgRow>(reads, {
+  const page = await readPage<OrgRow>(reads, {
     ...query,
     ...orgSource,
     filters: orgFilters(query),

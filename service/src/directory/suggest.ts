@@ -2,7 +2,7 @@
 import type { Suggestion } from '../contract/suggestion.ts';
 import { arrayLiteral } from '../database/array-literal.ts';
 import { sql } from '../database/database.ts';
-import type { PublicReads } from './list.ts';
+import type { DirectoryReads } from './list.ts';
 
 const suggestionsMax = 8;
 const window = { offset: 0, limit: suggestionsMax, pageSize: suggestionsMax };
@@ -11,7 +11,7 @@ const kinds = ['orgs', 'alliances', 'blueprints'] as const;
 type Hit = { kind: (typeof kinds)[number]; ordinal: number; level: number; place: number };
 
 /** The most relevant entries, at most eight. None for a text without words. */
-export async function suggest(reads: PublicReads, text: string): Promise<Suggestion[]> {
+export async function suggest(reads: DirectoryReads, text: string): Promise<Suggestion[]> {
   const found = await Promise.all(kinds.map((kind) => findHits(reads, kind, text)));
   const hits = found
     .flat()
@@ -20,7 +20,11 @@ export async function suggest(reads: PublicReads, text: string): Promise<Suggest
   return hits.length === 0 ? [] : readNames(reads, hits);
 }
 
-async function findHits({ search }: PublicReads, kind: Hit['kind'], text: string): Promise<Hit[]> {
+async function findHits(
+  { search }: DirectoryReads,
+  kind: Hit['kind'],
+  text: string,
+): Promise<Hit[]> {
   const found = await search.find(kind, text, window);
   if (!found) return [];
   return found.ordinals.map((ordinal, place) => ({
@@ -31,7 +35,7 @@ async function findHits({ search }: PublicReads, kind: Hit['kind'], text: string
   }));
 }
 
-async function readNames({ database }: PublicReads, hits: Hit[]): Promise<Suggestion[]> {
+async function readNames({ database }: DirectoryReads, hits: Hit[]): Promise<Suggestion[]> {
   const { rows } = await sql<Suggestion>`-- prepared: suggest
     with hit as materialized (
       select * from unnest(
@@ -41,15 +45,15 @@ async function readNames({ database }: PublicReads, hits: Hit[]): Promise<Sugges
     ),
     entries as (
       select hit.number, 'organization' as kind, t.slug, t.name
-      from hit join orgs_search s on s.ordinal = hit.ordinal join orgs t on t.id = s.id
+      from hit join searchable_orgs s on s.ordinal = hit.ordinal join orgs t on t.id = s.id
       where hit.kind = 'orgs' and t.listed
       union all
       select hit.number, 'alliance', t.slug, t.name
-      from hit join alliances_search s on s.ordinal = hit.ordinal join alliances t on t.id = s.id
+      from hit join searchable_alliances s on s.ordinal = hit.ordinal join alliances t on t.id = s.id
       where hit.kind = 'alliances'
       union all
       select hit.number, 'blueprint', t.slug, t.name
-      from hit join blueprints_search s on s.ordinal = hit.ordinal join blueprints t on t.id = s.id
+      from hit join searchable_blueprints s on s.ordinal = hit.ordinal join blueprints t on t.id = s.id
       where hit.kind = 'blueprints'
     )
     select kind, slug, name from entries order by number

@@ -4,8 +4,9 @@
  */
 import type { FieldText } from './segment.ts';
 
-/** `ordinal` is a number that the entry keeps in the database. */
-export type IndexedEntry = { ordinal: number; members: number; texts: FieldText[] };
+/** What the index knows of an entry besides its texts. `ordinal` is a number that the entry keeps in the database. */
+export type EntryNumbers = { ordinal: number; members: number; listed: boolean };
+export type IndexedEntry = EntryNumbers & { texts: FieldText[] };
 /** `after` is the ordinal of the entry before it in the order of names, or null for the first one. */
 export type WrittenEntry = IndexedEntry & { after: number | null };
 
@@ -18,6 +19,13 @@ export type Hits = {
 };
 export const unmatched = 255;
 
+/** The unlisted entries that a search may find: none, all, or those with these ordinals. */
+export type Unlisted = 'none' | 'all' | number[];
+
+const shown = 0;
+const unlisted = 1;
+const removed = 2;
+
 /** Members beyond this count as this many, so that they and a position fit into the 53 bits of a number. */
 const membersMax = 2 ** 31 - 1;
 const positionsMax = 2 ** 22;
@@ -25,10 +33,11 @@ const positionsMax = 2 ** 22;
 export class Entries {
   /** The number of slots, including those of removed entries. */
   slots = 0;
-  /** The ordinal in each slot; -1 is a removed entry. */
-  ordinals = new Int32Array(0);
+  /** Whether each slot is removed, unlisted or neither. */
+  visibility = new Uint8Array(0);
   /** Space for the hits of a term, and of the terms before it. Without hits between searches. */
   scratch: [Hits, Hits] = [createHits(0), createHits(0)];
+  #ordinals = new Int32Array(0);
   #members = new Uint32Array(0);
   #slotOf = new Int32Array(0);
   /** The slots in the order of names, and the place of each slot in it. */
@@ -42,16 +51,16 @@ export class Entries {
   }
 
   ordinalOfKey(key: number): number {
-    return this.ordinals[this.#order[key % positionsMax] as number] as number;
+    return this.#ordinals[this.#order[key % positionsMax] as number] as number;
   }
 
   /** Returns the slot of the new entry. `reorder` gives it its place in the order of names. */
-  add({ ordinal, members }: { ordinal: number; members: number }): number {
+  add({ ordinal, members, listed }: EntryNumbers): number {
     const slot = this.slots;
     this.slots += 1;
     this.#grow(this.slots);
-    this.ordinals[slot] = ordinal;
-    this.#members[slot] = Math.min(members, membersMax);
+    this.#ordinals[slot] = ordinal;
+    this.#set(slot, members, listed);
     if (ordinal >= this.#slotOf.length)
       this.#slotOf = enlarged(this.#slotOf, new Int32Array(roomFor(ordinal + 1)).fill(-1));
     this.#slotOf[ordinal] = slot;
@@ -63,13 +72,27 @@ export class Entries {
     const slot = this.#slotOf[ordinal] ?? -1;
     if (slot === -1) return -1;
     this.#slotOf[ordinal] = -1;
-    this.ordinals[slot] = -1;
+    this.visibility[slot] = removed;
     return slot;
   }
 
-  recount(ordinal: number, members: number): void {
+  adjust({ ordinal, members, listed }: EntryNumbers): void {
     const slot = this.#slotOf[ordinal] ?? -1;
-    if (slot !== -1) this.#members[slot] = Math.min(members, membersMax);
+    if (slot !== -1) this.#set(slot, members, listed);
+  }
+
+  /** Runs `find` with the largest visibility that it may include. */
+  seeing<Result>(which: Unlisted, find: (visibilityMax: number) => Result): Result {
+    if (typeof which === 'string') return find(which === 'all' ? unlisted : shown);
+    const slots = which
+      .map((ordinal) => this.#slotOf[ordinal] ?? -1)
+      .filter((slot) => this.visibility[slot] === unlisted);
+    for (const slot of slots) this.visibility[slot] = shown;
+    try {
+      return find(shown);
+    } finally {
+      for (const slot of slots) this.visibility[slot] = unlisted;
+    }
   }
 
   /** For the first entries, which come in the order of names. */
@@ -95,7 +118,8 @@ export class Entries {
       for (let slot = first; slot !== undefined; slot = followers.get(slot)) order[length++] = slot;
     };
     place(followers.get(-1));
-    for (const slot of this.#order) if (this.ordinals[slot] !== -1 && !added.has(slot)) place(slot);
+    for (const slot of this.#order)
+      if (this.visibility[slot] !== removed && !added.has(slot)) place(slot);
     this.#setOrder(order.slice(0, length));
     return [...added].every((slot) => order[this.#positions[slot] as number] === slot);
   }
@@ -106,10 +130,16 @@ export class Entries {
       this.#positions[order[position] as number] = position;
   }
 
+  #set(slot: number, members: number, listed: boolean): void {
+    this.#members[slot] = Math.min(members, membersMax);
+    this.visibility[slot] = listed ? shown : unlisted;
+  }
+
   #grow(slots: number): void {
-    if (slots <= this.ordinals.length) return;
+    if (slots <= this.visibility.length) return;
     const room = roomFor(slots);
-    this.ordinals = enlarged(this.ordinals, new Int32Array(room));
+    this.visibility = enlarged(this.visibility, new Uint8Array(room));
+    this.#ordinals = enlarged(this.#ordinals, new Int32Array(room));
     this.#members = enlarged(this.#members, new Uint32Array(room));
     this.#positions = enlarged(this.#positions, new Uint32Array(room));
     this.scratch = [createHits(room), createHits(room)];
@@ -128,7 +158,10 @@ function roomFor(length: number): number {
   return Math.ceil(length * 1.1) + 256;
 }
 
-function enlarged<Numbers extends Int32Array | Uint32Array>(from: Numbers, to: Numbers): Numbers {
+function enlarged<Numbers extends Int32Array | Uint32Array | Uint8Array>(
+  from: Numbers,
+  to: Numbers,
+): Numbers {
   to.set(from);
   return to;
 }

@@ -10,21 +10,21 @@ import { nameField, otherField, tagField, type FieldText } from './segment.ts';
 export type IndexState = { index: SearchIndex; revision: number; readAt: number };
 
 type Sql = ReturnType<typeof sql>;
-type Source = { scope: Scope; findable: Sql; hasDescription: Sql };
+type Source = { scope: Scope; listed: Sql; hasDescription: Sql };
 
 export const sources: Record<SlugTable, Source> = {
   orgs: {
     scope: 'directory',
-    findable: sql`t.listed`,
+    listed: sql`t.listed`,
     hasDescription: sql`t.description is not null`,
   },
   alliances: {
     scope: 'directory',
-    findable: sql`true`,
+    listed: sql`true`,
     hasDescription: sql`t.description is not null`,
   },
   // A search does not look in the descriptions of blueprints.
-  blueprints: { scope: 'blueprints', findable: sql`true`, hasDescription: sql`null` },
+  blueprints: { scope: 'blueprints', listed: sql`true`, hasDescription: sql`null` },
 };
 
 /** Each batch keeps the thread for some milliseconds. */
@@ -33,6 +33,7 @@ const batchSize = 1_000;
 type Row = {
   ordinal: number;
   members: number;
+  listed: boolean;
   search_text: string;
   has_description: boolean | null;
 };
@@ -49,8 +50,8 @@ export async function loadIndex(database: Database, kind: SlugTable): Promise<In
     if (!read) throw new Error(`the revision of ${scope} is missing`);
     await sql`
       declare entries no scroll cursor for
-      select s.ordinal, s.members, s.search_text, ${hasDescription} as has_description
-      from ${sql.table(`${kind}_search`)} s join ${sql.table(kind)} t on t.id = s.id
+      select s.ordinal, s.members, s.listed, s.search_text, ${hasDescription} as has_description
+      from ${sql.table(`searchable_${kind}`)} s join ${sql.table(kind)} t on t.id = s.id
       order by s.name_sort, s.id
     `.execute(tx);
     const builder = createIndexBuilder();
@@ -81,35 +82,38 @@ export async function readChanges(
   kind: SlugTable,
   state: IndexState,
 ): Promise<IndexState | null> {
-  const { scope, findable, hasDescription } = sources[kind];
+  const { scope, listed, hasDescription } = sources[kind];
   const table = sql.table(kind);
-  const entries = sql.table(`${kind}_search`);
+  const entries = sql.table(`searchable_${kind}`);
+  const nameBefore = (which: Sql) => sql`
+    (select t.id, t.name_sort from ${table} t
+     where ${which} and c.is_written and (t.name_sort, t.id) < (s.name_sort, s.id)
+     order by t.name_sort desc, t.id desc limit 1)
+  `;
   const { rows } = await sql<ChangedRow>`
     with pending as (
-      select written, recounted from search_changes where kind = ${kind} and revision > ${state.revision}
+      select written, adjusted from search_changes where kind = ${kind} and revision > ${state.revision}
     ),
     changed as (
       select ordinal, bool_or(is_written) as is_written
       from (
         select unnest(written) as ordinal, true as is_written from pending
         union all
-        select unnest(recounted), false from pending
+        select unnest(adjusted), false from pending
       ) as each_change
       group by ordinal limit ${changesMax + 1}
     )
     select r.revision, extract(epoch from now())::float8 as read_at, c.ordinal, c.is_written,
-      s.ordinal as found, s.members, s.search_text, ${hasDescription} as has_description, before.ordinal as after
+      s.ordinal as found, s.members, s.listed, s.search_text, ${hasDescription} as has_description, before.ordinal as after
     from revisions r
     left join changed c on true
     left join ${entries} s on s.ordinal = c.ordinal
     left join ${table} t on t.id = s.id
     left join lateral (
       select p.ordinal
-      from (
-        select t.id, t.name_sort from ${table} t
-        where ${findable} and c.is_written and (t.name_sort, t.id) < (s.name_sort, s.id)
-        order by t.name_sort desc, t.id desc limit 1
-      ) as t join ${entries} p on p.id = t.id
+      -- Each half reads its own index.
+      from (${nameBefore(listed)} union all ${nameBefore(sql`not ${listed}`)}) as t join ${entries} p on p.id = t.id
+      order by t.name_sort desc, t.id desc limit 1
     ) before on true
     where r.scope = ${scope}
     order by s.name_sort, s.id
@@ -124,12 +128,12 @@ export async function readChanges(
 }
 
 function toChanges(rows: ChangedRow[]): Changes {
-  const changes: Changes = { written: [], recounted: [], removed: [] };
+  const changes: Changes = { written: [], adjusted: [], removed: [] };
   for (const row of rows) {
     if (row.ordinal === null) continue;
     if (row.found === null) changes.removed.push(row.ordinal);
     else if (row.is_written) changes.written.push(toWritten(row));
-    else changes.recounted.push({ ordinal: row.ordinal, members: row.members });
+    else changes.adjusted.push(row);
   }
   return changes;
 }
@@ -138,8 +142,8 @@ function toWritten(row: Row & { after: number | null }): WrittenEntry {
   return { ...toEntry(row), after: row.after };
 }
 
-function toEntry({ ordinal, members, search_text, has_description }: Row): IndexedEntry {
-  return { ordinal, members, texts: toTexts(search_text.split('\n'), has_description) };
+function toEntry({ ordinal, members, listed, search_text, has_description }: Row): IndexedEntry {
+  return { ordinal, members, listed, texts: toTexts(search_text.split('\n'), has_description) };
 }
 
 /** The lines of `search_text`: the name; then, except for blueprints, the tag and the slug; then what else is searched. */

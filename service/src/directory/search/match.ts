@@ -1,5 +1,5 @@
 /** Finds the slots that a search matches, and puts them in order. */
-import { unmatched, type Entries, type Hits } from './entries.ts';
+import { unmatched, type Entries, type Hits, type Unlisted } from './entries.ts';
 import { fieldBits, fieldMask, fields, type Segment } from './segment.ts';
 import { mistyped } from './vocabulary.ts';
 
@@ -11,6 +11,8 @@ export type Window = {
   limit: number;
   /** Mistyped words match only if fewer entries than this are found without them. */
   pageSize: number;
+  /** Default: none. */
+  unlisted?: Unlisted;
 };
 export type Found = {
   total: number;
@@ -35,13 +37,15 @@ export function match(
   entries: Entries,
   segments: Segment[],
   terms: string[],
-  { typos, window }: { typos: boolean; window: Window },
+  { typos, window, visibilityMax }: { typos: boolean; window: Window; visibilityMax: number },
 ): Found {
+  const { visibility } = entries;
   let [hits, before] = entries.scratch;
   for (const [index, term] of terms.entries()) {
     [hits, before] = [before, hits];
     const scope = index === 0 ? null : before;
-    for (const segment of segments) matchTerm(entries, segment, { term, typos, hits, scope });
+    for (const segment of segments)
+      matchTerm(segment, { term, typos, hits, scope, visibility, visibilityMax });
     if (scope) raiseLevels(hits, scope);
     forget(before);
     if (hits.count === 0) break;
@@ -53,14 +57,19 @@ export function match(
 
 /** Adds the entries of a segment where a term matches to `hits`, unless they are missing in `scope`. */
 function matchTerm(
-  entries: Entries,
   { vocabulary, offsets, postings }: Segment,
-  { term, typos, hits, scope }: { term: string; typos: boolean; hits: Hits; scope: Hits | null },
+  {
+    term,
+    typos,
+    hits,
+    scope,
+    ...visible
+  }: Visible & { term: string; typos: boolean; hits: Hits; scope: Hits | null },
 ): void {
   const visit = (word: number, matched: number) => {
     const [from, end] = [offsets[word] as number, offsets[word + 1] as number];
     const list = { postings, from, end, firstLevel: matched * fields };
-    if (!scope) addAll(hits, list, entries.ordinals);
+    if (!scope) addAll(hits, list, visible);
     else if (end - from > scope.count * lookUpCost) addFound(hits, list, scope);
     else addCommon(hits, list, scope);
   };
@@ -75,9 +84,15 @@ const lookUpCost = 16;
 /** The postings of a word. `firstLevel` is the level of a match in the best field. */
 type List = { postings: Uint32Array; from: number; end: number; firstLevel: number };
 
+type Visible = { visibility: Uint8Array; visibilityMax: number };
+
 // These loops see up to a million postings per search: they use nothing but numbers.
 
-function addAll(hits: Hits, { postings, from, end, firstLevel }: List, ordinals: Int32Array): void {
+function addAll(
+  hits: Hits,
+  { postings, from, end, firstLevel }: List,
+  { visibility, visibilityMax }: Visible,
+): void {
   const { levels, slots } = hits;
   let { count } = hits;
   for (let at = from; at < end; at += 1) {
@@ -87,7 +102,7 @@ function addAll(hits: Hits, { postings, from, end, firstLevel }: List, ordinals:
     const known = levels[slot] as number;
     if (level >= known) continue;
     if (known === unmatched) {
-      if ((ordinals[slot] as number) < 0) continue;
+      if ((visibility[slot] as number) > visibilityMax) continue;
       slots[count] = slot;
       count += 1;
     }

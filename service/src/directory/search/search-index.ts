@@ -2,14 +2,15 @@
  * Finds the entries of one kind in memory, and ranks them. Most entries are in one segment. Those that were written later
  * are in a second one, which is built again after a change; when it is large, `search.ts` loads a new index.
  */
-import { Entries, type IndexedEntry, type WrittenEntry } from './entries.ts';
+import { Entries, type EntryNumbers, type IndexedEntry, type WrittenEntry } from './entries.ts';
 import { match, typosIn, type Found, type Window } from './match.ts';
 import { createSegmentBuilder, type FieldText, type Segment } from './segment.ts';
 
 export type Changes = {
   /** New entries, and those with other texts than before, in the order of names. */
   written: WrittenEntry[];
-  recounted: { ordinal: number; members: number }[];
+  /** Entries with another number of members, or another `listed`. */
+  adjusted: EntryNumbers[];
   removed: number[];
 };
 
@@ -56,12 +57,16 @@ function createIndex(main: Segment, entries: Entries): SearchIndex {
 
   return {
     find(terms, window) {
-      const exact = match(entries, currentSegments(), terms, { typos: false, window });
-      if (exact.total >= window.pageSize || !terms.some((term) => typosIn(term) > 0)) return exact;
-      return match(entries, currentSegments(), terms, { typos: true, window });
+      const all = currentSegments();
+      return entries.seeing(window.unlisted ?? 'none', (visibilityMax) => {
+        const exact = match(entries, all, terms, { typos: false, window, visibilityMax });
+        const isEnough = exact.total >= window.pageSize;
+        if (isEnough || !terms.some((term) => typosIn(term) > 0)) return exact;
+        return match(entries, all, terms, { typos: true, window, visibilityMax });
+      });
     },
     apply(changes) {
-      for (const { ordinal, members } of changes.recounted) entries.recount(ordinal, members);
+      for (const entry of changes.adjusted) entries.adjust(entry);
       if (changes.written.length + changes.removed.length === 0) return true;
       for (const ordinal of [...changes.removed, ...changes.written.map((entry) => entry.ordinal)])
         written.delete(entries.remove(ordinal));

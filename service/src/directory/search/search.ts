@@ -1,6 +1,6 @@
 /**
  * Searches the directory in memory (docs/decisions/0032-search.md). A process has one index per kind, which belongs to a
- * revision, like a cached page: before a search it applies what was written since then. It has public texts only.
+ * revision, like a cached page: before a search it applies what was written since then. The first search loads it.
  */
 import type { Database } from '../../database/database.ts';
 import type { Revisions } from '../../database/revisions.ts';
@@ -12,11 +12,16 @@ import { termsOf } from './words.ts';
 /** What a search found, and the revision of the index in which it was found. */
 export type FoundAt = Found & { revision: number };
 export type Search = {
-  /** Returns null if the text has no words. */
-  find(kind: SlugTable, text: string, window: Window): Promise<FoundAt | null>;
+  /**
+   * Returns null if the text has no words. Finds what was written at least a second ago or, if `isNewest` is set,
+   * everything that is committed.
+   */
+  find(
+    kind: SlugTable,
+    text: string,
+    window: Window & { isNewest?: boolean },
+  ): Promise<FoundAt | null>;
 };
-
-const kinds = Object.keys(sources) as SlugTable[];
 
 export function createSearch(database: Database, revisions: Revisions): Search {
   const states = new Map<SlugTable, IndexState>();
@@ -54,8 +59,8 @@ export function createSearch(database: Database, revisions: Revisions): Search {
     }
   }
 
-  async function current(kind: SlugTable): Promise<IndexState> {
-    const wanted = revisions.current(sources[kind].scope);
+  async function current(kind: SlugTable, isNewest: boolean): Promise<IndexState> {
+    const wanted = isNewest ? null : revisions.current(sources[kind].scope);
     const known = states.get(kind);
     if (known && known.revision === wanted) return known;
     // An update that is running may have begun before the newest write.
@@ -66,14 +71,15 @@ export function createSearch(database: Database, revisions: Revisions): Search {
 
   revisions.onMove((scope) => {
     // If it fails, the next search tries again and reports it.
-    for (const kind of kinds) if (sources[kind].scope === scope) update(kind).catch(() => {});
+    for (const kind of states.keys())
+      if (sources[kind].scope === scope) update(kind).catch(() => {});
   });
 
   return {
     async find(kind, text, window) {
       const terms = termsOf(text);
       if (terms.length === 0) return null;
-      const { index, revision } = await current(kind);
+      const { index, revision } = await current(kind, window.isNewest === true);
       return { ...index.find(terms, window), revision };
     },
   };

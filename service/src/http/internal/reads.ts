@@ -29,8 +29,8 @@ export const orgReads = [
     description: 'Returns all organisations, listed or not, sorted by name by default.',
     query: ManagedOrgQuery,
     response: listOf(ManagedOrganisation, 'OrganisationList', examples.managedOrganisation),
-    async run({ database, publicUrl, query }) {
-      const { total, rows } = await listManagedOrgs(database, query, publicUrl);
+    async run({ publicUrl, query, ...reads }) {
+      const { total, rows } = await listManagedOrgs(reads, query, publicUrl);
       return pageEnvelope(rows, query, total);
     },
   }),
@@ -56,8 +56,8 @@ export const allianceReads = [
     description: 'Returns the alliances, sorted by name by default.',
     query: AllianceQuery,
     response: listOf(ManagedAlliance, 'AllianceList', examples.managedAlliance),
-    async run({ database, publicUrl, query }) {
-      const { total, rows } = await listManagedAlliances(database, query, publicUrl);
+    async run({ publicUrl, query, ...reads }) {
+      const { total, rows } = await listManagedAlliances(reads, query, publicUrl);
       return pageEnvelope(rows, query, total);
     },
   }),
@@ -83,8 +83,8 @@ export const blueprintReads = [
     description: 'Returns the blueprints, active and retired, sorted by name by default.',
     query: BlueprintQuery,
     response: listOf(Blueprint, 'BlueprintList', examples.blueprint),
-    async run({ database, query }) {
-      const { total, rows } = await listManagedBlueprints(database, query);
+    async run({ query, ...reads }) {
+      const { total, rows } = await listManagedBlueprints(reads, query);
       return pageEnvelope(rows, query, total);
     },
   }),

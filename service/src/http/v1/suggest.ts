@@ -5,7 +5,7 @@ import { Type } from 'typebox';
 import { envelope } from '../../contract/envelope.ts';
 import { noNul, strictObject } from '../../contract/shapes.ts';
 import { Suggestion } from '../../contract/suggestion.ts';
-import type { PublicReads } from '../../directory/list.ts';
+import type { DirectoryReads } from '../../directory/list.ts';
 import { suggest } from '../../directory/suggest.ts';
 import { keySecurity } from '../admit.ts';
 import { toEntry } from '../response-cache.ts';
@@ -23,7 +23,7 @@ const query = strictObject({
 });
 const example = { kind: 'organization', slug: 'acme-corporation', name: 'Acme Corporation' };
 
-export function registerSuggest(app: FastifyInstance, reads: PublicReads): void {
+export function registerSuggest(app: FastifyInstance, reads: DirectoryReads): void {
   const data = Type.Array(Suggestion, { description: 'At most eight, the most relevant first.' });
   app.withTypeProvider<TypeBoxTypeProvider>().get(
     '/suggest',
