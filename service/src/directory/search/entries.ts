@@ -26,9 +26,10 @@ const shown = 0;
 const unlisted = 1;
 const removed = 2;
 
-/** Members beyond this count as this many, so that they and a position fit into the 53 bits of a number. */
-const membersMax = 2 ** 31 - 1;
+/** Members beyond this count as this many, so that a level, they and a position fit into the 53 bits of a number. */
+const membersMax = 2 ** 27 - 1;
 const positionsMax = 2 ** 22;
+const keysPerLevel = (membersMax + 1) * positionsMax;
 
 export class Entries {
   /** The number of slots, including those of removed entries. */
@@ -44,10 +45,15 @@ export class Entries {
   #order = new Uint32Array(0);
   #positions = new Uint32Array(0);
 
-  /** Orders slots by members, most first, and then by name. */
-  sortKey(slot: number): number {
+  /** Orders hits by level, then by members, most first, and then by name. */
+  sortKey(slot: number, level: number): number {
     const members = this.#members[slot] as number;
-    return (membersMax - members) * positionsMax + (this.#positions[slot] as number);
+    const position = this.#positions[slot] as number;
+    return level * keysPerLevel + (membersMax - members) * positionsMax + position;
+  }
+
+  levelOfKey(key: number): number {
+    return Math.floor(key / keysPerLevel);
   }
 
   ordinalOfKey(key: number): number {

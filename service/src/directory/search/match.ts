@@ -3,9 +3,6 @@ import { unmatched, type Entries, type Hits, type Unlisted } from './entries.ts'
 import { fieldBits, fieldMask, fields, type Segment } from './segment.ts';
 import { mistyped } from './vocabulary.ts';
 
-/** The levels of whole, starting, inner and mistyped words. */
-const levelCount = 4 * fields;
-
 export type Window = {
   offset: number;
   limit: number;
@@ -172,44 +169,46 @@ export function typosIn(term: string): number {
 }
 
 function rank(entries: Entries, hits: Hits, { offset, limit }: Window): Found {
-  const found: Found = { total: hits.count, ordinals: [], levels: [] };
-  const counts = new Uint32Array(levelCount);
-  for (let index = 0; index < hits.count; index += 1) {
-    const level = hits.levels[hits.slots[index] as number] as number;
-    counts[level] = (counts[level] as number) + 1;
-  }
-  let skipped = offset;
-  for (const [level, count] of counts.entries()) {
-    const wanted = Math.min(limit - found.ordinals.length, count - skipped);
-    if (wanted > 0)
-      for (const key of smallestKeys(entries, hits, level, skipped + wanted).slice(skipped)) {
-        found.ordinals.push(entries.ordinalOfKey(key));
-        found.levels.push(level);
-      }
-    skipped = Math.max(0, skipped - count);
-  }
-  return found;
+  const keys = smallestKeys(entries, hits, offset + limit).slice(offset);
+  return {
+    total: hits.count,
+    ordinals: keys.map((key) => entries.ordinalOfKey(key)),
+    levels: keys.map((key) => entries.levelOfKey(key)),
+  };
 }
 
 /** Selecting the first ones takes a tenth of the time of sorting all. */
 const selectMax = 200;
 
-/** The first `count` sort keys of the entries with this level. */
-function smallestKeys(entries: Entries, hits: Hits, level: number, count: number): number[] {
+/** The first `count` sort keys. */
+function smallestKeys(entries: Entries, hits: Hits, count: number): number[] {
+  if (count > selectMax) return sortedKeys(entries, hits).slice(0, count);
   const keys: number[] = [];
-  const isSelecting = count <= selectMax;
   let largest = Number.POSITIVE_INFINITY;
+  let largestLevel = unmatched;
   for (let index = 0; index < hits.count; index += 1) {
     const slot = hits.slots[index] as number;
-    if (hits.levels[slot] !== level) continue;
-    const key = entries.sortKey(slot);
-    if (!isSelecting) keys.push(key);
-    if (!isSelecting || key >= largest) continue;
+    const level = hits.levels[slot] as number;
+    // Rejects most hits of a long list without their key.
+    if (level > largestLevel) continue;
+    const key = entries.sortKey(slot, level);
+    if (key >= largest) continue;
     insert(keys, key);
     if (keys.length > count) keys.pop();
-    if (keys.length === count) largest = keys.at(-1) as number;
+    if (keys.length < count) continue;
+    largest = keys.at(-1) as number;
+    largestLevel = entries.levelOfKey(largest);
   }
-  return isSelecting ? keys : [...Float64Array.from(keys).sort().subarray(0, count)];
+  return keys;
+}
+
+function sortedKeys(entries: Entries, hits: Hits): number[] {
+  const keys = new Float64Array(hits.count);
+  for (const index of keys.keys()) {
+    const slot = hits.slots[index] as number;
+    keys[index] = entries.sortKey(slot, hits.levels[slot] as number);
+  }
+  return [...keys.sort()];
 }
 
 function insert(keys: number[], key: number): void {
