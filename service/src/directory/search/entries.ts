@@ -36,10 +36,10 @@ export class Entries {
   slots = 0;
   /** Whether each slot is removed, unlisted or neither. */
   visibility = new Uint8Array(0);
+  members = new Uint32Array(0);
   /** Space for the hits of a term, and of the terms before it. Without hits between searches. */
   scratch: [Hits, Hits] = [createHits(0), createHits(0)];
   #ordinals = new Int32Array(0);
-  #members = new Uint32Array(0);
   #slotOf = new Int32Array(0);
   /** The slots in the order of names, and the place of each slot in it. */
   #order = new Uint32Array(0);
@@ -47,13 +47,17 @@ export class Entries {
 
   /** Orders hits by level, then by members, most first, and then by name. */
   sortKey(slot: number, level: number): number {
-    const members = this.#members[slot] as number;
+    const members = this.members[slot] as number;
     const position = this.#positions[slot] as number;
     return level * keysPerLevel + (membersMax - members) * positionsMax + position;
   }
 
   levelOfKey(key: number): number {
     return Math.floor(key / keysPerLevel);
+  }
+
+  membersOfKey(key: number): number {
+    return membersMax - Math.floor((key % keysPerLevel) / positionsMax);
   }
 
   ordinalOfKey(key: number): number {
@@ -137,7 +141,7 @@ export class Entries {
   }
 
   #set(slot: number, members: number, listed: boolean): void {
-    this.#members[slot] = Math.min(members, membersMax);
+    this.members[slot] = Math.min(members, membersMax);
     this.visibility[slot] = listed ? shown : unlisted;
   }
 
@@ -146,7 +150,7 @@ export class Entries {
     const room = roomFor(slots);
     this.visibility = enlarged(this.visibility, new Uint8Array(room));
     this.#ordinals = enlarged(this.#ordinals, new Int32Array(room));
-    this.#members = enlarged(this.#members, new Uint32Array(room));
+    this.members = enlarged(this.members, new Uint32Array(room));
     this.#positions = enlarged(this.#positions, new Uint32Array(room));
     this.scratch = [createHits(room), createHits(room)];
   }
