@@ -51,11 +51,11 @@ test('the start page shows listed organisations only, and a request with its res
   assert.deepEqual(response, (await service.call('/orgs/acme-b-sons-b')).body);
 });
 
-test('the start page is small, has a tag, and loads nothing but the logo', async () => {
+test('the start page is small, has a tag, and loads nothing but the logo and its search', async () => {
   const { headers, text } = await get('/');
   const logo = await get('/logo');
   assert.ok(Buffer.byteLength(text) + Buffer.byteLength(logo.text) <= 60_000);
-  assert.doesNotMatch(text, /<script|<link(?![^>]*rel="icon")/);
+  assert.doesNotMatch(text, /<script[^>]|<link(?![^>]*rel="icon")/);
   const sources = [...text.matchAll(/(?:src|rel="icon" href)="([^"]*)"/g)].map(
     ([, source]) => source,
   );
@@ -63,10 +63,37 @@ test('the start page is small, has a tag, and loads nothing but the logo', async
   assert.match(sources[0] ?? '', /^\/herald\/logo\?v=/);
   assert.match(
     String(headers['content-security-policy']),
-    /^default-src 'none'; style-src 'sha256-/,
+    /^default-src 'none'; style-src 'sha256-[^;]*; script-src 'sha256-[^;]*; connect-src 'self';/,
   );
   const again = await get('/', { 'if-none-match': String(headers['etag']) });
   assert.equal(again.status, 304);
+});
+
+test('the start page searches without a script, and shows nothing unlisted', async () => {
+  await createOrg('Zanzibar <i>Society</i>');
+  const found = await get('/?q=zanzbiar%20society');
+  assert.equal(found.status, 200);
+  assert.match(found.text, /<strong>Zanzibar &#60;i&#62;Society&#60;\/i&#62;<\/strong>/);
+  assert.match(found.text, /<code>\/api\/v1\/orgs\/zanzibar-i-society-i<\/code>/);
+  assert.match(found.text, /value="zanzbiar society"/);
+  const hidden = await get('/?q=unlisted');
+  assert.match(hidden.text, /Nothing found/);
+  for (const query of ['q=', 'q=%20', 'q', 'other=1'])
+    assert.match((await get(`/?${query}`)).text, /Newest organisations/);
+  for (const query of ['q=a&q=b', 'q=%00a', `q=${'a'.repeat(500)}`, 'q=%ff', 'q="><script>'])
+    assert.equal((await get(`/?${encodeURI(query)}`)).status, 200, query);
+  assert.match(
+    (await get(`/?q=${encodeURIComponent('"><b>')}`)).text,
+    /value="&#34;&#62;&#60;b&#62;"/,
+  );
+});
+
+test('an address that searches too often is limited, and still gets the start page', async () => {
+  const limited = await startTestService({ env: { RATE_LIMIT_PER_MINUTE: '2' } });
+  const statuses = [];
+  for (const path of ['/?q=a', '/?q=b', '/?q=c', '/'])
+    statuses.push((await rawRequest(limited.url, { path })).status);
+  assert.deepEqual(statuses, [200, 200, 429, 200]);
 });
 
 test('the start page shows maintenance', async () => {

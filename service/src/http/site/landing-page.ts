@@ -2,6 +2,7 @@
 import type { Organisation } from '../../contract/organisation.ts';
 import { envelope } from '../../contract/envelope.ts';
 import type { Status } from '../../contract/status.ts';
+import { renderForm } from './search-page.ts';
 import { html, renderPage, type Html, type Site } from './page.ts';
 
 export type LandingContent = {
@@ -26,6 +27,7 @@ export function renderLanding(site: Site, { counts, maintenance, newest }: Landi
       <a href="${basePath}/profile/developer">Get an API key</a
       ><a href="${basePath}/docs">Read the docs</a>
     </div>
+    ${renderForm(site)}
     <dl class="counts">
       ${countOf('Organisations', counts.orgs)}${countOf('Alliances', counts.alliances)}${countOf('Blueprints', counts.blueprints)}
     </dl>
