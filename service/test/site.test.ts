@@ -8,6 +8,8 @@ import { loadBrand } from '../src/http/site/brand.ts';
 import { rawRequest } from './support/raw-request.ts';
 import { startTestService } from './support/service.ts';
 import { put } from './support/directory.ts';
+import { eventually } from './support/eventually.ts';
+import { sql } from '../src/database/database.ts';
 import { testActor } from './support/actor.ts';
 import { disableMaintenance, enableMaintenance } from '../src/system/maintenance.ts';
 
@@ -107,6 +109,56 @@ test('the start page shows maintenance', async () => {
   assert.ok(await shows(/<strong>Maintenance\.<\/strong> Moving\./));
   await disableMaintenance(database, testActor);
   assert.ok(!(await shows(/Maintenance\./)));
+});
+
+test('the status page of a new service shows that it works and has no history', async () => {
+  const { status, headers, text } = await get('/status');
+  assert.equal(status, 200);
+  assert.equal(headers['content-type'], 'text/html; charset=utf-8');
+  assert.equal(headers['cache-control'], 'public, max-age=5');
+  assert.match(text, /<h1>Everything works<\/h1>/);
+  assert.match(text, /Last chat sync<\/th>\s*<td>Never<\/td>/);
+  // The last 24 hours, and 30 days.
+  assert.equal(text.match(/<td>–<\/td>\s*<td>–<\/td>\s*<td>–<\/td>/g)?.length, 31);
+  assert.ok(Buffer.byteLength(text) + Buffer.byteLength((await get('/logo')).text) <= 60_000);
+  assert.doesNotMatch(text, /<script|style="/);
+  assert.match((await get('/')).text, /href="\/herald\/status">Status</);
+  assert.equal((await rawRequest(service.url, { path: '/status', method: 'POST' })).status, 405);
+});
+
+test('the status page has success and delay of all deliveries together, and past maintenance', async (t) => {
+  const other = await startTestService({ beside: service });
+  const { database } = service;
+  t.after(() => sql`delete from service_stats`.execute(database));
+  await sql`
+    insert into service_stats (hour, status, bucket, deliveries)
+    select date_bin('1 day', now(), 'epoch') - days * interval '1 day', status, bucket, deliveries
+    from (values (1, 'succeeded', 40, 9999), (1, 'failed', 0, 1), (2, 'failed', 0, 1), (2, 'cancelled', 0, 5), (31, 'failed', 0, 1))
+      as given(days, status, bucket, deliveries)
+  `.execute(database);
+  await enableMaintenance(database, testActor, { message: 'Moving.', expectedEnd: null });
+  await disableMaintenance(database, testActor);
+  const { text } = await rawRequest(other.url, { path: '/status' });
+  const row = (day: number) => {
+    const name = new Date(Date.now() - day * 86_400_000).toISOString().slice(0, 10);
+    return new RegExp(`<th scope="row">${name}</th>([^]*?)</tr>`).exec(text)?.[1] ?? '';
+  };
+  assert.match(row(1), /99\.99 %[^]*939 ms[^]*939 ms/);
+  assert.match(row(2), />0 %[^]*–[^]*–/);
+  assert.doesNotMatch(row(0), /%/);
+  assert.match(text, /Past maintenance<\/h2>\s*<table>/);
+  assert.doesNotMatch(text, /Moving/);
+});
+
+test('the status page without its database says so', async () => {
+  const { health } = service;
+  await health.stop();
+  await eventually(async () => health.snapshot().components.database === 'unavailable');
+  const { status, text } = await get('/status');
+  assert.equal(status, 200);
+  assert.match(text, /There is a problem/);
+  assert.match(text, /The history is not available/);
+  await health.start();
 });
 
 test('browsers get errors as a page, and programs as JSON', async () => {

@@ -2,6 +2,7 @@
 import type { Organisation } from '../../contract/organisation.ts';
 import { envelope } from '../../contract/envelope.ts';
 import type { Status } from '../../contract/status.ts';
+import { renderMaintenance } from './maintenance-notice.ts';
 import { renderForm } from './search-page.ts';
 import { html, renderPage, type Html, type Site } from './page.ts';
 
@@ -41,13 +42,6 @@ function countOf(label: string, count: number): Html {
     <dt>${label}</dt>
     <dd>${count.toLocaleString('en')}</dd>
   </div>`;
-}
-
-function renderMaintenance({ message, expectedEnd }: NonNullable<Status['maintenance']>): Html {
-  const end = expectedEnd === null ? '' : ` It is expected to end at ${expectedEnd}.`;
-  return html`<p class="notice">
-    <strong>Maintenance.</strong> ${message ?? 'The API is not available at the moment.'}${end}
-  </p>`;
 }
 
 /** The response is the one that this request would get now. */

@@ -45,7 +45,7 @@ export function renderPage({ brand, basePath }: Site, title: string, body: Html)
             />${brand.name}</a
           >
           <nav aria-label="Main">
-            <a href="${basePath}/docs">Docs</a
+            <a href="${basePath}/docs">Docs</a><a href="${basePath}/status">Status</a
             ><a href="${basePath}/profile/developer">Developer portal</a>
           </nav>
         </header>

@@ -1,5 +1,6 @@
-/** Serves the landing page with its search, the logo, and errors as pages to browsers. */
+/** Serves the start page with its search, the status page, the logo, and errors as pages to browsers. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { coalesce } from '../../database/coalesce.ts';
 import type { Database } from '../../database/database.ts';
 import type { Revisions } from '../../database/revisions.ts';
 import { listOrgs } from '../../directory/orgs.ts';
@@ -8,12 +9,16 @@ import type { ServiceError } from '../../errors.ts';
 import { suggest } from '../../directory/suggest.ts';
 import type { Health } from '../../system/health.ts';
 import { createLimit } from '../admit.ts';
+import { listPastMaintenance } from '../../system/maintenance.ts';
+import { readServiceStats } from '../../webhooks/management/service-stats.ts';
 import { rejectOtherMethods } from '../methods.ts';
 import { entryOf, type Entry } from '../response-cache.ts';
 import { sendEntry } from '../send-entry.ts';
+import { stateOf } from '../v1/status.ts';
 import type { Brand } from './brand.ts';
 import { renderLanding } from './landing-page.ts';
 import { renderSearch, searchScript, searchTextMax } from './search-page.ts';
+import { renderStatus, type StatusContent } from './status-page.ts';
 import { html, htmlType, pageHeaders, renderPage, type Site } from './page.ts';
 
 export type SiteDependencies = {
@@ -36,6 +41,8 @@ declare module 'fastify' {
 const newestShown = 6;
 /** Counts are refreshed each second, so an older page would be wrong for as long as it is kept. */
 const cacheControl = 'public, max-age=5';
+/** The history moves slowly. Without it the page is still useful, so nobody waits long for it. */
+const historyBounds = { timeoutMs: 2_000, reuseMs: 5_000 };
 
 export function registerSite(app: FastifyInstance, dependencies: SiteDependencies): void {
   const { brand } = dependencies;
@@ -45,6 +52,11 @@ export function registerSite(app: FastifyInstance, dependencies: SiteDependencie
     const entry = await (readResults(request, reply) ?? readLanding());
     reply.headers(pageHeaders(brand, searchScript));
     return sendEntry(request, reply, entry, cacheControl, htmlType);
+  });
+  const readStatus = createStatus(dependencies);
+  page(app, '/status', async (request, reply) => {
+    reply.headers(pageHeaders(brand));
+    return sendEntry(request, reply, await readStatus(), cacheControl, htmlType);
   });
   const logo = entryOf(0, brand.logo.bytes);
   for (const url of ['/logo', '/favicon.ico'])
@@ -144,5 +156,24 @@ function createLanding(dependencies: SiteDependencies): () => Entry | Promise<En
     const state = JSON.stringify([revisions.current('directory'), health.snapshot()]);
     if (shown?.state !== state) shown = { state, entry: render() };
     return shown.entry;
+  };
+}
+
+function createStatus(dependencies: SiteDependencies): () => Promise<Entry> {
+  const { database, health } = dependencies;
+  const site = toSite(dependencies);
+  const readHistory = coalesce(async (): Promise<StatusContent['history']> => {
+    const [stats, past] = await Promise.all([
+      readServiceStats(database),
+      listPastMaintenance(database),
+    ]);
+    return { stats, past };
+  }, historyBounds);
+  return async () => {
+    const snapshot = health.snapshot();
+    const { components, maintenance } = snapshot;
+    const history = components.database === 'ok' ? await readHistory().catch(() => null) : null;
+    const content = { state: stateOf(snapshot), components, maintenance, history };
+    return entryOf(0, Buffer.from(renderStatus(site, content)));
   };
 }
