@@ -58,6 +58,19 @@ test('an app is created, bound, and given a key for the public API', async () =>
   assert.ok(!JSON.stringify(body).includes(key.key));
 });
 
+test('a temporary key reads the directory for 15 minutes, and nothing else', async () => {
+  const app = await post('/apps', { name: 'Reader' });
+  const before = Date.now();
+  const { key, scopes, expiresAt } = await post(`/apps/${app.id}/temporary-keys`, undefined);
+  assert.deepEqual(scopes, ['read:directory']);
+  const validMs = Date.parse(expiresAt) - before;
+  assert.ok(validMs >= 15 * 60_000 && validMs <= 15 * 60_000 + (Date.now() - before), expiresAt);
+  assert.equal((await service.call('/orgs', { key })).status, 200);
+  for (const path of ['/events', '/webhooks'])
+    assert.equal((await service.call(path, { key })).status, 403, path);
+  await post(`/apps/${app.id}`, undefined, 'DELETE');
+});
+
 test('an app has the name of its binding and its counts', async () => {
   const app = await post('/apps', { name: 'Counted' });
   assert.deepEqual([app.keyCount, app.webhookCount, app.binding], [0, 0, null]);

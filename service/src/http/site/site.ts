@@ -10,7 +10,7 @@ import { entryOf, type Entry } from '../response-cache.ts';
 import { sendEntry } from '../send-entry.ts';
 import type { Brand } from './brand.ts';
 import { renderLanding } from './landing-page.ts';
-import { html, htmlType, pageHeaders, renderPage, type Site } from './page.ts';
+import { html, htmlType, pageHeaders, renderPage, toSite } from './page.ts';
 
 export type SiteDependencies = {
   brand: Brand;
@@ -81,10 +81,6 @@ function page(
     schema: { hide: true },
     handler,
   });
-}
-
-function toSite({ brand, publicUrl }: Pick<SiteDependencies, 'brand' | 'publicUrl'>): Site {
-  return { brand, publicUrl, basePath: new URL(publicUrl).pathname.replace(/\/$/, '') };
 }
 
 /** Renders the page again when what it shows has changed. */
