@@ -1,6 +1,4 @@
 /** Renders the Markdown of a page as HTML and splits its text into sections for the search. */
-import { readFileSync } from 'node:fs';
-import { posix } from 'node:path';
 import { Marked, type Token, type Tokens } from 'marked';
 import { escapeHtml, highlight } from './highlight.ts';
 import { addressOf, type Page } from './page.ts';
@@ -8,7 +6,6 @@ import { addressOf, type Page } from './page.ts';
 type SearchSection = { anchor: string; title: string; text: string };
 export type Rendered = { title: string; html: string; sections: SearchSection[] };
 
-const root = new URL('../../', import.meta.url);
 /** A code block that is a tab next to its neighbours. */
 type Tab = { title: string; language: string; code: string };
 
@@ -29,12 +26,7 @@ export function renderMarkdown(
     if (tab) tabs.push(tab);
     if (tab || token.type === 'space') continue;
     flushTabs();
-    const sources = sourcesOf(token, page);
-    if (sources) html.push(renderTabs(sources, html.length));
-    else
-      html.push(
-        token.type === 'heading' ? heading(token as Tokens.Heading) : marked.parser([token]),
-      );
+    html.push(token.type === 'heading' ? heading(token as Tokens.Heading) : marked.parser([token]));
     const section = sections.at(-1);
     if (section && token.type !== 'heading') section.text += ` ${plain(token.raw)}`;
   }
@@ -101,29 +93,6 @@ function tabOf(token: Token): Tab | null {
   const { lang = '', text } = token as Tokens.Code;
   const [, language = '', title] = /^(\S+) .*?title="([^"]+)"/.exec(lang) ?? [];
   return title ? { title, language, code: text } : null;
-}
-
-const languages: Record<string, string> = {
-  ts: 'ts',
-  py: 'python',
-  go: 'go',
-  php: 'php',
-  sh: 'sh',
-};
-
-/** A list of links to source files shows the files. */
-function sourcesOf(token: Token, page: Page): Tab[] | null {
-  if (token.type !== 'list' || page.source === null) return null;
-  const tabs: Tab[] = [];
-  for (const { text } of (token as Tokens.List).items) {
-    const [, title = '', file = '', ending = ''] =
-      /^\[([^\]]+)\]\((\S+\.(ts|py|go|php|sh))\)$/.exec(text) ?? [];
-    const language = languages[ending];
-    if (!language) return null;
-    const path = posix.join(posix.dirname(page.source), file);
-    tabs.push({ title, language, code: readFileSync(new URL(path, root), 'utf8').trimEnd() });
-  }
-  return tabs;
 }
 
 /** Radio buttons, so that the tabs work without a script. */

@@ -2,8 +2,11 @@
  * Makes the Markdown of the repository fit for the site: links between files lead to pages, and the addresses of the
  * examples become `{{url}}`, which the service replaces with its own.
  */
+import { readFileSync } from 'node:fs';
 import { posix } from 'node:path';
 import type { Page } from './page.ts';
+
+const root = new URL('../../', import.meta.url);
 
 /** Links to these files lead to what the service serves at run time. */
 const served: Record<string, string> = { 'openapi.json': '{{url}}/api/v1/openapi.json' };
@@ -15,7 +18,7 @@ const exampleName = /\bX-Service-|\bService-Webhooks/g;
 export function resolveLinks(page: Page, pages: Page[]): string {
   const folder = page.source === null ? 'docs' : posix.dirname(page.source);
   const byFile = new Map(pages.map((each) => [fileOf(each), each]));
-  return outsideFences(page.markdown, (text) =>
+  return outsideFences(includeSources(page.markdown, folder), (text) =>
     text.replace(
       /\[((?:[^[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)/g,
       (link, label: string, target: string) => {
@@ -31,6 +34,17 @@ export function resolveLinks(page: Page, pages: Page[]): string {
   )
     .replace(exampleAddresses, '{{url}}')
     .replace(exampleName, (name) => name.replace('Service', '{{name}}'));
+}
+
+const languages: Record<string, string> = { py: 'python' };
+const sourceLink = /^- \[([^\]]+)\]\((\S+\.(ts|py|go|php|sh))\)$/gm;
+
+/** A list of links to source files becomes the files. */
+function includeSources(markdown: string, folder: string): string {
+  return markdown.replace(sourceLink, (_, title: string, file: string, ending: string) => {
+    const code = readFileSync(new URL(posix.join(folder, file), root), 'utf8').trimEnd();
+    return `\`\`\`${languages[ending] ?? ending} title="${title}"\n${code}\n\`\`\``;
+  });
 }
 
 function fileOf({ source, path }: Page): string {
