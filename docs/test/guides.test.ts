@@ -4,15 +4,14 @@
  * and goes on, `after="text"` waits until a program in the background has printed the text.
  */
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { Lexer, type Tokens } from 'marked';
 import { toUrl } from '../../service/test/support/database.ts';
 import { announce, blueprint, put } from '../../service/test/support/directory.ts';
 import { endedDelivery, eventually } from '../../service/test/support/eventually.ts';
+import { freePort } from '../../service/test/support/free-port.ts';
 import { startInternalApi } from '../../service/test/support/internal-api.ts';
 import { loopbackAllowed, startReceiver } from '../../service/test/support/receiver.ts';
 import { startTestService } from '../../service/test/support/service.ts';
@@ -142,13 +141,4 @@ function inBackground(code: string, port: number): string {
 /** Fails if the program in the background has ended. */
 function until(condition: string): string {
   return `until ${condition}; do kill -0 $!; sleep 0.05; done`;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
 }

@@ -84,8 +84,9 @@ test('every page is Markdown too, and llms.txt lists them', async () => {
 });
 
 test('a list of links to source files shows the files', async () => {
-  const page = texts.get('/docs/verify-signatures') ?? '';
-  const markdown = await (await get('/docs/verify-signatures.md')).text();
+  const path = '/docs/verify-signatures';
+  const page = texts.get(path) ?? '';
+  const markdown = await (await get(`${path}.md`)).text();
   for (const language of ['TypeScript', 'Python', 'Go', 'PHP', 'Shell'])
     assert.match(page, new RegExp(`type="radio" name="[^"]+" value="${language}"`));
   for (const text of [page, markdown]) assert.match(text, /compare_digest[^]*hash_equals/);

@@ -6,13 +6,11 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { brotliCompress, gzip } from 'node:zlib';
-import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import fastifyStatic from '@fastify/static';
-import { ServiceError } from '../errors.ts';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { rejectOtherMethods } from './methods.ts';
 import { entryOf, type Entry } from './response-cache.ts';
 import { sendEntry } from './send-entry.ts';
-import { sendError } from './send-error.ts';
+import { serveAssets } from './serve-assets.ts';
 import type { Brand } from './site/brand.ts';
 import { escape, html, htmlType, pageHeaders, renderPage, toSite, type Site } from './site/page.ts';
 
@@ -57,7 +55,7 @@ export async function registerDocs(
     );
   }
   route(app, '/docs/', async (_request, reply) => reply.redirect(`${site.basePath}/docs`, 301));
-  await app.register((inner) => serveAssets(inner, `${folder}assets`));
+  await serveAssets(app, { root: `${folder}assets`, prefix: '/docs/assets/' });
 
   async function send(
     request: FastifyRequest,
@@ -141,23 +139,6 @@ function createEntries(): (name: string, encoding: Encoding, make: () => string)
     entries.set(key, entry);
     return entry;
   };
-}
-
-async function serveAssets(assets: FastifyInstance, root: string): Promise<void> {
-  assets.setErrorHandler<FastifyError>((error, request, reply) => {
-    const isRefused = (error.statusCode ?? 500) < 500;
-    return sendError(isRefused ? new ServiceError('not_found') : error, request, reply);
-  });
-  await assets.register(fastifyStatic, {
-    root,
-    prefix: '/docs/assets/',
-    preCompressed: true,
-    index: false,
-    acceptRanges: false,
-    // Their names change with their content.
-    immutable: true,
-    maxAge: '365d',
-  });
 }
 
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
