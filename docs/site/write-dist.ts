@@ -21,6 +21,9 @@ const dist = fileURLToPath(new URL('../dist/', import.meta.url));
 const requestMark = '<!--request-->';
 
 const pages = sections.flatMap((section) => section.pages);
+const sectionTitles = new Map(
+  sections.flatMap(({ title, pages: inside }) => inside.map((page) => [page, title] as const)),
+);
 const targets = new Map(pages.flatMap((page) => namesOf(page).map((name) => [name, page.path])));
 const rendered = pages.map((page) => {
   const markdown = resolveLinks(page, pages);
@@ -111,7 +114,8 @@ function indexSections() {
     index.addAll(
       parts.map(({ anchor, title, text }) => ({
         id: `${page.path}${anchor && `#${anchor}`}`,
-        page: page.label,
+        // The first section of a page may have the name of the page.
+        page: title === page.label ? sectionTitles.get(page) : page.label,
         title,
         text,
       })),

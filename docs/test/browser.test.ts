@@ -173,7 +173,7 @@ test('nobody who is signed out gets a key', skip, async () => {
   await page.getByText('Sign in to the developer portal first.').waitFor();
 });
 
-test('a page is small, and usable on a slow phone in time', skip, async (t) => {
+test('a page is small, measured on a slow phone', skip, async (t) => {
   for (const path of ['', '/api/listOrgs', '/deliveries']) {
     const { ms, bytes } = await measure(path);
     t.diagnostic(`/docs${path}: ${bytes} bytes, usable after ${ms} ms`);
