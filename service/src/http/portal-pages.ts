@@ -6,15 +6,13 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import fastifyStatic from '@fastify/static';
-import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { ServiceError } from '../errors.ts';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { SignIn } from '../sign-in/sign-in.ts';
 import { createLimit } from './admit.ts';
-import { sendError } from './send-error.ts';
 import { rejectOtherMethods } from './methods.ts';
 import { toPortalSession } from './portal/portal-session.ts';
 import { signInOptionsOf } from './portal/sign-in-options.ts';
+import { serveAssets } from './serve-assets.ts';
 
 export type PortalPagesDependencies = {
   signIn: SignIn;
@@ -49,25 +47,7 @@ export async function registerPortalPages(
     });
   }
   if (html === null) return;
-  await app.register((assets) => serveAssets(assets, `${folder}assets`));
-}
-
-/** Any other request under this prefix gets a 404, even if it is malformed. */
-async function serveAssets(assets: FastifyInstance, root: string): Promise<void> {
-  assets.setErrorHandler<FastifyError>((error, request, reply) => {
-    const isRefused = (error.statusCode ?? 500) < 500;
-    return sendError(isRefused ? new ServiceError('not_found') : error, request, reply);
-  });
-  await assets.register(fastifyStatic, {
-    root,
-    prefix: `${portalPagesPrefix}/assets/`,
-    preCompressed: true,
-    index: false,
-    acceptRanges: false,
-    // Their names change with their content.
-    immutable: true,
-    maxAge: '365d',
-  });
+  await serveAssets(app, { root: `${folder}assets`, prefix: `${portalPagesPrefix}/assets/` });
 }
 
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
