@@ -6,6 +6,7 @@ type Sample = { title: string; language: string; code: string };
 /** The client's method for each operation. */
 const methods: Record<string, string> = {
   getStatus: 'status',
+  suggest: 'suggest',
   getOpenApi: 'openApi',
   listOrgs: 'orgs.list',
   getOrg: 'orgs.get',
@@ -41,7 +42,14 @@ function addressOf({ path, parameters }: SampleRequest): string {
     /\{(\w+)\}/g,
     (_, name: string) => parameters.find((parameter) => parameter.name === name)?.example ?? '',
   );
-  return `{{url}}${filled}`;
+  const query = requiredQuery(parameters).map(
+    ({ name, example }) => `${name}=${encodeURIComponent(example)}`,
+  );
+  return `{{url}}${filled}${query.length > 0 ? `?${query.join('&')}` : ''}`;
+}
+
+function requiredQuery(parameters: SampleRequest['parameters']) {
+  return parameters.filter((parameter) => parameter.in === 'query' && parameter.required);
 }
 
 function curl(request: SampleRequest): string {
@@ -57,8 +65,14 @@ function typescript({ operationId, parameters, body, scope }: SampleRequest): st
   const method = methods[operationId];
   if (!method) throw new Error(`the client's method for ${operationId} is unknown`);
   const inPath = parameters.filter((parameter) => parameter.in === 'path');
+  const query = requiredQuery(parameters);
   const given = [
     ...inPath.map(({ example }) => `'${example}'`),
+    // A single one is an argument of its own.
+    ...(query.length === 1 ? query.map(({ example }) => `'${example}'`) : []),
+    ...(query.length > 1
+      ? [toLiteral(Object.fromEntries(query.map(({ name, example }) => [name, example])))]
+      : []),
     ...(body ? [toLiteral(body)] : []),
   ];
   return [
