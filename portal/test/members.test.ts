@@ -128,7 +128,7 @@ test(
     const pending = page.getByRole('list', { name: 'Pending invitations' });
     const invited = pending.getByRole('listitem').filter({ hasText: email });
     await invited.getByText('Viewer').waitFor();
-    await invited.getByText('Invited by ada@example.org. Expires in 6 days.').waitFor();
+    await invited.getByText('Invited by ada@example.org. Expires in 7 days.').waitFor();
     await assertAccessible(page, 'members and invitations');
 
     await page.getByLabel('Email address').and(page.locator(':focus')).waitFor();
