@@ -120,6 +120,8 @@ export const delivery = (id: DeliveryId) => read<Api.DeliveryDetail>(deliveryPat
 export const redeliver = (id: DeliveryId) =>
   write<Api.DeliveryDetail>({ method: 'POST', path: `${deliveryPath(id)}/redeliver` });
 /** `since`: RFC 3339. */
+export const recoverable = (id: WebhookId, since: string) =>
+  read<Api.Recoverable>(`${webhookPath(id)}/recoverable`, { since });
 export const recover = (id: WebhookId, since: string) =>
   write<Api.Recovered>({ method: 'POST', path: `${webhookPath(id)}/recover`, body: { since } });
 

@@ -1040,6 +1040,12 @@ export interface RecoverRequest {
   since: string;
 }
 
+/** The deliveries that a recovery would send. */
+export interface Recoverable {
+  /** The number of deliveries that a recovery would queue, at most 10,000. */
+  count: number;
+}
+
 /** The result of a recovery. */
 export interface Recovered {
   /** The number of deliveries that are pending again. */
@@ -1278,4 +1284,10 @@ export interface ListDeliveriesQuery {
   since?: string;
   /** Return only deliveries queued before this time. */
   until?: string;
+}
+
+/** The query parameters of `countRecoverableDeliveries`. */
+export interface CountRecoverableDeliveriesQuery {
+  /** Count deliveries that ended at this time or later, at most 14 days ago, which is the default. */
+  since?: string;
 }

@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import fastifyStatic from '@fastify/static';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ServiceError } from '../errors.ts';
+import type { Config } from '../config.ts';
 import type { SignIn } from '../sign-in/sign-in.ts';
 import { createLimit } from './admit.ts';
 import { sendError } from './send-error.ts';
@@ -22,6 +23,7 @@ export type PortalPagesDependencies = {
   serviceName: string;
   version: string;
   rateLimitPerMinute: number;
+  webhooks: Pick<Config['webhooks'], 'allowHttp' | 'allowedNetworks'>;
 };
 
 const portalPagesPrefix = '/profile/developer';
@@ -73,7 +75,7 @@ async function serveAssets(assets: FastifyInstance, root: string): Promise<void>
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
 
 function createPageHandler(html: string, dependencies: PortalPagesDependencies): Handler {
-  const { signIn, publicUrl, serviceName, version } = dependencies;
+  const { signIn, publicUrl, serviceName, version, webhooks } = dependencies;
   const readSession = createReadSession(dependencies);
   const basePath = new URL(publicUrl).pathname.replace(/\/$/, '');
   const page = html
@@ -88,6 +90,11 @@ function createPageHandler(html: string, dependencies: PortalPagesDependencies):
       basePath,
       session,
       signInOptions: signInOptionsOf(signIn),
+      // Anybody can read the page, so it does not name the networks.
+      webhookUrls: {
+        allowsHttp: webhooks.allowHttp,
+        allowsNetworks: webhooks.allowedNetworks.length > 0,
+      },
     };
     const isFirstScreen = new URL(request.url, publicUrl).pathname === portalPagesPrefix;
     const head = [
