@@ -1,36 +1,105 @@
-/** Maps addresses below /profile/developer to pages. */
+/** Maps addresses below /profile/developer to pages. The overview is in the first script; the others load together, on demand. */
 import { MantineProvider } from '@mantine/core';
 import { Notifications } from '@mantine/notifications';
 import { QueryClientProvider } from '@tanstack/react-query';
-import { BrowserRouter, Route, Routes } from 'react-router';
+import {
+  createBrowserRouter,
+  createRoutesFromElements,
+  Navigate,
+  Outlet,
+  Route,
+  RouterProvider,
+  useRouteError,
+} from 'react-router';
 import { queryClient } from './api/query-client.ts';
-import { AccountPage } from './account/account-page.tsx';
-import { ChangeAddressPage } from './account/change-address-page.tsx';
-import { DeleteAccountPage } from './account/delete-account.tsx';
-import { SetPasswordPage } from './account/set-password-page.tsx';
-import { AppPage } from './apps/app-page.tsx';
-import { AppsPage } from './apps/apps-page.tsx';
-import { AuditPage } from './audit/audit-page.tsx';
-import { DeliveriesPage } from './deliveries/deliveries-page.tsx';
-import { DeliveryPage } from './deliveries/delivery-page.tsx';
-import { EventsPage } from './events/events-page.tsx';
-import { KeysPage } from './keys/keys-page.tsx';
 import { NotFoundPage } from './layout/not-found-page.tsx';
 import { Shell } from './layout/shell.tsx';
-import { InvitationPage } from './members/invitation-page.tsx';
-import { MembersPage } from './members/members-page.tsx';
 import { OverviewPage } from './overview/overview-page.tsx';
 import { pageData, styleNonce } from './page-data.ts';
 import { ProofDialog } from './security/proof-dialog.tsx';
-import { SecurityPage } from './security/security-page.tsx';
 import { SignedIn } from './session/signed-in.tsx';
-import { FirstAccountPage } from './sign-in/first-account-page.tsx';
-import { ForgotPasswordPage } from './sign-in/request-link-page.tsx';
-import { SignInPage, SignUpPage } from './sign-in/sign-in-page.tsx';
 import { cssVariables, theme } from './theme.ts';
-import { NewWebhookPage } from './webhooks/new-webhook-page.tsx';
-import { WebhookPage } from './webhooks/webhook-page.tsx';
-import { WebhooksPage } from './webhooks/webhooks-page.tsx';
+import { Deferred } from './ui/deferred.tsx';
+
+const pages = { name: 'pages', load: () => import('./pages.ts') };
+
+const router = createBrowserRouter(
+  createRoutesFromElements(
+    <Route element={<Root />} errorElement={<Failed />}>
+      <Route path="/sign-in" element={<Deferred script={pages} part="SignInPage" />} />
+      <Route path="/sign-up" element={<Deferred script={pages} part="SignUpPage" />} />
+      <Route
+        path="/forgot-password"
+        element={<Deferred script={pages} part="ForgotPasswordPage" />}
+      />
+      <Route path="/set-password" element={<Deferred script={pages} part="SetPasswordPage" />} />
+      <Route
+        path="/change-address"
+        element={<Deferred script={pages} part="ChangeAddressPage" />}
+      />
+      <Route path="/first-account" element={<Deferred script={pages} part="FirstAccountPage" />} />
+      <Route path="/invitation" element={<Deferred script={pages} part="InvitationPage" />} />
+      <Route
+        element={
+          <SignedIn>
+            <Shell />
+          </SignedIn>
+        }
+      >
+        <Route index element={<OverviewPage />} />
+        <Route path="/apps" element={<Deferred script={pages} part="AppsPage" />} />
+        <Route path="/apps/:appId" element={<Deferred script={pages} part="AppPage" />} />
+        <Route path="/apps/:appId/keys" element={<Deferred script={pages} part="KeysPage" />} />
+        <Route
+          path="/apps/:appId/members"
+          element={<Deferred script={pages} part="MembersPage" />}
+        />
+        <Route
+          path="/apps/:appId/webhooks"
+          element={<Deferred script={pages} part="WebhooksPage" />}
+        />
+        <Route
+          path="/apps/:appId/webhooks/new"
+          element={<Deferred script={pages} part="NewWebhookPage" />}
+        />
+        <Route
+          path="/apps/:appId/webhooks/:webhookId"
+          element={<Navigate to="deliveries" replace />}
+        />
+        <Route
+          path="/apps/:appId/webhooks/:webhookId/settings"
+          element={<Deferred script={pages} part="WebhookSettingsPage" />}
+        />
+        <Route
+          path="/apps/:appId/webhooks/:webhookId/signing"
+          element={<Deferred script={pages} part="WebhookSigningPage" />}
+        />
+        <Route
+          path="/apps/:appId/webhooks/:webhookId/test"
+          element={<Deferred script={pages} part="WebhookTestPage" />}
+        />
+        <Route
+          path="/apps/:appId/webhooks/:webhookId/deliveries"
+          element={<Deferred script={pages} part="DeliveriesPage" />}
+        />
+        <Route
+          path="/apps/:appId/webhooks/:webhookId/deliveries/:deliveryId"
+          element={<Deferred script={pages} part="DeliveryPage" />}
+        />
+        <Route path="/events" element={<Deferred script={pages} part="EventsPage" />} />
+        <Route path="/audit" element={<Deferred script={pages} part="AuditPage" />} />
+        <Route path="/account" element={<Deferred script={pages} part="AccountPage" />} />
+        <Route
+          path="/account/delete"
+          element={<Deferred script={pages} part="DeleteAccountPage" />}
+        />
+        <Route path="/security" element={<Deferred script={pages} part="SecurityPage" />} />
+        <Route path="*" element={<NotFoundPage />} />
+      </Route>
+    </Route>,
+  ),
+  { basename: `${pageData.basePath}/profile/developer` },
+);
 
 export function App() {
   return (
@@ -42,52 +111,22 @@ export function App() {
     >
       <QueryClientProvider client={queryClient}>
         <Notifications position="bottom-right" containerWidth="min(26rem, calc(100vw - 2rem))" />
-        <BrowserRouter basename={`${pageData.basePath}/profile/developer`}>
-          <Pages />
-          <ProofDialog />
-        </BrowserRouter>
+        <RouterProvider router={router} />
       </QueryClientProvider>
     </MantineProvider>
   );
 }
 
-function Pages() {
+function Root() {
   return (
-    <Routes>
-      <Route path="/sign-in" element={<SignInPage />} />
-      <Route path="/sign-up" element={<SignUpPage />} />
-      <Route path="/forgot-password" element={<ForgotPasswordPage />} />
-      <Route path="/set-password" element={<SetPasswordPage />} />
-      <Route path="/change-address" element={<ChangeAddressPage />} />
-      <Route path="/first-account" element={<FirstAccountPage />} />
-      <Route path="/invitation" element={<InvitationPage />} />
-      <Route
-        element={
-          <SignedIn>
-            <Shell />
-          </SignedIn>
-        }
-      >
-        <Route index element={<OverviewPage />} />
-        <Route path="/apps" element={<AppsPage />} />
-        <Route path="/apps/:appId" element={<AppPage />} />
-        <Route path="/apps/:appId/keys" element={<KeysPage />} />
-        <Route path="/apps/:appId/webhooks" element={<WebhooksPage />} />
-        <Route path="/apps/:appId/webhooks/new" element={<NewWebhookPage />} />
-        <Route path="/apps/:appId/webhooks/:webhookId" element={<WebhookPage />} />
-        <Route path="/apps/:appId/webhooks/:webhookId/deliveries" element={<DeliveriesPage />} />
-        <Route
-          path="/apps/:appId/webhooks/:webhookId/deliveries/:deliveryId"
-          element={<DeliveryPage />}
-        />
-        <Route path="/apps/:appId/members" element={<MembersPage />} />
-        <Route path="/events" element={<EventsPage />} />
-        <Route path="/audit" element={<AuditPage />} />
-        <Route path="/account" element={<AccountPage />} />
-        <Route path="/account/delete" element={<DeleteAccountPage />} />
-        <Route path="/security" element={<SecurityPage />} />
-        <Route path="*" element={<NotFoundPage />} />
-      </Route>
-    </Routes>
+    <>
+      <Outlet />
+      <ProofDialog />
+    </>
   );
+}
+
+/** Passes an error on to `onUncaughtError`. The router would replace the page with a message of its own. */
+function Failed(): never {
+  throw useRouteError();
 }

@@ -339,10 +339,11 @@ test('what failed while a receiver was down is recovered at once', options, asyn
   }
   receiver.respond = (response) => response.writeHead(200).end();
   const page = await portal.open({ as: ada, path: `${webhook.path}/deliveries` });
-  await page.getByRole('button', { name: 'Recover failed…' }).click();
+  await page.getByRole('button', { name: 'Recover…' }).click();
   await page.getByRole('dialog').waitFor();
+  await page.getByText('3 deliveries will be sent again.').waitFor();
   await assertAccessible(page, 'recovery');
-  await page.getByRole('button', { name: 'Send again' }).click();
+  await page.getByRole('button', { name: 'Resend 3' }).click();
   const said = page.getByText('3 deliveries are being sent again.');
   await said.waitFor();
   assert.ok(await said.evaluate((element) => element === element.ownerDocument.activeElement));
@@ -356,15 +357,16 @@ test('a recovery that is refused says why, whichever time was chosen', options, 
   const page = await portal.open({ as: bob, path: `${webhook.path}/deliveries` });
   // The clock is slow, so that 14 days ago are more to the service.
   await page.clock.setFixedTime(Date.now() - 10 * 60_000);
-  await page.getByRole('button', { name: 'Recover failed…' }).click();
+  await page.getByRole('button', { name: 'Recover…' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('Time range').selectOption('The last 14 days');
-  await dialog.getByRole('button', { name: 'Send again' }).click();
   await dialog.getByRole('alert').filter({ hasText: 'Something went wrong' }).waitFor();
   // It is right again, and 14 days are counted from now.
   await page.clock.setFixedTime(Date.now());
-  await dialog.getByRole('button', { name: 'Send again' }).click();
+  await dialog.getByLabel('Time range').selectOption('The last hour');
+  await dialog.getByLabel('Time range').selectOption('The last 14 days');
   await dialog.getByText('No deliveries failed in this time range').waitFor();
+  assert.ok(await dialog.getByRole('button', { name: 'Resend' }).isDisabled());
   await page.context().close();
 });
 

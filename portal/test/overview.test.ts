@@ -61,7 +61,7 @@ test('it shows what fails, what expires, and the deliveries of the day', options
   await page.getByRole('columnheader', { name: 'p95 latency' }).waitFor();
   await assertAccessible(page, 'a busy overview');
   await failing.getByRole('link').click();
-  await page.waitForURL(`${portalUrl}/apps/${app.id}/webhooks/${hooks[1].id}`);
+  await page.waitForURL(`${portalUrl}/apps/${app.id}/webhooks/${hooks[1].id}/deliveries`);
 });
 
 test('maintenance is told on every page', options, async () => {

@@ -1,17 +1,13 @@
 import { useQuery } from '@tanstack/react-query';
 import { useRef, useState } from 'react';
-import { deliveries, webhook, type WebhookId } from '../api/operations.ts';
-import { can } from '../apps/can.ts';
-import { useApp } from '../apps/use-app.ts';
-import { Page } from '../layout/page.tsx';
+import { deliveries, type WebhookId } from '../api/operations.ts';
 import { Loaded } from '../ui/loaded.tsx';
 import { moveFocus } from '../ui/move-focus.ts';
-import { WebhookRoleNote } from '../webhooks/webhook-role-note.tsx';
-import { useWebhookCrumbs, useWebhookId } from '../webhooks/use-webhook-id.ts';
+import { useWebhookId } from '../webhooks/use-webhook-id.ts';
+import { WebhookFrame } from '../webhooks/webhook-frame.tsx';
 import { DeliveryFilters } from './delivery-filters.tsx';
 import { DeliveryList } from './delivery-list.tsx';
 import { toQuery, useFilters, type Filters } from './filters.ts';
-import { Recover } from './recover.tsx';
 
 const perPage = 50;
 const liveEveryMs = 2_000;
@@ -21,11 +17,8 @@ const afterErrorEveryMs = 10_000;
 /** Lists the deliveries of a webhook, newest first, and updates live. */
 export function DeliveriesPage() {
   const id = useWebhookId();
-  const crumbs = useWebhookCrumbs();
-  const mayChange = can(useApp(), 'changeWebhooks');
   const [filters, change] = useFilters();
   const [pausedAt, setPausedAt] = useState<number | null>(null);
-  const receiver = useQuery(webhook(id)).data;
   const [query, nowMs] = useDeliveries(id, filters, pausedAt);
   const list = useRef<HTMLElement>(null);
   const focus = () => moveFocus(list.current);
@@ -34,31 +27,29 @@ export function DeliveriesPage() {
     focus();
   };
   return (
-    <Page
-      title="Deliveries"
-      lead={receiver && `To ${receiver.url}`}
-      crumbs={crumbs}
-      actions={mayChange && <Recover id={id} active={receiver?.active ?? true} />}
-    >
-      <WebhookRoleNote />
-      <DeliveryFilters filters={filters} change={change} changeAndFocus={changeAndFocus} />
-      <Loaded query={query}>
-        {(page) => (
-          <DeliveryList
-            id={id}
-            page={page}
-            readAt={query.dataUpdatedAt}
-            isStale={query.isPlaceholderData}
-            filters={filters}
-            changeAndFocus={changeAndFocus}
-            element={list}
-            focus={focus}
-            isPaused={pausedAt !== null}
-            setPaused={(isPaused) => setPausedAt(isPaused ? nowMs : null)}
-          />
-        )}
-      </Loaded>
-    </Page>
+    <WebhookFrame tab="Deliveries">
+      {() => (
+        <>
+          <DeliveryFilters filters={filters} change={change} changeAndFocus={changeAndFocus} />
+          <Loaded query={query}>
+            {(page) => (
+              <DeliveryList
+                id={id}
+                page={page}
+                readAt={query.dataUpdatedAt}
+                isStale={query.isPlaceholderData}
+                filters={filters}
+                changeAndFocus={changeAndFocus}
+                element={list}
+                focus={focus}
+                isPaused={pausedAt !== null}
+                setPaused={(isPaused) => setPausedAt(isPaused ? nowMs : null)}
+              />
+            )}
+          </Loaded>
+        </>
+      )}
+    </WebhookFrame>
   );
 }
 

@@ -1,51 +1,29 @@
-import { Alert, Group, List, Stack, Text } from '@mantine/core';
+/** The state of a webhook at the top of its page: an alert if it fails, and the buttons that change it. */
+import { Alert, Text } from '@mantine/core';
 import { useRef } from 'react';
 import { updateWebhook } from '../api/operations.ts';
 import type { Webhook } from '../api/types.ts';
 import { appChanges, useWrite } from '../api/use-write.ts';
+import { Recover } from '../deliveries/recover.tsx';
 import { Confirm } from '../ui/confirm.tsx';
 import { moveFocus } from '../ui/move-focus.ts';
-import { PageLink } from '../ui/page-link.tsx';
 import { Problem } from '../ui/problem.tsx';
-import { Section } from '../ui/section.tsx';
 import { Time } from '../ui/time.tsx';
 import { toastSuccess } from '../ui/toast.ts';
-import { useWebhookId } from './use-webhook-id.ts';
-import { LastTimes, WebhookBadge } from './webhook-state.tsx';
 import { deactivationReasons, describeFailures, stateOf } from './describe-webhook.ts';
+import { useWebhookId } from './use-webhook-id.ts';
 
-type Props = { webhook: Webhook; mayChange: boolean };
-
-/** Shows the state of a webhook, with buttons and advice for those who may change it. */
-export function WebhookStatus({ webhook, mayChange }: Props) {
-  const id = useWebhookId();
-  const reactivate = useWrite(() => updateWebhook(id, { active: true }), appChanges, {
-    done: () => toastSuccess('The webhook is active again.'),
-  });
-  const state = stateOf(webhook);
+export function WebhookActions({ webhook }: { webhook: Webhook }) {
   return (
-    <Section
-      title="State"
-      actions={mayChange && <StateButton webhook={webhook} reactivate={reactivate} />}
-    >
-      <Group gap="sm">
-        <WebhookBadge webhook={webhook} />
-        <LastTimes webhook={webhook} />
-      </Group>
-      {state === 'failing' && <Failing webhook={webhook} mayChange={mayChange} />}
-      {state === 'deactivated' && <Deactivated webhook={webhook} mayChange={mayChange} />}
-      {reactivate.isError && <Problem error={reactivate.error} />}
-    </Section>
+    <>
+      <Recover webhook={webhook} />
+      <StateButton webhook={webhook} />
+    </>
   );
 }
 
-type StateButtonProps = {
-  webhook: Webhook;
-  reactivate: { isPending: boolean; mutate: (input: undefined) => void };
-};
-
 /** Only deactivating asks. One button for both, so that it keeps the focus. */
-function StateButton({ webhook: { active }, reactivate }: StateButtonProps) {
+function StateButton({ webhook: { active } }: { webhook: Webhook }) {
   const id = useWebhookId();
   const button = useRef<HTMLButtonElement>(null);
   const deactivate = useWrite(() => updateWebhook(id, { active: false }), appChanges, {
@@ -54,34 +32,49 @@ function StateButton({ webhook: { active }, reactivate }: StateButtonProps) {
       moveFocus(button.current);
     },
   });
+  const reactivate = useWrite(() => updateWebhook(id, { active: true }), appChanges, {
+    done: () => toastSuccess('The webhook is active again.'),
+  });
   const { isPending: busy, mutate } = reactivate;
-  const whenInactive = { variant: 'filled', busy, onClick: () => mutate(undefined) };
   return (
-    <Confirm
-      button={{
-        ref: button,
-        children: active ? 'Deactivate' : 'Reactivate',
-        ...(!active && whenInactive),
-      }}
-      title="Deactivate this webhook?"
-      action="Deactivate"
-      write={deactivate}
-    >
-      <Text size="sm">
-        No events are sent until you reactivate it, and pending deliveries are cancelled now. You
-        can recover them afterwards, and read the events you missed from the API.
-      </Text>
-    </Confirm>
+    <>
+      <Confirm
+        button={{
+          ref: button,
+          children: active ? 'Deactivate' : 'Reactivate',
+          ...(!active && { busy, onClick: () => mutate(undefined) }),
+        }}
+        title="Deactivate this webhook?"
+        action="Deactivate"
+        write={deactivate}
+      >
+        <Text size="sm">
+          No events are sent until you reactivate it, and pending deliveries are cancelled now. You
+          can recover them afterwards, and read the events you missed from the API.
+        </Text>
+      </Confirm>
+      {reactivate.isError && <Problem error={reactivate.error} />}
+    </>
   );
 }
 
+/** Advice while the webhook fails or is deactivated. */
+export function WebhookTrouble({ webhook, mayChange }: { webhook: Webhook; mayChange: boolean }) {
+  const state = stateOf(webhook);
+  if (state === 'failing') return <Failing webhook={webhook} mayChange={mayChange} />;
+  if (state === 'deactivated') return <Deactivated webhook={webhook} mayChange={mayChange} />;
+  return null;
+}
+
+type Props = { webhook: Webhook; mayChange: boolean };
+
 function Failing({ webhook, mayChange }: Props) {
   return (
-    <Alert color="orange" title={describeFailures(webhook)}>
+    <Alert color="red" title={`Failing: ${describeFailures(webhook)}`}>
       <Text size="sm">
-        All attempts failed. If this continues, the webhook is deactivated. Check the recent
-        deliveries for the reason{mayChange && ', and send a test once it is fixed'}: the next
-        successful delivery resets the count.
+        All attempts failed. If this continues, the webhook is deactivated. The failed deliveries
+        below show the reason{mayChange && '. Once it is fixed, recover them'}: the next successful
+        delivery resets the count.
       </Text>
     </Alert>
   );
@@ -89,33 +82,21 @@ function Failing({ webhook, mayChange }: Props) {
 
 function Deactivated({ webhook: { deactivatedAt, deactivatedReason }, mayChange }: Props) {
   const reason = deactivatedReason ?? 'owner';
-  const isByOwner = reason === 'owner';
   return (
-    <Alert color={isByOwner ? 'gray' : 'red'} title={`Deactivated: ${deactivationReasons[reason]}`}>
-      <Stack gap="xs">
-        <Text size="sm">
-          {deactivatedAt && (
-            <>
-              Deactivated <Time at={deactivatedAt} exact />.{' '}
-            </>
-          )}
-          Pending deliveries were cancelled, and events since then are not sent.
-        </Text>
-        {mayChange && <Steps isByOwner={isByOwner} />}
-      </Stack>
+    <Alert
+      color={reason === 'owner' ? 'gray' : 'red'}
+      title={`Deactivated: ${deactivationReasons[reason]}`}
+    >
+      <Text size="sm">
+        {deactivatedAt && (
+          <>
+            Deactivated <Time at={deactivatedAt} exact />.{' '}
+          </>
+        )}
+        Pending deliveries were cancelled, and events since then are not sent.
+        {mayChange &&
+          ' When your server works again, recover: this reactivates the webhook and sends the failed and cancelled deliveries again.'}
+      </Text>
     </Alert>
-  );
-}
-
-function Steps({ isByOwner }: { isByOwner: boolean }) {
-  return (
-    <List size="sm" type="ordered" spacing={2} c="var(--mantine-color-text)">
-      {!isByOwner && <List.Item>Check the recent deliveries to see why they failed.</List.Item>}
-      {!isByOwner && <List.Item>Send a test. You can test a deactivated webhook.</List.Item>}
-      <List.Item>Reactivate it with the button above.</List.Item>
-      <List.Item>
-        <PageLink to="deliveries">Recover failed deliveries</PageLink> of the last 14 days.
-      </List.Item>
-    </List>
   );
 }

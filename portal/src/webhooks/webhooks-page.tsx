@@ -13,7 +13,7 @@ import { PageLink } from '../ui/page-link.tsx';
 import { Time } from '../ui/time.tsx';
 import { WebhookRoleNote } from './webhook-role-note.tsx';
 import { LastTimes, WebhookBadge } from './webhook-state.tsx';
-import { describeEvents, describeState } from './describe-webhook.ts';
+import { describeEvents, describeState, nameOf } from './describe-webhook.ts';
 
 /** The limit of the service per app, so one page shows all of them. */
 const webhooksPerAppMax = 20;
@@ -73,18 +73,20 @@ function NoWebhooks({ mayChange }: { mayChange: boolean }) {
 }
 
 function Entry({ webhook }: { webhook: Webhook }) {
-  const { id, url, description, events } = webhook;
+  const { id, url, events } = webhook;
   return (
     <Paper component="li" withBorder p="md">
       <Stack gap={6}>
         <Group justify="space-between" align="flex-start" gap="xs">
-          <PageLink to={id} fw={600} lineClamp={2}>
-            {url}
+          <PageLink to={`${id}/deliveries`} fw={600} lineClamp={2}>
+            {nameOf(webhook)}
           </PageLink>
           <WebhookBadge webhook={webhook} />
         </Group>
+        <Text size="sm" ff="monospace" lineClamp={2}>
+          {url}
+        </Text>
         <StateReason webhook={webhook} />
-        {description && <Text size="sm">{description}</Text>}
         <Note lineClamp={3}>Events: {describeEvents(events)}</Note>
         <LastTimes webhook={webhook} />
       </Stack>
