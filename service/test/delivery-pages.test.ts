@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from '../src/database/database.ts';
-import { listDeliveries, type DeliveryFilter } from '../src/webhooks/management/deliveries.ts';
+import { listDeliveries } from '../src/webhooks/management/deliveries.ts';
+import type { DeliveryFilter } from '../src/webhooks/management/delivery-filter.ts';
 import { openTestDatabase } from './support/database.ts';
 
 const { database } = await openTestDatabase();
@@ -53,13 +54,13 @@ for (const filter of filters)
       const pages = Math.ceil(expected.length / limit);
       for (let page = 1; page <= pages; page += 1) {
         const query = { ...filter, page, limit };
-        const { total, deliveries } = await listDeliveries(database, webhookId, query);
+        const { total, deliveries } = await listDeliveries(database, [webhookId], query);
         assert.equal(total, expected.length);
         found.push(...deliveries.map(({ id }) => id));
       }
       assert.deepEqual(found, expected);
       const past = { ...filter, page: pages + 1, limit };
-      assert.deepEqual(await listDeliveries(database, webhookId, past), {
+      assert.deepEqual(await listDeliveries(database, [webhookId], past), {
         total: expected.length,
         deliveries: [],
       });

@@ -1,14 +1,8 @@
 /** Lists deliveries of all webhooks, newest first, with the outcome of their last attempt, for operators. */
 import type { Attempt, Delivery } from '../../contract/webhook.ts';
 import { sql, type Executor } from '../../database/database.ts';
-import {
-  conditions,
-  endedColumns,
-  pendingColumns,
-  toRecord,
-  type DeliveryFilter,
-  type DeliveryRow,
-} from './deliveries.ts';
+import { endedColumns, pendingColumns, toRecord, type DeliveryRow } from './deliveries.ts';
+import { conditions, type DeliveryFilter } from './delivery-filter.ts';
 
 export type ListedDelivery = Delivery & {
   lastAttempt: Pick<Attempt, 'startedAt' | 'durationMs' | 'statusCode' | 'error'> | null;
@@ -27,14 +21,15 @@ export async function listAllDeliveries(
   webhookId: string | null,
   filter: DeliveryFilter & { limit: number },
 ): Promise<ListedDelivery[]> {
+  const ofWebhook = webhookId === null ? sql`true` : sql`webhook_id = ${webhookId}`;
   const { rows } = await sql<Row>`
     select page.*, last.*
     from (
       -- Reads each table in the order of its key and no further than the page, so that a long history costs nothing.
-      (select ${pendingColumns} from pending_deliveries where ${conditions(webhookId, filter, 'pending')}
+      (select ${pendingColumns} from pending_deliveries where ${ofWebhook} and ${conditions(filter, 'pending')}
        order by id desc limit ${filter.limit})
       union all
-      (select ${endedColumns} from deliveries where ${conditions(webhookId, filter, 'ended')}
+      (select ${endedColumns} from deliveries where ${ofWebhook} and ${conditions(filter, 'ended')}
        order by id desc limit ${filter.limit})
       order by id desc limit ${filter.limit}
     ) page
