@@ -99,6 +99,8 @@ table api_keys
   revoked_at timestamp(3) with time zone
   last_used_at timestamp(3) with time zone
   created_at timestamp(3) with time zone not null default now()
+  used_on date
+  uses bigint not null default 0
   api_keys_app_id_fkey: FOREIGN KEY (app_id) REFERENCES apps(id) ON DELETE CASCADE
   api_keys_hash_check: CHECK ((length(hash) = 32))
   api_keys_hash_key: UNIQUE (hash)
@@ -302,7 +304,7 @@ table deliveries partition by RANGE (id)
   deliveries_pkey: PRIMARY KEY (id)
   deliveries_status_check: CHECK ((status = ANY (ARRAY['succeeded'::text, 'failed'::text, 'cancelled'::text])))
   CREATE INDEX deliveries_by_webhook ON ONLY orgdir.deliveries USING btree (webhook_id, id DESC)
-  CREATE INDEX deliveries_to_recover ON ONLY orgdir.deliveries USING btree (webhook_id, id) INCLUDE (completed_at) WHERE ((status = 'failed'::text) OR (cancelled_by = 'deactivation'::text))
+  CREATE INDEX deliveries_unsuccessful ON ONLY orgdir.deliveries USING btree (webhook_id, id) INCLUDE (completed_at) WHERE (status <> 'succeeded'::text)
   CREATE TRIGGER note_deleted AFTER DELETE ON orgdir.deliveries REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION note_delivery_changes()
   CREATE TRIGGER note_inserted AFTER INSERT ON orgdir.deliveries REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION note_delivery_changes()
   CREATE TRIGGER note_updated AFTER UPDATE ON orgdir.deliveries REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION note_delivery_changes()

@@ -106,3 +106,10 @@ insert into service_stats (hour, status, bucket, deliveries)
 select date_bin('1 hour', created_at, 'epoch'), status,
   latency_bucket(least(extract(epoch from completed_at - created_at) * 1000, 2147483647)::int), count(*)
 from deliveries where event <> 'webhook.test' group by 1, 2, 3;
+
+-- Those that did not succeed, to recover them and to search them by response.
+drop index deliveries_to_recover;
+create index deliveries_unsuccessful on deliveries (webhook_id, id) include (completed_at) where status <> 'succeeded';
+
+-- How often a key was used on the last day (UTC) on which it was used.
+alter table api_keys add column used_on date, add column uses bigint not null default 0;

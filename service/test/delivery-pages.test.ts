@@ -54,13 +54,13 @@ for (const filter of filters)
       const pages = Math.ceil(expected.length / limit);
       for (let page = 1; page <= pages; page += 1) {
         const query = { ...filter, page, limit };
-        const { total, deliveries } = await listDeliveries(database, [webhookId], query);
+        const { total, deliveries } = await listDeliveries(database, webhookId, query);
         assert.equal(total, expected.length);
         found.push(...deliveries.map(({ id }) => id));
       }
       assert.deepEqual(found, expected);
       const past = { ...filter, page: pages + 1, limit };
-      assert.deepEqual(await listDeliveries(database, [webhookId], past), {
+      assert.deepEqual(await listDeliveries(database, webhookId, past), {
         total: expected.length,
         deliveries: [],
       });

@@ -33,7 +33,7 @@ export const deliveryOperations = [
     response: listOf(Delivery, 'DeliveryList', examples.deliveryRecord),
     async run({ database, appId, params, query }) {
       const { id } = await requireWebhook(database, appId, params.id);
-      const { total, deliveries } = await listDeliveries(database, [id], query);
+      const { total, deliveries } = await listDeliveries(database, id, query);
       return pageEnvelope(deliveries, query, total);
     },
   }),

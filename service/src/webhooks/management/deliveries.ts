@@ -8,8 +8,8 @@ import {
 import { sql, type Executor, type LeftJoined } from '../../database/database.ts';
 import { ServiceError } from '../../errors.ts';
 import { renderBody } from '../sending/sign.ts';
-import { countDeliveries, type HourCount } from './count-deliveries.ts';
-import { conditions, type DeliveryFilter } from './delivery-filter.ts';
+import type { DeliveryFilter } from './delivery-filter.ts';
+import { findPage } from './find-page.ts';
 
 export type DeliveryRow = {
   id: string;
@@ -44,83 +44,26 @@ export const endedColumns = sql`
   id, webhook_id, event, event_id, status, attempt_count, null::timestamptz as next_attempt_at, created_at, completed_at
 `;
 
-/**
- * Returns one page of the deliveries of some webhooks, newest first, and the total. The caller has checked whose they are.
- * The counts by hour say where the page begins, so that no page costs more than the deliveries of its hours.
- */
+/** Returns one page of the deliveries of a webhook, newest first, and the total. The caller has checked the webhook's app. */
 export async function listDeliveries(
   executor: Executor,
-  webhookIds: string[],
+  webhookId: string,
   query: DeliveryFilter & { page: number; limit: number },
 ): Promise<{ total: number; deliveries: Delivery[] }> {
-  const hours = await countDeliveries(executor, webhookIds, query);
-  const total = hours.reduce((sum, { count }) => sum + count, 0);
-  const position = positionOf(query, hours);
-  const deliveries = position ? await readPage(executor, webhookIds, query, position) : [];
-  return { total, deliveries };
-}
-
-type Position = {
-  /** The hours that the page needs, newest first. */
-  hours: Date[];
-  /** The deliveries of these hours that are newer than the page, and those that are in it. */
-  skip: number;
-  count: number;
-};
-
-/** Returns where a page is; null if it is past the last one. */
-function positionOf(
-  { page, limit }: { page: number; limit: number },
-  counts: HourCount[],
-): Position | null {
-  const before = (page - 1) * limit;
-  const hours: Date[] = [];
-  let seen = 0;
-  let skipped = 0;
-  for (const { hour, count } of counts) {
-    if (seen >= before + limit) break;
-    seen += count;
-    if (seen <= before) skipped = seen;
-    else hours.push(hour);
-  }
-  if (hours.length === 0) return null;
-  return { hours, skip: before - skipped, count: Math.min(limit, seen - before) };
-}
-
-async function readPage(
-  executor: Executor,
-  webhookIds: string[],
-  filter: DeliveryFilter,
-  { hours, skip, count }: Position,
-): Promise<Delivery[]> {
-  const most = skip + count;
-  const ofHour = sql`
-    webhook_id = webhook and id >= uuid_v7_floor(hour) and id < uuid_v7_floor(hour + interval '1 hour')
-  `;
+  const { total, ids } = await findPage(executor, [webhookId], query);
   const { rows } = await sql<DeliveryRow>`
-    select found.*
-    from (
-      -- Reads only ids: without a filter an index has them, and skipped rows are not read.
-      select id as page_id
-      from unnest(${hours.map((hour) => hour.toISOString())}::timestamptz[]) as h(hour)
-      cross join unnest(${webhookIds}::uuid[]) as w(webhook)
-      cross join lateral (
-        (select id from pending_deliveries where ${ofHour} and ${conditions(filter, 'pending')}
-         order by id desc limit ${most})
-        union all
-        (select id from deliveries where ${ofHour} and ${conditions(filter, 'ended')}
-         order by id desc limit ${most})
-      ) of_hour
-      order by id desc limit ${count} offset ${skip}
-    ) page
-    cross join lateral (
-      select ${pendingColumns} from pending_deliveries where id = page_id
-      union all
-      select ${endedColumns} from deliveries where id = page_id
-    ) found
-    order by found.id desc
+    select found.* from ${deliveriesOf(ids)} found order by id desc
   `.execute(executor);
-  return rows.map(toRecord);
+  return { total, deliveries: rows.map(toRecord) };
+}
+
+/** Reads deliveries by id from both tables in one statement, because they may move from one to the other. */
+export function deliveriesOf(ids: string[]) {
+  return sql`(
+    select ${pendingColumns} from pending_deliveries where id = any(${ids}::uuid[])
+    union all
+    select ${endedColumns} from deliveries where id = any(${ids}::uuid[])
+  )`;
 }
 
 /**

@@ -1,19 +1,18 @@
 /** Lists deliveries of all webhooks, newest first, with the outcome of their last attempt, for operators. */
-import type { Attempt, Delivery } from '../../contract/webhook.ts';
-import { sql, type Executor } from '../../database/database.ts';
+import type { Delivery } from '../../contract/webhook.ts';
+import { sql, type Executor, type LeftJoined } from '../../database/database.ts';
 import { endedColumns, pendingColumns, toRecord, type DeliveryRow } from './deliveries.ts';
 import { conditions, type DeliveryFilter } from './delivery-filter.ts';
+import {
+  lastAttemptColumns,
+  lastAttemptOf,
+  type LastAttempt,
+  type LastAttemptRow,
+} from './last-attempt.ts';
 
-export type ListedDelivery = Delivery & {
-  lastAttempt: Pick<Attempt, 'startedAt' | 'durationMs' | 'statusCode' | 'error'> | null;
-};
+export type ListedDelivery = Delivery & { lastAttempt: LastAttempt | null };
 
-type Row = DeliveryRow & {
-  started_at: Date | null;
-  duration_ms: number;
-  status_code: number | null;
-  error: Attempt['error'];
-};
+type Row = DeliveryRow & LeftJoined<LastAttemptRow>;
 
 /** Lists one webhook's deliveries, or all if it is null. */
 export async function listAllDeliveries(
@@ -34,7 +33,7 @@ export async function listAllDeliveries(
       order by id desc limit ${filter.limit}
     ) page
     left join lateral (
-      select started_at, duration_ms, status_code, error from attempts
+      select ${lastAttemptColumns} from attempts
       where delivery_id = page.id order by number desc limit 1
     ) last on true
     order by page.id desc
@@ -46,14 +45,4 @@ export async function listAllDeliveries(
 export async function isWebhook(executor: Executor, id: string): Promise<boolean> {
   const { rows } = await sql`select from webhooks where id = ${id}`.execute(executor);
   return rows.length > 0;
-}
-
-function lastAttemptOf(row: Row): ListedDelivery['lastAttempt'] {
-  if (row.started_at === null) return null;
-  return {
-    startedAt: row.started_at.toISOString(),
-    durationMs: row.duration_ms,
-    statusCode: row.status_code,
-    error: row.error,
-  };
 }
