@@ -51,6 +51,10 @@ const router = createBrowserRouter(
         <Route path="/apps/:appId" element={<Deferred script={pages} part="AppPage" />} />
         <Route path="/apps/:appId/keys" element={<Deferred script={pages} part="KeysPage" />} />
         <Route
+          path="/apps/:appId/deliveries"
+          element={<Deferred script={pages} part="AppDeliveriesPage" />}
+        />
+        <Route
           path="/apps/:appId/members"
           element={<Deferred script={pages} part="MembersPage" />}
         />
@@ -80,7 +84,7 @@ const router = createBrowserRouter(
         />
         <Route
           path="/apps/:appId/webhooks/:webhookId/deliveries"
-          element={<Deferred script={pages} part="DeliveriesPage" />}
+          element={<Deferred script={pages} part="WebhookDeliveriesPage" />}
         />
         <Route
           path="/apps/:appId/webhooks/:webhookId/deliveries/:deliveryId"

@@ -4,7 +4,7 @@ export { DeleteAccountPage } from './account/delete-account.tsx';
 export { SecurityPage } from './security/security-page.tsx';
 export { AppPage } from './apps/app-page.tsx';
 export { AppsPage } from './apps/apps-page.tsx';
-export { DeliveriesPage } from './deliveries/deliveries-page.tsx';
+export { AppDeliveriesPage, WebhookDeliveriesPage } from './deliveries/deliveries-page.tsx';
 export { DeliveryPage } from './deliveries/delivery-page.tsx';
 export { KeysPage } from './keys/keys-page.tsx';
 export { MembersPage } from './members/members-page.tsx';

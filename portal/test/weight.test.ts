@@ -25,7 +25,8 @@ test(
   async () => {
     const portal = await openPortal();
     const page = await portal.open({ as: await signUp(portal.service, 'ada@example.org') });
-    await page.getByText('No webhooks are failing or deactivated.').waitFor();
+    await page.getByText('Nothing. All webhooks work').waitFor();
+    await page.getByRole('heading', { name: 'No webhooks yet' }).waitFor();
     const loaded = (await page.evaluate(`performance.getEntriesByType('resource')
     .filter(({ name }) => name.startsWith(${JSON.stringify(new URL(portalUrl).origin)}))
     .map(({ name, startTime, responseEnd, transferSize }) =>
@@ -33,12 +34,14 @@ test(
     const script = loaded.find(({ path }) => path.endsWith('.js'));
     assert.ok(script);
     assert.ok(script.bytes < firstScriptBytesMax, `${script.bytes} bytes`);
-    const overviews = loaded.filter(({ path }) => path === '/portal/api/overview');
-    assert.equal(overviews.length, 1, 'requested once');
-    assert.ok(
-      (overviews[0]?.start ?? Infinity) < script.end,
-      'requested next to the script, not after it',
-    );
+    for (const path of ['/portal/api/overview', '/portal/api/apps']) {
+      const reads = loaded.filter((each) => each.path === path);
+      assert.equal(reads.length, 1, 'requested once');
+      assert.ok(
+        (reads[0]?.start ?? Infinity) < script.end,
+        'requested next to the script, not after it',
+      );
+    }
     // Later requests only add to a screen that is already usable.
     const later = loaded.filter(({ start }) => start >= script.end).map(({ path }) => path);
     assert.deepEqual(later, ['/api/v1/status']);

@@ -870,6 +870,8 @@ export interface TroubledWebhook {
   webhookId: string;
   /** The host of the webhook's URL. */
   host: string;
+  /** The description of the webhook. */
+  description: string | null;
   /** `failing`: its last deliveries failed, and it is still active. */
   state: 'failing' | 'deactivated';
   /** Why the webhook was deactivated. */

@@ -11,6 +11,7 @@ const tabs = [
   { below: '', title: 'App' },
   { below: '/keys', title: 'Keys' },
   { below: '/webhooks', title: 'Webhooks' },
+  { below: '/deliveries', title: 'Deliveries' },
   { below: '/members', title: 'Members' },
 ];
 

@@ -2,6 +2,7 @@ import { Alert, Button, Group, Modal, NativeSelect, Stack, Text, TextInput } fro
 import { useDisclosure } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
+import { useLocation } from 'react-router';
 import { attemptsMaxInWords } from '../../../service/src/contract/delivery-rules.ts';
 import { recover, recoverable, updateWebhook } from '../api/operations.ts';
 import type { Webhook } from '../api/types.ts';
@@ -28,9 +29,13 @@ const spans = [
 /** The most per recovery: docs/reference/deliveries.md#redeliver-and-recover */
 const recoveredMax = 10_000;
 
+/** Navigation state of a link that leads to the recovery. */
+export type OpensRecovery = { opensRecovery?: true };
+
 /** Sends again all deliveries that failed since a given time, for example after a receiver was down. */
 export function Recover({ webhook }: { webhook: Webhook }) {
-  const [opened, { open, close }] = useDisclosure(false);
+  const { state } = useLocation();
+  const [opened, { open, close }] = useDisclosure((state as OpensRecovery | null)?.opensRecovery);
   return (
     <>
       <Button

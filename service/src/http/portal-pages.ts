@@ -99,9 +99,12 @@ function createPageHandler(html: string, dependencies: PortalPagesDependencies):
     const isFirstScreen = new URL(request.url, publicUrl).pathname === portalPagesPrefix;
     const head = [
       // Preloads the data of the first screen, so that it arrives together with the script.
-      session && session.missingFactor === null && isFirstScreen
-        ? `<link rel="preload" as="fetch" crossorigin href="${basePath}/portal/api/overview">`
-        : '',
+      ...(session && session.missingFactor === null && isFirstScreen
+        ? ['overview', 'apps'].map(
+            (path) =>
+              `<link rel="preload" as="fetch" crossorigin href="${basePath}/portal/api/${path}">`,
+          )
+        : []),
       `<script id="page-data" type="application/json" nonce="${nonce}">${toInlineJson(data)}</script>`,
     ];
     return reply
