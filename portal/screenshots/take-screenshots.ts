@@ -17,6 +17,8 @@ import { seedHistory } from './seed-history.ts';
 
 const folder = fileURLToPath(new URL('../../docs/portal/', import.meta.url));
 const widths = { 1280: 800, 360: 780 };
+/** Longer pages are cut: the rest repeats. */
+const lengthMax = 1_700;
 const schemes = ['light', 'dark'] as const;
 
 test('the pictures of the portal', async () => {
@@ -104,8 +106,14 @@ async function take(page: Page, path: string, name: string): Promise<void> {
     await page.emulateMedia({ colorScheme });
     await page.locator(`html[data-mantine-color-scheme="${colorScheme}"]`).waitFor();
     await page.locator('h1').waitFor();
-    await page.locator('[aria-busy=true]').waitFor({ state: 'detached' });
-    await page.screenshot({ path: `${folder}${name}-${colorScheme}.png` });
+    await page.locator('[aria-busy=true]').first().waitFor({ state: 'detached' });
+    const { width } = page.viewportSize() ?? { width: 0 };
+    const length = Number(await page.evaluate('document.documentElement.scrollHeight'));
+    await page.screenshot({
+      fullPage: true,
+      clip: { x: 0, y: 0, width, height: Math.min(length, lengthMax) },
+      path: `${folder}${name}-${colorScheme}.png`,
+    });
   }
 }
 

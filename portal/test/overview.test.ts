@@ -51,7 +51,7 @@ test('it shows what fails, what expires, and the deliveries of the day', options
   const attention = page.getByRole('region', { name: 'Needs attention' });
   await attention.getByText('failing, 1 delivery failed for good').waitFor();
   await attention.getByText('Last error: Your server failed (500)').waitFor();
-  await attention.getByRole('link', { name: '1 delivery not delivered' }).waitFor();
+  await attention.getByRole('link', { name: '1 event not delivered' }).waitFor();
   await attention.getByRole('link', { name: /^Server \(…/ }).waitFor();
   await page.getByRole('link', { name: 'Success rate: 50 %' }).waitFor();
   const chart = page.getByRole('figure', { name: 'Deliveries' });

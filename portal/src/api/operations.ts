@@ -94,8 +94,10 @@ export const rotateKey = (appId: string, keyId: string, overlapSeconds: number) 
     body: { overlapSeconds },
   });
 
-export const webhooks = (appId: string, query: PageQuery = {}) =>
-  readPage<Api.Webhook>(webhooksPath(appId), query);
+/** The limit of the service, so one page has all of them. */
+export const webhooksPerAppMax = 20;
+export const webhooks = (appId: string) =>
+  readPage<Api.Webhook>(webhooksPath(appId), { limit: webhooksPerAppMax });
 export const webhook = (id: WebhookId) => read<Api.Webhook>(webhookPath(id));
 export const createWebhook = (appId: string, body: Api.WebhookInput) =>
   write<Api.CreatedWebhook>({ method: 'POST', path: webhooksPath(appId), body });

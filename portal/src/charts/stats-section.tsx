@@ -81,7 +81,7 @@ function Stats({ stats, span, linkTo }: StatsProps) {
     linkTo({ span: 'own', since: start, until: endOf(start, periodHours) });
   return (
     <>
-      <Group gap="xl">
+      <Group style={{ gap: 'var(--mantine-spacing-xs) var(--mantine-spacing-xl)' }}>
         {(['succeeded', 'failed', 'pending'] as const).map((status) => (
           <Figure
             key={status}
@@ -94,12 +94,12 @@ function Stats({ stats, span, linkTo }: StatsProps) {
         {p50 !== null && p95 !== null && (
           <>
             <Figure
-              label="p50"
+              label="p50 latency"
               value={formatDuration(p50)}
               to={linkTo({ status: 'succeeded', span })}
             />
             <Figure
-              label="p95"
+              label="p95 latency"
               value={formatDuration(p95)}
               to={linkTo({ status: 'succeeded', span })}
             />
@@ -108,7 +108,7 @@ function Stats({ stats, span, linkTo }: StatsProps) {
       </Group>
       <SimpleGrid cols={{ base: 1, md: 2 }} spacing="xl">
         <CountsChart stats={stats} listOf={listOf} />
-        <LatencyChart stats={stats} listOf={listOf} />
+        {p50 !== null && <LatencyChart stats={stats} listOf={listOf} />}
       </SimpleGrid>
       <PeriodsTable stats={stats} listOf={listOf} />
     </>

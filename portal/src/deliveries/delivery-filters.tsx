@@ -181,7 +181,7 @@ function ResponseChoice({ filters: { response, error }, change }: ChoiceProps) {
 
 function WebhookChoice({ filters: { webhook }, change }: ChoiceProps) {
   const { appId = '' } = useParams();
-  const { data } = useQuery(webhooksOperation(appId, { limit: webhooksPerAppMax }));
+  const { data } = useQuery(webhooksOperation(appId));
   const options = (data?.entries ?? []).map((each) => ({ value: each.id, label: nameOf(each) }));
   if (webhook !== null && !options.some(({ value }) => value === webhook))
     options.push({ value: webhook, label: data ? 'Deleted webhook' : 'Loading' });
@@ -195,9 +195,6 @@ function WebhookChoice({ filters: { webhook }, change }: ChoiceProps) {
     />
   );
 }
-
-/** The limit of the service per app, so one page has all of them. */
-const webhooksPerAppMax = 20;
 
 function SubjectField({ subject, change }: { subject: string | null; change: ChangeFilters }) {
   const [slug, setSlug] = useState(subject ?? '');

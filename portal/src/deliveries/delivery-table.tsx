@@ -161,6 +161,7 @@ function Outcome({ delivery, filters }: Pick<RowProps, 'delivery' | 'filters'>) 
             to={`?${writeFilters({ ...filters, page: 1, response: String(lastAttempt.statusCode) })}`}
             size="sm"
             ff="monospace"
+            style={{ whiteSpace: 'nowrap' }}
             title="Show only this response"
           >
             {lastAttempt.statusCode}

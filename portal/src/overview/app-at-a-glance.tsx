@@ -33,14 +33,14 @@ export function AppAtAGlance({ apps }: { apps: PortalApp[] }) {
           data={withWebhooks.map(({ id, name }) => ({ value: id, label: name }))}
         />
       )}
-      <StatsSection appId={app.id} webhookId={null} />
-      <Webhooks app={app} />
+      <StatsSection key={`stats ${app.id}`} appId={app.id} webhookId={null} />
+      <Webhooks key={`webhooks ${app.id}`} app={app} />
     </>
   );
 }
 
 function Webhooks({ app: { id, name } }: { app: PortalApp }) {
-  const query = useQuery(webhooks(id, { limit: webhooksPerAppMax }));
+  const query = useQuery(webhooks(id));
   return (
     <Section
       title={`Webhooks of ${name}`}
@@ -68,6 +68,3 @@ function Webhooks({ app: { id, name } }: { app: PortalApp }) {
     </Section>
   );
 }
-
-/** The limit of the service per app, so one page has all of them. */
-const webhooksPerAppMax = 20;

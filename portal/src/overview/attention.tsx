@@ -65,7 +65,7 @@ function TroubledEntry({ webhook }: { webhook: TroubledWebhook }) {
                 Since <Time at={from} exact />.{' '}
               </>
             )}
-            <PageLink to={failures}>{formatCount(unsent, 'delivery')} not delivered</PageLink>
+            <PageLink to={failures}>{formatCount(unsent, 'event')} not delivered</PageLink>
           </Text>
         </Stack>
         <Button

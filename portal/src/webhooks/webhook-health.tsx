@@ -73,7 +73,7 @@ function Failing({ webhook, mayChange }: Props) {
     <Alert color="red" title={`Failing: ${describeFailures(webhook)}`}>
       <Text size="sm">
         All attempts failed. If this continues, the webhook is deactivated. The failed deliveries
-        below show the reason{mayChange && '. Once it is fixed, recover them'}: the next successful
+        show the reason{mayChange && '. Once it is fixed, recover them'}: the next successful
         delivery resets the count.
       </Text>
     </Alert>

@@ -1,7 +1,7 @@
 import { Button, Group, Paper, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from 'react-router';
-import { webhooks as webhooksOperation } from '../api/operations.ts';
+import { webhooks as webhooksOperation, webhooksPerAppMax } from '../api/operations.ts';
 import type { Webhook } from '../api/types.ts';
 import { AppFrame } from '../apps/app-frame.tsx';
 import { can } from '../apps/can.ts';
@@ -15,12 +15,9 @@ import { WebhookRoleNote } from './webhook-role-note.tsx';
 import { LastTimes, WebhookBadge } from './webhook-state.tsx';
 import { describeEvents, describeState, nameOf } from './describe-webhook.ts';
 
-/** The limit of the service per app, so one page shows all of them. */
-const webhooksPerAppMax = 20;
-
 export function WebhooksPage() {
   const { appId = '' } = useParams();
-  const query = useQuery(webhooksOperation(appId, { limit: webhooksPerAppMax }));
+  const query = useQuery(webhooksOperation(appId));
   const mayChange = can(useApp(), 'changeWebhooks');
   const isFull = mayChange && (query.data?.pagination.total ?? 0) >= webhooksPerAppMax;
   return (
