@@ -23,22 +23,42 @@ import { Deferred } from './ui/deferred.tsx';
 
 const pages = { name: 'pages', load: () => import('./pages.ts') };
 
+/** Addresses that need no session. */
+const signedOutPages = {
+  '/sign-in': 'SignInPage',
+  '/sign-up': 'SignUpPage',
+  '/forgot-password': 'ForgotPasswordPage',
+  '/set-password': 'SetPasswordPage',
+  '/change-address': 'ChangeAddressPage',
+  '/first-account': 'FirstAccountPage',
+  '/invitation': 'InvitationPage',
+} as const;
+
+/** The others, except the overview. */
+const signedInPages = {
+  '/apps': 'AppsPage',
+  '/apps/:appId': 'AppPage',
+  '/apps/:appId/keys': 'KeysPage',
+  '/apps/:appId/deliveries': 'AppDeliveriesPage',
+  '/apps/:appId/members': 'MembersPage',
+  '/apps/:appId/webhooks': 'WebhooksPage',
+  '/apps/:appId/webhooks/new': 'NewWebhookPage',
+  '/apps/:appId/webhooks/:webhookId/settings': 'WebhookSettingsPage',
+  '/apps/:appId/webhooks/:webhookId/signing': 'WebhookSigningPage',
+  '/apps/:appId/webhooks/:webhookId/test': 'WebhookTestPage',
+  '/apps/:appId/webhooks/:webhookId/deliveries': 'WebhookDeliveriesPage',
+  '/apps/:appId/webhooks/:webhookId/deliveries/:deliveryId': 'DeliveryPage',
+  '/events': 'EventsPage',
+  '/audit': 'AuditPage',
+  '/account': 'AccountPage',
+  '/account/delete': 'DeleteAccountPage',
+  '/security': 'SecurityPage',
+} as const;
+
 const router = createBrowserRouter(
   createRoutesFromElements(
     <Route element={<Root />} errorElement={<Failed />}>
-      <Route path="/sign-in" element={<Deferred script={pages} part="SignInPage" />} />
-      <Route path="/sign-up" element={<Deferred script={pages} part="SignUpPage" />} />
-      <Route
-        path="/forgot-password"
-        element={<Deferred script={pages} part="ForgotPasswordPage" />}
-      />
-      <Route path="/set-password" element={<Deferred script={pages} part="SetPasswordPage" />} />
-      <Route
-        path="/change-address"
-        element={<Deferred script={pages} part="ChangeAddressPage" />}
-      />
-      <Route path="/first-account" element={<Deferred script={pages} part="FirstAccountPage" />} />
-      <Route path="/invitation" element={<Deferred script={pages} part="InvitationPage" />} />
+      {routesOf(signedOutPages)}
       <Route
         element={
           <SignedIn>
@@ -47,63 +67,23 @@ const router = createBrowserRouter(
         }
       >
         <Route index element={<OverviewPage />} />
-        <Route path="/apps" element={<Deferred script={pages} part="AppsPage" />} />
-        <Route path="/apps/:appId" element={<Deferred script={pages} part="AppPage" />} />
-        <Route path="/apps/:appId/keys" element={<Deferred script={pages} part="KeysPage" />} />
-        <Route
-          path="/apps/:appId/deliveries"
-          element={<Deferred script={pages} part="AppDeliveriesPage" />}
-        />
-        <Route
-          path="/apps/:appId/members"
-          element={<Deferred script={pages} part="MembersPage" />}
-        />
-        <Route
-          path="/apps/:appId/webhooks"
-          element={<Deferred script={pages} part="WebhooksPage" />}
-        />
-        <Route
-          path="/apps/:appId/webhooks/new"
-          element={<Deferred script={pages} part="NewWebhookPage" />}
-        />
+        {routesOf(signedInPages)}
         <Route
           path="/apps/:appId/webhooks/:webhookId"
           element={<Navigate to="deliveries" replace />}
         />
-        <Route
-          path="/apps/:appId/webhooks/:webhookId/settings"
-          element={<Deferred script={pages} part="WebhookSettingsPage" />}
-        />
-        <Route
-          path="/apps/:appId/webhooks/:webhookId/signing"
-          element={<Deferred script={pages} part="WebhookSigningPage" />}
-        />
-        <Route
-          path="/apps/:appId/webhooks/:webhookId/test"
-          element={<Deferred script={pages} part="WebhookTestPage" />}
-        />
-        <Route
-          path="/apps/:appId/webhooks/:webhookId/deliveries"
-          element={<Deferred script={pages} part="WebhookDeliveriesPage" />}
-        />
-        <Route
-          path="/apps/:appId/webhooks/:webhookId/deliveries/:deliveryId"
-          element={<Deferred script={pages} part="DeliveryPage" />}
-        />
-        <Route path="/events" element={<Deferred script={pages} part="EventsPage" />} />
-        <Route path="/audit" element={<Deferred script={pages} part="AuditPage" />} />
-        <Route path="/account" element={<Deferred script={pages} part="AccountPage" />} />
-        <Route
-          path="/account/delete"
-          element={<Deferred script={pages} part="DeleteAccountPage" />}
-        />
-        <Route path="/security" element={<Deferred script={pages} part="SecurityPage" />} />
         <Route path="*" element={<NotFoundPage />} />
       </Route>
     </Route>,
   ),
   { basename: `${pageData.basePath}/profile/developer` },
 );
+
+function routesOf(table: Record<string, keyof Awaited<ReturnType<typeof pages.load>>>) {
+  return Object.entries(table).map(([path, part]) => (
+    <Route key={path} path={path} element={<Deferred script={pages} part={part} />} />
+  ));
+}
 
 export function App() {
   return (
