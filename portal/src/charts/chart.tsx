@@ -5,7 +5,7 @@ import { Note } from '../ui/note.tsx';
 import classes from './chart.module.css';
 import { formatPeriod, formatTick } from './format-period.ts';
 
-export type LegendEntry = { name: string; className: string | undefined };
+type LegendEntry = { name: string; className: string | undefined };
 export type Period = {
   start: string;
   /** The values, for the tip and for screen readers. */
