@@ -1,4 +1,4 @@
-/** What people open the portal for, each in at most four clicks from the overview. A choice in a list counts as two. */
+/** Five common tasks, each in at most four clicks from the overview. A choice in a list counts as two clicks. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Locator, Page } from 'playwright-core';

@@ -121,7 +121,7 @@ export const rotateWebhookSecret = (id: WebhookId, overlapSeconds: number) =>
 export type DeliveryPageOfApp = Page<Api.PortalDelivery> & {
   searched: Api.SearchedDeliveries | null;
 };
-/** Of all webhooks, or of the one that the query names. */
+/** The deliveries of all webhooks, or of the one that the query names. */
 export const deliveries = (appId: string, query: Api.ListAppDeliveriesQuery) =>
   queryOptions({
     queryKey: [`${appPath(appId)}/deliveries`, query] as const,

@@ -15,7 +15,7 @@ export function OverviewPage() {
   const query = useQuery({ ...overview(), refetchInterval: refreshMs });
   const ownApps = useQuery(apps());
   return (
-    <Page title="Overview" lead="What needs attention, and how deliveries do.">
+    <Page title="Overview" lead="Failing webhooks, expiring keys and recent deliveries.">
       <Loaded query={query}>{(data) => <NeedsAttention {...data} />}</Loaded>
       <Loaded query={ownApps}>
         {({ entries }) =>
