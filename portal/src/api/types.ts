@@ -870,6 +870,8 @@ export interface TroubledWebhook {
   webhookId: string;
   /** The host of the webhook's URL. */
   host: string;
+  /** The description of the webhook. */
+  description: string | null;
   /** `failing`: its last deliveries failed, and it is still active. */
   state: 'failing' | 'deactivated';
   /** Why the webhook was deactivated. */
@@ -1139,6 +1141,12 @@ export interface ProviderRequest {
 export interface RecoverRequest {
   /** Recover deliveries that ended at this time or later, at most 14 days ago. */
   since: string;
+}
+
+/** The deliveries that a recovery would send. */
+export interface Recoverable {
+  /** The number of deliveries that a recovery would queue, at most 10,000. */
+  count: number;
 }
 
 /** The result of a recovery. */
@@ -1412,6 +1420,12 @@ export interface ListDeliveriesQuery {
   since?: string;
   /** Return only deliveries queued before this time. */
   until?: string;
+}
+
+/** The query parameters of `countRecoverableDeliveries`. */
+export interface CountRecoverableDeliveriesQuery {
+  /** Count deliveries that ended at this time or later, at most 14 days ago, which is the default. */
+  since?: string;
 }
 
 /** The query parameters of `listAppDeliveries`. */

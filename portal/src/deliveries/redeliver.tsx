@@ -63,7 +63,7 @@ function refusalOf(
   if (event === 'webhook.test')
     return (
       <>
-        Tests can't be redelivered. <PageLink to={page}>Send a new one</PageLink>
+        Tests can't be redelivered. <PageLink to={`${page}/test`}>Send a new one</PageLink>
       </>
     );
   if (body === null) return 'The app can no longer get this event.';

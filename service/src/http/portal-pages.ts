@@ -7,6 +7,7 @@ import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Config } from '../config.ts';
 import type { SignIn } from '../sign-in/sign-in.ts';
 import { createLimit } from './admit.ts';
 import { rejectOtherMethods } from './methods.ts';
@@ -20,6 +21,7 @@ export type PortalPagesDependencies = {
   serviceName: string;
   version: string;
   rateLimitPerMinute: number;
+  webhooks: Pick<Config['webhooks'], 'allowHttp' | 'allowedNetworks'>;
 };
 
 const portalPagesPrefix = '/profile/developer';
@@ -53,7 +55,7 @@ export async function registerPortalPages(
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
 
 function createPageHandler(html: string, dependencies: PortalPagesDependencies): Handler {
-  const { signIn, publicUrl, serviceName, version } = dependencies;
+  const { signIn, publicUrl, serviceName, version, webhooks } = dependencies;
   const readSession = createReadSession(dependencies);
   const basePath = new URL(publicUrl).pathname.replace(/\/$/, '');
   const page = html
@@ -68,13 +70,21 @@ function createPageHandler(html: string, dependencies: PortalPagesDependencies):
       basePath,
       session,
       signInOptions: signInOptionsOf(signIn),
+      // Anybody can read the page, so it does not name the networks.
+      webhookUrls: {
+        allowsHttp: webhooks.allowHttp,
+        allowsNetworks: webhooks.allowedNetworks.length > 0,
+      },
     };
     const isFirstScreen = new URL(request.url, publicUrl).pathname === portalPagesPrefix;
     const head = [
       // Preloads the data of the first screen, so that it arrives together with the script.
-      session && session.missingFactor === null && isFirstScreen
-        ? `<link rel="preload" as="fetch" crossorigin href="${basePath}/portal/api/overview">`
-        : '',
+      ...(session && session.missingFactor === null && isFirstScreen
+        ? ['overview', 'apps'].map(
+            (path) =>
+              `<link rel="preload" as="fetch" crossorigin href="${basePath}/portal/api/${path}">`,
+          )
+        : []),
       `<script id="page-data" type="application/json" nonce="${nonce}">${toInlineJson(data)}</script>`,
     ];
     return reply

@@ -88,7 +88,7 @@ export function pageHeaders(
   const styles = `${script === 'own' ? "'self' " : ''}'${hashOf(styleOf(brand))}'`;
   const form = source ? "'self'" : "'none'";
   return {
-    'content-security-policy': `default-src 'none'; ${scripts}style-src ${styles}; img-src 'self'; base-uri 'none'; form-action ${form}; frame-ancestors 'none'`,
+    'content-security-policy': `default-src 'none'; style-src ${styles}; ${scripts}img-src 'self'; base-uri 'none'; form-action ${form}; frame-ancestors 'none'`,
     'referrer-policy': 'no-referrer',
   };
 }

@@ -91,8 +91,8 @@ export const deliveryOperations = [
   }),
 ];
 
-function requireRecent(text: string): Date {
+export function requireRecent(text: string, path = 'body.since'): Date {
   const since = requireTime(text);
   if (since.getTime() >= Date.now() - recoverDaysMax * dayMs) return since;
-  throw invalid({ path: 'body.since', message: `must be at most ${recoverDaysMax} days ago` });
+  throw invalid({ path, message: `must be at most ${recoverDaysMax} days ago` });
 }

@@ -36,7 +36,7 @@ async function failingWebhooks(executor: Executor, email: string): Promise<Overv
     error: NonNullable<Webhook['lastError']>['error'];
   };
   const { rows } = await sql<Row>`
-    select a.id as "appId", a.name as "appName", w.id as "webhookId", w.url,
+    select a.id as "appId", a.name as "appName", w.id as "webhookId", w.url, w.description,
       case when w.active then 'failing' else 'deactivated' end as state,
       w.deactivated_reason as reason, w.deactivated_at as since, trouble.since as "failingSince",
       coalesce(h.exhausted_in_a_row, 0) as "exhaustedInARow", last.*,
