@@ -157,6 +157,7 @@ table apps
   created_at timestamp(3) with time zone not null default now()
   apps_name_check: CHECK ((name <> ''::text))
   apps_pkey: PRIMARY KEY (id)
+  CREATE TRIGGER start_binding_versions AFTER INSERT ON orgdir.apps FOR EACH ROW EXECUTE FUNCTION start_binding_versions()
 
 table attempts partition by RANGE (delivery_id)
   delivery_id uuid not null
@@ -208,6 +209,21 @@ table authenticators
   authenticators_pkey: PRIMARY KEY (user_id)
   authenticators_user_id_fkey: FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
 
+table binding_versions
+  id bigint not null
+  app_id uuid not null
+  org_id uuid
+  alliance_id uuid
+  bound_at timestamp with time zone
+  valid_from timestamp with time zone not null default clock_timestamp()
+  valid_to timestamp with time zone
+  binding_versions_app_id_fkey: FOREIGN KEY (app_id) REFERENCES apps(id) ON DELETE CASCADE
+  binding_versions_check: CHECK ((valid_to >= valid_from))
+  binding_versions_check1: CHECK ((num_nonnulls(org_id, alliance_id) = num_nonnulls(bound_at)))
+  binding_versions_pkey: PRIMARY KEY (id)
+  CREATE INDEX binding_versions_by_app ON orgdir.binding_versions USING btree (app_id, valid_from)
+  CREATE UNIQUE INDEX binding_versions_current ON orgdir.binding_versions USING btree (app_id) WHERE (valid_to IS NULL)
+
 table bindings
   app_id uuid not null
   owner_email text collate C not null
@@ -224,6 +240,7 @@ table bindings
   CREATE INDEX bindings_by_org ON orgdir.bindings USING btree (org_id, owner_email) WHERE (org_id IS NOT NULL)
   CREATE TRIGGER audit_created AFTER INSERT ON orgdir.bindings REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION audit_bindings()
   CREATE TRIGGER audit_ended AFTER DELETE ON orgdir.bindings REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION audit_bindings()
+  CREATE TRIGGER keep_version AFTER INSERT OR DELETE ON orgdir.bindings FOR EACH ROW EXECUTE FUNCTION keep_binding_version()
 
 table blueprints
   id uuid not null
@@ -319,6 +336,8 @@ table events partition by RANGE (id)
   data text not null
   created_at timestamp with time zone not null default clock_timestamp()
   position bigint
+  fanned_out_at timestamp with time zone default clock_timestamp()
+  org_listed boolean
   events_are_fanned_out: CHECK (((audience = 'webhook'::text) OR ("position" IS NOT NULL))) NOT VALID
   events_audience_check: CHECK ((audience = ANY (ARRAY['global'::text, 'organization'::text, 'alliance'::text, 'webhook'::text])))
   events_check: CHECK (((audience <> 'organization'::text) OR ((org_id IS NOT NULL) AND (alliance_id IS NULL))))
@@ -684,6 +703,19 @@ table webhook_outcomes
   webhook_outcomes_verdict_check: CHECK ((verdict = ANY (ARRAY['succeeded'::text, 'retry'::text, 'failed'::text])))
   CREATE INDEX webhook_outcomes_by_webhook ON orgdir.webhook_outcomes USING btree (webhook_id, xid DESC, seq DESC)
 
+table webhook_versions
+  id bigint not null
+  webhook_id uuid not null
+  active boolean not null
+  events text[]
+  valid_from timestamp with time zone not null default clock_timestamp()
+  valid_to timestamp with time zone
+  webhook_versions_check: CHECK ((valid_to >= valid_from))
+  webhook_versions_pkey: PRIMARY KEY (id)
+  webhook_versions_webhook_id_fkey: FOREIGN KEY (webhook_id) REFERENCES webhooks(id) ON DELETE CASCADE
+  CREATE INDEX webhook_versions_by_webhook ON orgdir.webhook_versions USING btree (webhook_id, valid_from)
+  CREATE UNIQUE INDEX webhook_versions_current ON orgdir.webhook_versions USING btree (webhook_id) WHERE (valid_to IS NULL)
+
 table webhooks
   id uuid not null
   app_id uuid not null
@@ -711,6 +743,8 @@ table webhooks
   webhooks_pkey: PRIMARY KEY (id)
   webhooks_url_check: CHECK ((length(url) <= 2048))
   CREATE INDEX webhooks_by_app ON orgdir.webhooks USING btree (app_id, id)
+  CREATE TRIGGER keep_version_changed AFTER UPDATE ON orgdir.webhooks FOR EACH ROW WHEN (((old.active IS DISTINCT FROM new.active) OR (old.events IS DISTINCT FROM new.events))) EXECUTE FUNCTION keep_webhook_version()
+  CREATE TRIGGER keep_version_created AFTER INSERT ON orgdir.webhooks FOR EACH ROW EXECUTE FUNCTION keep_webhook_version()
 
 table workers
   id uuid not null
@@ -1002,6 +1036,23 @@ begin
   return null;
 end $function$
 
+CREATE OR REPLACE FUNCTION orgdir.keep_binding_version()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'orgdir', 'public'
+AS $function$
+declare
+  changed_at constant timestamptz := clock_timestamp();
+  app constant uuid := case when tg_op = 'DELETE' then old.app_id else new.app_id end;
+begin
+  update binding_versions set valid_to = greatest(changed_at, valid_from) where app_id = app and valid_to is null;
+  -- The binding of a deleted app leaves nothing.
+  insert into binding_versions (app_id, org_id, alliance_id, bound_at, valid_from)
+  select a.id, b.org_id, b.alliance_id, b.created_at, changed_at
+  from apps a left join bindings b on b.app_id = a.id where a.id = app;
+  return null;
+end $function$
+
 CREATE OR REPLACE FUNCTION orgdir.keep_former_slug()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1032,6 +1083,20 @@ begin
   execute format(
     'insert into %1$I select id, name_sort, search_text from new_rows where %2$s on conflict (id) do nothing',
     target, findable);
+  return null;
+end $function$
+
+CREATE OR REPLACE FUNCTION orgdir.keep_webhook_version()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'orgdir', 'public'
+AS $function$
+declare
+  changed_at constant timestamptz := clock_timestamp();
+begin
+  -- A clock that was put back must not end an interval before it began.
+  update webhook_versions set valid_to = greatest(changed_at, valid_from) where webhook_id = new.id and valid_to is null;
+  insert into webhook_versions (webhook_id, active, events, valid_from) values (new.id, new.active, new.events, changed_at);
   return null;
 end $function$
 
@@ -1235,6 +1300,22 @@ begin
     execute format('grant execute on function %s to orgdir_publisher', routine);
   end loop;
 end $function$
+
+CREATE OR REPLACE FUNCTION orgdir.start_binding_versions()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'orgdir', 'public'
+AS $function$
+begin
+  insert into binding_versions (app_id) values (new.id);
+  return null;
+end $function$
+
+CREATE OR REPLACE FUNCTION orgdir.takes_event(active boolean, events text[], name text)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$ select active and (events is null or name = any(events)) $function$
 
 CREATE OR REPLACE FUNCTION orgdir.touch_alliance()
  RETURNS trigger

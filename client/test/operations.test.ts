@@ -89,6 +89,15 @@ test('deliveries are listed, read, sent again and recovered', async () => {
   const detail = await client.webhooks.deliveries.get(webhook.id, failed.id);
   assert.equal(JSON.parse(detail.body ?? '').data.slug, 'novelty');
 
+  const explained = await client.webhooks.explain(webhook.id, data[0]?.eventId ?? '');
+  assert.deepEqual([explained.result, explained.delivery?.status], ['delivered', 'failed']);
+  const { checks } = await client.webhooks.explainTime(webhook.id, {
+    event: 'org.created',
+    subject: 'novelty',
+    at: new Date(),
+  });
+  assert.equal(checks.subscribed, true);
+
   receiver.respond = (response) => response.writeHead(204).end();
   const again = await client.webhooks.deliveries.redeliver(webhook.id, failed.id);
   assert.equal(again.id, failed.id);

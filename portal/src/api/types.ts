@@ -649,6 +649,51 @@ export interface ExpiringKey {
   expiresAt: string;
 }
 
+/** An event that the app may have. */
+export interface ExplainedEvent {
+  /** The id of the event. */
+  id: string;
+  /** The name of the event. */
+  name: string;
+  /** When the event happened. */
+  createdAt: string;
+}
+
+/** Why a webhook did or did not get an event. */
+export interface Explanation {
+  /** The id of the webhook. */
+  webhookId: string;
+  /** `unavailable`: The event is not available to this app. `waiting`: The event is being processed. `delivered`: There is a delivery; its status says what happened. `not_sent`: The event was not sent to the webhook. `would_send`: An event at that time is sent to the webhook. `unknown`: There is no record of the settings at that time. */
+  result: 'unavailable' | 'waiting' | 'delivered' | 'not_sent' | 'would_send' | 'unknown';
+  /** What happened and what you can change, for people to read. */
+  message: string;
+  /** The time whose settings decided: when the event was processed, or `at`. */
+  at: string | null;
+  event: ExplainedEvent | null;
+  checks: ExplanationChecks;
+  delivery: Delivery | null;
+  /**
+   * The first events of the organisation or alliance within a minute of `at` that the app may have. Empty for a single event.
+   *
+   * @maxItems 20
+   */
+  nearby: ExplainedEvent[];
+}
+
+/** The conditions at that time. Null if one is unknown or does not apply. */
+export interface ExplanationChecks {
+  /** Whether the app was bound to the organisation or alliance. */
+  bound: boolean | null;
+  /** Whether the organisation was listed. */
+  listed: boolean | null;
+  /** Whether the webhook existed. */
+  existed: boolean | null;
+  /** Whether the webhook was active. */
+  active: boolean | null;
+  /** Whether the webhook was subscribed to the event. */
+  subscribed: boolean | null;
+}
+
 /** A code. */
 export interface FactorCode {
   /** The code. Spaces and dashes do not matter. */
@@ -1278,4 +1323,20 @@ export interface ListDeliveriesQuery {
   since?: string;
   /** Return only deliveries queued before this time. */
   until?: string;
+}
+
+/** The query parameters of `explainTime`. */
+export interface ExplainTimeQuery {
+  /** The name of the event. */
+  event:
+    | 'org.created'
+    | 'alliance.created'
+    | 'application.created'
+    | 'event.created'
+    | 'resource.request.created'
+    | 'resource.offer.created';
+  /** The slug of the organisation or alliance of the event. */
+  subject: string;
+  /** When the event happened. */
+  at: string;
 }

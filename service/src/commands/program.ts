@@ -11,6 +11,7 @@ import { addDeliveryCommands } from './delivery-commands.ts';
 import { addDirectoryCommands } from './directory-commands.ts';
 import { addDoctorCommand } from './doctor-command.ts';
 import { addEventCommands } from './event-commands.ts';
+import { addExplainCommand } from './explain-command.ts';
 import { addExportCommand } from './export-command.ts';
 import { addListenCommand } from './listen-command.ts';
 import { reportError } from './report-error.ts';
@@ -56,6 +57,7 @@ export function createProgram(output: OutputConfiguration = {}): Command {
   addAuditCommands(program);
   addWebhookCommands(program);
   addDeliveryCommands(program);
+  addExplainCommand(program);
   addListenCommand(program);
   addDatabaseCommand(program);
   addDoctorCommand(program);

@@ -43,6 +43,8 @@ export type Command =
   | { do: 'record'; worker: number; answers: Answer[] }
   | { do: 'pass'; ms: number }
   | { do: 'redeliver' | 'read-delivery'; webhook: number; nth: number }
+  /** Every event. */
+  | { do: 'explain'; webhook: number }
   | { do: 'pull'; app: number; limit: number; event: Name | null };
 
 /** Steps in sequence; a pair runs concurrently. */

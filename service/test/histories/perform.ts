@@ -1,5 +1,5 @@
 /** Does what a command says, through the functions that the API, the command line and the worker call. */
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { createApp, deleteApp, readApp } from '../../src/access/apps.ts';
 import { bindApp, unbindApp } from '../../src/access/bindings.ts';
 import { acceptInvitation, createInvitation } from '../../src/access/invitations.ts';
@@ -14,6 +14,7 @@ import { ServiceError } from '../../src/errors.ts';
 import { disableMaintenance, enableMaintenance } from '../../src/system/maintenance.ts';
 import { pullEvents } from '../../src/events/pull-events.ts';
 import { readDelivery } from '../../src/webhooks/management/deliveries.ts';
+import { explainEvent } from '../../src/webhooks/management/explain.ts';
 import { recover } from '../../src/webhooks/management/recover.ts';
 import { redeliver } from '../../src/webhooks/management/redeliver.ts';
 import {
@@ -211,6 +212,13 @@ const acts: { [V in Verb]: Act<Extract<Command, { do: V }>> } = {
       await requireWebhook(stage.database, appId, webhookId);
       const { body } = await readDelivery(stage.database, appId, webhookId, deliveryId);
       return { chosen, body };
+    }),
+  explain: ({ database }, { webhook }, state) =>
+    onWebhook(state, webhook, ({ id: webhookId, appId }) => async () => {
+      const explain = (id: string) => explainEvent(database, { appId, webhookId }, id);
+      const ids = state.events.flatMap(({ stored }) => stored?.id ?? []);
+      const events = await Promise.all(ids.map(async (id) => [id, await explain(id)] as const));
+      return { explained: { events: new Map(events), missing: await explain(randomUUID()) } };
     }),
   pull: ({ database }, { app, limit, event }, state) =>
     withId(state.apps.get(app), ({ id, key }) => async () => {

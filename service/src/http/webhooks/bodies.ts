@@ -1,8 +1,8 @@
 /** The bodies, queries and specific responses of the webhook operations. */
 import { Type } from 'typebox';
-import { deleted, noNul, nullable, strictObject, time } from '../../contract/shapes.ts';
+import { deleted, noNul, nullable, slug, strictObject, time } from '../../contract/shapes.ts';
 import { PageQuery } from '../../directory/list-query.ts';
-import { eventNames, subscribableEvents } from '../../events/catalogue.ts';
+import { eventNames, publishableEvents, subscribableEvents } from '../../events/catalogue.ts';
 import {
   overlapSecondsDefault,
   overlapSecondsMax,
@@ -134,6 +134,15 @@ export const DeliveryQuery = Type.Object(
   },
   { additionalProperties: false },
 );
+
+export const ExplainQuery = strictObject({
+  event: Type.Enum([...publishableEvents], {
+    type: 'string',
+    description: 'The name of the event.',
+  }),
+  subject: slug({ description: 'The slug of the organisation or alliance of the event.' }),
+  at: time({ description: 'When the event happened.' }),
+});
 
 export const RecoverRequest = strictObject(
   {

@@ -16,6 +16,7 @@ import { requireWebhook } from '../../webhooks/management/webhooks.ts';
 import { listOf, oneOf } from '../responses.ts';
 import { redeliveriesPerMinute } from './app-limits.ts';
 import { DeliveryQuery, Recovered, recoverDaysMax, RecoverRequest } from './bodies.ts';
+import { explainOperations } from './explain-operations.ts';
 import { operation } from './operation.ts';
 
 const response = oneOf(DeliveryDetail, 'DeliveryResponse', examples.delivery);
@@ -89,6 +90,7 @@ export const deliveryOperations = [
       return envelope({ count });
     },
   }),
+  ...explainOperations,
 ];
 
 function requireRecent(text: string): Date {

@@ -28,6 +28,7 @@ import { recoverLeases } from './recover-leases.ts';
 import { logDeactivations } from './log-deactivations.ts';
 import { rotatePartitions } from './retention.ts';
 import { updateWebhookHealth } from './update-webhook-health.ts';
+import { dropOldVersions } from './versions.ts';
 
 export type WorkerDependencies = Omit<
   DispatcherDependencies,
@@ -276,6 +277,7 @@ async function pruneHistory(
   if (dropped.length > 0) log.info({ partitions: dropped }, 'partitions.dropped');
   await dropOldOperationalEvents(database, retentionDays);
   await dropOldRejected(database, retentionDays);
+  await dropOldVersions(database, retentionDays);
   await dropExpiredKeys(database);
   return rarelyMs;
 }
