@@ -426,7 +426,7 @@ table operational_events
   operational_events_check2: CHECK (((mail_leased_until IS NULL) OR (next_mail_at IS NOT NULL)))
   operational_events_error_check: CHECK ((error = ANY (ARRAY['dns'::text, 'connect'::text, 'tls'::text, 'timeout'::text, 'blocked'::text, 'reset'::text])))
   operational_events_exhausted_in_a_row_check: CHECK ((exhausted_in_a_row >= 0))
-  operational_events_kind_check: CHECK ((kind = ANY (ARRAY['webhook.failing'::text, 'webhook.deactivated'::text])))
+  operational_events_kind_check: CHECK ((kind = ANY (ARRAY['webhook.failing'::text, 'webhook.deactivated'::text, 'webhook.recovered'::text, 'webhook.not_recovered'::text])))
   operational_events_mail_attempts_check: CHECK (((mail_attempts >= 0) AND (mail_attempts <= 8)))
   operational_events_pkey: PRIMARY KEY (id)
   operational_events_reason_check: CHECK ((reason = ANY (ARRAY['failing'::text, 'gone'::text])))
@@ -580,7 +580,7 @@ table pending_deliveries
   pending_deliveries_check2: CHECK (((NOT parked) OR (lease_token IS NULL)))
   pending_deliveries_cycle_attempts_check: CHECK (((cycle_attempts >= 0) AND (cycle_attempts <= 6)))
   pending_deliveries_pkey: PRIMARY KEY (id)
-  pending_deliveries_trigger_check: CHECK ((trigger = ANY (ARRAY['event'::text, 'test'::text, 'redelivery'::text])))
+  pending_deliveries_trigger_check: CHECK ((trigger = ANY (ARRAY['event'::text, 'test'::text, 'redelivery'::text, 'probe'::text])))
   CREATE INDEX pending_deliveries_by_webhook ON orgdir.pending_deliveries USING btree (webhook_id, due_at)
   CREATE INDEX pending_deliveries_due ON orgdir.pending_deliveries USING btree (due_at) WHERE ((lease_token IS NULL) AND (NOT parked))
   CREATE INDEX pending_deliveries_leased ON orgdir.pending_deliveries USING btree (due_at) WHERE (lease_token IS NOT NULL)
@@ -690,6 +690,18 @@ table verifications
   CREATE INDEX verifications_by_end ON orgdir.verifications USING btree (expires_at)
   CREATE INDEX verifications_by_identifier ON orgdir.verifications USING btree (identifier)
 
+table webhook_healing
+  webhook_id uuid not null
+  failed_probes integer
+  succeeded boolean not null default false
+  healed_at timestamp(3) with time zone[] not null default '{}'::timestamp with time zone[]
+  replay_since timestamp(3) with time zone
+  webhook_healing_failed_probes_check: CHECK ((failed_probes >= 0))
+  webhook_healing_healed_at_check: CHECK ((cardinality(healed_at) <= 3))
+  webhook_healing_pkey: PRIMARY KEY (webhook_id)
+  webhook_healing_webhook_id_fkey: FOREIGN KEY (webhook_id) REFERENCES webhooks(id) ON DELETE CASCADE
+  CREATE INDEX webhook_healing_to_replay ON orgdir.webhook_healing USING btree (webhook_id) WHERE (replay_since IS NOT NULL)
+
 table webhook_outcomes
   seq bigint not null
   webhook_id uuid not null
@@ -700,7 +712,7 @@ table webhook_outcomes
   recorded_at timestamp(3) with time zone not null default queue_now()
   xid xid8 not null default pg_current_xact_id()
   webhook_outcomes_pkey: PRIMARY KEY (xid, seq)
-  webhook_outcomes_verdict_check: CHECK ((verdict = ANY (ARRAY['succeeded'::text, 'retry'::text, 'failed'::text])))
+  webhook_outcomes_verdict_check: CHECK ((verdict = ANY (ARRAY['succeeded'::text, 'retry'::text, 'failed'::text, 'probe_succeeded'::text, 'probe_failed'::text])))
   CREATE INDEX webhook_outcomes_by_webhook ON orgdir.webhook_outcomes USING btree (webhook_id, xid DESC, seq DESC)
 
 table webhook_versions
@@ -733,6 +745,8 @@ table webhooks
   previous_secret_expires_at timestamp(3) with time zone
   created_at timestamp(3) with time zone not null default now()
   updated_at timestamp(3) with time zone not null default now()
+  self_healing boolean not null default true
+  replay_after_healing boolean not null default false
   webhooks_app_id_fkey: FOREIGN KEY (app_id) REFERENCES apps(id) ON DELETE CASCADE
   webhooks_check: CHECK ((active = (deactivated_at IS NULL)))
   webhooks_check1: CHECK ((active = (deactivated_reason IS NULL)))

@@ -162,7 +162,7 @@ export interface EventSubject {
 export interface Attempt {
   /** The number of the attempt within the delivery, starting at 1. */
   number: number;
-  /** What caused the attempt. */
+  /** What caused the attempt. `test`: you tested the webhook, or the service probed it. */
   trigger: 'event' | 'test' | 'redelivery';
   /** When the attempt started. */
   startedAt: string;
@@ -361,6 +361,10 @@ export interface CreatedWebhook {
   deactivatedAt: string | null;
   /** `failing`: too many deliveries in a row failed. `gone`: the receiver responded with 410. `owner`: the owner deactivated it. */
   deactivatedReason: 'failing' | 'gone' | 'owner' | null;
+  /** Whether the service probes the webhook after it was deactivated as `failing`, and activates it when it responds again. */
+  selfHealing: boolean;
+  /** Whether what the webhook missed is replayed when probes activate it. */
+  replayAfterHealing: boolean;
   /** When an attempt last succeeded. */
   lastSuccessAt: string | null;
   /** When an attempt last failed. */
@@ -802,6 +806,10 @@ export interface Webhook {
   deactivatedAt: string | null;
   /** `failing`: too many deliveries in a row failed. `gone`: the receiver responded with 410. `owner`: the owner deactivated it. */
   deactivatedReason: 'failing' | 'gone' | 'owner' | null;
+  /** Whether the service probes the webhook after it was deactivated as `failing`, and activates it when it responds again. */
+  selfHealing: boolean;
+  /** Whether what the webhook missed is replayed when probes activate it. */
+  replayAfterHealing: boolean;
   /** When an attempt last succeeded. */
   lastSuccessAt: string | null;
   /** When an attempt last failed. */
@@ -831,6 +839,10 @@ export interface WebhookChanges {
   description?: string | null;
   /** True reactivates the webhook and resets its failure count. False deactivates it and cancels pending deliveries. */
   active?: boolean;
+  /** Whether to probe the webhook after it was deactivated as `failing`, and to activate it when it responds again. */
+  selfHealing?: boolean;
+  /** Whether to replay what the webhook missed when probes activate it. */
+  replayAfterHealing?: boolean;
 }
 
 /** A new webhook. */
@@ -846,6 +858,20 @@ export interface WebhookInput {
   events?: string[] | null;
   /** A description for your own use. */
   description?: string | null;
+}
+
+/** Empty. */
+export interface WebhookProbe {}
+
+/** The request body for `webhook.probe`. */
+export interface WebhookProbeDelivery {
+  /** The id of the delivery, the same for all attempts. */
+  id: string;
+  /** The name of the event. */
+  event: 'webhook.probe';
+  /** When the event happened. */
+  createdAt: string;
+  data: WebhookProbe;
 }
 
 /** The data of a test. */
@@ -988,7 +1014,8 @@ export interface ListDeliveriesQuery {
     | 'event.created'
     | 'resource.request.created'
     | 'resource.offer.created'
-    | 'webhook.test';
+    | 'webhook.test'
+    | 'webhook.probe';
   /** Return only deliveries queued at this time or later. */
   since?: string;
   /** Return only deliveries queued before this time. */
@@ -1023,7 +1050,8 @@ export type WebhookEvent =
   | EventCreatedDelivery
   | ResourceRequestCreatedDelivery
   | ResourceOfferCreatedDelivery
-  | WebhookTestDelivery;
+  | WebhookTestDelivery
+  | WebhookProbeDelivery;
 
 /** The name of an event. */
 export type EventName = WebhookEvent['event'];

@@ -240,6 +240,10 @@ export interface ExportedWebhook {
   deactivatedAt: string | null;
   /** `failing`: too many deliveries in a row failed. `gone`: the receiver responded with 410. `owner`: the owner deactivated it. */
   deactivatedReason: 'failing' | 'gone' | 'owner' | null;
+  /** Whether the service probes the webhook after it was deactivated as `failing`, and activates it when it responds again. */
+  selfHealing: boolean;
+  /** Whether what the webhook missed is replayed when probes activate it. */
+  replayAfterHealing: boolean;
   /** When an attempt last succeeded. */
   lastSuccessAt: string | null;
   /** When an attempt last failed. */
@@ -387,7 +391,7 @@ export interface AppTransfer {
 export interface Attempt {
   /** The number of the attempt within the delivery, starting at 1. */
   number: number;
-  /** What caused the attempt. */
+  /** What caused the attempt. `test`: you tested the webhook, or the service probed it. */
   trigger: 'event' | 'test' | 'redelivery';
   /** When the attempt started. */
   startedAt: string;
@@ -499,6 +503,10 @@ export interface CreatedWebhook {
   deactivatedAt: string | null;
   /** `failing`: too many deliveries in a row failed. `gone`: the receiver responded with 410. `owner`: the owner deactivated it. */
   deactivatedReason: 'failing' | 'gone' | 'owner' | null;
+  /** Whether the service probes the webhook after it was deactivated as `failing`, and activates it when it responds again. */
+  selfHealing: boolean;
+  /** Whether what the webhook missed is replayed when probes activate it. */
+  replayAfterHealing: boolean;
   /** When an attempt last succeeded. */
   lastSuccessAt: string | null;
   /** When an attempt last failed. */
@@ -1202,6 +1210,10 @@ export interface Webhook {
   deactivatedAt: string | null;
   /** `failing`: too many deliveries in a row failed. `gone`: the receiver responded with 410. `owner`: the owner deactivated it. */
   deactivatedReason: 'failing' | 'gone' | 'owner' | null;
+  /** Whether the service probes the webhook after it was deactivated as `failing`, and activates it when it responds again. */
+  selfHealing: boolean;
+  /** Whether what the webhook missed is replayed when probes activate it. */
+  replayAfterHealing: boolean;
   /** When an attempt last succeeded. */
   lastSuccessAt: string | null;
   /** When an attempt last failed. */
@@ -1231,6 +1243,10 @@ export interface WebhookChanges {
   description?: string | null;
   /** True reactivates the webhook and resets its failure count. False deactivates it and cancels pending deliveries. */
   active?: boolean;
+  /** Whether to probe the webhook after it was deactivated as `failing`, and to activate it when it responds again. */
+  selfHealing?: boolean;
+  /** Whether to replay what the webhook missed when probes activate it. */
+  replayAfterHealing?: boolean;
 }
 
 /** A new webhook. */
@@ -1318,7 +1334,8 @@ export interface ListDeliveriesQuery {
     | 'event.created'
     | 'resource.request.created'
     | 'resource.offer.created'
-    | 'webhook.test';
+    | 'webhook.test'
+    | 'webhook.probe';
   /** Return only deliveries queued at this time or later. */
   since?: string;
   /** Return only deliveries queued before this time. */

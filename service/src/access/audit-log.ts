@@ -51,6 +51,7 @@ export const auditActions = [
   'webhook.reactivated',
   'webhook.secret_rotated',
   'webhook.recovered',
+  'webhook.probed',
   'maintenance.enabled',
   'maintenance.changed',
   'maintenance.disabled',

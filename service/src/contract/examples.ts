@@ -152,6 +152,8 @@ const webhook: Webhook = {
   active: true,
   deactivatedAt: null,
   deactivatedReason: null,
+  selfHealing: true,
+  replayAfterHealing: false,
   lastSuccessAt: exampleTime,
   lastFailureAt: null,
   exhaustedInARow: 0,

@@ -59,6 +59,17 @@ export const WebhookChanges = strictObject(
           'True reactivates the webhook and resets its failure count. False deactivates it and cancels pending deliveries.',
       }),
     ),
+    selfHealing: Type.Optional(
+      Type.Boolean({
+        description:
+          'Whether to probe the webhook after it was deactivated as `failing`, and to activate it when it responds again.',
+      }),
+    ),
+    replayAfterHealing: Type.Optional(
+      Type.Boolean({
+        description: 'Whether to replay what the webhook missed when probes activate it.',
+      }),
+    ),
   },
   {
     title: 'WebhookChanges',
@@ -122,7 +133,7 @@ export const DeliveryQuery = Type.Object(
       }),
     ),
     event: Type.Optional(
-      Type.Enum([...subscribableEvents, 'webhook.test'], {
+      Type.Enum([...subscribableEvents, 'webhook.test', 'webhook.probe'], {
         type: 'string',
         description: 'Return only deliveries of this event.',
       }),

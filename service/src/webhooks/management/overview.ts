@@ -96,7 +96,7 @@ async function lastDeliveries(executor: Executor, email: string): Promise<Overvi
       percentile_disc(0.95) within group (order by t.duration_ms) as p95,
       not coalesce((select bool_or(cut) from seen), false) as complete
     from hours h
-    left join seen s on date_trunc('hour', s.created_at) = h.start and s.event <> 'webhook.test'
+    left join seen s on date_trunc('hour', s.created_at) = h.start and s.event not in ('webhook.test', 'webhook.probe')
     -- the attempt that succeeded is the last
     left join attempts t on t.delivery_id = s.id and t.number = s.attempt_count and s.status = 'succeeded'
     group by h.start order by h.start

@@ -31,6 +31,8 @@ export type WebhookRow = {
   active: boolean;
   deactivated_at: Date | null;
   deactivated_reason: 'failing' | 'gone' | 'owner' | null;
+  self_healing: boolean;
+  replay_after_healing: boolean;
   last_success_at: Date | null;
   last_failure_at: Date | null;
   exhausted_in_a_row: number;
@@ -41,8 +43,8 @@ export type WebhookRow = {
 
 /** The columns of a webhook that its app sees, over the alias `w`; `toWebhook` reads them. */
 export const webhookColumns = sql`
-  w.id, w.url, w.description, w.events, w.active, w.deactivated_at, w.deactivated_reason, w.last_success_at,
-  w.last_failure_at, w.exhausted_in_a_row, w.created_at, w.updated_at,
+  w.id, w.url, w.description, w.events, w.active, w.deactivated_at, w.deactivated_reason, w.self_healing,
+  w.replay_after_healing, w.last_success_at, w.last_failure_at, w.exhausted_in_a_row, w.created_at, w.updated_at,
   case when w.previous_secret_expires_at > now() then w.previous_secret_expires_at end as previous_secret_expires_at
 `;
 
@@ -126,7 +128,7 @@ export async function checkEvents(
   return names.flatMap((name, index) => {
     const path = `body.events.${index}`;
     const entry = catalogueEntry(name);
-    if (!entry || name === 'webhook.test') {
+    if (!entry || entry.audience === 'webhook') {
       return [
         {
           path,
@@ -230,6 +232,8 @@ export function toWebhook(row: WebhookRow): Webhook {
     active: row.active,
     deactivatedAt: row.deactivated_at?.toISOString() ?? null,
     deactivatedReason: row.deactivated_reason,
+    selfHealing: row.self_healing,
+    replayAfterHealing: row.replay_after_healing,
     lastSuccessAt: row.last_success_at?.toISOString() ?? null,
     lastFailureAt: row.last_failure_at?.toISOString() ?? null,
     exhaustedInARow: row.exhausted_in_a_row,

@@ -223,12 +223,13 @@ async function updateHealth(
   floor: string,
 ): Promise<number> {
   const { log, webhooks } = dependencies;
-  const { deactivated, more, failures } = await updateWebhookHealth(
+  const { deactivated, healed, more, failures } = await updateWebhookHealth(
     database,
     webhooks.deactivateAfter,
     floor,
   );
   logDeactivations(dependencies, deactivated);
+  for (const webhookId of healed) log.info({ webhookId }, 'webhook.healed');
   for (const failure of failures) log.error(failure, 'health.not_updated');
   if (more) return 0;
   return failures.length > 0 ? checkMs : rarelyMs;
