@@ -106,6 +106,14 @@ test('deliveries are listed, read, sent again and recovered', async () => {
       (await client.webhooks.deliveries.get(webhook.id, failed.id)).status === 'succeeded',
   );
   assert.deepEqual(await client.webhooks.recover(webhook.id, { since: startedAt }), { count: 0 });
+  assert.deepEqual(
+    await client.webhooks.replay(webhook.id, {
+      since: startedAt,
+      until: new Date(),
+      dryRun: true,
+    }),
+    { failed: 0, cancelled: 0, missed: 0, more: false },
+  );
 });
 
 test('events are listed', async () => {

@@ -1113,6 +1113,28 @@ export interface RemovedAppMember {
   deleted: boolean;
 }
 
+/** The time range to replay. */
+export interface ReplayRequest {
+  /** Replay what was missed at this time or later, at most 14 days ago. */
+  since: string;
+  /** Replay what was missed before this time. Default: now. */
+  until?: string;
+  /** Only count. Default: false. */
+  dryRun?: boolean;
+}
+
+/** What a replay queued, or would queue. */
+export interface Replayed {
+  /** The number of deliveries that had failed. */
+  failed: number;
+  /** The number of deliveries that a deactivation had cancelled. */
+  cancelled: number;
+  /** The number of events that had no delivery. */
+  missed: number;
+  /** Whether there is more. Replay again after these have been sent. */
+  more: boolean;
+}
+
 /** The options of a key rotation. */
 export interface RotateKeyRequest {
   /** How long the old key stays valid, in seconds. */

@@ -52,6 +52,7 @@ export const auditActions = [
   'webhook.secret_rotated',
   'webhook.recovered',
   'webhook.probed',
+  'webhook.replayed',
   'maintenance.enabled',
   'maintenance.changed',
   'maintenance.disabled',

@@ -14,6 +14,7 @@ import { addEventCommands } from './event-commands.ts';
 import { addExplainCommand } from './explain-command.ts';
 import { addExportCommand } from './export-command.ts';
 import { addListenCommand } from './listen-command.ts';
+import { addReplayCommand } from './replay-command.ts';
 import { reportError } from './report-error.ts';
 import { addServeCommand } from './serve-command.ts';
 import { addSyncCommands } from './sync-commands.ts';
@@ -58,6 +59,7 @@ export function createProgram(output: OutputConfiguration = {}): Command {
   addWebhookCommands(program);
   addDeliveryCommands(program);
   addExplainCommand(program);
+  addReplayCommand(program);
   addListenCommand(program);
   addDatabaseCommand(program);
   addDoctorCommand(program);

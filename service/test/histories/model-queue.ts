@@ -4,7 +4,7 @@ import { mayHave } from './may-have.ts';
 import { claimRule, handBorn, requireLeases } from './model-claim.ts';
 import { routingOf } from './model-explain.ts';
 import type { Rules } from './rules.ts';
-import { cancelWaiting } from './model-webhooks.ts';
+import { cancelWaiting, newDelivery } from './model-webhooks.ts';
 import type { RecordedAnswer } from './observation.ts';
 import { Disagreement, webhookByKey, type Delivery, type Outcome, type State } from './state.ts';
 
@@ -93,21 +93,7 @@ function fanOut(state: State, index: number, alone: boolean): Delivery[] {
   for (const webhook of state.webhooks.values()) {
     const asked = webhook.events === null || webhook.events.includes(event.name);
     if (!webhook.active || !asked || !mayHave(state, event, webhook.app)) continue;
-    const delivery: Delivery = {
-      event: index,
-      webhook: webhook.key,
-      app: webhook.app,
-      id: null,
-      status: 'pending',
-      cancelledBy: null,
-      due: { from: state.now, to: state.now },
-      cycle: 0,
-      count: 0,
-      answer: null,
-      lease: null,
-    };
-    state.deliveries.set(`${index}/${webhook.key}`, delivery);
-    made.push(delivery);
+    made.push(newDelivery(state, index, webhook));
   }
   return made;
 }

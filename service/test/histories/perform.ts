@@ -21,6 +21,7 @@ import {
   updateWebhook,
   type WebhookChanges,
 } from '../../src/webhooks/management/update-webhook.ts';
+import { replay } from '../../src/webhooks/queue/replay.ts';
 import { recoverLeases } from '../../src/webhooks/queue/recover-leases.ts';
 import { updateWebhookHealth } from '../../src/webhooks/queue/update-webhook-health.ts';
 import {
@@ -206,6 +207,20 @@ const acts: { [V in Verb]: Act<Extract<Command, { do: V }>> } = {
       inTransaction(stage, async (tx) => ({
         count: await recover(tx, testActor, appId, id, new Date('2026-01-01')),
       })),
+    ),
+  replay: (stage, { webhook }, state) =>
+    onWebhook(state, webhook, ({ id: webhookId, appId }) =>
+      inTransaction(stage, async (tx) => {
+        const range = { since: new Date('2026-01-01'), until: new Date(Date.now() + 86_400_000) };
+        // Deliveries end by the real clock here, as events are fanned out.
+        const { failed, cancelled, missed } = await replay(
+          tx,
+          testActor,
+          { appId, webhookId },
+          range,
+        );
+        return { count: failed + cancelled + missed };
+      }),
     ),
   'read-delivery': (stage, command, state) =>
     onChosen(command, state, ({ appId, webhookId, deliveryId, chosen }) => async () => {

@@ -78,6 +78,7 @@ const loud = new Set<Command['do']>([
   'delete-webhook',
   'redeliver',
   'recover',
+  'replay',
 ]);
 
 async function take(stage: Stage, states: State[], step: Step, log: Entry[]): Promise<State[]> {

@@ -168,6 +168,36 @@ export const RecoverRequest = strictObject(
   },
 );
 
+export const ReplayRequest = strictObject(
+  {
+    since: time({
+      description: `Replay what was missed at this time or later, at most ${recoverDaysMax} days ago.`,
+    }),
+    until: Type.Optional(
+      time({ description: 'Replay what was missed before this time. Default: now.' }),
+    ),
+    dryRun: Type.Optional(Type.Boolean({ description: 'Only count. Default: false.' })),
+  },
+  {
+    title: 'ReplayRequest',
+    description: 'The time range to replay.',
+    examples: [{ since: '2026-11-20T12:00:00.000Z', dryRun: true }],
+  },
+);
+
+const replayed = (description: string) => Type.Integer({ minimum: 0, description });
+export const Replayed = strictObject(
+  {
+    failed: replayed('The number of deliveries that had failed.'),
+    cancelled: replayed('The number of deliveries that a deactivation had cancelled.'),
+    missed: replayed('The number of events that had no delivery.'),
+    more: Type.Boolean({
+      description: 'Whether there is more. Replay again after these have been sent.',
+    }),
+  },
+  { title: 'Replayed', description: 'What a replay queued, or would queue.' },
+);
+
 export const Recovered = strictObject(
   {
     count: Type.Integer({

@@ -26,6 +26,7 @@ import { healthDelayMs, joinWorkers, leaveWorkers } from './members.ts';
 import { queueChannel } from './queue-channel.ts';
 import { recoverLeases } from './recover-leases.ts';
 import { logDeactivations } from './log-deactivations.ts';
+import { replayHealed } from './replay.ts';
 import { rotatePartitions } from './retention.ts';
 import { updateWebhookHealth } from './update-webhook-health.ts';
 import { dropOldVersions } from './versions.ts';
@@ -231,6 +232,7 @@ async function updateHealth(
   logDeactivations(dependencies, deactivated);
   for (const webhookId of healed) log.info({ webhookId }, 'webhook.healed');
   for (const failure of failures) log.error(failure, 'health.not_updated');
+  await replayHealed(database);
   if (more) return 0;
   return failures.length > 0 ? checkMs : rarelyMs;
 }
