@@ -26,6 +26,9 @@ const methods: Record<string, string> = {
   getDelivery: 'webhooks.deliveries.get',
   redeliver: 'webhooks.deliveries.redeliver',
   recoverDeliveries: 'webhooks.recover',
+  replayDeliveries: 'webhooks.replay',
+  explainEvent: 'webhooks.explain',
+  explainTime: 'webhooks.explainTime',
 };
 
 export function samplesOf(request: SampleRequest): Sample[] {

@@ -63,8 +63,8 @@ test('deactivation and recovery', async () => {
 test('poll /events', async () => {
   await announce(service.database, 'acme-corporation');
   await eventually(async () => (await service.call('/events')).body.data.length > 0);
-  const output = await runGuide('guides/poll-events.md');
-  assert.match(output, /org\.created [0-9a-f-]{36}/);
+  const output = await runGuide('guides/poll-events.md', { waitFor: /org\.created/ });
+  assert.match(output, /^org\.created [0-9a-f-]{36}[^]*Waiting[^]*^org\.created [0-9a-f-]{36}$/m);
 });
 
 test('pages and search', async () => {

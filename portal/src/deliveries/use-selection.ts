@@ -42,7 +42,7 @@ export function useSelection(rows: PortalDelivery[], scope: string): Selection {
 
 /** Pending deliveries are under way, and a test cannot be repeated. */
 function mayBeRedelivered({ status, event }: PortalDelivery): boolean {
-  return status !== 'pending' && event !== 'webhook.test';
+  return status !== 'pending' && event !== 'webhook.test' && event !== 'webhook.probe';
 }
 
 function between(ids: string[], from: string, to: string): string[] {

@@ -58,7 +58,7 @@ async function choose(
       from events e where e.id = d.event_id limit 1
     ) e
     where d.webhook_id = ${webhookId} and ${recoverable} and d.completed_at >= ${since.toISOString()}::timestamptz
-      and d.event <> 'webhook.test'
+      and e.audience <> 'webhook'
       and may_receive(e.audience, e.org_id, e.alliance_id, e.created_at, e.org_listed, b.org_id, b.alliance_id, b.created_at)
     order by d.id limit ${recoveredMax}
   `.execute(executor);
