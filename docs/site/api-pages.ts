@@ -73,7 +73,10 @@ function requestOf(method: string, path: string, operation: Operation): SampleRe
 }
 
 function withExample({ example, ...parameter }: Operation['parameters'][number]): Parameter {
-  return { ...parameter, example: example ?? parameter.schema.examples?.[0] ?? '' };
+  return {
+    ...parameter,
+    example: example ?? parameter.schema.examples?.[0] ?? parameter.schema.enum?.[0] ?? '',
+  };
 }
 
 function operationPage(operation: Operation, request: SampleRequest): Page {

@@ -126,7 +126,7 @@ test('pages run only scripts of this server', async () => {
   const policy = headers.get('content-security-policy') ?? '';
   assert.match(
     policy,
-    /^default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self' 'sha256-[^']+';/,
+    /^default-src 'none'; style-src 'self' 'sha256-[^']+'; script-src 'self'; connect-src 'self';/,
   );
   assert.doesNotMatch(policy, /unsafe|https?:|\*/);
   for (const [path, text] of texts)
