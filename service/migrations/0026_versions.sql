@@ -33,10 +33,11 @@ select a.id, b.org_id, b.alliance_id, b.created_at from apps a left join binding
 
 create function keep_webhook_version() returns trigger language plpgsql set search_path from current as $$
 declare
-  changed_at constant timestamptz := clock_timestamp();
+  -- A clock that was put back must not make intervals overlap.
+  changed_at constant timestamptz := greatest(clock_timestamp(),
+    (select valid_from from webhook_versions where webhook_id = new.id and valid_to is null));
 begin
-  -- A clock that was put back must not end an interval before it began.
-  update webhook_versions set valid_to = greatest(changed_at, valid_from) where webhook_id = new.id and valid_to is null;
+  update webhook_versions set valid_to = changed_at where webhook_id = new.id and valid_to is null;
   insert into webhook_versions (webhook_id, active, events, valid_from) values (new.id, new.active, new.events, changed_at);
   return null;
 end $$;
@@ -46,10 +47,11 @@ create trigger keep_version_changed after update on webhooks for each row
 
 create function keep_binding_version() returns trigger language plpgsql set search_path from current as $$
 declare
-  changed_at constant timestamptz := clock_timestamp();
   app constant uuid := case when tg_op = 'DELETE' then old.app_id else new.app_id end;
+  changed_at constant timestamptz := greatest(clock_timestamp(),
+    (select valid_from from binding_versions where app_id = app and valid_to is null));
 begin
-  update binding_versions set valid_to = greatest(changed_at, valid_from) where app_id = app and valid_to is null;
+  update binding_versions set valid_to = changed_at where app_id = app and valid_to is null;
   -- The binding of a deleted app leaves nothing.
   insert into binding_versions (app_id, org_id, alliance_id, bound_at, valid_from)
   select a.id, b.org_id, b.alliance_id, b.created_at, changed_at

@@ -86,6 +86,8 @@ async function expiringKeys(executor: Executor, email: string): Promise<Overview
     from api_keys k join apps a on a.id = k.app_id join app_members m on m.app_id = a.id
     where m.email = ${email} and k.revoked_at is null
       and k.expires_at > now() and k.expires_at < now() + ${keyNoticeDays} * interval '1 day'
+      -- A key that was made for a short time needs no notice.
+      and k.expires_at > k.created_at + interval '1 day'
     order by k.expires_at, k.id limit ${entriesMax}
   `.execute(executor);
   return rows.map(({ expiresAt, ...row }) =>

@@ -52,7 +52,10 @@ export async function updateWebhook(
   if (changes.active === false) await cancelPending(tx, [id], 'deactivation');
   // What happened before does not count against a webhook that was activated or moved.
   if (changes.active === true || webhook.url !== before.url)
-    await sql`delete from webhook_outcomes where webhook_id = ${id}`.execute(tx);
+    // The outcome of a probe schedules the next one, unless the owner has ended the probes.
+    await sql`
+      delete from webhook_outcomes where webhook_id = ${id} and (${changes.active === true} or verdict not like 'probe%')
+    `.execute(tx);
   return webhook;
 }
 

@@ -13,7 +13,8 @@ import { roomsOf, webhookRoom } from './webhook-room.ts';
 const eventsMax = 256;
 /** The most deliveries of one statement, which then takes about a second, unless one event has more. */
 const deliveriesMax = 50_000;
-const fanOutLock = 70420006;
+/** The advisory lock of a fan-out. */
+export const fanOutLock = 70420006;
 
 export type FanOut = {
   events: number;

@@ -32,7 +32,9 @@ export async function startProbes(tx: Transaction, webhookIds: string[]): Promis
       insert into webhook_healing as h (webhook_id, failed_probes)
       select id, 0 from webhooks
       where id = any(${webhookIds}::uuid[]) and not active and deactivated_reason = 'failing' and self_healing
-        and not exists (select from pending_deliveries where webhook_id = webhooks.id and trigger = 'probe')
+        -- One under way is of an earlier deactivation, and has no effect.
+        and not exists (
+          select from pending_deliveries where webhook_id = webhooks.id and trigger = 'probe' and lease_token is null)
       on conflict (webhook_id) do update set failed_probes = 0, succeeded = false, replay_since = null
       returning webhook_id, healed_at
     ),

@@ -5,8 +5,15 @@
  */
 import type { Actor } from '../../access/actor.ts';
 import { recordAudit } from '../../access/audit-log.ts';
-import { sql, type Database, type Executor, type Transaction } from '../../database/database.ts';
+import {
+  isConnectionFault,
+  sql,
+  type Database,
+  type Executor,
+  type Transaction,
+} from '../../database/database.ts';
 import { urlHost } from '../sending/url-host.ts';
+import { fanOutLock } from './fan-out.ts';
 import { queueChannel } from './queue-channel.ts';
 import { recoverable, requeue, requireActive } from './requeue.ts';
 
@@ -76,26 +83,57 @@ export async function countReplay(
 
 const worker: Actor = { kind: 'system', id: null, name: 'delivery worker' };
 
-/** Replays what webhooks missed that probes have activated and whose owners want it. */
-export async function replayHealed(database: Database): Promise<void> {
-  while (await database.transaction().execute(replayNextHealed));
+/** The advisory lock of a replay after healing, so that processes take turns. */
+const replayLock = 70420016;
+
+export type ReplayFailure = { webhookId: string; reason: string };
+
+/**
+ * Replays what webhooks missed that probes have activated and whose owners want it. Returns those that could not be
+ * replayed; the next call tries them again.
+ */
+export async function replayHealed(database: Database): Promise<ReplayFailure[]> {
+  const { rows } = await sql<{ webhookId: string }>`
+    select webhook_id as "webhookId" from webhook_healing where replay_since is not null
+  `.execute(database);
+  // A fan-out under way may have seen a webhook as inactive.
+  if (rows.length > 0) await waitForFanOut(database);
+  const failures: ReplayFailure[] = [];
+  for (const { webhookId } of rows)
+    try {
+      await database.transaction().execute((tx) => replayAfterHealing(tx, webhookId));
+    } catch (error) {
+      if (isConnectionFault(error)) throw error;
+      failures.push({ webhookId, reason: (error as Error).message });
+    }
+  return failures;
 }
 
-async function replayNextHealed(tx: Transaction): Promise<boolean> {
-  const { rows } = await sql<Replayed & { since: Date; until: Date; active: boolean }>`
-    select h.webhook_id as "webhookId", w.app_id as "appId", w.active, now() as until,
+async function waitForFanOut(database: Database): Promise<void> {
+  await database
+    .transaction()
+    .execute((tx) => sql`select pg_advisory_xact_lock_shared(${fanOutLock})`.execute(tx));
+}
+
+async function replayAfterHealing(tx: Transaction, webhookId: string): Promise<void> {
+  // The number of events decides how they are best read.
+  await sql`set local plan_cache_mode = force_custom_plan`.execute(tx);
+  type Healed = { appId: string; active: boolean; replaySince: Date; since: Date; until: Date };
+  const { rows } = await sql<Healed>`
+    select w.app_id as "appId", w.active, h.replay_since as "replaySince", now() as until,
       greatest(h.replay_since, now() - interval '14 days') as since
     from webhook_healing h join webhooks w on w.id = h.webhook_id
-    where h.replay_since is not null limit 1 for update of h skip locked
+    where h.webhook_id = ${webhookId} and h.replay_since is not null and pg_try_advisory_xact_lock(${replayLock})
   `.execute(tx);
   const [healed] = rows;
-  if (!healed) return false;
-  const { active, since, until, ...webhook } = healed;
-  if (active) await replay(tx, worker, webhook, { since, until });
+  if (!healed) return;
+  const { active, appId, replaySince, since, until } = healed;
+  // Locks the webhook before its healing, as changes by owners do.
+  if (active) await replay(tx, worker, { appId, webhookId }, { since, until });
   await sql`
-    update webhook_healing set replay_since = null where webhook_id = ${webhook.webhookId}
+    update webhook_healing set replay_since = null
+    where webhook_id = ${webhookId} and replay_since = ${replaySince.toISOString()}::timestamptz
   `.execute(tx);
-  return true;
 }
 
 type Chosen = { deliveryId: string | null; eventId: string };

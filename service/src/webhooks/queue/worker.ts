@@ -62,6 +62,8 @@ const leaderLock = 70420013;
 const checkMs = 1_000;
 /** How long outcomes are collected before the health of their webhooks is updated, once. */
 const collectMs = healthDelayMs / 2;
+/** When a replay that failed is tried again. */
+const replayAgainMs = 60_000;
 /** How often partitions are checked. A task that is woken for its work waits for no longer either. */
 const rarelyMs = 3_600_000;
 /** Tasks that are under way at the same time; the rare ones wait for a connection. */
@@ -168,7 +170,14 @@ function createTasks(dependencies: TaskDependencies, leads: () => boolean) {
   const fanOut = loop('fan-out', () => onceJoined(() => dispatcher.fanOutAll(minAgeMs())));
   const due = loop('claim', () => onceJoined(() => dispatcher.claimAllDue()));
   const parked = loop('parked', () => onceJoined(() => dispatcher.claimAllParked()));
-  const health = loop('health', () => updateHealth(database, dependencies, outcomes.current()));
+  const health = loop('health', () =>
+    updateHealth(database, dependencies, outcomes.current(), () => replays.wake()),
+  );
+  const replays = loop('replays', async () => {
+    const failures = await replayHealed(database);
+    for (const failure of failures) log.error(failure, 'replay.failed');
+    return failures.length > 0 ? replayAgainMs : rarelyMs;
+  });
   const ended = createFloor(null);
   const leases = loop('leases', () =>
     recoverExpiredLeases(database, dependencies, ended, () => due.wake()),
@@ -209,7 +218,7 @@ function createTasks(dependencies: TaskDependencies, leads: () => boolean) {
     }, collectMs).unref();
   }
 
-  const others = [look, ingest, fanOut, due, parked, health, leases, totals, partitions];
+  const others = [look, ingest, fanOut, due, parked, health, replays, leases, totals, partitions];
   return { fanOut, due, parked, join, others, wakeAll, updateHealthSoon };
 }
 
@@ -228,6 +237,7 @@ async function updateHealth(
   database: Database,
   dependencies: WorkerDependencies,
   floor: string,
+  onHealed: () => void = () => {},
 ): Promise<number> {
   const { log, webhooks } = dependencies;
   const { deactivated, healed, more, failures } = await updateWebhookHealth(
@@ -238,7 +248,7 @@ async function updateHealth(
   logDeactivations(dependencies, deactivated);
   for (const webhookId of healed) log.info({ webhookId }, 'webhook.healed');
   for (const failure of failures) log.error(failure, 'health.not_updated');
-  await replayHealed(database);
+  if (healed.length > 0) onHealed();
   if (more) return 0;
   return failures.length > 0 ? checkMs : rarelyMs;
 }
