@@ -9,6 +9,7 @@ import { createMetrics } from '../src/metrics.ts';
 import { createSender } from '../src/webhooks/sending/attempt.ts';
 import { systemClock } from '../src/webhooks/sending/clock.ts';
 import { createDispatcher } from '../src/webhooks/queue/dispatcher.ts';
+import { startProbes } from '../src/webhooks/queue/healing.ts';
 import { InFlight } from '../src/webhooks/queue/in-flight.ts';
 import { createSigningKeys } from '../src/webhooks/sending/signing-keys.ts';
 import { announce, put } from './support/directory.ts';
@@ -221,6 +222,24 @@ test('what a webhook may no longer have is cancelled instead of sent', async (t)
   assert.deepEqual(await endedOf(off), [{ status: 'cancelled', by: 'deactivation' }]);
   assert.deepEqual(await endedOf(deleted), [{ status: 'cancelled', by: 'deletion' }]);
   assert.equal(receiver.received.length, 0);
+});
+
+test('a late retry for a deactivated webhook is cancelled and leaves its probe', async (t) => {
+  const { dispatcher } = await startDispatcher(t);
+  const receiver = await startReceiver();
+  const webhook = await register(receiver.url);
+  await publish(1);
+  await fanOutToQueue(database);
+  await sql`
+    update webhooks set active = false, deactivated_at = now(), deactivated_reason = 'failing' where id = ${webhook}
+  `.execute(database);
+  await database.transaction().execute((tx) => startProbes(tx, [webhook]));
+  await dispatcher.claimAllDue();
+  assert.deepEqual(await endedOf(webhook), [{ status: 'cancelled', by: 'deactivation' }]);
+  const { rows } = await sql`
+    select trigger from pending_deliveries where webhook_id = ${webhook}
+  `.execute(database);
+  assert.deepEqual(rows, [{ trigger: 'probe' }]);
 });
 
 test('while another process fans out, this one tries again soon', async (t) => {

@@ -93,7 +93,7 @@ async function stateOf(webhookId: string) {
     kinds: string[] | null;
     actions: string[] | null;
   }>`
-    select active, last_success_at is not null as healthy,
+    select active, exists (select from webhook_health where webhook_id = w.id and last_success_at is not null) as healthy,
       (select array_agg(kind order by id) from operational_events where webhook_id = w.id) as kinds,
       (select array_agg(action order by id) from audit_log where subject_id = w.id::text) as actions
     from webhooks w where id = ${webhookId}
@@ -138,6 +138,24 @@ test('two successes in a row activate the webhook, and count as no success of it
   assert.equal(kinds?.at(-1), 'webhook.recovered');
   assert.equal(actions?.at(-1), 'webhook.reactivated');
   assert.equal(await nextProbeAt(id), null);
+});
+
+test('a receiver that comes back for one probe at a time is never activated', async () => {
+  const { id } = await makeFailing();
+  const outages: number[] = [];
+  while ((await nextProbeAt(id)) !== null) {
+    const { probe, waitMs } = await takeProbe(id);
+    outages.push(waitMs / hourMs);
+    assert.deepEqual(await respond(probe, succeeded), []);
+    const next = await takeProbe(id);
+    assert.ok(next.waitMs <= 5 * 60_000, `${next.waitMs}`);
+    assert.deepEqual(await respond(next.probe, failed), []);
+  }
+  // A success does not bring the schedule back to its beginning.
+  assert.deepEqual(outages, probeHours);
+  const { active, kinds } = await stateOf(id);
+  assert.equal(active, false);
+  assert.deepEqual(kinds, ['webhook.deactivated', 'webhook.not_recovered']);
 });
 
 test('a response of 410 to a probe is a failed probe', async () => {

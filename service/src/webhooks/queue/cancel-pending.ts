@@ -25,6 +25,8 @@ export async function cancelPending(
       select p.id from unnest(${webhookIds}::uuid[]) as w(id) cross join lateral (
         select id from pending_deliveries
         where webhook_id = w.id and lease_token is null
+          -- A webhook that is deactivated as failing is probed.
+          and (trigger <> 'probe' or ${reason}::text = 'deletion')
         order by due_at limit ${sql.lit(cancelledMax)}
         -- Skips rows that a claim has locked: they are cancelled when they are loaded.
         for update skip locked
