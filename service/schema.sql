@@ -1135,10 +1135,11 @@ CREATE OR REPLACE FUNCTION orgdir.keep_binding_version()
  SET search_path TO 'orgdir', 'public'
 AS $function$
 declare
-  changed_at constant timestamptz := clock_timestamp();
   app constant uuid := case when tg_op = 'DELETE' then old.app_id else new.app_id end;
+  changed_at constant timestamptz := greatest(clock_timestamp(),
+    (select valid_from from binding_versions where app_id = app and valid_to is null));
 begin
-  update binding_versions set valid_to = greatest(changed_at, valid_from) where app_id = app and valid_to is null;
+  update binding_versions set valid_to = changed_at where app_id = app and valid_to is null;
   -- The binding of a deleted app leaves nothing.
   insert into binding_versions (app_id, org_id, alliance_id, bound_at, valid_from)
   select a.id, b.org_id, b.alliance_id, b.created_at, changed_at
@@ -1188,10 +1189,11 @@ CREATE OR REPLACE FUNCTION orgdir.keep_webhook_version()
  SET search_path TO 'orgdir', 'public'
 AS $function$
 declare
-  changed_at constant timestamptz := clock_timestamp();
+  -- A clock that was put back must not make intervals overlap.
+  changed_at constant timestamptz := greatest(clock_timestamp(),
+    (select valid_from from webhook_versions where webhook_id = new.id and valid_to is null));
 begin
-  -- A clock that was put back must not end an interval before it began.
-  update webhook_versions set valid_to = greatest(changed_at, valid_from) where webhook_id = new.id and valid_to is null;
+  update webhook_versions set valid_to = changed_at where webhook_id = new.id and valid_to is null;
   insert into webhook_versions (webhook_id, active, events, valid_from) values (new.id, new.active, new.events, changed_at);
   return null;
 end $function$

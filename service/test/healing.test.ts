@@ -198,6 +198,23 @@ test('an owner decides instead of the probes', async () => {
   await remove(webhook);
 });
 
+test('a probe that ends while the owner changes the webhook keeps the schedule', async () => {
+  const moved = await makeFailing();
+  const { probe } = await takeProbe(moved.id);
+  await recordAttempts(database, [attemptOf(probe, failed)]);
+  await update(moved, { url: 'https://example.com/' });
+  await updateWebhookHealth(database, 2);
+  assert.notEqual(await nextProbeAt(moved.id), null, 'after a new URL');
+  await remove(moved);
+  const toggled = await makeFailing();
+  const { probe: underWay } = await takeProbe(toggled.id);
+  await update(toggled, { selfHealing: false });
+  await update(toggled, { selfHealing: true });
+  assert.deepEqual(await respond(underWay, failed), []);
+  assert.notEqual(await nextProbeAt(toggled.id), null, 'after a switch off and on');
+  await remove(toggled);
+});
+
 test('an interrupted probe is sent again soon and says nothing about the receiver', async () => {
   const { id } = await makeFailing();
   assert.deepEqual(await respond((await takeProbe(id)).probe, succeeded), []);

@@ -6,9 +6,11 @@ import { bindApp, unbindApp } from '../src/access/bindings.ts';
 import { sql } from '../src/database/database.ts';
 import { findOrg } from '../src/directory/orgs.ts';
 import { publishEvent } from '../src/directory/publish-event.ts';
+import { endProbes } from '../src/webhooks/queue/healing.ts';
 import { replayHealed, replaysPerSecond } from '../src/webhooks/queue/replay.ts';
 import { testActor } from './support/actor.ts';
 import { put } from './support/directory.ts';
+import { eventually } from './support/eventually.ts';
 import { fanOutParked } from './support/queue.ts';
 import { makeKey, startTestService, testPublicUrl } from './support/service.ts';
 
@@ -28,20 +30,25 @@ async function makeWebhook(json: { events?: string[] } = {}) {
 }
 type Webhook = Awaited<ReturnType<typeof makeWebhook>>;
 
-async function publish(name = 'application.created'): Promise<string> {
+async function publish(name?: string): Promise<string> {
+  const id = await queueEvent(name);
+  await fanOutParked(database);
+  return id;
+}
+
+/** Publishes an event that waits for fan-out. */
+async function queueEvent(name = 'application.created'): Promise<string> {
   const application = {
     id: randomBytes(4).toString('hex'),
     applicantHandle: 'wanderer',
     submittedAt: '2026-11-20T12:00:00.000Z',
   };
   const data = name === 'application.created' ? application : null;
-  const id = await database
+  return database
     .transaction()
     .execute((tx) =>
       publishEvent(tx, { name, org: 'acme', alliance: null, data, publicUrl: testPublicUrl }),
     );
-  await fanOutParked(database);
-  return id;
 }
 
 const patch = ({ id, key }: Webhook, json: object) =>
@@ -148,3 +155,57 @@ test('after self-healing, a replay follows if the owner wants it, once', async (
     [missed],
   );
 });
+
+test('a change by the owner and a replay after self-healing wait for each other', async () => {
+  const webhook = await makeWebhook();
+  await sql`
+    insert into webhook_healing (webhook_id, replay_since) values (${webhook.id}, ${since}::timestamptz)
+  `.execute(database);
+  let replaying: Promise<unknown> = Promise.resolve();
+  await database.transaction().execute(async (tx) => {
+    await sql`select from webhooks where id = ${webhook.id} for no key update`.execute(tx);
+    replaying = replayHealed(database);
+    await lockAwaited();
+    await endProbes(tx, webhook.id);
+  });
+  assert.deepEqual(await replaying, []);
+});
+
+test('an event is replayed whose fan-out is under way while the webhook heals', async () => {
+  const webhook = await makeWebhook();
+  await patch(webhook, { active: false });
+  let fanOut: Promise<unknown> = Promise.resolve();
+  let replaying: Promise<unknown> = Promise.resolve();
+  const event = await queueEvent();
+  await database.transaction().execute(async (tx) => {
+    // An event with the same id keeps the fan-out waiting after it has read the webhooks.
+    await sql`
+      insert into events (id, name, audience, data) values (${event}, 'webhook.test', 'webhook', '{}')
+    `.execute(tx);
+    fanOut = fanOutParked(database);
+    await lockAwaited();
+    await patch(webhook, { active: true });
+    await sql`
+      insert into webhook_healing (webhook_id, replay_since) values (${webhook.id}, ${since}::timestamptz)
+    `.execute(database);
+    replaying = replayHealed(database);
+    await lockAwaited(2);
+    await sql`delete from events where id = ${event}`.execute(tx);
+  });
+  await fanOut;
+  assert.deepEqual(await replaying, []);
+  assert.deepEqual(
+    (await pendingOf(webhook)).map(({ eventId }) => eventId),
+    [event],
+  );
+});
+
+/** Returns once that many sessions of this database wait for a lock. */
+async function lockAwaited(sessions = 1): Promise<void> {
+  await eventually(async () => {
+    const { rows } = await sql<{ count: number }>`
+      select count(*) as count from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()
+    `.execute(database);
+    return (rows[0]?.count ?? 0) >= sessions;
+  });
+}
