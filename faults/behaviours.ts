@@ -11,7 +11,9 @@ export type Behaviour =
   /** Responds with 200 and 500 in turn. */
   | 'alternating'
   /** Resets a connection when it is used again. */
-  | 'fickle';
+  | 'fickle'
+  /** Accepts probes after a moment, and responds to everything else with 500. */
+  | 'probes';
 
 /** Every webhook gets one of the two events. Those whose attempts time out get the rare one. */
 export const commonEvent = 'resource.request.created';

@@ -56,6 +56,10 @@ test('attempts that are missing, doubled or too many are found', () => {
   assert.match(wrongWithDelivery({ attemptCount: 3 }), /2 attempts are recorded, and 3 counted/);
   const seven = Array.from({ length: 7 }, (_, index) => ({ ...first, number: index + 1 }));
   assert.match(wrongWith({ attempts: seven, ...counted(7, 'failed') }), /it has 7 attempts/);
+  assert.equal(
+    wrongWith({ attempts: seven, replays: 1, deliveries: [] }).includes('it has 7'),
+    false,
+  );
 });
 
 test('an outcome that the attempts do not bear out is found', () => {
@@ -117,6 +121,7 @@ function interruptedOnce(): Ledger {
       { ...attempt, number: 1, statusCode: null, error: 'interrupted' },
       { ...attempt, startedAt: 3_000, number: 2, statusCode: 200, error: null },
     ],
+    replays: 0,
     bodies: new Map([['d', 'bytes']]),
     received: [
       { ...request, at: 950 },

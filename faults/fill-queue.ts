@@ -6,7 +6,7 @@ export type Filling = {
   path: string;
   /** Deliveries of each webhook. */
   count: number;
-  /** Each falls due at a random moment of this many milliseconds from now; at once by default. */
+  /** Each falls due at a random moment of this many milliseconds from now, or until now if negative; at once by default. */
   dueWithinMs?: number;
   /** Leased for an hour to a process that does not exist. */
   leased?: boolean;

@@ -1,4 +1,4 @@
-/** All records after a scenario: of the publisher, the service and the receivers. */
+/** All records after a scenario, except those of probes: of the publisher, the service and the receivers. */
 import { sql, type Database } from '../service/src/database/database.ts';
 import type { Received } from './received.ts';
 
@@ -27,6 +27,8 @@ export type Ledger = {
   webhooks: { id: string; event: string; path: string }[];
   deliveries: LedgerDelivery[];
   attempts: LedgerAttempt[];
+  /** How often a replay may have sent a delivery again. */
+  replays: number;
   /** The expected body of each delivery. */
   bodies: ReadonlyMap<string, string>;
   received: Received[];
@@ -36,10 +38,10 @@ export type Ledger = {
 /** The records in the database. */
 export async function readRecords(
   database: Database,
-): Promise<Pick<Ledger, 'events' | 'webhooks' | 'deliveries' | 'attempts' | 'bodies'>> {
-  const events = await sql<{ id: string; name: string }>`select id, name from events`.execute(
-    database,
-  );
+): Promise<Pick<Ledger, 'events' | 'webhooks' | 'deliveries' | 'attempts' | 'replays' | 'bodies'>> {
+  const events = await sql<{ id: string; name: string }>`
+    select id, name from events where name <> 'webhook.probe'
+  `.execute(database);
   const webhooks = await sql<{ id: string; event: string; path: string }>`
     select id, events[1] as event, substring(url from '^https?://[^/]+([^?]+)') as path from webhooks
   `.execute(database);
@@ -49,7 +51,7 @@ export async function readRecords(
       format('{"id":"%s","event":"%s","createdAt":"%s","data":%s}', d.id, e.name,
         to_char(e.created_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), e.data) as body
     from (
-      select id, event_id, webhook_id, status, attempt_count from deliveries
+      select id, event_id, webhook_id, status, attempt_count from deliveries where event <> 'webhook.probe'
       union all
       select id, event_id, webhook_id, 'pending', attempt_count from pending_deliveries where trigger <> 'probe'
     ) d join events e on e.id = d.event_id
@@ -57,13 +59,17 @@ export async function readRecords(
   const attempts = await sql<LedgerAttempt>`
     select delivery_id as "deliveryId", number, extract(epoch from started_at)::float8 * 1000 as "startedAt",
       duration_ms as "durationMs", status_code as "statusCode", error
-    from attempts order by delivery_id, number
+    from attempts where trigger <> 'test' order by delivery_id, number
+  `.execute(database);
+  const replays = await sql<{ count: number }>`
+    select count(*) from audit_log where action = 'webhook.replayed'
   `.execute(database);
   return {
     events: events.rows,
     webhooks: webhooks.rows,
     deliveries: deliveries.rows,
     attempts: attempts.rows,
+    replays: replays.rows[0]?.count ?? 0,
     bodies: new Map(deliveries.rows.map(({ id, body }) => [id, body])),
   };
 }

@@ -13,6 +13,10 @@ export type Received = {
   status: number | null;
 };
 
+export function isProbe({ body }: Received): boolean {
+  return (JSON.parse(body) as { event: string }).event === 'webhook.probe';
+}
+
 export type ToReceivers =
   | { kind: 'secrets'; byPath: Record<string, string> }
   /** From now on every receiver responds with 200 at once. */

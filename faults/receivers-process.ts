@@ -98,6 +98,11 @@ function act(
       return answer(500);
     case 'recovering':
       return answer(seen > failuresBeforeRecovery ? 204 : 503);
+    case 'probes':
+      if (request.headers['x-service-event'] === 'webhook.probe')
+        setTimeout(answer, slowestMs, 200);
+      else answer(500);
+      return;
     case 'reset':
       request.socket.resetAndDestroy();
       return;

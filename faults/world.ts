@@ -11,6 +11,7 @@ import { createDatabaseProcess, type DatabaseProcess } from './database-process.
 import { allianceSlug, createWebhooks, loopbackAllowed } from './create-webhooks.ts';
 import { readRecords, type Fault, type Ledger } from './ledger.ts';
 import { createPublisher, type Publisher } from './publisher.ts';
+import { isProbe } from './received.ts';
 import { startReceivers, tlsFolder, type Receivers } from './receivers.ts';
 import { removeFolder } from './remove-folder.ts';
 import { recordProcess } from './run-folder.ts';
@@ -129,7 +130,7 @@ export async function openWorld(
       ...(await readRecords(database)),
       committed: publisher.committed,
       uncertain: publisher.uncertain,
-      received: await receivers.report(),
+      received: (await receivers.report()).filter((one) => !isProbe(one)),
       faults,
     }),
     async close() {
