@@ -19,6 +19,8 @@ const ada = noBrowser ? null! : await signUp(portal.service, 'ada@example.org');
 /** Nobody may have more than ten apps. */
 const bob = noBrowser ? null! : await signUp(portal.service, 'bob@example.org');
 
+const cleo = noBrowser ? null! : await signUp(portal.service, 'cleo@example.org');
+
 /** Characters that a shell, a page or a parser could misread. */
 const hostile = 'It\'s "quoted" \\ $HOME $(id) `id` !! \u2028 <b>🎉</b> %s \\n';
 if (!noBrowser)
@@ -442,6 +444,50 @@ test('what failed while a receiver was down is recovered at once', options, asyn
   await rowsOf(page).filter({ hasText: 'Succeeded' }).nth(2).waitFor();
   await page.context().close();
 });
+
+test('events from while a webhook was deactivated are replayed', options, async () => {
+  const receiver = await startReceiver();
+  const webhook = await makeWebhook(cleo, receiver.url);
+  const path = `/apps/${webhook.appId}/webhooks/${webhook.webhookId}`;
+  await cleo.call(path, { method: 'PATCH', json: { active: false } });
+  const eventId = await announce(portal.service.database);
+  await fannedOut(eventId);
+  const page = await portal.open({ as: cleo, path: `${webhook.path}/deliveries` });
+  await page.getByRole('button', { name: 'Recover…' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('button', { name: 'Reactivate', exact: true }).click();
+  await dialog.getByText('No deliveries had to be sent again.').waitFor();
+  await dialog.getByRole('button', { name: 'Replay missed events…' }).click();
+  await dialog.getByText('1 event will be sent: 1 missed.').waitFor();
+  await assertAccessible(page, 'a replay');
+  await dialog.getByRole('button', { name: 'Replay 1' }).click();
+  await dialog.getByText('1 event will be sent, 20 per second.').waitFor();
+  await dialog.getByRole('button', { name: 'Done' }).click();
+  await rowsOf(page).filter({ hasText: 'Succeeded' }).waitFor();
+
+  await page.getByRole('button', { name: 'Replay missed events…' }).click();
+  await dialog.getByText('The webhook missed nothing in this time range.').waitFor();
+  assert.ok(await dialog.getByRole('button', { name: 'Replay', exact: true }).isDisabled());
+  await dialog.getByLabel('Time range').selectOption('A custom range');
+  await dialog.getByLabel('Until').fill('2020-01-01T00:00');
+  await dialog.getByText('Choose a time before “Until”.').waitFor();
+  await dialog.getByLabel('Until').fill('');
+  await dialog.getByText('The webhook missed nothing in this time range.').waitFor();
+  await dialog.getByLabel('Since').fill('2020-01-01T00:00');
+  await dialog.getByText('must be at most 14 days ago').waitFor();
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
+  await page.context().close();
+});
+
+function fannedOut(eventId: string): Promise<unknown> {
+  return eventually(async () => {
+    const { rows } =
+      await sql`select from events where id = ${eventId} and position is not null`.execute(
+        portal.service.database,
+      );
+    return rows.length > 0;
+  });
+}
 
 test('a recovery that is refused says why, whichever time was chosen', options, async () => {
   const webhook = await makeWebhook(bob, (await startReceiver()).url);

@@ -3,6 +3,7 @@ import { AppFrame } from '../apps/app-frame.tsx';
 import { WebhookFrame } from '../webhooks/webhook-frame.tsx';
 import { WebhookRoleNote } from '../webhooks/webhook-role-note.tsx';
 import { Deliveries } from './deliveries.tsx';
+import { Replay } from './replay.tsx';
 
 /** The deliveries of all webhooks of an app. */
 export function AppDeliveriesPage() {
@@ -23,7 +24,16 @@ export function WebhookDeliveriesPage() {
   const { appId = '', webhookId = '' } = useParams();
   return (
     <WebhookFrame tab="Deliveries">
-      {() => <Deliveries key={webhookId} appId={appId} webhookId={webhookId} />}
+      {({ webhook, mayChange }) => (
+        <>
+          {mayChange && webhook.active && (
+            <div>
+              <Replay webhook={webhook} />
+            </div>
+          )}
+          <Deliveries key={webhookId} appId={appId} webhookId={webhookId} />
+        </>
+      )}
     </WebhookFrame>
   );
 }

@@ -51,7 +51,7 @@ function StateButton({ webhook: { active } }: { webhook: Webhook }) {
       >
         <Text size="sm">
           No events are sent until you reactivate it, and pending deliveries are cancelled now. You
-          can recover them afterwards, and read the events you missed from the API.
+          can recover them afterwards, and replay the events that it missed.
         </Text>
       </Confirm>
       {reactivate.isError && <Problem error={reactivate.error} />}
