@@ -169,6 +169,10 @@ export const countReplay = (id: WebhookId, range: Omit<Api.ReplayRequest, 'dryRu
   });
 export const replay = (id: WebhookId, body: Omit<Api.ReplayRequest, 'dryRun'>) =>
   write<Api.Replayed>({ method: 'POST', path: `${webhookPath(id)}/replay`, body });
+export const explainEvent = (id: WebhookId, eventId: string) =>
+  read<Api.Explanation>(`${webhookPath(id)}${path('explain', eventId)}`);
+export const explainTime = (id: WebhookId, query: Api.ExplainTimeQuery) =>
+  read<Api.Explanation>(`${webhookPath(id)}/explain`, { ...query });
 
 export const catalogue = () => readPage<Api.CatalogueEvent>('/events');
 export const events = (appId: string) => readPage<Api.PortalEvent>(`${appPath(appId)}/events`);

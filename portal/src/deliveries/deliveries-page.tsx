@@ -1,8 +1,10 @@
-import { useParams } from 'react-router';
+import { Button, Group } from '@mantine/core';
+import { Link, useParams } from 'react-router';
 import { AppFrame } from '../apps/app-frame.tsx';
 import { WebhookFrame } from '../webhooks/webhook-frame.tsx';
 import { WebhookRoleNote } from '../webhooks/webhook-role-note.tsx';
 import { Deliveries } from './deliveries.tsx';
+import { explainTitle } from './explain-page.tsx';
 import { Replay } from './replay.tsx';
 
 /** The deliveries of all webhooks of an app. */
@@ -26,11 +28,16 @@ export function WebhookDeliveriesPage() {
     <WebhookFrame tab="Deliveries">
       {({ webhook, mayChange }) => (
         <>
-          {mayChange && webhook.active && (
-            <div>
-              <Replay webhook={webhook} />
-            </div>
-          )}
+          <Group gap="sm">
+            <Button
+              component={Link}
+              variant="default"
+              to={`/apps/${appId}/webhooks/${webhookId}/explain`}
+            >
+              {explainTitle}
+            </Button>
+            {mayChange && webhook.active && <Replay webhook={webhook} />}
+          </Group>
           <Deliveries key={webhookId} appId={appId} webhookId={webhookId} />
         </>
       )}
