@@ -48,6 +48,7 @@ const signedInPages = {
   '/apps/:appId/webhooks/:webhookId/test': 'WebhookTestPage',
   '/apps/:appId/webhooks/:webhookId/deliveries': 'WebhookDeliveriesPage',
   '/apps/:appId/webhooks/:webhookId/deliveries/:deliveryId': 'DeliveryPage',
+  '/apps/:appId/webhooks/:webhookId/explain': 'ExplainPage',
   '/events': 'EventsPage',
   '/audit': 'AuditPage',
   '/account': 'AccountPage',

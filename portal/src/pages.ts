@@ -6,6 +6,7 @@ export { AppPage } from './apps/app-page.tsx';
 export { AppsPage } from './apps/apps-page.tsx';
 export { AppDeliveriesPage, WebhookDeliveriesPage } from './deliveries/deliveries-page.tsx';
 export { DeliveryPage } from './deliveries/delivery-page.tsx';
+export { ExplainPage } from './deliveries/explain-page.tsx';
 export { KeysPage } from './keys/keys-page.tsx';
 export { MembersPage } from './members/members-page.tsx';
 export { NewWebhookPage } from './webhooks/new-webhook-page.tsx';

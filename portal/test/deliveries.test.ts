@@ -19,6 +19,8 @@ const ada = noBrowser ? null! : await signUp(portal.service, 'ada@example.org');
 /** Nobody may have more than ten apps. */
 const bob = noBrowser ? null! : await signUp(portal.service, 'bob@example.org');
 
+const cleo = noBrowser ? null! : await signUp(portal.service, 'cleo@example.org');
+
 /** Characters that a shell, a page or a parser could misread. */
 const hostile = 'It\'s "quoted" \\ $HOME $(id) `id` !! \u2028 <b>🎉</b> %s \\n';
 if (!noBrowser)
@@ -442,6 +444,110 @@ test('what failed while a receiver was down is recovered at once', options, asyn
   await rowsOf(page).filter({ hasText: 'Succeeded' }).nth(2).waitFor();
   await page.context().close();
 });
+
+test('events from while a webhook was deactivated are replayed', options, async () => {
+  const receiver = await startReceiver();
+  const webhook = await makeWebhook(cleo, receiver.url);
+  const path = `/apps/${webhook.appId}/webhooks/${webhook.webhookId}`;
+  await cleo.call(path, { method: 'PATCH', json: { active: false } });
+  const eventId = await announce(portal.service.database);
+  await fannedOut(eventId);
+  const page = await portal.open({ as: cleo, path: `${webhook.path}/deliveries` });
+  await page.getByRole('button', { name: 'Recover…' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('button', { name: 'Reactivate', exact: true }).click();
+  await dialog.getByText('No deliveries had to be sent again.').waitFor();
+  await dialog.getByRole('button', { name: 'Replay missed events…' }).click();
+  await dialog.getByText('1 event will be sent: 1 missed.').waitFor();
+  await assertAccessible(page, 'a replay');
+  await dialog.getByRole('button', { name: 'Replay 1' }).click();
+  await dialog.getByText('1 event will be sent, 20 per second.').waitFor();
+  await dialog.getByRole('button', { name: 'Done' }).click();
+  await rowsOf(page).filter({ hasText: 'Succeeded' }).waitFor();
+
+  await page.getByRole('button', { name: 'Replay missed events…' }).click();
+  await dialog.getByText('The webhook missed nothing in this time range.').waitFor();
+  assert.ok(await dialog.getByRole('button', { name: 'Replay', exact: true }).isDisabled());
+  await dialog.getByLabel('Time range').selectOption('A custom range');
+  await dialog.getByLabel('Until').fill('2020-01-01T00:00');
+  await dialog.getByText('Choose a time before “Until”.').waitFor();
+  await dialog.getByLabel('Until').fill('');
+  await dialog.getByText('The webhook missed nothing in this time range.').waitFor();
+  await dialog.getByLabel('Since').fill('2020-01-01T00:00');
+  await dialog.getByText('must be at most 14 days ago').waitFor();
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
+
+  await page.goto(`${portalUrl}${webhook.path}/explain?id=${eventId}`);
+  const explanation = page.getByRole('region', { name: 'The webhook has a delivery of it' });
+  await explanation.getByText('The receiver accepted the event with a 2xx status.').waitFor();
+  await explanation.getByRole('link', { name: 'All attempts' }).click();
+  await page.getByRole('heading', { name: 'Delivery of org.created' }).waitFor();
+  await page.context().close();
+});
+
+test('an event that a webhook did not get is explained', options, async () => {
+  const { url } = await startReceiver();
+  const webhook = await makeWebhook(cleo, url, { events: ['alliance.created'] });
+  const eventId = await announce(portal.service.database);
+  const minute = localMinute();
+  await fannedOut(eventId);
+  const page = await portal.open({ as: cleo, path: `${webhook.path}/deliveries` });
+  await page.getByRole('link', { name: 'Find out why.' }).click();
+  await page.getByRole('heading', { name: 'Why did I not get it?' }).waitFor();
+  await page.getByLabel('Event id').fill(eventId);
+  await page.getByRole('button', { name: 'Explain' }).click();
+  const notSent = page.getByRole('region', { name: 'It was not sent to the webhook' });
+  await notSent.getByText('The webhook was not subscribed to org.created.').waitFor();
+  await notSent.getByRole('heading').and(page.locator(':focus')).waitFor();
+  for (const [condition, met] of [
+    ['The webhook was active', 'Yes'],
+    ['The webhook was subscribed to the event', 'No'],
+    ['The app was bound to the organisation or alliance', 'Unknown or not needed'],
+  ] as const)
+    assert.equal(
+      await notSent
+        .getByText(condition, { exact: true })
+        .locator('xpath=following-sibling::dd[1]')
+        .textContent(),
+      met,
+    );
+  await assertAccessible(page, 'an explanation');
+
+  await page.getByLabel('Its name, subject and time').check();
+  await page.getByLabel('Organisation or alliance', { exact: true }).fill('acme');
+  await page.getByLabel('Time', { exact: true }).fill(minute);
+  await page.getByRole('button', { name: 'Explain' }).click();
+  await page.waitForURL(/subject=acme&at=/);
+  await page.getByText('Such events within a minute of that time').waitFor();
+  await assertAccessible(page, 'an explanation by time');
+  await page.locator(`a[href$="id=${eventId}"]`).click();
+  await page.waitForURL(/explain\?id=/);
+  await notSent.getByText('The webhook was not subscribed to org.created.').waitFor();
+
+  await page.getByLabel('Event id').fill(crypto.randomUUID());
+  await page.getByRole('button', { name: 'Explain' }).click();
+  await page.getByRole('heading', { name: 'The app cannot get it' }).waitFor();
+  await page.getByLabel('Event id').fill('it');
+  await page.getByRole('button', { name: 'Explain' }).click();
+  await page.locator('input:invalid').and(page.locator(':focus')).waitFor();
+  await page.context().close();
+});
+
+function fannedOut(eventId: string): Promise<unknown> {
+  return eventually(async () => {
+    const { rows } =
+      await sql`select from events where id = ${eventId} and position is not null`.execute(
+        portal.service.database,
+      );
+    return rows.length > 0;
+  });
+}
+
+/** The current minute, as an input for times takes it. */
+function localMinute(): string {
+  const now = new Date();
+  return new Date(now.getTime() - now.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+}
 
 test('a recovery that is refused says why, whichever time was chosen', options, async () => {
   const webhook = await makeWebhook(bob, (await startReceiver()).url);

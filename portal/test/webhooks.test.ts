@@ -357,7 +357,18 @@ test(
     await assertAccessible(page, 'a list of webhooks');
     await page.getByRole('link', { name: new URL(broken.url).host }).click();
     await page.getByText('Deactivated: too many deliveries failed').waitFor();
+    const probed = page.getByText('The service probes it for two weeks');
+    await probed.waitFor();
     await assertAccessible(page, 'a deactivated webhook');
+    await page.getByRole('link', { name: 'the settings' }).click();
+    const outage = section(page, 'After an outage');
+    assert.equal(await outage.getByLabel('Automatic replay').isChecked(), false);
+    await assertAccessible(page, 'self-healing');
+    await outage.getByRole('switch', { name: /^Self-healing/ }).click();
+    await probed.waitFor({ state: 'detached' });
+    await outage.getByRole('switch', { name: /^Automatic replay/ }).click();
+    await eventually(async () => (await webhookOf(appId, id)).replayAfterHealing);
+    assert.equal((await webhookOf(appId, id)).selfHealing, false);
     await button(page, 'Reactivate').click();
     await page.getByText('Active', { exact: true }).waitFor();
     assert.equal((await webhookOf(appId, id)).exhaustedInARow, 0);

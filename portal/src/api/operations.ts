@@ -153,6 +153,26 @@ export const recoverable = (id: WebhookId, since: string) =>
   read<Api.Recoverable>(`${webhookPath(id)}/recoverable`, { since });
 export const recover = (id: WebhookId, since: string) =>
   write<Api.Recovered>({ method: 'POST', path: `${webhookPath(id)}/recover`, body: { since } });
+/** Counts by POST; queues nothing. */
+export const countReplay = (id: WebhookId, range: Omit<Api.ReplayRequest, 'dryRun'>) =>
+  queryOptions({
+    queryKey: [`${webhookPath(id)}/replay`, range] as const,
+    queryFn: async ({ signal, queryKey: [replayPath] }) =>
+      (
+        await call<Envelope<Api.Replayed>>({
+          method: 'POST',
+          path: replayPath,
+          body: { ...range, dryRun: true },
+          signal,
+        })
+      ).data,
+  });
+export const replay = (id: WebhookId, body: Omit<Api.ReplayRequest, 'dryRun'>) =>
+  write<Api.Replayed>({ method: 'POST', path: `${webhookPath(id)}/replay`, body });
+export const explainEvent = (id: WebhookId, eventId: string) =>
+  read<Api.Explanation>(`${webhookPath(id)}${path('explain', eventId)}`);
+export const explainTime = (id: WebhookId, query: Api.ExplainTimeQuery) =>
+  read<Api.Explanation>(`${webhookPath(id)}/explain`, { ...query });
 
 export const catalogue = () => readPage<Api.CatalogueEvent>('/events');
 export const events = (appId: string) => readPage<Api.PortalEvent>(`${appPath(appId)}/events`);

@@ -1,8 +1,11 @@
-import { useParams } from 'react-router';
+import { Button, Group } from '@mantine/core';
+import { Link, useParams } from 'react-router';
 import { AppFrame } from '../apps/app-frame.tsx';
 import { WebhookFrame } from '../webhooks/webhook-frame.tsx';
 import { WebhookRoleNote } from '../webhooks/webhook-role-note.tsx';
 import { Deliveries } from './deliveries.tsx';
+import { explainTitle } from './explain-page.tsx';
+import { Replay } from './replay.tsx';
 
 /** The deliveries of all webhooks of an app. */
 export function AppDeliveriesPage() {
@@ -23,7 +26,21 @@ export function WebhookDeliveriesPage() {
   const { appId = '', webhookId = '' } = useParams();
   return (
     <WebhookFrame tab="Deliveries">
-      {() => <Deliveries key={webhookId} appId={appId} webhookId={webhookId} />}
+      {({ webhook, mayChange }) => (
+        <>
+          <Group gap="sm">
+            <Button
+              component={Link}
+              variant="default"
+              to={`/apps/${appId}/webhooks/${webhookId}/explain`}
+            >
+              {explainTitle}
+            </Button>
+            {mayChange && webhook.active && <Replay webhook={webhook} />}
+          </Group>
+          <Deliveries key={webhookId} appId={appId} webhookId={webhookId} />
+        </>
+      )}
     </WebhookFrame>
   );
 }

@@ -27,7 +27,7 @@ export function NoDeliveries({ scope, total, filters, changeAndFocus, focus }: P
       title="Nothing matches these filters"
       action={<Button onClick={() => changeAndFocus(noFilters)}>Clear filters</Button>}
     >
-      No stored delivery has all of these properties.
+      No stored delivery has all of these properties. <ExplainLink scope={scope} />
     </Empty>
   );
 }
@@ -42,8 +42,20 @@ function NothingYet({ scope: { appId, webhookId }, focus }: Pick<Props, 'scope' 
       }
     >
       Every event sent to a webhook appears here, with all attempts and responses. See{' '}
-      <PageLink to={`/events?app=${appId}`}>the events</PageLink> that the app can get.
+      <PageLink to={`/events?app=${appId}`}>the events</PageLink> that the app can get.{' '}
+      <ExplainLink scope={{ appId, webhookId }} />
     </Empty>
+  );
+}
+
+/** Explanations are per webhook. */
+function ExplainLink({ scope: { appId, webhookId } }: Pick<Props, 'scope'>) {
+  if (webhookId === null) return null;
+  const page = `/apps/${appId}/webhooks/${webhookId}/explain`;
+  return (
+    <>
+      Is an event missing? <PageLink to={page}>Find out why.</PageLink>
+    </>
   );
 }
 

@@ -1,5 +1,6 @@
 import { DeleteWebhook } from './delete-webhook.tsx';
 import { WebhookFrame } from './webhook-frame.tsx';
+import { WebhookHealing } from './webhook-healing.tsx';
 import { WebhookSettingsSection } from './webhook-settings.tsx';
 
 export function WebhookSettingsPage() {
@@ -8,6 +9,7 @@ export function WebhookSettingsPage() {
       {({ webhook, mayChange }) => (
         <>
           <WebhookSettingsSection webhook={webhook} mayChange={mayChange} />
+          <WebhookHealing webhook={webhook} mayChange={mayChange} />
           {mayChange && <DeleteWebhook webhook={webhook} />}
         </>
       )}

@@ -7,6 +7,7 @@ import { appChanges, useWrite } from '../api/use-write.ts';
 import { Recover } from '../deliveries/recover.tsx';
 import { Confirm } from '../ui/confirm.tsx';
 import { moveFocus } from '../ui/move-focus.ts';
+import { PageLink } from '../ui/page-link.tsx';
 import { Problem } from '../ui/problem.tsx';
 import { Time } from '../ui/time.tsx';
 import { toastSuccess } from '../ui/toast.ts';
@@ -50,7 +51,7 @@ function StateButton({ webhook: { active } }: { webhook: Webhook }) {
       >
         <Text size="sm">
           No events are sent until you reactivate it, and pending deliveries are cancelled now. You
-          can recover them afterwards, and read the events you missed from the API.
+          can recover them afterwards, and replay the events that it missed.
         </Text>
       </Confirm>
       {reactivate.isError && <Problem error={reactivate.error} />}
@@ -80,7 +81,8 @@ function Failing({ webhook, mayChange }: Props) {
   );
 }
 
-function Deactivated({ webhook: { deactivatedAt, deactivatedReason }, mayChange }: Props) {
+function Deactivated({ webhook, mayChange }: Props) {
+  const { deactivatedAt, deactivatedReason, selfHealing } = webhook;
   const reason = deactivatedReason ?? 'owner';
   return (
     <Alert
@@ -97,6 +99,22 @@ function Deactivated({ webhook: { deactivatedAt, deactivatedReason }, mayChange 
         {mayChange &&
           ' When your server works again, recover: this reactivates the webhook and sends the failed and cancelled deliveries again.'}
       </Text>
+      {reason === 'failing' && selfHealing && <Probed mayChange={mayChange} />}
     </Alert>
+  );
+}
+
+function Probed({ mayChange }: { mayChange: boolean }) {
+  const { page } = useWebhookId();
+  return (
+    <Text size="sm" mt="xs">
+      The service probes it for two weeks, and reactivates it when your server accepts two probes in
+      a row.{' '}
+      {mayChange && (
+        <>
+          You can turn this off in <PageLink to={`${page}/settings`}>the settings</PageLink>.
+        </>
+      )}
+    </Text>
   );
 }

@@ -1,0 +1,152 @@
+/** Says why a webhook did or did not get an event. The event is in the address, so that an explanation can be shared. */
+import { Button, Group, NativeSelect, Radio, Stack, TextInput } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Fragment, useState } from 'react';
+import { useSearchParams } from 'react-router';
+import { explainEvent, explainTime, type WebhookId } from '../api/operations.ts';
+import type { ExplainTimeQuery } from '../api/types.ts';
+import { Page } from '../layout/page.tsx';
+import { Loaded } from '../ui/loaded.tsx';
+import { fromLocalInput, toLocalInput } from '../ui/local-time.ts';
+import { Section } from '../ui/section.tsx';
+import { useWebhookCrumbs, useWebhookId } from '../webhooks/use-webhook-id.ts';
+import { ExplanationSection } from './explanation.tsx';
+
+export const explainTitle = 'Why did I not get it?';
+
+type EventName = ExplainTimeQuery['event'];
+
+/** The events of an organisation or alliance. */
+const eventNames = Object.keys({
+  'org.created': true,
+  'alliance.created': true,
+  'application.created': true,
+  'event.created': true,
+  'resource.request.created': true,
+  'resource.offer.created': true,
+} satisfies Record<EventName, true>);
+
+const uuidPattern = String.raw`\s*[\da-fA-F]{8}(-[\da-fA-F]{4}){3}-[\da-fA-F]{12}\s*`;
+
+export function ExplainPage() {
+  const id = useWebhookId();
+  const [asked] = useSearchParams();
+  return (
+    <Page
+      title={explainTitle}
+      lead="Find out why this webhook did or did not get an event."
+      crumbs={[...useWebhookCrumbs(), { title: 'Deliveries', to: `${id.page}/deliveries` }]}
+    >
+      <Fragment key={asked.toString()}>
+        <EventForm asked={asked} />
+        {asked.has('id') && <ById id={id} eventId={asked.get('id') ?? ''} />}
+        {asked.has('event') && <ByTime id={id} asked={asked} />}
+      </Fragment>
+    </Page>
+  );
+}
+
+function EventForm({ asked }: { asked: URLSearchParams }) {
+  const [, setAsked] = useSearchParams();
+  const [by, setBy] = useState(asked.has('event') ? 'time' : 'id');
+  return (
+    <Section title="Event">
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          setAsked(toAddress(new FormData(event.currentTarget)));
+        }}
+      >
+        <Stack align="flex-start">
+          <Radio.Group label="Find it by" value={by} onChange={setBy}>
+            <Group mt={6}>
+              <Radio value="id" label="Its id" />
+              <Radio value="time" label="Its name, subject and time" />
+            </Group>
+          </Radio.Group>
+          {by === 'id' ? (
+            <TextInput
+              label="Event id"
+              name="id"
+              required
+              withAsterisk={false}
+              w="100%"
+              maw={420}
+              pattern={uuidPattern}
+              title="A UUID"
+              autoComplete="off"
+              spellCheck={false}
+              defaultValue={asked.get('id') ?? ''}
+            />
+          ) : (
+            <TimeFields asked={asked} />
+          )}
+          <Button type="submit">Explain</Button>
+        </Stack>
+      </form>
+    </Section>
+  );
+}
+
+function TimeFields({ asked }: { asked: URLSearchParams }) {
+  return (
+    <Group align="flex-end" gap="sm">
+      <NativeSelect
+        label="Event name"
+        name="event"
+        data={eventNames}
+        defaultValue={asked.get('event') ?? undefined}
+      />
+      <TextInput
+        label="Organisation or alliance"
+        name="subject"
+        placeholder="acme"
+        required
+        withAsterisk={false}
+        autoCapitalize="off"
+        spellCheck={false}
+        defaultValue={asked.get('subject') ?? ''}
+      />
+      <TextInput
+        type="datetime-local"
+        label="Time"
+        name="at"
+        required
+        withAsterisk={false}
+        defaultValue={toLocalInput(asked.get('at'))}
+      />
+    </Group>
+  );
+}
+
+function toAddress(fields: FormData): Record<string, string> {
+  const address: Record<string, string> = {};
+  for (const [name, value] of fields) if (typeof value === 'string') address[name] = value.trim();
+  if (address['at'] !== undefined) address['at'] = fromLocalInput(address['at']) ?? '';
+  return address;
+}
+
+function ById({ id, eventId }: { id: WebhookId; eventId: string }) {
+  const query = useQuery(explainEvent(id, eventId));
+  return (
+    <Loaded query={query}>
+      {(explanation) => <ExplanationSection explanation={explanation} />}
+    </Loaded>
+  );
+}
+
+function ByTime({ id, asked }: { id: WebhookId; asked: URLSearchParams }) {
+  const query = useQuery(
+    explainTime(id, {
+      // The name comes from the address. The service refuses unknown events.
+      event: asked.get('event') as EventName,
+      subject: asked.get('subject') ?? '',
+      at: asked.get('at') ?? '',
+    }),
+  );
+  return (
+    <Loaded query={query}>
+      {(explanation) => <ExplanationSection explanation={explanation} />}
+    </Loaded>
+  );
+}

@@ -1,0 +1,129 @@
+import { Group, Stack, Text } from '@mantine/core';
+import { useEffect, useRef, type ReactNode } from 'react';
+import type { Delivery, Explanation, ExplanationChecks } from '../api/types.ts';
+import { DescriptionList, type Term } from '../ui/description-list.tsx';
+import { CircleCheck, CircleSlash, CircleX } from '../ui/icons.tsx';
+import { moveFocus } from '../ui/move-focus.ts';
+import { Note } from '../ui/note.tsx';
+import { PageLink } from '../ui/page-link.tsx';
+import { Section } from '../ui/section.tsx';
+import { Time } from '../ui/time.tsx';
+import { useWebhookId } from '../webhooks/use-webhook-id.ts';
+import { DeliveryStatus } from './delivery-status.tsx';
+
+const titles: Record<Explanation['result'], string> = {
+  delivered: 'The webhook has a delivery of it',
+  not_sent: 'It was not sent to the webhook',
+  waiting: 'It is being processed',
+  would_send: 'The webhook gets such an event',
+  unavailable: 'The app cannot get it',
+  unknown: 'Unknown',
+};
+
+const checkLabels: Record<keyof ExplanationChecks, string> = {
+  bound: 'The app was bound to the organisation or alliance',
+  listed: 'The organisation was listed',
+  existed: 'The webhook existed',
+  active: 'The webhook was active',
+  subscribed: 'The webhook was subscribed to the event',
+};
+
+export function ExplanationSection({ explanation }: { explanation: Explanation }) {
+  const { result, message, at, event, delivery, nearby } = explanation;
+  const heading = useRef<HTMLHeadingElement>(null);
+  // The form that had the focus starts again with the new address.
+  useEffect(() => moveFocus(heading.current), []);
+  return (
+    <Section title={titles[result]} headingRef={heading}>
+      <Text>{message}</Text>
+      {(event ?? delivery) && (
+        <DescriptionList
+          entries={[
+            ...(event ? eventTerms(event) : []),
+            ...(delivery ? [deliveryTerm(delivery)] : []),
+          ]}
+        />
+      )}
+      {result !== 'unavailable' && <Checks checks={explanation.checks} at={at} />}
+      {nearby.length > 0 && <Nearby events={nearby} />}
+    </Section>
+  );
+}
+
+function eventTerms({ name, createdAt }: NonNullable<Explanation['event']>): Term[] {
+  return [
+    ['Event', name],
+    ['Happened', <Time key="happened" at={createdAt} exact />],
+  ];
+}
+
+function deliveryTerm(delivery: Delivery): Term {
+  return ['Delivery', <DeliveryLink key="delivery" delivery={delivery} />];
+}
+
+function DeliveryLink({ delivery: { id, status } }: { delivery: Delivery }) {
+  const { page } = useWebhookId();
+  return (
+    <Group gap="sm">
+      <DeliveryStatus status={status} />
+      <PageLink to={`${page}/deliveries/${id}`}>All attempts</PageLink>
+    </Group>
+  );
+}
+
+function Checks({ checks, at }: Pick<Explanation, 'checks' | 'at'>) {
+  const names = Object.keys(checkLabels) as (keyof ExplanationChecks)[];
+  return (
+    <Stack gap="xs">
+      {at !== null && (
+        <Note>
+          The conditions as of <Time at={at} exact />:
+        </Note>
+      )}
+      <DescriptionList
+        entries={names.map((name) => [
+          checkLabels[name],
+          <Condition key={name} isMet={checks[name]} />,
+        ])}
+      />
+    </Stack>
+  );
+}
+
+const conditions = {
+  true: { label: 'Yes', Icon: CircleCheck, color: 'var(--mantine-color-green-text)' },
+  false: { label: 'No', Icon: CircleX, color: 'var(--mantine-color-red-text)' },
+  null: {
+    label: 'Unknown or not needed',
+    Icon: CircleSlash,
+    color: 'var(--mantine-color-dimmed)',
+  },
+} as const;
+
+function Condition({ isMet }: { isMet: boolean | null }): ReactNode {
+  const { label, Icon, color } = conditions[`${isMet}`];
+  return (
+    <Group component="span" gap={6} wrap="nowrap" display="inline-flex">
+      <Icon size={16} color={color} aria-hidden />
+      {label}
+    </Group>
+  );
+}
+
+function Nearby({ events }: { events: Explanation['nearby'] }) {
+  const { page } = useWebhookId();
+  return (
+    <Stack gap="xs">
+      <Note>Such events within a minute of that time:</Note>
+      <ul className="plain-list">
+        {events.map(({ id, name, createdAt }) => (
+          <li key={id}>
+            <PageLink to={`${page}/explain?id=${id}`} size="sm">
+              {name}, <Time at={createdAt} exact />
+            </PageLink>
+          </li>
+        ))}
+      </ul>
+    </Stack>
+  );
+}
