@@ -99,6 +99,8 @@ table api_keys
   revoked_at timestamp(3) with time zone
   last_used_at timestamp(3) with time zone
   created_at timestamp(3) with time zone not null default now()
+  used_on date
+  uses bigint not null default 0
   api_keys_app_id_fkey: FOREIGN KEY (app_id) REFERENCES apps(id) ON DELETE CASCADE
   api_keys_hash_check: CHECK ((length(hash) = 32))
   api_keys_hash_key: UNIQUE (hash)
@@ -294,13 +296,40 @@ table deliveries partition by RANGE (id)
   attempt_count integer not null
   created_at timestamp(3) with time zone not null
   completed_at timestamp(3) with time zone not null default clock_timestamp()
+  first_outcome_ms integer
   deliveries_attempt_count_check: CHECK ((attempt_count >= 0))
   deliveries_cancelled_by_check: CHECK ((cancelled_by = ANY (ARRAY['deactivation'::text, 'permission'::text, 'deletion'::text])))
   deliveries_check: CHECK (((status = 'cancelled'::text) = (cancelled_by IS NOT NULL)))
+  deliveries_first_outcome_ms_check: CHECK ((first_outcome_ms >= 0))
   deliveries_pkey: PRIMARY KEY (id)
   deliveries_status_check: CHECK ((status = ANY (ARRAY['succeeded'::text, 'failed'::text, 'cancelled'::text])))
   CREATE INDEX deliveries_by_webhook ON ONLY orgdir.deliveries USING btree (webhook_id, id DESC)
-  CREATE INDEX deliveries_to_recover ON ONLY orgdir.deliveries USING btree (webhook_id, id) INCLUDE (completed_at) WHERE ((status = 'failed'::text) OR (cancelled_by = 'deactivation'::text))
+  CREATE INDEX deliveries_unsuccessful ON ONLY orgdir.deliveries USING btree (webhook_id, id) INCLUDE (completed_at) WHERE (status <> 'succeeded'::text)
+  CREATE TRIGGER note_deleted AFTER DELETE ON orgdir.deliveries REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION note_delivery_changes()
+  CREATE TRIGGER note_inserted AFTER INSERT ON orgdir.deliveries REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION note_delivery_changes()
+  CREATE TRIGGER note_updated AFTER UPDATE ON orgdir.deliveries REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION note_delivery_changes()
+
+table delivery_changes
+  xid xid8 not null default pg_current_xact_id()
+  webhook_id uuid not null
+  event text not null
+  status text not null
+  hour timestamp with time zone not null
+  id_hour timestamp with time zone not null
+  deliveries integer not null
+  durations integer[]
+  delays integer[]
+  CREATE INDEX delivery_changes_by_xid ON orgdir.delivery_changes USING btree (xid)
+
+table delivery_totals
+  webhook_id uuid not null
+  hour timestamp with time zone not null
+  id_hour timestamp with time zone not null
+  event text not null
+  status text not null
+  deliveries bigint not null
+  delivery_totals_pkey: PRIMARY KEY (webhook_id, hour, id_hour, event, status)
+  CREATE INDEX delivery_totals_by_id_hour ON orgdir.delivery_totals USING btree (id_hour)
 
 table event_kinds
   name text collate C not null
@@ -597,6 +626,13 @@ table revisions
   revision bigint not null
   revisions_pkey: PRIMARY KEY (scope)
 
+table service_stats
+  hour timestamp with time zone not null
+  status text not null
+  bucket smallint not null
+  deliveries bigint not null
+  service_stats_pkey: PRIMARY KEY (hour, status, bucket)
+
 table sessions
   id uuid not null
   user_id uuid not null
@@ -683,6 +719,14 @@ table webhook_outcomes
   webhook_outcomes_pkey: PRIMARY KEY (xid, seq)
   webhook_outcomes_verdict_check: CHECK ((verdict = ANY (ARRAY['succeeded'::text, 'retry'::text, 'failed'::text])))
   CREATE INDEX webhook_outcomes_by_webhook ON orgdir.webhook_outcomes USING btree (webhook_id, xid DESC, seq DESC)
+
+table webhook_stats
+  webhook_id uuid not null
+  hour timestamp with time zone not null
+  status text not null
+  bucket smallint not null
+  deliveries bigint not null
+  webhook_stats_pkey: PRIMARY KEY (webhook_id, hour, status, bucket)
 
 table webhooks
   id uuid not null
@@ -1035,6 +1079,15 @@ begin
   return null;
 end $function$
 
+CREATE OR REPLACE FUNCTION orgdir.latency_bucket(ms integer)
+ RETURNS smallint
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+  -- Each bucket ends 19 % above the one before it: bucket n holds latencies up to 2^(n/4) ms.
+  select case when ms <= 1 then 0 else ceil(4 * ln(ms::float8) / ln(2::float8)) end::smallint
+$function$
+
 CREATE OR REPLACE FUNCTION orgdir.may_receive(audience text, event_org uuid, event_alliance uuid, event_created timestamp with time zone, org_listed boolean, bound_org uuid, bound_alliance uuid, bound_at timestamp with time zone)
  RETURNS boolean
  LANGUAGE sql
@@ -1071,6 +1124,28 @@ begin
   end if;
   update revisions set revision = revision + 1 where scope = changed_scope;
   perform pg_notify('orgdir_revision', changed_scope);
+  return null;
+end $function$
+
+CREATE OR REPLACE FUNCTION orgdir.note_delivery_changes()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'orgdir', 'public'
+AS $function$
+begin
+  if tg_op <> 'INSERT' then
+    insert into delivery_changes (webhook_id, event, status, hour, id_hour, deliveries)
+    select webhook_id, event, status, date_bin('1 hour', created_at, 'epoch') as hour, uuid_v7_hour(id) as id_hour, -count(*)
+    from old_rows group by webhook_id, event, status, hour, id_hour;
+  end if;
+  if tg_op <> 'DELETE' then
+    insert into delivery_changes (webhook_id, event, status, hour, id_hour, deliveries, durations, delays)
+    select webhook_id, event, status, date_bin('1 hour', created_at, 'epoch') as hour, uuid_v7_hour(id) as id_hour, count(*),
+      array_agg(first_outcome_ms) filter (where counts),
+      array_agg(least(extract(epoch from completed_at - created_at) * 1000, 2147483647)::int) filter (where counts)
+    from (select *, tg_op = 'INSERT' and first_outcome_ms is not null as counts from new_rows) new_rows
+    group by webhook_id, event, status, hour, id_hour;
+  end if;
   return null;
 end $function$
 
@@ -1309,6 +1384,15 @@ AS $function$
   select encode(overlay('\x00000000000000000000000000000000'::bytea
     placing substring(int8send(floor(extract(epoch from at) * 1000)::bigint) from 3) from 1 for 6),
     'hex')::uuid
+$function$
+
+CREATE OR REPLACE FUNCTION orgdir.uuid_v7_hour(id uuid)
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+  select date_bin('1 hour', timestamptz 'epoch'
+    + ('x' || left(replace(id::text, '-', ''), 12))::bit(48)::bigint * interval '1 millisecond', 'epoch')
 $function$
 
 CREATE OR REPLACE FUNCTION orgdir.webhook_share(webhook uuid, total integer, place integer, workers integer)

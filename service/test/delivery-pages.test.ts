@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from '../src/database/database.ts';
-import { listDeliveries, type DeliveryFilter } from '../src/webhooks/management/deliveries.ts';
+import { listDeliveries } from '../src/webhooks/management/deliveries.ts';
+import type { DeliveryFilter } from '../src/webhooks/management/delivery-filter.ts';
 import { openTestDatabase } from './support/database.ts';
 
 const { database } = await openTestDatabase();

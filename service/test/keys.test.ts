@@ -199,6 +199,24 @@ test('the last use of a key is stored, and a later time wins', async () => {
   assert.deepEqual(await lastUsedAt(), future);
 });
 
+test('uses of a key are counted by day', async () => {
+  const { key, keyId, appId } = await makeKey(service);
+  const uses = async () => (await readAppKey(database, appId, keyId)).usesToday;
+  const use = async (times: number) => {
+    const cache = createKeyCache(database, service.revisions);
+    for (let time = 0; time < times; time += 1) await cache.authenticate(key);
+    await cache.stop();
+  };
+  assert.equal(await uses(), 0);
+  await use(3);
+  await use(2);
+  assert.equal(await uses(), 5);
+  await sql`update api_keys set used_on = used_on - 1 where id = ${keyId}`.execute(database);
+  assert.equal(await uses(), 0);
+  await use(1);
+  assert.equal(await uses(), 1);
+});
+
 test('a key is stored as a hash and its last four characters only', async () => {
   const { key, keyId } = await makeKey(service);
   const { rows } = await sql<{

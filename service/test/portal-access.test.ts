@@ -242,7 +242,10 @@ function ask(
   return person.call(path, options);
 }
 
-function bodyOf({ operation }: Target, { memberId }: Things): Record<string, unknown> | undefined {
+function bodyOf(
+  { operation }: Target,
+  { memberId, deliveryId }: Things,
+): Record<string, unknown> | undefined {
   const example = operation.requestBody?.content['application/json']?.example;
   if (!example) return undefined;
   const since = new Date(Date.now() - 3_600_000).toISOString();
@@ -251,6 +254,7 @@ function bodyOf({ operation }: Target, { memberId }: Things): Record<string, unk
     ...('url' in example ? { url: receiver.url } : {}),
     ...('since' in example ? { since } : {}),
     ...('memberId' in example ? { memberId } : {}),
+    ...('deliveryIds' in example ? { deliveryIds: [deliveryId] } : {}),
     // The same again: people sign in with it later.
     ...('newPassword' in example ? { newPassword: password } : {}),
   };

@@ -218,6 +218,8 @@ export interface ExportedKey {
   revokedAt: string | null;
   /** When the key was last used, up to a minute late. */
   lastUsedAt: string | null;
+  /** The number of requests with the key since midnight UTC, up to a minute late. */
+  usesToday: number;
   /** When the key was created. */
   createdAt: string;
 }
@@ -477,6 +479,8 @@ export interface CreatedKey {
   revokedAt: string | null;
   /** When the key was last used, up to a minute late. */
   lastUsedAt: string | null;
+  /** The number of requests with the key since midnight UTC, up to a minute late. */
+  usesToday: number;
   /** When the key was created. */
   createdAt: string;
   /** The value of the key. Only this response has it. */
@@ -597,20 +601,57 @@ export interface DeliveryDetail {
   attempts: Attempt[];
 }
 
-/** The deliveries of one hour. */
-export interface DeliveryHour {
-  /** The start of the hour. */
+/** The deliveries that were queued in one period, by how they first ended, without tests. Redelivering one does not change it. */
+export interface DeliveryPeriod {
+  /** The start of the period. */
   start: string;
-  /** The number of succeeded deliveries. */
+  /** The number of deliveries that succeeded. */
   succeeded: number;
-  /** The number of failed deliveries. */
+  /** The number of deliveries that failed. */
   failed: number;
-  /** The number of pending deliveries. */
+  /** The number of deliveries that were cancelled. */
+  cancelled: number;
+  /** The number of deliveries that have not ended yet. */
   pending: number;
-  /** The median latency of succeeded deliveries, in milliseconds. Null if there were none. */
+  /** The median duration of the last attempt of those that succeeded, in milliseconds, within 10 %. Null if there were none. */
   latencyP50Ms: number | null;
-  /** The 95th percentile of their latency, in milliseconds. Null if there were none. */
+  /** The 95th percentile of that duration. Null if there were none. */
   latencyP95Ms: number | null;
+}
+
+/** Deliveries over time. */
+export interface DeliveryStats {
+  /** The length of each period. */
+  periodHours: number;
+  /** The periods, oldest first. */
+  periods: DeliveryPeriod[];
+  total: DeliveryTotals;
+}
+
+/** The deliveries of all periods together. */
+export interface DeliveryTotals {
+  /** The number of deliveries that succeeded. */
+  succeeded: number;
+  /** The number of deliveries that failed. */
+  failed: number;
+  /** The number of deliveries that were cancelled. */
+  cancelled: number;
+  /** The number of deliveries that have not ended yet. */
+  pending: number;
+  /** The median duration of the last attempt of those that succeeded, in milliseconds, within 10 %. Null if there were none. */
+  latencyP50Ms: number | null;
+  /** The 95th percentile of that duration. Null if there were none. */
+  latencyP95Ms: number | null;
+}
+
+/** The organisation or alliance that the event is about. Null if there is none, if it was deleted, or if the app may no longer receive the event. */
+export interface DeliverySubject {
+  /** The kind of the object. */
+  kind: 'organization' | 'alliance';
+  /** The unique name in URLs. */
+  slug: string;
+  /** The name of the organisation or alliance. */
+  name: string;
 }
 
 /** Confirms that the operation succeeded. */
@@ -679,6 +720,28 @@ export interface InvitationLink {
   appName: string;
   /** Whether there is an account with the invited address. */
   hasAccount: boolean;
+}
+
+/** The last attempt. Null if there was none. */
+export interface LastAttempt {
+  /** When the attempt started. */
+  startedAt: string;
+  /** The duration of the attempt in milliseconds. */
+  durationMs: number;
+  /** The HTTP status of the response. Null if there was none. */
+  statusCode: number | null;
+  /** Why there was no response. `blocked`: the address is not allowed. `interrupted`: the service stopped during the attempt. */
+  error: 'dns' | 'connect' | 'tls' | 'timeout' | 'blocked' | 'reset' | 'interrupted' | null;
+}
+
+/** The outcome of the last attempt that failed. */
+export interface LastError {
+  /** When the attempt started. */
+  at: string;
+  /** The HTTP status of the response. Null if there was none. */
+  statusCode: number | null;
+  /** Why there was no response. `blocked`: the address is not allowed. `interrupted`: the service stopped during the attempt. */
+  error: 'dns' | 'connect' | 'tls' | 'timeout' | 'blocked' | 'reset' | 'interrupted' | null;
 }
 
 /** Confirms that you are no longer a member. */
@@ -780,12 +843,10 @@ export interface Overview {
   webhooks: TroubledWebhook[];
   /** Keys that expire within 14 days, soonest first. */
   keys: ExpiringKey[];
-  /** The deliveries of the last 24 hours, without tests. */
+  /** The deliveries of the last 24 hours. */
   deliveries: {
-    /** False if only the newest deliveries were counted because there were too many. */
-    complete: boolean;
-    /** The last 24 hours, by the time when deliveries were queued, oldest first. */
-    hours: DeliveryHour[];
+    /** The last 24 hours, oldest first. */
+    hours: DeliveryPeriod[];
   };
 }
 
@@ -815,6 +876,11 @@ export interface TroubledWebhook {
   reason: 'failing' | 'gone' | 'owner' | null;
   /** When the webhook was deactivated. */
   since: string | null;
+  /** When deliveries began to fail. Null if they did not fail: the owner deactivated it. */
+  failingSince: string | null;
+  lastError: LastError | null;
+  /** The number of deliveries that failed or were cancelled since then, which a recovery sends again. At most 10,000 are counted. */
+  unsent: number;
   /** The number of failed deliveries since the last success. */
   exhaustedInARow: number;
 }
@@ -947,6 +1013,39 @@ export interface PortalAuditEntry {
   };
 }
 
+/** A delivery with its last attempt and its subject. */
+export interface PortalDelivery {
+  /** The id of the delivery, the same for all attempts. Also sent as `X-Service-Delivery`. */
+  id: string;
+  /** The id of the webhook. */
+  webhookId: string;
+  /** The name of the event. */
+  event: string;
+  /** The id of the event, the same for all webhooks. */
+  eventId: string;
+  /** `failed`: all attempts failed. `cancelled`: the webhook was deactivated or deleted, or the app lost access to the event. */
+  status: 'pending' | 'succeeded' | 'failed' | 'cancelled';
+  /** The number of attempts so far. */
+  attemptCount: number;
+  /** When the next attempt is due. Null if there is none. */
+  nextAttemptAt: string | null;
+  /** When the delivery was queued. */
+  createdAt: string;
+  /** When the delivery ended. Null while it is pending. */
+  completedAt: string | null;
+  webhook: WebhookOfDelivery;
+  subject: DeliverySubject | null;
+  lastAttempt: LastAttempt | null;
+}
+
+/** The webhook that the delivery is sent to. */
+export interface WebhookOfDelivery {
+  /** The URL of the webhook. A viewer sees only its origin. */
+  url: string;
+  /** The description of the webhook. */
+  description: string | null;
+}
+
 /** An event of the catalogue. */
 export interface PortalEvent {
   /** The name of the event. */
@@ -985,6 +1084,8 @@ export interface PortalKey {
   revokedAt: string | null;
   /** When the key was last used, up to a minute late. */
   lastUsedAt: string | null;
+  /** The number of requests with the key since midnight UTC, up to a minute late. */
+  usesToday: number;
   /** When the key was created. */
   createdAt: string;
 }
@@ -1052,6 +1153,29 @@ export interface RecoveryCodes {
   recoveryCodes: string[];
 }
 
+/** The deliveries to send again. */
+export interface RedeliveriesRequest {
+  /**
+   * The ids of the deliveries.
+   *
+   * @minItems 1
+   * @maxItems 100
+   *
+   * Items: The id of a delivery.
+   */
+  deliveryIds: string[];
+}
+
+/** The result for one delivery. */
+export interface Redelivery {
+  /** The id of the delivery. */
+  deliveryId: string;
+  /** Whether the delivery is pending again. */
+  redelivered: boolean;
+  /** Why the delivery cannot be sent again. */
+  reason: string | null;
+}
+
 /** Confirms that the member was removed. */
 export interface RemovedAppMember {
   /** The id of the removed member. */
@@ -1088,6 +1212,8 @@ export interface RotatedKey {
   revokedAt: string | null;
   /** When the key was last used, up to a minute late. */
   lastUsedAt: string | null;
+  /** The number of requests with the key since midnight UTC, up to a minute late. */
+  usesToday: number;
   /** When the key was created. */
   createdAt: string;
   /** The value of the key. Only this response has it. */
@@ -1099,6 +1225,14 @@ export interface RotatedKey {
     /** When the previous key expires. */
     endsAt: string;
   };
+}
+
+/** With `response`, `error`, `subject` or `search`: which deliveries were searched. `total` counts the matches among these. Null without these filters: `total` then counts all matches. */
+export interface SearchedDeliveries {
+  /** The number of deliveries that were searched. */
+  deliveries: number;
+  /** False if there are more than 10,000, of which only the newest were searched. Search older ones with `until`. */
+  complete: boolean;
 }
 
 /** The second factor of the account. */
@@ -1278,4 +1412,49 @@ export interface ListDeliveriesQuery {
   since?: string;
   /** Return only deliveries queued before this time. */
   until?: string;
+}
+
+/** The query parameters of `listAppDeliveries`. */
+export interface ListAppDeliveriesQuery {
+  /** The page number, starting at 1. Pages past the last one are empty. */
+  page?: number;
+  /** The maximum number of entries on a page. */
+  limit?: number;
+  /** Return only deliveries with this status. */
+  status?: 'pending' | 'succeeded' | 'failed' | 'cancelled';
+  /** Return only deliveries of this event. */
+  event?:
+    | 'org.created'
+    | 'alliance.created'
+    | 'blueprint.sync.completed'
+    | 'chat.sync.completed'
+    | 'system.maintenance.enabled'
+    | 'system.maintenance.disabled'
+    | 'application.created'
+    | 'event.created'
+    | 'resource.request.created'
+    | 'resource.offer.created'
+    | 'webhook.test';
+  /** Return only deliveries queued at this time or later. */
+  since?: string;
+  /** Return only deliveries queued before this time. */
+  until?: string;
+  /** Only deliveries to this webhook. */
+  webhookId?: string;
+  /** Only deliveries whose last attempt had this response: a status such as `500`, a class such as `5xx`, or `none`. */
+  response?: string;
+  /** Only deliveries whose last attempt ended with this error. */
+  error?: 'dns' | 'connect' | 'tls' | 'timeout' | 'blocked' | 'reset' | 'interrupted';
+  /** Only deliveries about the organisation or alliance with this slug. */
+  subject?: string;
+  /** The id of a delivery or event, or text that the body contains, regardless of case. Viewers can only search for ids. */
+  search?: string;
+}
+
+/** The query parameters of `getDeliveryStats`. */
+export interface GetDeliveryStatsQuery {
+  /** `day`: the last 24 hours by hour. `week`: the last 7 days by 6 hours. */
+  range?: 'day' | 'week';
+  /** Only deliveries to this webhook. */
+  webhookId?: string;
 }

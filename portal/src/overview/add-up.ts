@@ -1,7 +1,7 @@
-import type { DeliveryHour } from '../api/types.ts';
+import type { DeliveryPeriod } from '../api/types.ts';
 
 /** Adds up all hours. The success rate counts only deliveries that ended. */
-export function addUp(hours: DeliveryHour[]) {
+export function addUp(hours: DeliveryPeriod[]) {
   const sum = (kind: 'succeeded' | 'failed' | 'pending') =>
     hours.reduce((total, hour) => total + hour[kind], 0);
   const [succeeded, failed, pending] = [sum('succeeded'), sum('failed'), sum('pending')];

@@ -1,4 +1,4 @@
-import type { DeliveryHour } from '../api/types.ts';
+import type { DeliveryPeriod } from '../api/types.ts';
 import { ChartFrame, formatHour, size } from './chart-frame.tsx';
 import classes from './chart.module.css';
 import { addUp } from './add-up.ts';
@@ -13,7 +13,7 @@ const gap = 3;
 /** Keeps one failure among many successes visible. */
 const heightMin = 3;
 
-export function CountsChart({ hours }: { hours: DeliveryHour[] }) {
+export function CountsChart({ hours }: { hours: DeliveryPeriod[] }) {
   const most = Math.max(
     1,
     ...hours.map(({ succeeded, failed, pending }) => succeeded + failed + pending),
@@ -47,7 +47,7 @@ export function CountsChart({ hours }: { hours: DeliveryHour[] }) {
   );
 }
 
-function stack(hour: DeliveryHour, most: number) {
+function stack(hour: DeliveryPeriod, most: number) {
   let foot = size.height;
   return kinds
     .filter(({ key }) => hour[key] > 0)

@@ -8,7 +8,7 @@ import { LatencyChart } from './latency-chart.tsx';
 import { addUp } from './add-up.ts';
 
 export function DeliveriesOfTheDay({ deliveries }: { deliveries: Overview['deliveries'] }) {
-  const { hours, complete } = deliveries;
+  const { hours } = deliveries;
   const { succeeded, failed, pending, successRate } = addUp(hours);
   return (
     <Section title="Deliveries in the last 24 hours">
@@ -18,7 +18,6 @@ export function DeliveriesOfTheDay({ deliveries }: { deliveries: Overview['deliv
         <Figure label="Pending" value={pending.toLocaleString()} />
         <Figure label="Success rate" value={successRate} />
       </Group>
-      {!complete && <Note>There are too many to count: these numbers cover only the newest.</Note>}
       <CountsChart hours={hours} />
       <LatencyChart hours={hours} />
       <HoursTable hours={hours} />

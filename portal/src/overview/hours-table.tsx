@@ -1,5 +1,5 @@
 import { Table } from '@mantine/core';
-import type { DeliveryHour } from '../api/types.ts';
+import type { DeliveryPeriod } from '../api/types.ts';
 import { SmallFold } from '../ui/fold.tsx';
 import { TableHead } from '../ui/table-head.tsx';
 import { formatHour } from './chart-frame.tsx';
@@ -8,7 +8,7 @@ const columns = ['Hour', 'Succeeded', 'Failed', 'Pending', 'p50 latency', 'p95 l
   (title) => ({ title }),
 );
 
-export function HoursTable({ hours }: { hours: DeliveryHour[] }) {
+export function HoursTable({ hours }: { hours: DeliveryPeriod[] }) {
   return (
     <SmallFold title="Show the values as a table">
       <Table.ScrollContainer
@@ -31,7 +31,7 @@ export function HoursTable({ hours }: { hours: DeliveryHour[] }) {
   );
 }
 
-function Row({ hour }: { hour: DeliveryHour }) {
+function Row({ hour }: { hour: DeliveryPeriod }) {
   return (
     <Table.Tr>
       <Table.Th scope="row">{formatHour(hour.start)}</Table.Th>

@@ -1,4 +1,4 @@
-import type { DeliveryHour } from '../api/types.ts';
+import type { DeliveryPeriod } from '../api/types.ts';
 import { ChartFrame, size } from './chart-frame.tsx';
 import classes from './chart.module.css';
 
@@ -8,7 +8,7 @@ const lines = [
 ] as const;
 
 /** The response times of receivers. Hidden if there were no responses. */
-export function LatencyChart({ hours }: { hours: DeliveryHour[] }) {
+export function LatencyChart({ hours }: { hours: DeliveryPeriod[] }) {
   const most = Math.max(0, ...hours.map(({ latencyP95Ms }) => latencyP95Ms ?? 0));
   const last = hours.findLast(({ latencyP50Ms }) => latencyP50Ms !== null);
   if (!last) return null;

@@ -1,12 +1,7 @@
 /** Reads the keys of one app for its members, including revoked and expired ones, of which there may be any number. */
 import { sql, type Executor, type LeftJoined } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
-import type { ApiKey } from './keys.ts';
-
-const columns = sql`
-  id, app_id as "appId", name, last4, scopes, expires_at as "expiresAt", revoked_at as "revokedAt",
-  last_used_at as "lastUsedAt", created_at as "createdAt"
-`;
+import { keyColumns, type ApiKey } from './keys.ts';
 
 /** Returns one page, newest first, and the total. The caller has checked the member's role. */
 export async function listAppKeys(
@@ -17,7 +12,7 @@ export async function listAppKeys(
   const { rows } = await sql<{ total: number } & LeftJoined<ApiKey>>`
     select totals.total, page.* from (select count(*) as total from api_keys where app_id = ${appId}) totals
     left join lateral (
-      select ${columns} from api_keys where app_id = ${appId}
+      select ${keyColumns} from api_keys where app_id = ${appId}
       order by id desc limit ${limit} offset ${(page - 1) * limit}
     ) page on true
     order by page.id desc
@@ -29,7 +24,7 @@ export async function listAppKeys(
 /** Returns one key. Throws `not_found`. */
 export async function readAppKey(executor: Executor, appId: string, id: string): Promise<ApiKey> {
   const { rows } = await sql<ApiKey>`
-    select ${columns} from api_keys where id = ${id} and app_id = ${appId}
+    select ${keyColumns} from api_keys where id = ${id} and app_id = ${appId}
   `.execute(executor);
   const [row] = rows;
   if (!row) throw new ServiceError('not_found');

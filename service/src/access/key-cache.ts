@@ -1,12 +1,12 @@
 /**
  * Finds the caller behind a key: from memory while the revision of `access` is current, otherwise from the database.
- * Also notes when each key was used and writes that to the database twice per minute.
+ * Also notes when and how often each key was used and writes that to the database twice per minute.
  */
 import { LRUCache } from 'lru-cache';
 import type { Database } from '../database/database.ts';
 import type { Revisions } from '../database/revisions.ts';
 import { hashApiKey, isWellFormedApiKey } from './api-key.ts';
-import { findCaller, recordKeyUses, type Caller } from './keys.ts';
+import { findCaller, recordKeyUses, type Caller, type KeyUse } from './keys.ts';
 
 export type KeyCache = {
   /** The caller, or null for a key that is malformed, unknown, expired or revoked. */
@@ -24,7 +24,7 @@ export function createKeyCache(database: Database, revisions: Revisions): KeyCac
   // Uses the key itself, because hashing took a seventh of a cached read. Requests hold keys in memory anyway; `flush`
   // makes sure that they don't stay here much longer.
   const callers = new LRUCache<string, { revision: number; caller: Caller }>({ max: entriesMax });
-  let uses = new Map<string, number>();
+  let uses = new Map<string, KeyUse>();
   let timer: NodeJS.Timeout | undefined;
 
   async function lookUp(key: string): Promise<Caller | null> {
@@ -37,8 +37,17 @@ export function createKeyCache(database: Database, revisions: Revisions): KeyCac
   function admit(caller: Caller): Caller | null {
     const now = Date.now();
     if (caller.expiresAtMs <= now) return null;
-    uses.set(caller.keyId, now);
+    note(caller.keyId, now, 1);
     return caller;
+  }
+
+  function note(keyId: string, atMs: number, count: number): void {
+    const use = uses.get(keyId);
+    if (!use) uses.set(keyId, { atMs, count });
+    else {
+      use.atMs = Math.max(use.atMs, atMs);
+      use.count += count;
+    }
   }
 
   async function flush(): Promise<void> {
@@ -48,8 +57,8 @@ export function createKeyCache(database: Database, revisions: Revisions): KeyCac
     try {
       await recordKeyUses(database, batch);
     } catch {
-      // Keeps the times for the next flush; a later use wins.
-      for (const [id, at] of batch) if (!uses.has(id)) uses.set(id, at);
+      // Keeps them for the next flush.
+      for (const [id, { atMs, count }] of batch) note(id, atMs, count);
     }
   }
 

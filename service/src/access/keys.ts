@@ -18,6 +18,8 @@ export { scopes };
 const platformScope = 'platform';
 export type KeyScope = (typeof scopes)[number] | typeof platformScope;
 
+const today = sql`(now() at time zone 'utc')::date`;
+
 export type ApiKey = {
   id: string;
   /** Null for a platform key. */
@@ -28,8 +30,16 @@ export type ApiKey = {
   expiresAt: Date | null;
   revokedAt: Date | null;
   lastUsedAt: Date | null;
+  /** Requests since midnight UTC. */
+  usesToday: number;
   createdAt: Date;
 };
+
+/** The columns of an `ApiKey`. */
+export const keyColumns = sql`
+  id, app_id as "appId", name, last4, scopes, expires_at as "expiresAt", revoked_at as "revokedAt",
+  last_used_at as "lastUsedAt", case when used_on = ${today} then uses else 0 end as "usesToday", created_at as "createdAt"
+`;
 
 /** The caller of a request, with the rights of its key. */
 export type Caller = {
@@ -144,9 +154,7 @@ async function countUsableKeys(tx: Transaction, appId: string | null): Promise<n
 /** Returns the keys of one app, or of all apps and the platform, oldest first. */
 export async function listKeys(executor: Executor, appId: string | null): Promise<ApiKey[]> {
   const { rows } = await sql<ApiKey>`
-    select id, app_id as "appId", name, last4, scopes, expires_at as "expiresAt", revoked_at as "revokedAt",
-      last_used_at as "lastUsedAt", created_at as "createdAt"
-    from api_keys where ${appId === null ? sql`true` : sql`app_id::text = ${appId}`} order by id
+    select ${keyColumns} from api_keys where ${appId === null ? sql`true` : sql`app_id::text = ${appId}`} order by id
   `.execute(executor);
   return rows;
 }
@@ -205,17 +213,23 @@ export async function findCaller(
   };
 }
 
-/** Records when keys were last used; the later time wins. */
+/** When a key was last used, and how often since that was last recorded. */
+export type KeyUse = { atMs: number; count: number };
+
+/** Records uses of keys; the later time wins. */
 export async function recordKeyUses(
   database: Database,
-  uses: ReadonlyMap<string, number>,
+  uses: ReadonlyMap<string, KeyUse>,
 ): Promise<void> {
   if (uses.size === 0) return;
-  const ids = [...uses.keys()].sort();
-  const times = ids.map((id) => new Date(uses.get(id) ?? 0).toISOString());
+  const sorted = [...uses].sort(([a], [b]) => (a < b ? -1 : 1));
   await sql`
-    update api_keys k set last_used_at = u.used_at
-    from unnest(${ids}::uuid[], ${times}::timestamptz[]) as u(id, used_at)
-    where k.id = u.id and (k.last_used_at is null or k.last_used_at < u.used_at)
+    update api_keys k set last_used_at = greatest(k.last_used_at, u.used_at),
+      uses = u.count + case when k.used_on = ${today} then k.uses else 0 end, used_on = ${today}
+    from unnest(
+      ${sorted.map(([id]) => id)}::uuid[], ${sorted.map(([, { atMs }]) => new Date(atMs).toISOString())}::timestamptz[],
+      ${sorted.map(([, { count }]) => count)}::int8[]
+    ) as u(id, used_at, count)
+    where k.id = u.id
   `.execute(database);
 }

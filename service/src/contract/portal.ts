@@ -2,6 +2,7 @@
 import { Type, type Static } from 'typebox';
 import { appRoles } from './app-roles.ts';
 import { scopes } from './key-scopes.ts';
+import { DeliveryPeriod, LastError } from './portal-deliveries.ts';
 import { nullable, slug, strictObject, time, uuid } from './shapes.ts';
 
 const appId = uuid({ description: 'The id of the app.' });
@@ -193,6 +194,7 @@ const keyFields = {
   expiresAt: nullable(time({ description: 'When the key expires. Null if it does not expire.' })),
   revokedAt: nullable(time({ description: 'When the key was revoked.' })),
   lastUsedAt: nullable(time({ description: 'When the key was last used, up to a minute late.' })),
+  usesToday: count('The number of requests with the key since midnight UTC, up to a minute late.'),
   createdAt: time({ description: 'When the key was created.' }),
 };
 export const PortalKey = strictObject(keyFields, {
@@ -256,8 +258,6 @@ export const PortalEvent = strictObject(
   { title: 'PortalEvent', description: 'An event of the catalogue.' },
 );
 
-const latency = (description: string) =>
-  nullable(Type.Integer({ minimum: 0, description: `${description} Null if there were none.` }));
 const appName = text('The name of the app.', 'Announcer');
 
 export const Overview = strictObject(
@@ -294,6 +294,16 @@ export const Overview = strictObject(
             }),
           ),
           since: nullable(time({ description: 'When the webhook was deactivated.' })),
+          failingSince: nullable(
+            time({
+              description:
+                'When deliveries began to fail. Null if they did not fail: the owner deactivated it.',
+            }),
+          ),
+          lastError: nullable(LastError),
+          unsent: count(
+            'The number of deliveries that failed or were cancelled since then, which a recovery sends again. At most 10,000 are counted.',
+          ),
           exhaustedInARow: count('The number of failed deliveries since the last success.'),
         },
         { title: 'TroubledWebhook', description: 'A webhook that needs attention.' },
@@ -316,29 +326,9 @@ export const Overview = strictObject(
     ),
     deliveries: strictObject(
       {
-        complete: Type.Boolean({
-          description:
-            'False if only the newest deliveries were counted because there were too many.',
-        }),
-        hours: Type.Array(
-          strictObject(
-            {
-              start: time({ description: 'The start of the hour.' }),
-              succeeded: count('The number of succeeded deliveries.'),
-              failed: count('The number of failed deliveries.'),
-              pending: count('The number of pending deliveries.'),
-              latencyP50Ms: latency('The median latency of succeeded deliveries, in milliseconds.'),
-              latencyP95Ms: latency('The 95th percentile of their latency, in milliseconds.'),
-            },
-            { title: 'DeliveryHour', description: 'The deliveries of one hour.' },
-          ),
-          {
-            description:
-              'The last 24 hours, by the time when deliveries were queued, oldest first.',
-          },
-        ),
+        hours: Type.Array(DeliveryPeriod, { description: 'The last 24 hours, oldest first.' }),
       },
-      { description: 'The deliveries of the last 24 hours, without tests.' },
+      { description: 'The deliveries of the last 24 hours.' },
     ),
   },
   { title: 'Overview', description: 'An overview of your apps.' },

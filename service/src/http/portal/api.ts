@@ -13,6 +13,7 @@ import { listAudit } from './audit.ts';
 import { registerAuthentication, type PortalAuthenticationDependencies } from './authenticate.ts';
 import { bindingOperations } from './bindings.ts';
 import { registerCallback } from './callback.ts';
+import { deliveryOperations } from './deliveries.ts';
 import { eventOperations } from './events.ts';
 import { registerInvitations } from './invitations.ts';
 import { keyOperations } from './keys.ts';
@@ -61,6 +62,7 @@ export async function registerPortal(
   registerInvitations(portal, dependencies);
   mountOperations(portal, surface, 'Keys', keyOperations);
   registerWebhooks(portal, dependencies);
+  mountOperations(portal, surface, 'Webhooks', deliveryOperations);
   mountOperations(portal, surface, 'Events', eventOperations);
   rejectOtherMethods();
 }

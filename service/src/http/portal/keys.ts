@@ -58,9 +58,10 @@ const example: PortalKey = {
   expiresAt: null,
   revokedAt: null,
   lastUsedAt: exampleTime,
+  usesToday: 120,
   createdAt: exampleTime,
 };
-const created = { ...example, lastUsedAt: null, key: `odk_${'0'.repeat(38)}` };
+const created = { ...example, lastUsedAt: null, usesToday: 0, key: `odk_${'0'.repeat(38)}` };
 
 export const keyOperations = [
   operation({
@@ -168,6 +169,7 @@ export function toPortalKey(key: ApiKey): PortalKey {
     expiresAt: key.expiresAt?.toISOString() ?? null,
     revokedAt: key.revokedAt?.toISOString() ?? null,
     lastUsedAt: key.lastUsedAt?.toISOString() ?? null,
+    usesToday: key.usesToday,
     createdAt: key.createdAt.toISOString(),
   };
 }

@@ -17,6 +17,9 @@ const example: Overview = {
       state: 'deactivated',
       reason: 'failing',
       since: exampleTime,
+      failingSince: exampleTime,
+      lastError: { at: exampleTime, statusCode: 500, error: null },
+      unsent: 214,
       exhaustedInARow: 5,
     },
   ],
@@ -24,12 +27,12 @@ const example: Overview = {
     { ...app, keyId: exampleId, name: 'On the server', last4: '0000', expiresAt: exampleLaterTime },
   ],
   deliveries: {
-    complete: true,
     hours: [
       {
         start: exampleTime,
         succeeded: 41,
         failed: 1,
+        cancelled: 0,
         pending: 0,
         latencyP50Ms: 48,
         latencyP95Ms: 210,

@@ -146,6 +146,6 @@ export const webhookOperations = [
 ];
 
 /** The path and query of a URL may hold a token, such as that of a chat channel. */
-export function withoutSecrets(webhook: Webhook): Webhook {
+export function withoutSecrets<T extends { url: string }>(webhook: T): T {
   return { ...webhook, url: `${new URL(webhook.url).origin}/…` };
 }

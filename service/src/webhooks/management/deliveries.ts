@@ -1,5 +1,4 @@
 /** Reads deliveries and their attempts, pending or ended, for a key or member of their app. */
-import { toUtc } from '../../contract/parse-time.ts';
 import {
   attemptsShownMax,
   type Attempt,
@@ -9,6 +8,8 @@ import {
 import { sql, type Executor, type LeftJoined } from '../../database/database.ts';
 import { ServiceError } from '../../errors.ts';
 import { renderBody } from '../sending/sign.ts';
+import type { DeliveryFilter } from './delivery-filter.ts';
+import { findPage } from './find-page.ts';
 
 export type DeliveryRow = {
   id: string;
@@ -35,14 +36,6 @@ type AttemptRow = {
   response_body: Buffer | null;
 };
 
-export type DeliveryFilter = {
-  status?: Delivery['status'] | undefined;
-  event?: string | undefined;
-  /** Filters by the time of queuing; `since` is inclusive, `until` is exclusive. */
-  since?: string | undefined;
-  until?: string | undefined;
-};
-
 export const pendingColumns = sql`
   id, webhook_id, event, event_id, 'pending' as status, attempt_count,
   case when lease_token is null then due_at end as next_attempt_at, created_at, null::timestamptz as completed_at
@@ -51,103 +44,26 @@ export const endedColumns = sql`
   id, webhook_id, event, event_id, status, attempt_count, null::timestamptz as next_attempt_at, created_at, completed_at
 `;
 
-/**
- * Returns one page of a webhook's deliveries, newest first, and the total. The caller has checked the webhook's app.
- * Reads from the nearer end, so that the last page costs as much as the first.
- */
+/** Returns one page of the deliveries of a webhook, newest first, and the total. The caller has checked the webhook's app. */
 export async function listDeliveries(
   executor: Executor,
   webhookId: string,
   query: DeliveryFilter & { page: number; limit: number },
 ): Promise<{ total: number; deliveries: Delivery[] }> {
-  const total = await countDeliveries(executor, webhookId, query);
-  const position = positionOf(query, total);
-  const deliveries = position ? await readPage(executor, webhookId, query, position) : [];
-  return { total, deliveries };
-}
-
-async function countDeliveries(
-  executor: Executor,
-  webhookId: string,
-  filter: DeliveryFilter,
-): Promise<number> {
-  const { rows } = await sql<{ total: number }>`
-    select (select count(*) from pending_deliveries where ${conditions(webhookId, filter, 'pending')})
-      + (select count(*) from deliveries where ${conditions(webhookId, filter, 'ended')}) as total
-  `.execute(executor);
-  return rows[0]?.total ?? 0;
-}
-
-type Position = { from: 'newest' | 'oldest'; skip: number; count: number };
-
-/** Returns a page's position from the nearer end; null if it is past the last one. */
-function positionOf(
-  { page, limit }: { page: number; limit: number },
-  total: number,
-): Position | null {
-  const before = (page - 1) * limit;
-  if (before >= total) return null;
-  const after = Math.max(0, total - before - limit);
-  // Counts from the oldest, so that deliveries that arrive meanwhile don't shift the page.
-  return before <= after
-    ? { from: 'newest', skip: before, count: limit }
-    : { from: 'oldest', skip: after, count: Math.min(limit, total - before) };
-}
-
-async function readPage(
-  executor: Executor,
-  webhookId: string,
-  filter: DeliveryFilter,
-  { from, skip, count }: Position,
-): Promise<Delivery[]> {
+  const { total, ids } = await findPage(executor, [webhookId], query);
   const { rows } = await sql<DeliveryRow>`
-    select found.*
-    from (
-      -- Reads only ids: without a filter an index has them, and skipped rows are not read.
-      select id as page_id from (
-        select id from pending_deliveries where ${conditions(webhookId, filter, 'pending')}
-        union all
-        select id from deliveries where ${conditions(webhookId, filter, 'ended')}
-      ) both_tables
-      order by id ${from === 'newest' ? sql`desc` : sql`asc`} limit ${count} offset ${skip}
-    ) page
-    cross join lateral (
-      select ${pendingColumns} from pending_deliveries where id = page_id
-      union all
-      select ${endedColumns} from deliveries where id = page_id
-    ) found
-    order by found.id desc
+    select found.* from ${deliveriesOf(ids)} found order by id desc
   `.execute(executor);
-  return rows.map(toRecord);
+  return { total, deliveries: rows.map(toRecord) };
 }
 
-/** The filter's conditions on one of the two tables; covers all webhooks if there is no `webhookId`. */
-export function conditions(
-  webhookId: string | null,
-  { status, event, since, until }: DeliveryFilter,
-  table: 'pending' | 'ended',
-) {
-  const all = [webhookId === null ? sql`true` : sql`webhook_id = ${webhookId}`];
-  if (status === 'pending') all.push(table === 'pending' ? sql`true` : sql`false`);
-  else if (status !== undefined) all.push(table === 'ended' ? sql`status = ${status}` : sql`false`);
-  if (event !== undefined) all.push(sql`event = ${event}`);
-  // The id contains the time, so only the partitions of those days are read. A day's slack allows for clock
-  // differences.
-  if (since !== undefined) {
-    const from = toUtc(since);
-    all.push(
-      sql`created_at >= ${from}::timestamptz`,
-      sql`id >= uuid_v7_floor(${from}::timestamptz - interval '1 day')`,
-    );
-  }
-  if (until !== undefined) {
-    const to = toUtc(until);
-    all.push(
-      sql`created_at < ${to}::timestamptz`,
-      sql`id < uuid_v7_floor(${to}::timestamptz + interval '1 day')`,
-    );
-  }
-  return sql.join(all, sql` and `);
+/** Reads deliveries by id from both tables in one statement, because they may move from one to the other. */
+export function deliveriesOf(ids: string[]) {
+  return sql`(
+    select ${pendingColumns} from pending_deliveries where id = any(${ids}::uuid[])
+    union all
+    select ${endedColumns} from deliveries where id = any(${ids}::uuid[])
+  )`;
 }
 
 /**

@@ -1,25 +1,18 @@
 /** Lists deliveries of all webhooks, newest first, with the outcome of their last attempt, for operators. */
-import type { Attempt, Delivery } from '../../contract/webhook.ts';
-import { sql, type Executor } from '../../database/database.ts';
+import type { Delivery } from '../../contract/webhook.ts';
+import { sql, type Executor, type LeftJoined } from '../../database/database.ts';
+import { endedColumns, pendingColumns, toRecord, type DeliveryRow } from './deliveries.ts';
+import { conditions, type DeliveryFilter } from './delivery-filter.ts';
 import {
-  conditions,
-  endedColumns,
-  pendingColumns,
-  toRecord,
-  type DeliveryFilter,
-  type DeliveryRow,
-} from './deliveries.ts';
+  lastAttemptColumns,
+  lastAttemptOf,
+  type LastAttempt,
+  type LastAttemptRow,
+} from './last-attempt.ts';
 
-export type ListedDelivery = Delivery & {
-  lastAttempt: Pick<Attempt, 'startedAt' | 'durationMs' | 'statusCode' | 'error'> | null;
-};
+export type ListedDelivery = Delivery & { lastAttempt: LastAttempt | null };
 
-type Row = DeliveryRow & {
-  started_at: Date | null;
-  duration_ms: number;
-  status_code: number | null;
-  error: Attempt['error'];
-};
+type Row = DeliveryRow & LeftJoined<LastAttemptRow>;
 
 /** Lists one webhook's deliveries, or all if it is null. */
 export async function listAllDeliveries(
@@ -27,19 +20,20 @@ export async function listAllDeliveries(
   webhookId: string | null,
   filter: DeliveryFilter & { limit: number },
 ): Promise<ListedDelivery[]> {
+  const ofWebhook = webhookId === null ? sql`true` : sql`webhook_id = ${webhookId}`;
   const { rows } = await sql<Row>`
     select page.*, last.*
     from (
       -- Reads each table in the order of its key and no further than the page, so that a long history costs nothing.
-      (select ${pendingColumns} from pending_deliveries where ${conditions(webhookId, filter, 'pending')}
+      (select ${pendingColumns} from pending_deliveries where ${ofWebhook} and ${conditions(filter, 'pending')}
        order by id desc limit ${filter.limit})
       union all
-      (select ${endedColumns} from deliveries where ${conditions(webhookId, filter, 'ended')}
+      (select ${endedColumns} from deliveries where ${ofWebhook} and ${conditions(filter, 'ended')}
        order by id desc limit ${filter.limit})
       order by id desc limit ${filter.limit}
     ) page
     left join lateral (
-      select started_at, duration_ms, status_code, error from attempts
+      select ${lastAttemptColumns} from attempts
       where delivery_id = page.id order by number desc limit 1
     ) last on true
     order by page.id desc
@@ -51,14 +45,4 @@ export async function listAllDeliveries(
 export async function isWebhook(executor: Executor, id: string): Promise<boolean> {
   const { rows } = await sql`select from webhooks where id = ${id}`.execute(executor);
   return rows.length > 0;
-}
-
-function lastAttemptOf(row: Row): ListedDelivery['lastAttempt'] {
-  if (row.started_at === null) return null;
-  return {
-    startedAt: row.started_at.toISOString(),
-    durationMs: row.duration_ms,
-    statusCode: row.status_code,
-    error: row.error,
-  };
 }

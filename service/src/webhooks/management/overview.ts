@@ -1,12 +1,13 @@
 /** Sums up the apps of which somebody is a member: what needs attention, and the outcomes of the last day's deliveries. */
 import type { Overview } from '../../contract/portal.ts';
-import { sql, type Executor } from '../../database/database.ts';
+import { sql, type Executor, type LeftJoined } from '../../database/database.ts';
+import { recoverable } from '../queue/requeue.ts';
 import { urlHost } from '../sending/url-host.ts';
+import { readDeliveryStats } from './delivery-stats.ts';
 
-const hoursShown = 24;
 const keyNoticeDays = 14;
-/** The most deliveries to read over all webhooks: at most a quarter of a second. */
-const deliveriesMax = 20_000;
+/** As many as a recovery sends. */
+const unsentMax = 10_000;
 /** More than a page shows. */
 const entriesMax = 200;
 
@@ -23,20 +24,57 @@ export async function readOverview(
 }
 
 async function failingWebhooks(executor: Executor, email: string): Promise<Overview['webhooks']> {
-  type Row = Omit<Overview['webhooks'][number], 'host' | 'since'> & {
+  type Webhook = Overview['webhooks'][number];
+  type Row = Omit<Webhook, 'host' | 'since' | 'failingSince' | 'lastError'> & {
     url: string;
     since: Date | null;
+    failingSince: Date | null;
+  } & LeftJoined<ErrorRow>;
+  type ErrorRow = {
+    at: Date;
+    statusCode: number | null;
+    error: NonNullable<Webhook['lastError']>['error'];
   };
   const { rows } = await sql<Row>`
     select a.id as "appId", a.name as "appName", w.id as "webhookId", w.url,
       case when w.active then 'failing' else 'deactivated' end as state,
-      w.deactivated_reason as reason, w.deactivated_at as since, w.exhausted_in_a_row as "exhaustedInARow"
+      w.deactivated_reason as reason, w.deactivated_at as since, trouble.since as "failingSince",
+      w.exhausted_in_a_row as "exhaustedInARow", last.*,
+      (select count(*) from (
+        select from deliveries
+        where webhook_id = w.id and ${recoverable} and completed_at >= coalesce(trouble.since, w.deactivated_at)
+          and event <> 'webhook.test'
+        limit ${unsentMax}
+      ) unsent) as unsent
     from webhooks w join apps a on a.id = w.app_id join app_members m on m.app_id = a.id
+    -- The first failure since the last success.
+    left join lateral (
+      select min(completed_at) as since from (
+        select completed_at from deliveries
+        where webhook_id = w.id and ${recoverable} and status = 'failed' and event <> 'webhook.test'
+          and completed_at > coalesce(w.last_success_at, '-infinity')
+        order by id desc limit ${unsentMax}
+      ) failed
+    ) trouble on w.deactivated_reason is distinct from 'owner'
+    left join lateral (
+      select started_at as at, status_code as "statusCode", error
+      from (
+        select id from deliveries where webhook_id = w.id and status <> 'succeeded' and status = 'failed' and event <> 'webhook.test'
+        order by id desc limit 1
+      ) failed cross join lateral (
+        select * from attempts where delivery_id = failed.id order by number desc limit 1
+      ) attempt
+    ) last on w.deactivated_reason is distinct from 'owner'
     where m.email = ${email} and (not w.active or w.exhausted_in_a_row > 0)
     order by w.id limit ${entriesMax}
   `.execute(executor);
-  return rows.map(({ url, since, ...row }) =>
-    Object.assign(row, { host: urlHost(url), since: since?.toISOString() ?? null }),
+  return rows.map(({ url, since, failingSince, at, statusCode, error, ...row }) =>
+    Object.assign(row, {
+      host: urlHost(url),
+      since: since?.toISOString() ?? null,
+      failingSince: failingSince?.toISOString() ?? null,
+      lastError: at === null ? null : { at: at.toISOString(), statusCode, error },
+    }),
   );
 }
 
@@ -54,62 +92,10 @@ async function expiringKeys(executor: Executor, email: string): Promise<Overview
   );
 }
 
-type HourRow = {
-  start: Date;
-  succeeded: number;
-  failed: number;
-  pending: number;
-  p50: number | null;
-  p95: number | null;
-  complete: boolean;
-};
-
 async function lastDeliveries(executor: Executor, email: string): Promise<Overview['deliveries']> {
-  const { rows } = await sql<HourRow>`
-    with own as materialized (
-      select w.id, greatest(1, ${deliveriesMax} / count(*) over ()) as most
-      from webhooks w join app_members m on m.app_id = w.app_id where m.email = ${email}
-    ),
-    seen as materialized (
-      select d.*, count(*) over (partition by own.id) >= own.most as cut
-      from own cross join lateral (
-        (select id, event, 'pending' as status, 0 as attempt_count, created_at from pending_deliveries
-         where webhook_id = own.id and created_at > now() - ${hoursShown} * interval '1 hour'
-         limit own.most)
-        union all
-        (select id, event, status, attempt_count, created_at from deliveries
-         where webhook_id = own.id
-           -- the id holds the time as well, so that only the last days' partitions are read
-           and id >= uuid_v7_floor(now() - interval '2 days') and created_at > now() - ${hoursShown} * interval '1 hour'
-         order by id desc limit own.most)
-      ) d
-    ),
-    hours as (
-      select generate_series(date_trunc('hour', now()) - ${hoursShown - 1} * interval '1 hour',
-        date_trunc('hour', now()), interval '1 hour') as start
-    )
-    select h.start,
-      count(s.id) filter (where s.status = 'succeeded') as succeeded,
-      count(s.id) filter (where s.status = 'failed') as failed,
-      count(s.id) filter (where s.status = 'pending') as pending,
-      percentile_disc(0.5) within group (order by t.duration_ms) as p50,
-      percentile_disc(0.95) within group (order by t.duration_ms) as p95,
-      not coalesce((select bool_or(cut) from seen), false) as complete
-    from hours h
-    left join seen s on date_trunc('hour', s.created_at) = h.start and s.event <> 'webhook.test'
-    -- the attempt that succeeded is the last
-    left join attempts t on t.delivery_id = s.id and t.number = s.attempt_count and s.status = 'succeeded'
-    group by h.start order by h.start
+  const { rows } = await sql<{ id: string }>`
+    select w.id from webhooks w join app_members m on m.app_id = w.app_id where m.email = ${email}
   `.execute(executor);
-  return {
-    complete: rows.every(({ complete }) => complete),
-    hours: rows.map(({ start, p50, p95, succeeded, failed, pending }) => ({
-      start: start.toISOString(),
-      succeeded,
-      failed,
-      pending,
-      latencyP50Ms: p50,
-      latencyP95Ms: p95,
-    })),
-  };
+  const ids = rows.map(({ id }) => id);
+  return { hours: (await readDeliveryStats(executor, ids, 'day')).periods };
 }

@@ -189,6 +189,13 @@ export async function requireWebhook(executor: Executor, appId: string, id: stri
   return row;
 }
 
+export async function listWebhookIds(executor: Executor, appId: string): Promise<string[]> {
+  const { rows } = await sql<{ id: string }>`
+    select id from webhooks where app_id = ${appId}
+  `.execute(executor);
+  return rows.map(({ id }) => id);
+}
+
 /** Deletes a webhook and cancels its pending deliveries. Throws `not_found`. */
 export async function deleteWebhook(
   tx: Transaction,

@@ -32,11 +32,13 @@ export async function cancelPending(
     ),
     ended as (
       delete from pending_deliveries where id = any(array(select id from chosen))
-      returning id, event_id, event, webhook_id, attempt_count, created_at
+      returning id, event_id, event, webhook_id, attempt_count, created_at, trigger
     ),
     kept as (
-      insert into deliveries (id, event_id, event, webhook_id, status, attempt_count, created_at, cancelled_by)
-      select id, event_id, event, webhook_id, 'cancelled', attempt_count, created_at, ${reason}::text from ended
+      insert into deliveries (id, event_id, event, webhook_id, status, attempt_count, created_at, cancelled_by, first_outcome_ms)
+      select id, event_id, event, webhook_id, 'cancelled', attempt_count, created_at, ${reason}::text,
+        case when trigger = 'event' then 0 end
+      from ended
       returning webhook_id
     )
     select webhook_id as id, count(*) as count from kept group by webhook_id

@@ -89,9 +89,9 @@ export async function recordAttempts(
 /** Each released delivery either ends or waits again. */
 const moveDeliveries = sql`
   ended as (
-    insert into deliveries (id, event_id, event, webhook_id, status, cancelled_by, attempt_count, created_at)
+    insert into deliveries (id, event_id, event, webhook_id, status, cancelled_by, attempt_count, created_at, first_outcome_ms)
     select id, event_id, event, webhook_id, case verdict when 'given_up' then 'failed' else verdict end, cancelled_by,
-      number - (not sent)::int, created_at
+      number - (not sent)::int, created_at, case when trigger = 'event' then case when sent then duration_ms else 0 end end
     from kept where verdict not in ('retry', 'postponed')
   ),
   again as (

@@ -7,7 +7,7 @@ import { ServiceError } from '../../errors.ts';
 import { queueChannel } from './queue-channel.ts';
 
 /** Deliveries that ended undelivered, except those cancelled by someone who may decide so. */
-export const recoverable = sql`(status = 'failed' or cancelled_by = 'deactivation')`;
+export const recoverable = sql`(status <> 'succeeded' and (status = 'failed' or cancelled_by = 'deactivation'))`;
 
 /**
  * Queues those of `deliveryIds` that still match `among`, and returns how many. Locks the webhook until the end of the

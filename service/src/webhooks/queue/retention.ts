@@ -4,6 +4,7 @@
  */
 import { sql, type Database, type Transaction } from '../../database/database.ts';
 import { ensurePartitions } from '../../database/migrate.ts';
+import { dropTotals, keepFoldsOut } from './fold-delivery-changes.ts';
 
 /** One worker at a time; two that lock and drop the same tables would deadlock. */
 const dropLock = 70420007;
@@ -12,6 +13,8 @@ const dropLock = 70420007;
  * a second, so that a session that locks these tables in another order is never the one that fails.
  */
 const lockTimeoutMs = 100;
+/** Ends the transaction, so that nothing of it stays. */
+const queuedMeanwhile = new Error('the queue needs the day');
 
 /** The partitions of one day's deliveries and attempts, and of the events of the day before. */
 type Day = { day: string; partitions: string[] };
@@ -67,16 +70,22 @@ async function dropDay(
       if (await isDropped(tx, partitions)) return 'later';
       if (await isNeeded(tx, day)) return 'needed';
       await sql`set local lock_timeout = ${sql.lit(lockTimeoutMs)}`.execute(tx);
+      await keepFoldsOut(tx);
+      // Before the tables are locked, because it takes a moment.
+      await dropTotals(tx, startOf(day));
       // Locks the parents, which dropping a partition locks anyway, always in this order. From here on no delivery
       // moves back to the queue; `isQueued` below sees those that moved since `isNeeded` looked.
       await sql`lock table only events, only deliveries, only attempts in access exclusive mode`.execute(
         tx,
       );
-      if (await isQueued(tx, day)) return 'needed';
+      if (await isQueued(tx, day)) throw queuedMeanwhile;
+      // Those that were added meanwhile.
+      await dropTotals(tx, startOf(day));
       await sql`drop table ${sql.join(partitions.map((name) => sql.table(name)))}`.execute(tx);
       return 'dropped' as const;
     })
     .catch((error: { code?: string }) => {
+      if (error === queuedMeanwhile) return 'needed' as const;
       // lock_not_available
       if (error.code === '55P03') return 'later' as const;
       throw error;

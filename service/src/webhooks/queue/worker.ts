@@ -1,7 +1,7 @@
 /**
  * Runs the worker's tasks: takes in events published by SQL, fans out events, claims deliveries, attempts and records
- * them, updates the health of webhooks, recovers leases and rotates partitions. The tasks keep nothing only in memory
- * that must not be lost. Next: `dispatcher.ts`.
+ * them, updates the health of webhooks and the totals of lists, recovers leases and rotates partitions. The tasks keep
+ * nothing only in memory that must not be lost. Next: `dispatcher.ts`.
  *
  * One process leads: it is notified of new work and looks for it most often. The others take what is left for a moment,
  * because the leader is full, frozen or gone. So another worker costs next to nothing.
@@ -22,6 +22,7 @@ import { createFloor, fullLookMs, type Floor } from './floor.ts';
 import { createLoop } from '../../loop.ts';
 import { dropOldOperationalEvents } from '../notifications/operational-events.ts';
 import { findWork } from './find-work.ts';
+import { dropOldStats, foldDeliveryChanges } from './fold-delivery-changes.ts';
 import { healthDelayMs, joinWorkers, leaveWorkers } from './members.ts';
 import { queueChannel } from './queue-channel.ts';
 import { recoverLeases } from './recover-leases.ts';
@@ -56,7 +57,7 @@ const lookMs = 100;
 const leftMs = 500;
 /** The advisory lock that the leader holds. */
 const leaderLock = 70420013;
-/** How often expired leases and the other processes are looked for, and a failed update of health is tried again. */
+/** How often expired leases and the other processes are looked for, totals updated, and a failed update of health tried again. */
 const checkMs = 1_000;
 /** How long outcomes are collected before the health of their webhooks is updated, once. */
 const collectMs = healthDelayMs / 2;
@@ -187,6 +188,12 @@ function createTasks(dependencies: TaskDependencies, leads: () => boolean) {
     }
     return checkMs;
   });
+  const changes = createFloor('0');
+  const totals = loop('totals', async () => {
+    const { more, floor } = await foldDeliveryChanges(database, changes.next());
+    changes.reached(floor);
+    return more ? 0 : checkMs;
+  });
   const partitions = loop('partitions', () => pruneHistory(database, dependencies));
 
   function wakeAll(): void {
@@ -201,7 +208,7 @@ function createTasks(dependencies: TaskDependencies, leads: () => boolean) {
     }, collectMs).unref();
   }
 
-  const others = [look, ingest, fanOut, due, parked, health, leases, partitions];
+  const others = [look, ingest, fanOut, due, parked, health, leases, totals, partitions];
   return { fanOut, due, parked, join, others, wakeAll, updateHealthSoon };
 }
 
@@ -277,5 +284,6 @@ async function pruneHistory(
   await dropOldOperationalEvents(database, retentionDays);
   await dropOldRejected(database, retentionDays);
   await dropExpiredKeys(database);
+  await dropOldStats(database);
   return rarelyMs;
 }

@@ -1,0 +1,166 @@
+/** The portal's schemas of deliveries: lists over all webhooks of an app, redelivery of several, and charts. */
+import { Type, type Static } from 'typebox';
+import { list } from './envelope.ts';
+import { nullable, slug, strictObject, time, uuid } from './shapes.ts';
+import { Attempt, Delivery } from './webhook.ts';
+
+const count = (description: string) => Type.Integer({ minimum: 0, description });
+const latency = (description: string) =>
+  nullable(Type.Integer({ minimum: 0, description: `${description} Null if there were none.` }));
+
+/** docs/decisions/0033-delivery-totals.md */
+export const searchedMax = 10_000;
+
+export const LastError = strictObject(
+  {
+    at: time({ description: 'When the attempt started.' }),
+    statusCode: Attempt.properties.statusCode,
+    error: Attempt.properties.error,
+  },
+  { title: 'LastError', description: 'The outcome of the last attempt that failed.' },
+);
+
+export const PortalDelivery = strictObject(
+  {
+    ...Delivery.properties,
+    webhook: strictObject(
+      {
+        url: Type.String({
+          description: 'The URL of the webhook. A viewer sees only its origin.',
+          examples: ['https://example.org/hooks'],
+        }),
+        description: nullable(
+          Type.String({
+            description: 'The description of the webhook.',
+            examples: ['Announces new organisations'],
+          }),
+        ),
+      },
+      { title: 'WebhookOfDelivery', description: 'The webhook that the delivery is sent to.' },
+    ),
+    subject: nullable(
+      strictObject(
+        {
+          kind: Type.Enum(['organization', 'alliance'], {
+            type: 'string',
+            description: 'The kind of the object.',
+          }),
+          slug: slug({ description: 'The unique name in URLs.' }),
+          name: Type.String({
+            description: 'The name of the organisation or alliance.',
+            examples: ['Acme Corporation'],
+          }),
+        },
+        {
+          title: 'DeliverySubject',
+          description:
+            'The organisation or alliance that the event is about. Null if there is none, if it was deleted, or if the app may no longer receive the event.',
+        },
+      ),
+    ),
+    lastAttempt: nullable(
+      strictObject(
+        {
+          startedAt: Attempt.properties.startedAt,
+          durationMs: Attempt.properties.durationMs,
+          statusCode: Attempt.properties.statusCode,
+          error: Attempt.properties.error,
+        },
+        { title: 'LastAttempt', description: 'The last attempt. Null if there was none.' },
+      ),
+    ),
+  },
+  { title: 'PortalDelivery', description: 'A delivery with its last attempt and its subject.' },
+);
+export type PortalDelivery = Static<typeof PortalDelivery>;
+
+export const PortalDeliveryList = strictObject(
+  {
+    ...list(PortalDelivery, 'PortalDeliveryList').properties,
+    searched: nullable(
+      strictObject(
+        {
+          deliveries: count('The number of deliveries that were searched.'),
+          complete: Type.Boolean({
+            description: `False if there are more than ${searchedMax.toLocaleString('en')}, of which only the newest were searched. Search older ones with \`until\`.`,
+          }),
+        },
+        {
+          title: 'SearchedDeliveries',
+          description:
+            'With `response`, `error`, `subject` or `search`: which deliveries were searched. `total` counts the matches among these. Null without these filters: `total` then counts all matches.',
+        },
+      ),
+    ),
+  },
+  { title: 'PortalDeliveryList' },
+);
+export type Searched = Static<typeof PortalDeliveryList>['searched'];
+
+/** Limits the work of one request. */
+const redeliveredMax = 100;
+
+export const RedeliveriesRequest = strictObject(
+  {
+    deliveryIds: Type.Array(uuid({ description: 'The id of a delivery.' }), {
+      minItems: 1,
+      maxItems: redeliveredMax,
+      uniqueItems: true,
+      description: 'The ids of the deliveries.',
+    }),
+  },
+  {
+    title: 'RedeliveriesRequest',
+    description: 'The deliveries to send again.',
+    examples: [{ deliveryIds: ['0198f2a4-5b7c-7d3e-9f10-2a3b4c5d6e7f'] }],
+  },
+);
+
+export const Redelivery = strictObject(
+  {
+    deliveryId: uuid({ description: 'The id of the delivery.' }),
+    redelivered: Type.Boolean({ description: 'Whether the delivery is pending again.' }),
+    reason: nullable(
+      Type.String({
+        description: 'Why the delivery cannot be sent again.',
+        examples: ['The webhook is deactivated; activate it first.'],
+      }),
+    ),
+  },
+  { title: 'Redelivery', description: 'The result for one delivery.' },
+);
+export type Redelivery = Static<typeof Redelivery>;
+
+const counts = {
+  succeeded: count('The number of deliveries that succeeded.'),
+  failed: count('The number of deliveries that failed.'),
+  cancelled: count('The number of deliveries that were cancelled.'),
+  pending: count('The number of deliveries that have not ended yet.'),
+  latencyP50Ms: latency(
+    'The median duration of the last attempt of those that succeeded, in milliseconds, within 10 %.',
+  ),
+  latencyP95Ms: latency('The 95th percentile of that duration.'),
+};
+
+export const DeliveryPeriod = strictObject(
+  { start: time({ description: 'The start of the period.' }), ...counts },
+  {
+    title: 'DeliveryPeriod',
+    description:
+      'The deliveries that were queued in one period, by how they first ended, without tests. Redelivering one does not change it.',
+  },
+);
+export type DeliveryPeriod = Static<typeof DeliveryPeriod>;
+
+export const DeliveryStats = strictObject(
+  {
+    periodHours: Type.Integer({ minimum: 1, description: 'The length of each period.' }),
+    periods: Type.Array(DeliveryPeriod, { description: 'The periods, oldest first.' }),
+    total: strictObject(counts, {
+      title: 'DeliveryTotals',
+      description: 'The deliveries of all periods together.',
+    }),
+  },
+  { title: 'DeliveryStats', description: 'Deliveries over time.' },
+);
+export type DeliveryStats = Static<typeof DeliveryStats>;

@@ -1,0 +1,46 @@
+/** The filters of lists of deliveries, as conditions on the two tables that hold them. */
+import { toUtc } from '../../contract/parse-time.ts';
+import type { Delivery } from '../../contract/webhook.ts';
+import { sql } from '../../database/database.ts';
+
+export type DeliveryFilter = {
+  status?: Delivery['status'] | undefined;
+  event?: string | undefined;
+  /** Filters by the time of queuing; `since` is inclusive, `until` is exclusive. */
+  since?: string | undefined;
+  until?: string | undefined;
+};
+
+type Table = 'pending' | 'ended';
+
+/** The conditions of a filter on one of the two tables. */
+export function conditions(filter: DeliveryFilter, table: Table) {
+  const { since, until } = filter;
+  const all = [matchingKind(filter, table)];
+  // The id contains the time, so only the partitions of those days are read. A day's slack allows for clock
+  // differences.
+  if (since !== undefined) {
+    const from = toUtc(since);
+    all.push(
+      sql`created_at >= ${from}::timestamptz`,
+      sql`id >= uuid_v7_floor(${from}::timestamptz - interval '1 day')`,
+    );
+  }
+  if (until !== undefined) {
+    const to = toUtc(until);
+    all.push(
+      sql`created_at < ${to}::timestamptz`,
+      sql`id < uuid_v7_floor(${to}::timestamptz + interval '1 day')`,
+    );
+  }
+  return sql.join(all, sql` and `);
+}
+
+/** The conditions on status and event. */
+export function matchingKind({ status, event }: DeliveryFilter, table: Table) {
+  const all = [sql`true`];
+  if (status === 'pending') all.push(table === 'pending' ? sql`true` : sql`false`);
+  else if (status !== undefined) all.push(table === 'ended' ? sql`status = ${status}` : sql`false`);
+  if (event !== undefined) all.push(sql`event = ${event}`);
+  return sql.join(all, sql` and `);
+}

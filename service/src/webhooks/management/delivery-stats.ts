@@ -1,0 +1,72 @@
+/** Reads the statistics of webhooks for charts: first outcomes and latency by the time of queuing. */
+import type { DeliveryPeriod, DeliveryStats } from '../../contract/portal-deliveries.ts';
+import { sql, type Executor } from '../../database/database.ts';
+import { addLatency, latencyQuantile, type LatencyHistogram } from './latency-histogram.ts';
+
+/** `queue/fold-delivery-changes.ts` keeps a little more than the longest range. */
+export const ranges = {
+  day: { periods: 24, periodHours: 1 },
+  week: { periods: 28, periodHours: 6 },
+} as const;
+
+type Row = {
+  start: Date;
+  status: 'succeeded' | 'failed' | 'cancelled' | 'pending' | null;
+  bucket: number;
+  deliveries: number;
+};
+
+export async function readDeliveryStats(
+  executor: Executor,
+  webhookIds: string[],
+  range: keyof typeof ranges,
+): Promise<DeliveryStats> {
+  const { periods, periodHours } = ranges[range];
+  const { rows } = await sql<Row>`
+    with length as (select ${periodHours} * interval '1 hour' as period),
+    periods as materialized (
+      select generate_series(last - ${periods - 1} * period, last, period) as start
+      from (select period, date_bin(period, queue_now(), 'epoch') as last from length) l
+    ),
+    since as materialized (select min(start) as start from periods),
+    counted as (
+      select hour, status, bucket, deliveries from webhook_stats, since
+      where webhook_id = any(${webhookIds}::uuid[]) and hour >= start
+      union all
+      -- Those that are not yet added to the statistics.
+      select hour, status, case when status = 'succeeded' then latency_bucket(duration) else 0 end, 1
+      from since, delivery_changes cross join lateral unnest(durations) as m(duration)
+      where webhook_id = any(${webhookIds}::uuid[]) and hour >= start
+      union all
+      select created_at, 'pending', 0, 1 from pending_deliveries, since
+      where webhook_id = any(${webhookIds}::uuid[]) and created_at >= start and trigger = 'event'
+    )
+    select p.start, c.status, coalesce(c.bucket, 0) as bucket, coalesce(c.deliveries, 0) as deliveries
+    from periods p left join (
+      select date_bin(period, hour, 'epoch') as start, status, bucket, sum(deliveries)::int8 as deliveries
+      from counted, length group by 1, 2, 3
+    ) c using (start)
+    order by p.start
+  `.execute(executor);
+  const byStart = Map.groupBy(rows, ({ start }) => start.toISOString());
+  return {
+    periodHours,
+    periods: [...byStart].map(([start, some]) => Object.assign({ start }, sumUp(some))),
+    total: sumUp(rows),
+  };
+}
+
+function sumUp(rows: Row[]): Omit<DeliveryPeriod, 'start'> {
+  const counts = { succeeded: 0, failed: 0, cancelled: 0, pending: 0 };
+  const latencies: LatencyHistogram = new Map();
+  for (const { status, bucket, deliveries } of rows) {
+    if (status === null) continue;
+    counts[status] += deliveries;
+    if (status === 'succeeded') addLatency(latencies, bucket, deliveries);
+  }
+  return {
+    ...counts,
+    latencyP50Ms: latencyQuantile(latencies, 0.5),
+    latencyP95Ms: latencyQuantile(latencies, 0.95),
+  };
+}

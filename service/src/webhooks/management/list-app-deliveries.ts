@@ -1,0 +1,58 @@
+/** Lists the deliveries of an app's webhooks with their last attempt and what their event is about, for the portal. */
+import type { PortalDelivery, Searched } from '../../contract/portal-deliveries.ts';
+import { sql, type Executor, type LeftJoined } from '../../database/database.ts';
+import { deliveriesOf, toRecord, type DeliveryRow } from './deliveries.ts';
+import { findPage } from './find-page.ts';
+import { lastAttemptColumns, lastAttemptOf, type LastAttemptRow } from './last-attempt.ts';
+import { isSearch, searchDeliveries, type DeliverySearch } from './search-deliveries.ts';
+import { listWebhookIds } from './webhooks.ts';
+
+type SubjectRow = { kind: 'organization' | 'alliance'; slug: string; name: string };
+type Row = DeliveryRow &
+  LeftJoined<LastAttemptRow> &
+  LeftJoined<SubjectRow> & { url: string; description: string | null };
+
+/** Of one webhook, or of all if it is null. The caller has checked the app and the webhook. */
+export async function listAppDeliveries(
+  executor: Executor,
+  { appId, webhookId }: { appId: string; webhookId: string | null },
+  query: DeliverySearch & { page: number; limit: number },
+): Promise<{ total: number; deliveries: PortalDelivery[]; searched: Searched }> {
+  const webhookIds = webhookId === null ? await listWebhookIds(executor, appId) : [webhookId];
+  const { total, ids, searched } = isSearch(query)
+    ? await searchDeliveries(executor, appId, webhookIds, query)
+    : { ...(await findPage(executor, webhookIds, query)), searched: null };
+  return { total, deliveries: await readEntries(executor, appId, ids), searched };
+}
+
+async function readEntries(
+  executor: Executor,
+  appId: string,
+  ids: string[],
+): Promise<PortalDelivery[]> {
+  const { rows } = await sql<Row>`
+    select found.*, w.url, w.description, last.*, subject.*
+    from ${deliveriesOf(ids)} found
+    join webhooks w on w.id = found.webhook_id
+    left join lateral (
+      select ${lastAttemptColumns} from attempts where delivery_id = found.id order by number desc limit 1
+    ) last on true
+    left join lateral (
+      select s.kind, s.slug, s.name from events e cross join lateral (
+        select 'organization' as kind, slug, name from orgs where orgs.id = e.org_id
+        union all
+        select 'alliance', slug, name from alliances where alliances.id = e.alliance_id
+      ) s
+      where e.id = found.event_id and app_may_receive(e.audience, e.org_id, e.alliance_id, e.created_at, ${appId})
+      limit 1
+    ) subject on true
+    order by found.id desc
+  `.execute(executor);
+  return rows.map((row) =>
+    Object.assign(toRecord(row), {
+      webhook: { url: row.url, description: row.description },
+      subject: row.kind === null ? null : { kind: row.kind, slug: row.slug, name: row.name },
+      lastAttempt: lastAttemptOf(row),
+    }),
+  );
+}

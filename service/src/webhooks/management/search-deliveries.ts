@@ -1,0 +1,136 @@
+/**
+ * Finds deliveries by what no index and no total has: their last response, what their event is about, or text. Searches
+ * only the newest deliveries that match the other filters. Events that the app may no longer receive match neither a
+ * subject nor a text.
+ */
+import { searchedMax, type Searched } from '../../contract/portal-deliveries.ts';
+import type { Attempt } from '../../contract/webhook.ts';
+import { sql, type Executor } from '../../database/database.ts';
+import { conditions, type DeliveryFilter } from './delivery-filter.ts';
+
+export type DeliverySearch = DeliveryFilter & {
+  /** `500`, `5xx` or `none`. */
+  response?: string | undefined;
+  error?: Attempt['error'] | undefined;
+  /** The slug of an organisation or alliance. */
+  subject?: string | undefined;
+  /** The id of a delivery or of an event, or text in the body. */
+  search?: string | undefined;
+};
+
+type Found = { total: number; ids: string[]; searched: NonNullable<Searched> };
+
+export function isSearch({ response, error, subject, search }: DeliverySearch): boolean {
+  return [response, error, subject, search].some((each) => each !== undefined);
+}
+
+const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** Whether the text is looked for in bodies. */
+export function isText(search: string): boolean {
+  return !uuidPattern.test(search);
+}
+
+export async function searchDeliveries(
+  executor: Executor,
+  appId: string,
+  webhookIds: string[],
+  query: DeliverySearch & { page: number; limit: number },
+): Promise<Found> {
+  const { page, limit } = query;
+  const { rows } = await sql<{ searched: number; total: number; ids: string[] }>`
+    with candidates as materialized (
+      select of_webhook.* from unnest(${webhookIds}::uuid[]) as w(webhook) cross join lateral (
+        (select id, event_id from pending_deliveries where webhook_id = webhook and ${among(query, 'pending')}
+         order by id ${order(query)} limit ${searchedMax + 1})
+        union all
+        (select id, event_id from deliveries where webhook_id = webhook and ${among(query, 'ended')}
+         order by id ${order(query)} limit ${searchedMax + 1})
+      ) of_webhook
+      order by id ${order(query)} limit ${searchedMax + 1}
+    ),
+    found as materialized (
+      select c.id from ((select * from candidates limit ${searchedMax}) ${withId(query, webhookIds)}) c
+      ${lastAttempt(query)} ${allowedEvent(query, appId)}
+      where ${matches(query)}
+    )
+    select (select count(*) from candidates) as searched, (select count(*) from found) as total,
+      array(select id from found order by id desc limit ${limit} offset ${(page - 1) * limit}) as ids
+  `.execute(executor);
+  const { searched = 0, total = 0, ids = [] } = rows[0] ?? {};
+  const complete = searched <= searchedMax;
+  return { total, ids, searched: { deliveries: Math.min(searched, searchedMax), complete } };
+}
+
+/** The deliveries of an event are younger than it, but for differences of clocks. */
+function among(query: DeliverySearch, table: 'pending' | 'ended') {
+  const all = [conditions(query, table)];
+  const { response, error } = query;
+  const isFailure = error !== undefined || (response !== undefined && !response.startsWith('2'));
+  // There is an index for these.
+  if (isFailure && table === 'ended') all.push(sql`status <> 'succeeded'`);
+  if (idOf(query) !== null)
+    all.push(sql`id >= uuid_v7_floor(uuid_v7_hour(${idOf(query)}) - interval '1 hour')`);
+  return sql.join(all, sql` and `);
+}
+
+function order(query: DeliverySearch) {
+  return idOf(query) === null ? sql`desc` : sql`asc`;
+}
+
+/** A delivery is found by its id, however many there are. */
+function withId(query: DeliverySearch, webhookIds: string[]) {
+  const id = idOf(query);
+  if (id === null) return sql``;
+  return sql`
+    union select id, event_id from pending_deliveries
+    where id = ${id} and webhook_id = any(${webhookIds}::uuid[]) and ${conditions(query, 'pending')}
+    union select id, event_id from deliveries
+    where id = ${id} and webhook_id = any(${webhookIds}::uuid[]) and ${conditions(query, 'ended')}
+  `;
+}
+
+function idOf({ search }: DeliverySearch): string | null {
+  return search === undefined || isText(search) ? null : search;
+}
+
+function textOf({ search }: DeliverySearch): string | null {
+  return search !== undefined && isText(search) ? search : null;
+}
+
+function lastAttempt({ response, error }: DeliverySearch) {
+  if (response === undefined && error === undefined) return sql``;
+  return sql`
+    cross join lateral (
+      select status_code, error from attempts where delivery_id = c.id order by number desc limit 1
+    ) last
+  `;
+}
+
+function allowedEvent(query: DeliverySearch, appId: string) {
+  if (query.subject === undefined && textOf(query) === null) return sql``;
+  return sql`
+    cross join lateral (
+      select org_id, alliance_id, data from events
+      where id = c.event_id and app_may_receive(audience, org_id, alliance_id, created_at, ${appId}) limit 1
+    ) e
+  `;
+}
+
+function matches(query: DeliverySearch) {
+  const { response, error, subject } = query;
+  const [id, text] = [idOf(query), textOf(query)];
+  const all = [sql`true`];
+  if (id !== null) all.push(sql`(c.id = ${id} or c.event_id = ${id})`);
+  if (response === 'none') all.push(sql`last.status_code is null`);
+  else if (response?.endsWith('xx')) all.push(sql`last.status_code / 100 = ${response[0]}::int`);
+  else if (response !== undefined) all.push(sql`last.status_code = ${response}::int`);
+  if (error !== undefined) all.push(sql`last.error = ${error}`);
+  if (subject !== undefined)
+    all.push(sql`(
+      e.org_id = (select id from orgs where slug = ${subject})
+      or e.alliance_id = (select id from alliances where slug = ${subject})
+    )`);
+  if (text !== null) all.push(sql`position(lower(${text}) in lower(e.data)) > 0`);
+  return sql.join(all, sql` and `);
+}

@@ -1,0 +1,91 @@
+/**
+ * Adds noted changes (`delivery_changes`, written by a trigger on `deliveries`) to the totals of lists and to the
+ * statistics of charts. A total is the sum of `delivery_totals` and of the changes that are not yet added, so it is exact
+ * at any time. Reads of totals are in `management/count-deliveries.ts`.
+ */
+import { sql, type Database, type Transaction } from '../../database/database.ts';
+
+/** Changes per call; the next call takes the rest. */
+const changesMax = 5_000;
+/** One process at a time, and not while a day's totals are dropped. */
+const foldLock = 70420015;
+
+/** How long statistics are kept: charts show a week of each webhook, `/status` 30 days of all together. */
+const webhookStatsDays = 8;
+const serviceStatsDays = 31;
+
+export type Fold = {
+  /** Whether more changes may wait. */
+  more: boolean;
+  /** The `xid` below which no change waits. */
+  floor: string;
+};
+
+/** No change waits below `floor`, an `xid`. */
+export async function foldDeliveryChanges(database: Database, floor = '0'): Promise<Fold> {
+  const { rows } = await sql<{ taken: number; floor: string }>`
+    -- prepared: fold_delivery_changes
+    with turn as materialized (select pg_try_advisory_xact_lock(${sql.lit(foldLock)}) as mine),
+    oldest as materialized (
+      select ctid as tid, xid from delivery_changes
+      where (select mine from turn) and xid >= ${floor}::xid8
+      order by xid limit ${sql.lit(changesMax)}
+    ),
+    taken as materialized (
+      delete from delivery_changes where ctid = any(array(select tid from oldest))
+      returning webhook_id, event, status, hour, id_hour, deliveries, durations, delays
+    ),
+    totals as (
+      insert into delivery_totals as t (webhook_id, hour, id_hour, event, status, deliveries)
+      select webhook_id, hour, id_hour, event, status, sum(deliveries) from taken group by webhook_id, hour, id_hour, event, status
+      on conflict (webhook_id, hour, id_hour, event, status) do update set deliveries = t.deliveries + excluded.deliveries
+    ),
+    first_outcomes as materialized (
+      select webhook_id, hour, status, case when status = 'succeeded' then latency_bucket(m.duration) else 0 end as duration_bucket,
+        latency_bucket(m.delay) as delay_bucket
+      from taken cross join lateral unnest(durations, delays) as m(duration, delay)
+    ),
+    webhooks as (
+      insert into webhook_stats as t (webhook_id, hour, status, bucket, deliveries)
+      select webhook_id, hour, status, duration_bucket, count(*) from first_outcomes group by webhook_id, hour, status, duration_bucket
+      on conflict (webhook_id, hour, status, bucket) do update set deliveries = t.deliveries + excluded.deliveries
+    ),
+    service as (
+      insert into service_stats as t (hour, status, bucket, deliveries)
+      select hour, status, delay_bucket, count(*) from first_outcomes group by hour, status, delay_bucket
+      on conflict (hour, status, bucket) do update set deliveries = t.deliveries + excluded.deliveries
+    )
+    select (select count(*) from oldest) as taken,
+      -- All transactions below the snapshot's xmin have ended, so nothing new can appear there.
+      (select case
+        when not mine then ${floor}
+        when (select count(*) from oldest) = ${sql.lit(changesMax)} then (select xid::text from oldest order by xid desc limit 1)
+        else pg_snapshot_xmin(pg_current_snapshot())::text
+      end from turn) as floor
+  `.execute(database);
+  const [row] = rows;
+  if (!row) throw new Error('the fold returned nothing');
+  return { more: row.taken === changesMax, floor: row.floor };
+}
+
+/** Drops the totals of a day whose partition of `deliveries` is dropped in this transaction, which keeps folds out. */
+export async function dropTotals(tx: Transaction, day: ReturnType<typeof sql>): Promise<void> {
+  for (const table of ['delivery_totals', 'delivery_changes'])
+    await sql`
+      delete from ${sql.table(table)} where id_hour >= ${day} and id_hour < ${day} + interval '1 day'
+    `.execute(tx);
+}
+
+/** Waits for a fold that is under way, and keeps others out until the end of the transaction. */
+export async function keepFoldsOut(tx: Transaction): Promise<void> {
+  await sql`select pg_advisory_xact_lock(${sql.lit(foldLock)})`.execute(tx);
+}
+
+export async function dropOldStats(database: Database): Promise<void> {
+  await sql`
+    delete from webhook_stats where hour < queue_now() - ${sql.lit(webhookStatsDays)} * interval '1 day'
+  `.execute(database);
+  await sql`
+    delete from service_stats where hour < queue_now() - ${sql.lit(serviceStatsDays)} * interval '1 day'
+  `.execute(database);
+}
