@@ -41,14 +41,17 @@ const backlogEvents = 300;
 /** Until the last attempts are recorded, and their health. */
 const settleMs = 2_000;
 
-/** By what each costs: the names of the statements, and the deliveries among which their time is divided. */
+/**
+ * By what each costs: text that only its statements have, and the deliveries among which their time is divided. Their
+ * names are in comments, which PostgreSQL 18 does not count as a part of a statement.
+ */
 const parts = {
-  'fan-out': { statements: ['find_work', 'fan_out'], per: 'published' },
-  claim: { statements: ['claim_due', 'claim_parked', 'list_parked'], per: 'claimed' },
-  load: { statements: ['load_deliveries'], per: 'claimed' },
-  record: { statements: ['record'], per: 'recorded' },
+  'fan-out': { statements: ['"publishedFloor"', '"hasDue"'], per: 'published' },
+  claim: { statements: ['"nextDueMs"', 'as reached', 'webhooks_parked'], per: 'claimed' },
+  load: { statements: ['"cancelledBy"'], per: 'claimed' },
+  record: { statements: ['headers_start'], per: 'recorded' },
   health: {
-    statements: ['take_outcomes', 'update_webhook_health', 'join_workers'],
+    statements: ['from webhook_outcomes where ctid', 'failed_last', '"isLate"'],
     per: 'recorded',
   },
 } as const;
@@ -113,43 +116,38 @@ async function measure(world: World, name: string, retentionDays: number): Promi
   return { small, backlog, retention, retryMs: retriesMs };
 }
 
-type Statement = Cost & { name: string; rows: number };
-
 /** `act` returns how many deliveries it has published. */
 async function costs(database: Database, act: () => Promise<number>): Promise<Costs> {
   await sql`select public.pg_stat_statements_reset()`.execute(database);
   const attemptsBefore = await countAttempts(database);
   const published = await act();
   await wait(settleMs);
-  const statements = await readStatements(database, '-- prepared: ([a-z_]+)');
-  const find = (name: string) => statements.find((one) => one.name === name);
   const counts = {
     published,
-    claimed: find('load_deliveries')?.rows ?? 0,
+    claimed: (await readStatements(database, parts.load.statements)).rows,
     recorded: (await countAttempts(database)) - attemptsBefore,
   };
-  const sum = (names: readonly string[], pick: (one: Statement) => number) =>
-    names.reduce(
-      (total, name) => total + pick(find(name) ?? { name, ms: 0, pages: 0, rows: 0 }),
-      0,
-    );
-  const entries = Object.entries(parts).map(([part, { statements: names, per }]) => [
-    part,
-    {
-      ms: sum(names, ({ ms }) => ms) / counts[per],
-      pages: sum(names, ({ pages }) => pages) / counts[per],
-    },
-  ]);
-  return Object.fromEntries(entries) as Costs;
+  const measured = {} as Costs;
+  for (const [part, { statements, per }] of Object.entries(parts)) {
+    const { ms, pages } = await readStatements(database, statements);
+    measured[part as Part] = { ms: ms / counts[per], pages: pages / counts[per] };
+  }
+  return measured;
 }
 
-async function readStatements(database: Database, pattern: string): Promise<Statement[]> {
-  const { rows } = await sql<Statement>`
-    select substring(query from ${pattern}) as name, sum(total_exec_time)::float8 as ms,
-      sum(shared_blks_hit + shared_blks_read)::float8 as pages, sum(rows)::float8 as rows
-    from public.pg_stat_statements where query ~ ${pattern} group by 1
+/** Sums up the statements that have one of these texts. */
+async function readStatements(
+  database: Database,
+  texts: readonly string[],
+): Promise<Cost & { rows: number }> {
+  const { rows } = await sql<Cost & { rows: number }>`
+    select sum(total_exec_time)::float8 as ms, sum(shared_blks_hit + shared_blks_read)::float8 as pages,
+      sum(rows)::float8 as rows
+    from public.pg_stat_statements where query like any(${texts.map((text) => `%${text}%`)}::text[])
   `.execute(database);
-  return rows;
+  const [sums] = rows;
+  if (!sums) throw new Error('the statements were not counted');
+  return sums;
 }
 
 async function countAttempts(database: Database): Promise<number> {
@@ -163,8 +161,7 @@ async function countAttempts(database: Database): Promise<number> {
 async function costOfRetention(database: Database, retentionDays: number): Promise<Cost> {
   await sql`select public.pg_stat_statements_reset()`.execute(database);
   await rotatePartitions(database, retentionDays);
-  const [check] = await readStatements(database, 'day_before');
-  const { ms, pages, rows } = check ?? { ms: Number.NaN, pages: Number.NaN, rows: 1 };
+  const { ms, pages, rows } = await readStatements(database, ['day_before']);
   return { ms: ms / rows, pages: pages / rows };
 }
 

@@ -707,6 +707,16 @@ table verifications
   CREATE INDEX verifications_by_end ON orgdir.verifications USING btree (expires_at)
   CREATE INDEX verifications_by_identifier ON orgdir.verifications USING btree (identifier)
 
+table webhook_health
+  webhook_id uuid not null
+  version bigint not null
+  last_success_at timestamp(3) with time zone
+  last_failure_at timestamp(3) with time zone
+  exhausted_in_a_row integer not null
+  webhook_health_exhausted_in_a_row_check: CHECK ((exhausted_in_a_row >= 0))
+  webhook_health_pkey: PRIMARY KEY (webhook_id, version)
+  webhook_health_webhook_id_fkey: FOREIGN KEY (webhook_id) REFERENCES webhooks(id) ON DELETE CASCADE
+
 table webhook_outcomes
   seq bigint not null
   webhook_id uuid not null
@@ -737,9 +747,6 @@ table webhooks
   active boolean not null default true
   deactivated_at timestamp(3) with time zone
   deactivated_reason text
-  last_success_at timestamp(3) with time zone
-  last_failure_at timestamp(3) with time zone
-  exhausted_in_a_row integer not null default 0
   secret bytea not null
   previous_secret bytea
   previous_secret_expires_at timestamp(3) with time zone
@@ -751,7 +758,6 @@ table webhooks
   webhooks_check2: CHECK (((previous_secret IS NULL) = (previous_secret_expires_at IS NULL)))
   webhooks_deactivated_reason_check: CHECK ((deactivated_reason = ANY (ARRAY['failing'::text, 'gone'::text, 'owner'::text])))
   webhooks_events_check: CHECK ((cardinality(events) > 0))
-  webhooks_exhausted_in_a_row_check: CHECK ((exhausted_in_a_row >= 0))
   webhooks_pkey: PRIMARY KEY (id)
   webhooks_url_check: CHECK ((length(url) <= 2048))
   CREATE INDEX webhooks_by_app ON orgdir.webhooks USING btree (app_id, id)

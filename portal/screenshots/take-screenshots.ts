@@ -71,8 +71,8 @@ test('the pictures of the portal', async () => {
 function exhausted(database: Database, webhookId: string): Promise<string> {
   return eventually(async () => {
     const { rows } = await sql<{ id: string }>`
-      select d.id from deliveries d join webhooks w on w.id = d.webhook_id
-      where w.id = ${webhookId} and d.attempt_count = 6 and w.exhausted_in_a_row > 0
+      select d.id from deliveries d join webhook_health h on h.webhook_id = d.webhook_id
+      where d.webhook_id = ${webhookId} and d.attempt_count = 6 and h.exhausted_in_a_row > 0
     `.execute(database);
     return rows[0]?.id;
   });

@@ -4,7 +4,13 @@ import { test } from 'node:test';
 import { v7 as uuidv7 } from 'uuid';
 import { unbindApp } from '../src/access/bindings.ts';
 import { sql } from '../src/database/database.ts';
-import { claimParked, listParked, webhooksMax, type Claim } from '../src/webhooks/queue/claim.ts';
+import {
+  claimParked,
+  listParked,
+  webhooksMax,
+  type Claim,
+  type ParkedSince,
+} from '../src/webhooks/queue/claim.ts';
 import { loadDeliveries } from '../src/webhooks/queue/load-deliveries.ts';
 import { testActor } from './support/actor.ts';
 import { announce, put } from './support/directory.ts';
@@ -177,6 +183,24 @@ test('two claims of parked deliveries at once take different ones', async () => 
   assert.deepEqual([new Set(ids).size, ids.length], [16, 16]);
 });
 
+test('a claim of parked deliveries notes where the next one begins, unless others were parked meanwhile', async () => {
+  await clear();
+  const webhook = uuidv7();
+  const rooms = new Map([[webhook, 2]]);
+  const since: ParkedSince = new Map();
+  const claimSince = () => claimParked(database, newLease(), rooms, since);
+  await queue(webhook, 3, { parked: true, dueSeconds: 10 });
+  assert.equal((await claimSince()).length, 2);
+  await queue(webhook, 1, { parked: true, dueSeconds: 20 });
+  assert.equal((await claimSince()).length, 1, 'begins at the last one that it took');
+  await queue(webhook, 1, { parked: true, dueSeconds: 0 });
+  const claiming = claimSince();
+  since.set(webhook, { atMs: -Infinity });
+  assert.equal((await claiming).length, 1);
+  assert.deepEqual(since.get(webhook), { atMs: -Infinity });
+  assert.equal((await claimSince()).length, 1, 'begins where it is told');
+});
+
 test('webhooks with parked deliveries are listed a page at a time, whatever waits behind each', async () => {
   await clear();
   const webhooks = Array.from({ length: webhooksMax + 12 }, () => uuidv7()).sort();
@@ -220,6 +244,7 @@ test('a claim since an earlier one looks back over transactions that made delive
   const { at } = await claim();
   await queue(old, 1);
   await queue(recent, 1, { dueSeconds: 15 });
+  assert.deepEqual(countByWebhook(await claim({ since: at, lookBackMs: 1_000 })), {});
   assert.deepEqual(countByWebhook(await claim({ since: at })), { [recent]: 1 });
   assert.deepEqual(countByWebhook(await claim()), { [old]: 1 });
 });

@@ -5,19 +5,28 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { v7 as uuidv7 } from 'uuid';
-import { openClient, openDatabase, sql } from '../src/database/database.ts';
+import { openClient, openDatabase, sql, type Executor } from '../src/database/database.ts';
 import { ingestPublished } from '../src/directory/ingest-published.ts';
 import { findOrg } from '../src/directory/orgs.ts';
 import { claimParked, listParked, type ParkedSince } from '../src/webhooks/queue/claim.ts';
 import { findWork } from '../src/webhooks/queue/find-work.ts';
 import { joinWorkers } from '../src/webhooks/queue/members.ts';
 import { recordAttempts } from '../src/webhooks/queue/record.ts';
+import { recoverLeases } from '../src/webhooks/queue/recover-leases.ts';
 import { updateWebhookHealth } from '../src/webhooks/queue/update-webhook-health.ts';
 import { queueSettings } from '../src/webhooks/queue/worker.ts';
 import { openTestDatabase } from './support/database.ts';
 import { put } from './support/directory.ts';
 import { eventually } from './support/eventually.ts';
-import { attemptOf, insertLeased, newLease, succeeded } from './support/queue-steps.ts';
+import { loadDeliveries } from '../src/webhooks/queue/load-deliveries.ts';
+import {
+  attemptOf,
+  claimWith,
+  fanOutWith,
+  insertLeased,
+  newLease,
+  succeeded,
+} from './support/queue-steps.ts';
 import { makeKey, testPublicUrl } from './support/service.ts';
 
 const { database, connection } = await openTestDatabase();
@@ -25,7 +34,8 @@ const { appId } = await makeKey({ database });
 await put(database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
 const org = (await findOrg(database, 'acme'))!;
 const { rows: webhooks } = await sql<{ id: string }>`
-  insert into webhooks (id, app_id, url, secret) values (uuid_v7(), ${appId}, 'https://example.org/', '') returning id
+  insert into webhooks (id, app_id, url, secret)
+  values (uuid_v7(), ${appId}, ${`https://example.org/${'long'.repeat(400)}`}, '') returning id
 `.execute(database);
 const webhookId = webhooks[0]?.id ?? '';
 const worker = openDatabase(connection, {
@@ -40,6 +50,8 @@ for (const table of tables)
   await sql`alter table ${sql.table(table)} set (autovacuum_enabled = false)`.execute(database);
 
 const rowsGone = 20_000;
+const dueAtMs = Date.now() - 1_000;
+const afterDue = (ms: number) => new Date(dueAtMs + ms).toISOString();
 
 /** Fills the queue, and empties it while a snapshot sees it. Returns the transaction that emptied it. */
 async function leaveRows(): Promise<bigint> {
@@ -48,9 +60,10 @@ async function leaveRows(): Promise<bigint> {
     select uuid_v7(), 'application.created', ${org.id}, '{}', now() from generate_series(1, ${rowsGone}::int)
   `.execute(database);
   await sql`
-    insert into pending_deliveries (id, event_id, event, webhook_id, trigger, due_at, parked)
-    select uuid_v7(), uuid_v7(), 'org.created', ${webhookId}, 'event', queue_now() - interval '1 hour', true
-    from generate_series(1, ${rowsGone}::int)
+    insert into pending_deliveries (id, event_id, event, webhook_id, trigger, due_at, parked, lease_token, leased_at)
+    select uuid_v7(), uuid_v7(), 'org.created', ${webhookId}, 'event', ${new Date(dueAtMs)}, state.*
+    from generate_series(1, ${rowsGone}::int),
+      (values (true, null, null), (false, null, null), (false, gen_random_uuid(), now())) as state
   `.execute(database);
   await sql`
     insert into webhook_outcomes (webhook_id, verdict, gone)
@@ -64,11 +77,15 @@ async function leaveRows(): Promise<bigint> {
   await reader.query('begin isolation level repeatable read; select from webhooks');
   return database.transaction().execute(async (tx) => {
     for (const table of tables) await sql`delete from ${sql.table(table)}`.execute(tx);
-    const { rows } = await sql<{ xid: string }>`select pg_current_xact_id()::text as xid`.execute(
-      tx,
-    );
-    return BigInt(rows[0]?.xid ?? 0);
+    return readXid(tx);
   });
+}
+
+async function readXid(executor: Executor): Promise<bigint> {
+  const { rows } = await sql<{ xid: string }>`
+    select pg_current_xact_id()::text as xid
+  `.execute(executor);
+  return BigInt(rows[0]?.xid ?? 0);
 }
 
 async function pagesOf(act: () => Promise<unknown>): Promise<number> {
@@ -81,33 +98,32 @@ async function pages(): Promise<number> {
   await sql`select pg_stat_force_next_flush()`.execute(worker);
   const { rows } = await sql<{ pages: number }>`
     select sum(heap_blks_hit + heap_blks_read + idx_blks_hit + idx_blks_read)::float8 as pages
-    from pg_statio_user_tables where relname = any(${tables})
+    from pg_statio_user_tables
   `.execute(worker);
   return rows[0]?.pages ?? Number.NaN;
 }
 
+const workerId = uuidv7();
 const emptiedBy = await leaveRows();
 
-/** Once no transaction of another test holds them back. */
-function readFloors() {
+/** Once no transaction of another test from before `xid` holds them back. */
+function readFloors(xid: bigint) {
   return eventually(async () => {
     const work = await findWork(worker, bottom, 0);
     const { outcomesFloor: outcomes } = await joinWorkers(worker, uuidv7());
     const found = { events: work.eventsFloor, published: work.publishedFloor, outcomes };
-    return Object.values(found).every((floor) => BigInt(floor) > emptiedBy) && found;
+    return Object.values(found).every((floor) => BigInt(floor) > xid) && found;
   });
 }
 
 const bottom = { published: '0', events: '0', outcomes: '0' };
-const floors = await readFloors();
+const floors = await readFloors(emptiedBy);
 const parkedSince: ParkedSince = new Map();
 await sql`
   insert into pending_deliveries (id, event_id, event, webhook_id, trigger, due_at, parked)
   values (uuid_v7(), uuid_v7(), 'org.created', ${webhookId}, 'event', queue_now(), true)
 `.execute(database);
 await claimParked(worker, newLease(), new Map([[webhookId, 8]]), parkedSince);
-
-const soon = new Date().toISOString();
 
 const looks: Record<string, (isFull: boolean) => Promise<unknown>> = {
   'looks for entries published by SQL': (isFull) => findWork(worker, isFull ? bottom : floors, 0),
@@ -120,8 +136,15 @@ const looks: Record<string, (isFull: boolean) => Promise<unknown>> = {
       new Map([[webhookId, 8]]),
       isFull ? new Map() : new Map(parkedSince),
     ),
+  'claims of due deliveries': (isFull) =>
+    claimWith(worker, {
+      since: afterDue(5_000),
+      lookBackMs: isFull ? 20_000 : 1_000,
+    }),
+  'looks for leases that have ended': (isFull) =>
+    recoverLeases(worker, { baseMs: 1, factor: 1 }, undefined, isFull ? null : afterDue(5_000)),
   'lists of webhooks with parked deliveries': (isFull) =>
-    listParked(worker, '00000000-0000-0000-0000-000000000000', isFull ? null : soon),
+    listParked(worker, '00000000-0000-0000-0000-000000000000', isFull ? null : afterDue(30_000)),
   'joining the processes that deliver': (isFull) =>
     joinWorkers(worker, uuidv7(), isFull ? '0' : floors.outcomes),
   'updates of the health of webhooks': (isFull) =>
@@ -145,3 +168,45 @@ test('the record of an attempt reads few pages next to outcomes that a snapshot 
   const [full, few] = [await record('0'), await record(floors.outcomes)];
   assert.ok(few * 4 <= full, `${few} pages, and ${full} from the beginning`);
 });
+
+test('no statement reads many more pages after hundreds of updates of health that a snapshot keeps', async () => {
+  await updateWebhookHealth(worker, 5);
+  await pagesOfEach();
+  const before = await pagesOfEach();
+  for (let turn = 0; turn < 300; turn += 1) {
+    await noteOutcome(turn % 2 === 0 ? 'retry' : 'succeeded');
+    await updateWebhookHealth(worker, 5, floors.outcomes);
+  }
+  const later = await pagesOfEach();
+  for (const [name, read] of Object.entries(later)) {
+    const few = (before[name] ?? 0) * 1.25;
+    assert.ok(read <= few, `${name}: ${read} pages, and ${before[name]} before`);
+  }
+});
+
+/** Of one event on its way through the queue. */
+async function pagesOfEach(): Promise<Record<string, number>> {
+  const { events, outcomes } = await readFloors(await readXid(database));
+  await sql`
+    insert into outbox (id, name, audience, data, created_at)
+    values (uuid_v7(), 'org.created', 'global', '{}', now())
+  `.execute(database);
+  const leased = { ...(await insertLeased(worker, webhookId)), leaseEndsAt: Infinity };
+  const steps: Record<string, () => Promise<unknown>> = {
+    'fan-out': () => fanOutWith(worker, { floor: events }),
+    load: () => loadDeliveries(worker, [leased]),
+    record: () => recordAttempts(worker, [attemptOf(leased)], outcomes),
+    health: () => updateWebhookHealth(worker, 5, outcomes),
+    join: () => joinWorkers(worker, workerId, outcomes),
+  };
+  const read: Record<string, number> = {};
+  for (const [name, step] of Object.entries(steps)) read[name] = await pagesOf(step);
+  return read;
+}
+
+async function noteOutcome(verdict: 'succeeded' | 'retry'): Promise<void> {
+  await sql`
+    insert into webhook_outcomes (webhook_id, verdict, status_code, gone)
+    values (${webhookId}, ${verdict}, 200, false)
+  `.execute(worker);
+}

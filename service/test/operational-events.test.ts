@@ -146,11 +146,11 @@ test('an event is recorded only together with the health that it tells of', asyn
   );
   t.after(() => sql`alter table operational_events drop constraint refused`.execute(database));
   await updateHealth(exhausted(id));
-  const { rows } = await sql<{ exhausted: number; noted: number }>`
-    select exhausted_in_a_row as exhausted, (select count(*) from webhook_outcomes where webhook_id = id) as noted
-    from webhooks where id = ${id}
+  const { rows } = await sql<{ written: number; noted: number }>`
+    select (select count(*) from webhook_health where webhook_id = ${id}) as written,
+      (select count(*) from webhook_outcomes where webhook_id = ${id}) as noted
   `.execute(database);
-  assert.deepEqual(rows, [{ exhausted: 0, noted: 1 }]);
+  assert.deepEqual(rows, [{ written: 0, noted: 1 }]);
 });
 
 test('processes that record concurrently record each event once', async () => {

@@ -342,7 +342,7 @@ test("a success is noted if it may change what is known of its webhook's health"
   assert.equal(await noted(succeeded), 1, 'after a failure that was added');
   await updateWebhookHealth(database, 5);
   await sql`
-    update webhooks set last_success_at = queue_now() - interval '2 seconds', last_failure_at = null where id = ${webhook}
+    update webhook_health set last_success_at = queue_now() - interval '2 seconds', last_failure_at = null where webhook_id = ${webhook}
   `.execute(database);
   assert.equal(await noted(succeeded), 1, 'once a second');
 });

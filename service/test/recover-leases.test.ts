@@ -104,7 +104,8 @@ test('an attempt is interrupted from the beginning of its lease to its end, and 
 test('a lease that has not ended stays', async () => {
   await clear();
   await insertLeased(0, -60);
-  assert.deepEqual(await recover(), { recorded: [], failures: [], more: false });
+  const { recorded, failures, more } = await recover();
+  assert.deepEqual({ recorded, failures, more }, { recorded: [], failures: [], more: false });
 });
 
 test('processes that find the same leases count each attempt once', async () => {

@@ -54,7 +54,6 @@ test('recovered and redelivered deliveries are due at once and not parked', asyn
         where webhook_id = ${id} and not parked and lease_token is null and due_at <= queue_now()
       `.execute(database)
     ).rows[0]?.due;
-  await sql`update webhooks set last_failure_at = now() where id = ${id}`.execute(database);
   await inTransaction((tx) => redeliver(tx, appId, id, one));
   assert.equal(await due(), 1);
   await inTransaction((tx) => recover(tx, testActor, appId, id, hourAgo()));

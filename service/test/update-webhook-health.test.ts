@@ -63,9 +63,9 @@ async function note(...outcomes: { webhookId: string; verdict: string }[]): Prom
 async function healthOf(webhookId: string): Promise<{ failing: boolean; exhausted: number }> {
   const { rows } = await sql<{ failing: boolean; exhausted: number }>`
     select is_failing(last_success_at, last_failure_at) as failing, exhausted_in_a_row as exhausted
-    from webhooks where id = ${webhookId}
+    from webhook_health where webhook_id = ${webhookId}
   `.execute(database);
-  return rows[0] ?? { failing: false, exhausted: -1 };
+  return rows[0] ?? { failing: false, exhausted: 0 };
 }
 
 async function outcomesLeft(): Promise<number | undefined> {
@@ -260,7 +260,7 @@ async function countChanges(session: Database): Promise<number> {
   await sql`select pg_stat_force_next_flush()`.execute(session);
   const { rows } = await sql<{ changes: number }>`
     select sum(n_tup_ins + n_tup_upd + n_tup_del)::int as changes from pg_stat_user_tables
-    where relname in ('pending_deliveries', 'webhook_outcomes', 'webhooks')
+    where relname in ('pending_deliveries', 'webhook_outcomes', 'webhook_health', 'webhooks')
   `.execute(session);
   return rows[0]?.changes ?? 0;
 }

@@ -1,7 +1,13 @@
 /** Fan-out, claims and records of two workers, called directly so that other steps can happen in between. */
 import { randomUUID } from 'node:crypto';
 import { attemptsMax } from '../../src/contract/delivery-rules.ts';
-import { claimDue, claimMax, claimParked, listParked } from '../../src/webhooks/queue/claim.ts';
+import {
+  claimDue,
+  claimMax,
+  claimParked,
+  listParked,
+  transactionMaxMs,
+} from '../../src/webhooks/queue/claim.ts';
 import { fanOut } from '../../src/webhooks/queue/fan-out.ts';
 import type { Room } from '../../src/webhooks/queue/in-flight.ts';
 import { loadDeliveries } from '../../src/webhooks/queue/load-deliveries.ts';
@@ -61,6 +67,7 @@ export async function claimSome(
       lease,
       room: toRoom(left, taking),
       since: worker.dueSince,
+      lookBackMs: transactionMaxMs,
     });
     take(claim.leased);
     if (claim.found >= Math.min(left, claimMax)) continue;

@@ -108,7 +108,8 @@ const everything = `
        select id, name, org_id, alliance_id, null, xid::text::bigint, created_at, data from outbox
      ) event) as events,
     (select coalesce(json_agg(json_build_object('id', id, 'url', url, 'active', active,
-       'exhausted', exhausted_in_a_row)), '[]') from webhooks) as webhooks,
+       'exhausted', coalesce(exhausted_in_a_row, 0))), '[]')
+     from webhooks left join webhook_health on webhook_id = id) as webhooks,
     (select coalesce(json_agg(each.*), '[]') from (
        select id, event_id as "eventId", webhook_id as "webhookId", 'pending' as status, null as "cancelledBy",
          attempt_count as count, lease_token as "leaseToken" from pending_deliveries

@@ -2,7 +2,12 @@
 import { randomUUID } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import { sql, type Database } from '../../src/database/database.ts';
-import { claimDue, type Claim, type ClaimOptions } from '../../src/webhooks/queue/claim.ts';
+import {
+  claimDue,
+  transactionMaxMs,
+  type Claim,
+  type ClaimOptions,
+} from '../../src/webhooks/queue/claim.ts';
 import { fanOut, type FanOut, type FanOutOptions } from '../../src/webhooks/queue/fan-out.ts';
 import type { Room } from '../../src/webhooks/queue/in-flight.ts';
 import type { Lease } from '../../src/webhooks/queue/lease.ts';
@@ -44,7 +49,13 @@ export async function fanOutToQueue(database: Database): Promise<void> {
 }
 
 export function claimWith(database: Database, options: Partial<ClaimOptions> = {}): Promise<Claim> {
-  return claimDue(database, { lease: newLease(), room, since: null, ...options });
+  return claimDue(database, {
+    lease: newLease(),
+    room,
+    since: null,
+    lookBackMs: transactionMaxMs,
+    ...options,
+  });
 }
 
 type Delivery = RecordedAttempt['delivery'];

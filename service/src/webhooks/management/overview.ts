@@ -39,7 +39,7 @@ async function failingWebhooks(executor: Executor, email: string): Promise<Overv
     select a.id as "appId", a.name as "appName", w.id as "webhookId", w.url,
       case when w.active then 'failing' else 'deactivated' end as state,
       w.deactivated_reason as reason, w.deactivated_at as since, trouble.since as "failingSince",
-      w.exhausted_in_a_row as "exhaustedInARow", last.*,
+      coalesce(h.exhausted_in_a_row, 0) as "exhaustedInARow", last.*,
       (select count(*) from (
         select from deliveries
         where webhook_id = w.id and ${recoverable} and completed_at >= coalesce(trouble.since, w.deactivated_at)
@@ -47,12 +47,13 @@ async function failingWebhooks(executor: Executor, email: string): Promise<Overv
         limit ${unsentMax}
       ) unsent) as unsent
     from webhooks w join apps a on a.id = w.app_id join app_members m on m.app_id = a.id
+      left join webhook_health h on h.webhook_id = w.id
     -- The first failure since the last success.
     left join lateral (
       select min(completed_at) as since from (
         select completed_at from deliveries
         where webhook_id = w.id and ${recoverable} and status = 'failed' and event <> 'webhook.test'
-          and completed_at > coalesce(w.last_success_at, '-infinity')
+          and completed_at > coalesce(h.last_success_at, '-infinity')
         order by id desc limit ${unsentMax}
       ) failed
     ) trouble on w.deactivated_reason is distinct from 'owner'
@@ -65,7 +66,7 @@ async function failingWebhooks(executor: Executor, email: string): Promise<Overv
         select * from attempts where delivery_id = failed.id order by number desc limit 1
       ) attempt
     ) last on w.deactivated_reason is distinct from 'owner'
-    where m.email = ${email} and (not w.active or w.exhausted_in_a_row > 0)
+    where m.email = ${email} and (not w.active or h.exhausted_in_a_row > 0)
     order by w.id limit ${entriesMax}
   `.execute(executor);
   return rows.map(({ url, since, failingSince, at, statusCode, error, ...row }) =>

@@ -3,11 +3,10 @@ import type { Actor } from '../../access/actor.ts';
 import { recordAudit } from '../../access/audit-log.ts';
 import type { CreatedWebhook } from '../../contract/webhook.ts';
 import { sql, type Transaction } from '../../database/database.ts';
-import { ServiceError } from '../../errors.ts';
 import { type SecretBox } from '../../secret-box.ts';
 import { generateSecret } from './generate-secret.ts';
 import { urlHost } from '../sending/url-host.ts';
-import { toWebhook, webhookColumns, type WebhookRow } from './webhooks.ts';
+import { readWebhook } from './webhooks.ts';
 
 /** The overlap is a day by default and at most a week: docs/reference/deliveries.md#rotate-the-secret */
 export const overlapSecondsDefault = 86_400;
@@ -28,22 +27,21 @@ export async function rotateSecret(
 ): Promise<CreatedWebhook> {
   const secret = generateSecret();
   const overlaps = overlapSeconds > 0 && (await isReadable(tx, appId, id, secretBox));
-  const { rows } = await sql<WebhookRow>`
+  await sql`
     update webhooks w
     set previous_secret = case when ${overlaps} then w.secret end,
       previous_secret_expires_at = case when ${overlaps} then now() + ${overlapSeconds} * interval '1 second' end,
       secret = ${secretBox.seal(secret, id)}, updated_at = now()
-    where w.id = ${id} and w.app_id = ${appId} returning ${webhookColumns}
+    where w.id = ${id} and w.app_id = ${appId}
   `.execute(tx);
-  const [row] = rows;
-  if (!row) throw new ServiceError('not_found');
+  const webhook = await readWebhook(tx, appId, id);
   await recordAudit(tx, actor, {
     action: 'webhook.secret_rotated',
     subject: { kind: 'webhook', id },
     appId,
-    details: { overlapSeconds: overlaps ? overlapSeconds : 0, host: urlHost(row.url) },
+    details: { overlapSeconds: overlaps ? overlapSeconds : 0, host: urlHost(webhook.url) },
   });
-  return { ...toWebhook(row), secret };
+  return { ...webhook, secret };
 }
 
 async function isReadable(

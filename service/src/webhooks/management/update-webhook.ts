@@ -3,11 +3,11 @@ import type { Actor } from '../../access/actor.ts';
 import { recordAudit } from '../../access/audit-log.ts';
 import type { Webhook } from '../../contract/webhook.ts';
 import { sql, type Transaction } from '../../database/database.ts';
-import { invalid, ServiceError } from '../../errors.ts';
+import { invalid } from '../../errors.ts';
 import { cancelPending } from '../queue/cancel-pending.ts';
 import { checkWebhookUrl, type GuardOptions } from './check-webhook-url.ts';
 import { urlHost } from '../sending/url-host.ts';
-import { checkEvents, distinct, toWebhook, webhookColumns, type WebhookRow } from './webhooks.ts';
+import { checkEvents, distinct, readWebhook } from './webhooks.ts';
 
 export type WebhookChanges = {
   url?: string | undefined;
@@ -33,34 +33,36 @@ export async function updateWebhook(
   const issues = [...(urlIssue ? [urlIssue] : []), ...eventIssues];
   // Checks the owner first, so that a missing webhook gives `not_found` whether or not the body is valid.
   const before = await lockWebhook(tx, appId, id);
-  const { rows } = await sql<WebhookRow>`
-    update webhooks w set ${sql.join(assignments(changes), sql`, `)}
-    where w.id = ${id} and w.app_id = ${appId} returning ${webhookColumns}
-  `.execute(tx);
-  const [row] = rows;
-  if (!row || !before) throw new ServiceError('not_found');
   if (issues.length > 0) throw invalid(...issues);
-  await recordChange(tx, actor, appId, before, row);
+  await sql`
+    update webhooks w set ${sql.join(assignments(changes), sql`, `)} where w.id = ${id}
+  `.execute(tx);
+  if (changes.active === true)
+    await sql`update webhook_health set exhausted_in_a_row = 0 where webhook_id = ${id}`.execute(
+      tx,
+    );
+  const webhook = await readWebhook(tx, appId, id);
+  await recordChange(tx, actor, appId, before, webhook);
   if (changes.active === false) await cancelPending(tx, [id], 'deactivation');
   // What happened before does not count against a webhook that was activated or moved.
-  if (changes.active === true || row.url !== before.url)
+  if (changes.active === true || webhook.url !== before.url)
     await sql`delete from webhook_outcomes where webhook_id = ${id}`.execute(tx);
-  return toWebhook(row);
+  return webhook;
 }
 
-async function lockWebhook(tx: Transaction, appId: string, id: string): Promise<WebhookRow | null> {
-  const { rows } = await sql<WebhookRow>`
-    select ${webhookColumns} from webhooks w where w.id = ${id} and w.app_id = ${appId} for no key update
+async function lockWebhook(tx: Transaction, appId: string, id: string): Promise<Webhook> {
+  await sql`
+    select from webhooks where id = ${id} and app_id = ${appId} for no key update
   `.execute(tx);
-  return rows[0] ?? null;
+  return readWebhook(tx, appId, id);
 }
 
 async function recordChange(
   tx: Transaction,
   actor: Actor,
   appId: string,
-  before: WebhookRow,
-  after: WebhookRow,
+  before: Webhook,
+  after: Webhook,
 ): Promise<void> {
   const entry = { subject: { kind: 'webhook', id: after.id }, appId } as const;
   const changed = (['url', 'events', 'description'] as const).filter(
@@ -71,11 +73,11 @@ async function recordChange(
     await recordAudit(tx, actor, { ...entry, action: 'webhook.changed', details });
   }
   if (before.active && !after.active) {
-    const details = { reason: after.deactivated_reason, host: urlHost(after.url) };
+    const details = { reason: after.deactivatedReason, host: urlHost(after.url) };
     await recordAudit(tx, actor, { ...entry, action: 'webhook.deactivated', details });
   }
   if (!before.active && after.active) {
-    const details = { wasDeactivated: before.deactivated_reason, host: urlHost(after.url) };
+    const details = { wasDeactivated: before.deactivatedReason, host: urlHost(after.url) };
     await recordAudit(tx, actor, { ...entry, action: 'webhook.reactivated', details });
   }
 }
@@ -86,12 +88,7 @@ function assignments({ url, events, description, active }: WebhookChanges) {
   if (events !== undefined) set.push(sql`events = ${distinct(events)}::text[]`);
   if (description !== undefined) set.push(sql`description = ${description}`);
   if (active === true) {
-    set.push(
-      sql`active = true`,
-      sql`deactivated_at = null`,
-      sql`deactivated_reason = null`,
-      sql`exhausted_in_a_row = 0`,
-    );
+    set.push(sql`active = true`, sql`deactivated_at = null`, sql`deactivated_reason = null`);
   }
   // An inactive webhook keeps its time and reason.
   if (active === false) {

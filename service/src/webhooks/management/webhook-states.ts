@@ -29,10 +29,10 @@ export async function listWebhookStates(
     Omit<WebhookState, 'host' | 'latestEvent'> & { url: string } & LeftJoined<LatestEvent>
   >`
     select w.id, w.app_id as "appId", w.url,
-      case when not w.active then 'deactivated' when w.exhausted_in_a_row > 0 then 'failing' else 'active' end as state,
-      w.deactivated_reason as reason, w.deactivated_at as since, w.exhausted_in_a_row as "exhaustedInARow",
+      case when not w.active then 'deactivated' when h.exhausted_in_a_row > 0 then 'failing' else 'active' end as state,
+      w.deactivated_reason as reason, w.deactivated_at as since, coalesce(h.exhausted_in_a_row, 0) as "exhaustedInARow",
       e.kind, e.created_at as at, e.mailed_at as "mailedAt"
-    from webhooks w left join lateral (
+    from webhooks w left join webhook_health h on h.webhook_id = w.id left join lateral (
       select kind, created_at, mailed_at from operational_events
       where webhook_id = w.id order by created_at desc, id desc limit 1
     ) e on true

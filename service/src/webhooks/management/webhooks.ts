@@ -23,7 +23,7 @@ import { type SecretBox } from '../../secret-box.ts';
 import { generateSecret } from './generate-secret.ts';
 import { urlHost } from '../sending/url-host.ts';
 
-export type WebhookRow = {
+type WebhookRow = {
   id: string;
   url: string;
   description: string | null;
@@ -39,11 +39,12 @@ export type WebhookRow = {
   updated_at: Date;
 };
 
-/** The columns of a webhook that its app sees, over the alias `w`; `toWebhook` reads them. */
-export const webhookColumns = sql`
-  w.id, w.url, w.description, w.events, w.active, w.deactivated_at, w.deactivated_reason, w.last_success_at,
-  w.last_failure_at, w.exhausted_in_a_row, w.created_at, w.updated_at,
-  case when w.previous_secret_expires_at > now() then w.previous_secret_expires_at end as previous_secret_expires_at
+/** Webhooks `w` as their apps see them; `toWebhook` reads the columns. */
+const selectWebhooks = sql`
+  select w.id, w.url, w.description, w.events, w.active, w.deactivated_at, w.deactivated_reason, h.last_success_at,
+    h.last_failure_at, coalesce(h.exhausted_in_a_row, 0) as exhausted_in_a_row, w.created_at, w.updated_at,
+    case when w.previous_secret_expires_at > now() then w.previous_secret_expires_at end as previous_secret_expires_at
+  from webhooks w left join webhook_health h on h.webhook_id = w.id
 `;
 
 /** docs/reference/errors-and-limits.md#webhooks-and-deliveries */
@@ -73,20 +74,18 @@ export async function createWebhook(
   await enforceWebhookLimit(tx, appId);
   const id = uuidv7();
   const secret = generateSecret();
-  const { rows } = await sql<WebhookRow>`
-    insert into webhooks as w (id, app_id, url, description, events, secret)
+  await sql`
+    insert into webhooks (id, app_id, url, description, events, secret)
     values (${id}, ${appId}, ${input.url}, ${input.description ?? null}, ${distinct(input.events)}::text[], ${secretBox.seal(secret, id)})
-    returning ${webhookColumns}
   `.execute(tx);
-  const [row] = rows;
-  if (!row) throw new Error('the webhook was not written');
+  const webhook = await readWebhook(tx, appId, id);
   await recordAudit(tx, actor, {
     action: 'webhook.created',
     subject: { kind: 'webhook', id },
     appId,
-    details: { host: urlHost(row.url), events: row.events },
+    details: { host: urlHost(webhook.url), events: webhook.events },
   });
-  return { ...toWebhook(row), secret };
+  return { ...webhook, secret };
 }
 
 /** A set of names: a name that is listed twice counts once. */
@@ -153,7 +152,7 @@ export async function listWebhooks(
   const { rows } = await sql<{ total: number } & LeftJoined<WebhookRow>>`
     select totals.total, page.* from (select count(*) as total from webhooks where app_id = ${appId}) totals
     left join lateral (
-      select ${webhookColumns} from webhooks w where w.app_id = ${appId}
+      ${selectWebhooks} where w.app_id = ${appId}
       order by w.id limit ${query.limit} offset ${(query.page - 1) * query.limit}
     ) page on true
     order by page.id
@@ -165,7 +164,7 @@ export async function listWebhooks(
 /** Returns one of an app's webhooks. Throws `not_found`. */
 export async function readWebhook(executor: Executor, appId: string, id: string): Promise<Webhook> {
   const { rows } = await sql<WebhookRow>`
-    select ${webhookColumns} from webhooks w where w.id = ${id} and w.app_id = ${appId}
+    ${selectWebhooks} where w.id = ${id} and w.app_id = ${appId}
   `.execute(executor);
   const [row] = rows;
   if (!row) throw new ServiceError('not_found');
@@ -228,7 +227,7 @@ export async function requireSampleEvent(
   return { event: name as EventName, data: catalogue[name as EventName].sample };
 }
 
-export function toWebhook(row: WebhookRow): Webhook {
+function toWebhook(row: WebhookRow): Webhook {
   return {
     id: row.id,
     url: row.url,

@@ -23,7 +23,7 @@ export type Claim = {
   parked: string[];
   /** Time until the next delivery falls due, not counting those that are due already; null if there is none. */
   nextDueMs: number | null;
-  /** The database's time of this claim. */
+  /** The database's time of this claim, in RFC 3339. */
   at: string;
 };
 
@@ -32,13 +32,18 @@ export type ClaimOptions = {
   room: Room;
   /** The time of an earlier claim that found everything; null looks at everything. */
   since: string | null;
+  /** How long a transaction may have taken that made a delivery due before `since` and committed after. */
+  lookBackMs: number;
 };
 
-/** By webhook, the time before which none of its deliveries is parked, as far as an earlier claim knows. */
-export type ParkedSince = Map<string, string>;
+/**
+ * By webhook, the time before which none of its deliveries is parked, in the database's milliseconds. Who learns of
+ * deliveries that were parked sets it again, so that a claim under way does not.
+ */
+export type ParkedSince = Map<string, { atMs: number }>;
 
 /** Longer than a transaction can take that makes a delivery due, or parks it. */
-const transactionMaxMs = 20_000;
+export const transactionMaxMs = 20_000;
 
 type Leased = Omit<LeasedDelivery, 'leaseToken' | 'leaseEndsAt'>;
 type Totals = { found: number; parked: string[] | null; nextDueMs: number | null; at: string };
@@ -46,7 +51,7 @@ type Totals = { found: number; parked: string[] | null; nextDueMs: number | null
 /** Claims what has been due the longest. Parks the deliveries of webhooks without room, so that they delay no others. */
 export async function claimDue(
   database: Database,
-  { lease, room, since }: ClaimOptions,
+  { lease, room, since, lookBackMs }: ClaimOptions,
 ): Promise<Claim> {
   const leaseEndsAt = performance.now() + lease.ms;
   const { rows } = await sql<{ totals: Totals | null } & LeftJoined<Leased>>`
@@ -57,7 +62,7 @@ export async function claimDue(
       select ctid as tid, webhook_id, due_at from pending_deliveries
       where lease_token is null and not parked and due_at <= (select now from clock)
         -- Rows that are gone but in somebody's snapshot stay at the head of the index, and are not stepped over again.
-        and due_at >= coalesce(${since}::timestamptz - ${sql.lit(transactionMaxMs)} * interval '1 millisecond', '-infinity')
+        and due_at >= coalesce(${since}::timestamptz - ${lookBackMs}::int * interval '1 millisecond', '-infinity')
       order by due_at limit ${Math.min(room.total, claimMax)}::int
       for update skip locked
     ),
@@ -76,7 +81,7 @@ export async function claimDue(
     select row_to_json(totals) as totals, null::uuid as id, null::uuid as "webhookId", null::uuid as "eventId", null as event,
       null as trigger, null::int as number, null::int as "cycleAttempt", null::float8 as "createdAtMs"
     from (
-      select (select now::text from clock) as at, (select count(*) from placed) as found,
+      select (select now from clock) as at, (select count(*) from placed) as found,
         (select array_agg(distinct webhook_id) from parked) as parked,
         (select extract(epoch from due_at - (select now from clock))::float8 * 1000 from pending_deliveries
          where lease_token is null and not parked and due_at > (select now from clock)
@@ -100,18 +105,19 @@ export async function claimParked(
 ): Promise<LeasedDelivery[]> {
   const leaseEndsAt = performance.now() + lease.ms;
   const ids = [...rooms.keys()];
-  const { rows } = await sql<{ since: Record<string, string> | null } & LeftJoined<Leased>>`
+  const before = ids.map((id) => since.get(id));
+  const { rows } = await sql<{ since: Record<string, number> | null } & LeftJoined<Leased>>`
     -- prepared: claim_parked
-    with clock as materialized (select queue_now() as now, queue_now() - ${sql.lit(transactionMaxMs)} * interval '1 millisecond' as settled),
+    with clock as materialized (select queue_now() as now),
     webhook as materialized (
       select * from unnest(${arrayLiteral(ids)}::uuid[], ${arrayLiteral([...rooms.values()])}::int[],
-        ${arrayLiteral(ids.map((id) => since.get(id) ?? '-infinity'))}::timestamptz[]) as w(id, room, since)
+        ${arrayLiteral(before.map((one) => one?.atMs ?? -Infinity))}::float8[]) as w(id, room, since)
     ),
     due as materialized (
       select w.id as webhook_id, w.room, d.tid, d.due_at
       from webhook w cross join lateral (
         select ctid as tid, due_at from pending_deliveries
-        where webhook_id = w.id and parked and due_at >= w.since and due_at <= (select now from clock)
+        where webhook_id = w.id and parked and due_at >= to_timestamp(w.since / 1000) and due_at <= (select now from clock)
         order by due_at limit w.room
         for update skip locked
       ) d
@@ -120,13 +126,18 @@ export async function claimParked(
     select json_object_agg(webhook_id, reached) as since, null::uuid as id, null::uuid as "webhookId", null::uuid as "eventId",
       null as event, null as trigger, null::int as number, null::int as "cycleAttempt", null::float8 as "createdAtMs"
     from (
-      select webhook_id, least(settled, case when count(*) = room then max(due_at) end) as reached
-      from due, clock group by webhook_id, room, settled
+      -- A column of whole milliseconds may be a little less than the time that was written to it.
+      select webhook_id, extract(epoch from case when count(*) = room then max(due_at) else now end) * 1000 - 1 as reached
+      from due, clock group by webhook_id, room, now
     ) claimed
     union all
     select null, leased.* from leased
   `.execute(database);
-  for (const [id, reached] of Object.entries(rows[0]?.since ?? {})) since.set(id, reached);
+  const reached = rows[0]?.since ?? {};
+  for (const [index, id] of ids.entries()) {
+    const atMs = reached[id];
+    if (atMs !== undefined && since.get(id) === before[index]) since.set(id, { atMs });
+  }
   return read(rows, lease.token, leaseEndsAt);
 }
 

@@ -15,6 +15,7 @@ import {
   claimMax,
   claimParked,
   listParked,
+  transactionMaxMs,
   webhooksMax,
   type ParkedSince,
 } from './claim.ts';
@@ -61,6 +62,8 @@ const pollMs = 1_000;
 /** How long another process's fan-out takes, when this one leads; another only looks again. */
 const busyMs = 10;
 const busyElsewhereMs = 100;
+/** A claim looks back over transactions of this length, and once in this time over the longest ones. */
+const lookBackMs = 1_000;
 /** How often parked deliveries are claimed at most, so that one claim has many. */
 const parkedPauseMs = 10;
 /** A lease of this size means real load: from then on, speed matters more than memory. */
@@ -87,6 +90,8 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
   const { begin, send } = createSending(dependencies, recorder, starter);
   const outbox = createFloor('0');
   const due = createFloor(null);
+  const isFarLookDue = createEvery(lookBackMs);
+  let looksFar = false;
   const { parkAll, claimAllParked } = createParked({ ...dependencies, newLease, send, due });
   let deliveriesPerEvent = 1;
   let claiming = true;
@@ -103,7 +108,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     metrics.fannedOut(done);
     log.info({ events: done.events, deliveries: done.deliveries }, 'events.fanned_out');
     begin(done.leased);
-    parkAll(done.parked);
+    parkAll(done.parked, done.atMs);
     if (done.hasDue) dependencies.onDue();
     return done.more ? 0 : pollMs;
   }
@@ -111,11 +116,19 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
   async function claimAllDue(): Promise<number> {
     const room = inFlight.room();
     if (!claiming || room.total === 0) return pollMs;
-    const claimed = await claimDue(database, { lease: newLease(), room, since: due.next() });
-    parkAll(claimed.parked);
+    // If a claim cannot take all that it finds, the next one looks as far.
+    looksFar ||= isFarLookDue();
+    const claimed = await claimDue(database, {
+      lease: newLease(),
+      room,
+      since: due.next(),
+      lookBackMs: looksFar ? transactionMaxMs : lookBackMs,
+    });
+    parkAll(claimed.parked, Date.parse(claimed.at));
     await send(claimed.leased);
     if (claimed.found >= Math.min(room.total, claimMax)) return 0;
     due.reached(claimed.at);
+    looksFar = false;
     return Math.min(Math.ceil(claimed.nextDueMs ?? pollMs), pollMs);
   }
 
@@ -153,9 +166,22 @@ function createParked(dependencies: ParkedDependencies) {
     if (parked.has(webhookId)) dependencies.onParked();
   };
 
-  function parkAll(webhookIds: string[]): void {
-    for (const webhookId of webhookIds) parked.add(webhookId);
+  /** `atMs`: the database's time at which they were parked. */
+  function parkAll(webhookIds: string[], atMs = longAgoMs()): void {
+    for (const webhookId of webhookIds) add(webhookId, atMs);
     if (webhookIds.length > 0) dependencies.onParked();
+  }
+
+  function add(webhookId: string, atMs: number): void {
+    parked.add(webhookId);
+    const since = parkedSince.get(webhookId)?.atMs ?? -Infinity;
+    parkedSince.set(webhookId, { atMs: Math.min(since, atMs - 1) });
+  }
+
+  /** Before any transaction began that may still park deliveries. */
+  function longAgoMs(): number {
+    const at = due.current();
+    return at === null ? -Infinity : Date.parse(at) - transactionMaxMs;
   }
 
   async function claimAllParked(): Promise<number> {
@@ -179,7 +205,7 @@ function createParked(dependencies: ParkedDependencies) {
     if (list.cursor === start)
       list = { ...list, since: parkedFloor.next(), begunAt: due.current() };
     const found = await listParked(database, list.cursor, list.since);
-    for (const webhookId of found) parked.add(webhookId);
+    for (const webhookId of found) add(webhookId, longAgoMs());
     const isLast = found.length < webhooksMax;
     if (isLast && list.begunAt !== null) parkedFloor.reached(list.begunAt);
     list.cursor = isLast ? start : (found.at(-1) ?? start);

@@ -24,6 +24,8 @@ export type FanOut = {
   hasDue: boolean;
   /** Webhooks whose deliveries were parked, because they have no room. */
   parked: string[];
+  /** The database's time at which they were parked. */
+  atMs: number;
   /** Whether another process was fanning out, so that nothing was looked at. */
   busy: boolean;
   /** Whether more events may wait. */
@@ -71,7 +73,7 @@ async function ensureOutboxPartitions(database: Database): Promise<void> {
   `.execute(database);
 }
 
-type Totals = Omit<FanOut, 'leased' | 'parked'> & { parked: string[] | null; nowMs: number };
+type Totals = Omit<FanOut, 'leased' | 'parked'> & { parked: string[] | null };
 /** A row has either an event's data or a delivery. */
 type EventRow = { eventId: string; data: string; eventCreatedAt: Date } & {
   [Column in Exclude<keyof DeliveryRow, 'eventId'>]: null;
@@ -119,7 +121,7 @@ async function fanOutOnce(database: Database, options: FanOutOptions): Promise<F
       null as owner, null as data, null::timestamptz as "eventCreatedAt"
     from (
       select (select count(*) from taken) as events, (select count(*) from made) as deliveries,
-        (select extract(epoch from now) * 1000 from clock)::float8 as "nowMs", (select not mine from turn) as busy,
+        (select extract(epoch from now) * 1000 from clock)::float8 as "atMs", (select not mine from turn) as busy,
         exists (select from made where fits and not leased) as "hasDue",
         (select array_agg(distinct webhook_id) from made where not fits) as parked,
         (select count(*) from oldest) = ${eventsLimit}::int or (select count(*) from oldest) > (select count(*) from chosen) as more,
@@ -220,7 +222,7 @@ const address = sql`
 function read(rows: Row[], leaseToken: string, leaseEndsAt: number): FanOut {
   const totals = rows[0]?.totals;
   if (!totals) throw new Error('the fan-out returned no totals');
-  const { nowMs, parked, ...rest } = totals;
+  const { parked, ...rest } = totals;
   const contents = new Map<string, Pick<Deliverable, 'data' | 'eventCreatedAt'>>();
   for (const row of rows)
     if (row.id === null && row.eventId !== null)
@@ -234,7 +236,7 @@ function read(rows: Row[], leaseToken: string, leaseEndsAt: number): FanOut {
     if (row.id === null) continue;
     const { data = '', eventCreatedAt = '' } = contents.get(row.eventId) ?? {};
     // Adds to the row instead of copying it; nothing else uses it.
-    const more = { data, eventCreatedAt, leaseToken, leaseEndsAt, createdAtMs: nowMs };
+    const more = { data, eventCreatedAt, leaseToken, leaseEndsAt, createdAtMs: rest.atMs };
     leased.push(Object.assign(row, more, firstAttempt));
   }
   return { ...rest, leased, parked: parked ?? [] };

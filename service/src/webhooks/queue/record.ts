@@ -74,7 +74,8 @@ export async function recordAttempts(
           (select o.verdict <> 'succeeded' from webhook_outcomes o
             where o.webhook_id = kept.webhook_id and xid >= ${outcomesFloor}::xid8 order by xid desc, seq desc limit 1),
           (select exhausted_in_a_row > 0 or is_failing(last_success_at, last_failure_at)
-            or coalesce(last_success_at < queue_now() - interval '1 second', true) from webhooks where webhooks.id = kept.webhook_id),
+            or coalesce(last_success_at < queue_now() - interval '1 second', true)
+            from webhook_health h where h.webhook_id = kept.webhook_id order by version desc limit 1),
           true))
       order by place
     )

@@ -3,7 +3,7 @@
  * attempt follows after the normal backoff. Next: `record.ts`.
  */
 import { arrayLiteral } from '../../database/array-literal.ts';
-import { sql, type Database } from '../../database/database.ts';
+import { sql, type Database, type LeftJoined } from '../../database/database.ts';
 import { systemClock, type Clock } from '../sending/clock.ts';
 import type { RecordedAttempt } from '../sending/deliver.ts';
 import { cycleOf, decideVerdict, type Backoff } from '../sending/retry.ts';
@@ -16,6 +16,8 @@ export type Recovery = {
   failures: RecoveryFailure[];
   /** Whether more leases may have expired. */
   more: boolean;
+  /** The database's time of the look. */
+  at: string;
 };
 /** Leases that could not be recovered and are tried again later. Leaves out PostgreSQL's `detail`, which shows rows. */
 type RecoveryFailure = {
@@ -27,25 +29,20 @@ type RecoveryFailure = {
 
 /** How long leases that cannot be recovered wait, so that they do not block the others. */
 const tryAgainMs = 30_000;
-/** Leases that ended longer ago are looked for less often: see `everything`. */
-const recentMs = 20_000;
 
-/**
- * Without `everything`, looks for leases that ended recently, and so does not step over rows that are gone but in
- * somebody's snapshot.
- */
+/** Looks for leases that have ended since an earlier look that found everything, or ever if `since` is null. */
 export async function recoverLeases(
   database: Database,
   backoff: Backoff,
   clock: Clock = systemClock,
-  everything = true,
+  since: string | null = null,
 ): Promise<Recovery> {
-  const expired = await listExpired(database, everything);
+  const { at, expired } = await listExpired(database, since);
   const recorded: RecordedAttempt[] = [];
   const failures: RecoveryFailure[] = [];
   for (const [leaseToken, rows] of Map.groupBy(expired, (one) => one.leaseToken))
     await recoverTogether(leaseToken, rows);
-  return { recorded, failures, more: expired.length === recordMax };
+  return { recorded, failures, more: expired.length === recordMax, at };
 
   async function recoverTogether(leaseToken: string, rows: Expired[]): Promise<void> {
     const attempts = rows.map((row) => interrupted(row, backoff, clock));
@@ -67,19 +64,27 @@ export async function recoverLeases(
 
 type Expired = LeasedDelivery & { leasedAt: Date; durationMs: number };
 
-async function listExpired(database: Database, everything: boolean): Promise<Expired[]> {
-  const { rows } = await sql<Expired>`
+async function listExpired(
+  database: Database,
+  since: string | null,
+): Promise<{ at: string; expired: Expired[] }> {
+  const { rows } = await sql<{ at: string } & LeftJoined<Expired>>`
     -- prepared: list_expired
-    select id, lease_token as "leaseToken", 0 as "leaseEndsAt", webhook_id as "webhookId", event_id as "eventId", event, trigger,
-      attempt_count as number, cycle_attempts as "cycleAttempt",
-      (extract(epoch from created_at) * 1000)::float8 as "createdAtMs", leased_at as "leasedAt",
-      least(extract(epoch from due_at - leased_at) * 1000, 2147483647)::int as "durationMs"
-    from pending_deliveries
-    where lease_token is not null and due_at < (select queue_now())
-      and due_at > (select case when ${everything} then '-infinity' else queue_now() - ${recentMs}::int * interval '1 millisecond' end)
-    order by due_at limit ${sql.lit(recordMax)}
+    with clock as materialized (select queue_now() as now)
+    select now::text as at, e.* from clock left join lateral (
+      select id, lease_token as "leaseToken", 0 as "leaseEndsAt", webhook_id as "webhookId", event_id as "eventId", event, trigger,
+        attempt_count as number, cycle_attempts as "cycleAttempt",
+        (extract(epoch from created_at) * 1000)::float8 as "createdAtMs", leased_at as "leasedAt",
+        least(extract(epoch from due_at - leased_at) * 1000, 2147483647)::int as "durationMs"
+      from pending_deliveries
+      where lease_token is not null and due_at < (select now from clock)
+        -- Leases end long after the transactions that gave them, so none can end before an earlier look and be found later.
+        and due_at >= coalesce(${since}::timestamptz, '-infinity')
+      order by due_at limit ${sql.lit(recordMax)}
+    ) e on true
   `.execute(database);
-  return rows;
+  const expired = rows.flatMap((row) => (row.id === null ? [] : row));
+  return { at: rows[0]?.at ?? '', expired };
 }
 
 function interrupted(

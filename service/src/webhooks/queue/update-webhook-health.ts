@@ -198,21 +198,25 @@ async function addOutcomes(
       ) as g(id, succeeded, failed, failed_last, first_run, peak, exhausted, gone)
     ),
     known as materialized (
-      select g.*, w.active, w.exhausted_in_a_row as before,
-        case when g.succeeded then 0 else w.exhausted_in_a_row end + g.exhausted as exhausted_now,
+      select g.*, w.app_id, w.url, w.active, h.tid, h.last_success_at, h.last_failure_at,
+        coalesce(h.exhausted_in_a_row, 0) as before,
         -- Uses the database's time, which all processes share. An attempt recorded later is dated later, even if its
         -- statement began before one that it waited for.
-        greatest((select now from clock), w.last_success_at + interval '1 millisecond',
-          w.last_failure_at + interval '1 millisecond') as at
+        greatest((select now from clock), h.last_success_at + interval '1 millisecond',
+          h.last_failure_at + interval '1 millisecond') as at
       from given g cross join lateral (
-        select id, active, exhausted_in_a_row, last_success_at, last_failure_at from webhooks where id = g.id limit 1
-      ) w
+        select app_id, url, active from webhooks where id = g.id limit 1
+      ) w left join lateral (
+        -- The latest first: the others are gone but may be in somebody's snapshot.
+        select ctid as tid, last_success_at, last_failure_at, exhausted_in_a_row from webhook_health
+        where webhook_id = g.id order by version desc limit 1
+      ) h on true
     ),
-    updated as (
-      select id, exhausted_now,
+    updated as materialized (
+      select id, app_id, url, tid, case when succeeded then 0 else before end + exhausted as exhausted_now,
         -- If one batch has both, a millisecond tells which ended last.
-        case when succeeded then at + (failed and not failed_last)::int * interval '1 millisecond' end as success_at,
-        case when failed then at + (succeeded and failed_last)::int * interval '1 millisecond' end as failure_at,
+        case when succeeded then at + (failed and not failed_last)::int * interval '1 millisecond' else last_success_at end as success_at,
+        case when failed then at + (succeeded and failed_last)::int * interval '1 millisecond' else last_failure_at end as failure_at,
         case
           when not active then null
           when gone then 'gone'
@@ -221,20 +225,19 @@ async function addOutcomes(
         end as reason,
         active and exhausted > 0 and (before = 0 or succeeded) as begins
       from known
+    ),
+    replaced as (delete from webhook_health where ctid = any(array(select tid from updated))),
+    written as (
+      insert into webhook_health (webhook_id, last_success_at, last_failure_at, exhausted_in_a_row)
+      select id, success_at, failure_at, exhausted_now from updated
+    ),
+    deactivated as (
+      update webhooks set active = false, deactivated_at = now(), updated_at = now(),
+        deactivated_reason = (select reason from updated where updated.id = webhooks.id)
+      where id = any(array(select id from updated where reason is not null))
     )
-    update webhooks w
-    set last_success_at = coalesce(s.success_at, w.last_success_at),
-      last_failure_at = coalesce(s.failure_at, w.last_failure_at),
-      exhausted_in_a_row = s.exhausted_now,
-      active = w.active and s.reason is null,
-      deactivated_at = case when s.reason is null then w.deactivated_at else now() end,
-      deactivated_reason = coalesce(s.reason, w.deactivated_reason),
-      -- updated_at is for the owner: deactivation changes the webhook, a delivery does not
-      updated_at = case when s.reason is null then w.updated_at else now() end
-    from updated s
-    where w.id = s.id and w.id = any(array(select id from updated))
-    returning w.id as "webhookId", w.app_id as "appId", w.url, w.exhausted_in_a_row as exhausted,
-      w.last_success_at as "lastSuccessAt", s.reason, s.begins
+    select id as "webhookId", app_id as "appId", url, exhausted_now as exhausted, success_at as "lastSuccessAt", reason, begins
+    from updated
   `.execute(tx);
   const deactivated = await cancelDeliveries(tx, rows);
   if (deactivated.length > 0) await auditDeactivations(tx, rows);

@@ -17,8 +17,7 @@ import { createListener, type Listener } from '../../database/listener.ts';
 import { dropExpiredKeys } from '../../events/idempotency-keys.ts';
 import { dropOldRejected, type Rejection } from '../../events/published-events.ts';
 import { createDispatcher, type Dispatcher, type DispatcherDependencies } from './dispatcher.ts';
-import { createEvery } from './every.ts';
-import { createFloor, fullLookMs, type Floor } from './floor.ts';
+import { createFloor, type Floor } from './floor.ts';
 import { createLoop } from '../../loop.ts';
 import { dropOldOperationalEvents } from '../notifications/operational-events.ts';
 import { findWork } from './find-work.ts';
@@ -168,9 +167,9 @@ function createTasks(dependencies: TaskDependencies, leads: () => boolean) {
   const due = loop('claim', () => onceJoined(() => dispatcher.claimAllDue()));
   const parked = loop('parked', () => onceJoined(() => dispatcher.claimAllParked()));
   const health = loop('health', () => updateHealth(database, dependencies, outcomes.current()));
-  const lookAtAllLeases = createEvery(fullLookMs);
+  const ended = createFloor(null);
   const leases = loop('leases', () =>
-    recoverExpiredLeases(database, dependencies, lookAtAllLeases(), () => due.wake()),
+    recoverExpiredLeases(database, dependencies, ended, () => due.wake()),
   );
   const join = loop('join', async () => {
     const joining = await joinWorkers(database, dispatcher.id, outcomes.next());
@@ -256,12 +255,13 @@ async function ingestBatch(
 async function recoverExpiredLeases(
   database: Database,
   dependencies: WorkerDependencies,
-  everything: boolean,
+  ended: Floor<null>,
   onRecovered: () => void,
 ): Promise<number> {
   const { webhooks, clock, metrics, log } = dependencies;
   const backoff = { baseMs: webhooks.retryBaseMs, factor: webhooks.retryFactor };
-  const done = await recoverLeases(database, backoff, clock, everything);
+  const done = await recoverLeases(database, backoff, clock, ended.next());
+  if (!done.more) ended.reached(done.at);
   for (const failure of done.failures) log.error(failure, 'lease.not_recovered');
   for (const { delivery, durationMs } of done.recorded)
     metrics.attempted({ outcome: 'interrupted', trigger: delivery.trigger, durationMs });
