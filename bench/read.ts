@@ -1,25 +1,36 @@
 /**
  * npm run bench:read: measures reads of a directory with 100,000 organisations and 100,000 blueprints. Creates its data
  * and database in a temporary folder, runs the service, and deletes the folder. Exits with 1 if a target is missed. See
- * docs/decisions/0003-reads.md.
+ * docs/decisions/0003-reads.md and 0032-search.md. `--search` measures searches only; `--against DIR` also measures those
+ * of another checkout, with the same data.
  */
 import { spawnSync } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
 import { createApp } from '../service/src/access/apps.ts';
 import { createKey } from '../service/src/access/keys.ts';
 import type { Database } from '../service/src/database/database.ts';
+import { openEmbedded } from '../service/src/database/embedded.ts';
 import { makeDirectory, type DirectoryFiles } from './directory-data.ts';
 import type { Figure } from './figure.ts';
 import { createClient } from './http-client.ts';
 import { measureCold } from './measure-cold.ts';
+import { measureSearch } from './measure-search.ts';
 import { measureWarm } from './measure-warm.ts';
 import { createRandom } from './random.ts';
 import { loadCore, moveTo, serverCore, startProcess } from './start-process.ts';
 import { makeWorkFolder, openWorkDatabase, runIn } from './work-folder.ts';
 
-const size = { orgs: 100_000, firstOrgs: 30_000, blueprints: 100_000 };
+const { values: options } = parseArgs({
+  options: {
+    against: { type: 'string' },
+    search: { type: 'boolean', default: false },
+    orgs: { type: 'string', default: '100000' },
+  },
+});
+const size = { orgs: Number(options.orgs), firstOrgs: 30_000, blueprints: 100_000 };
 const root = join(import.meta.dirname, '..');
 /** The service has warmed up by then: two polls and two garbage collections have passed. */
 const idleMs = 10_000;
@@ -37,25 +48,75 @@ await runIn(folder, measure);
 async function measure(): Promise<Figure[]> {
   log('making names');
   const files = await makeDirectory(folder, size);
-  const imported = importAll(files);
+  const imported = importAll(files, root, env);
+  const other = options.against === undefined ? null : importOther(files, options.against);
   moveTo(loadCore);
+  const figures = other ? await measureOther(files, other) : [];
   const opened = await openWorkDatabase(env.DATA_DIR);
   try {
     const key = await makeKey(opened.database);
-    return [...(await cold(files, key)), ...(await warm(key)), imported];
+    if (!options.search) figures.push(...(await cold(files, key)));
+    figures.push(...(await search(files, key, root, env)));
+    if (!options.search) figures.push(...(await warm(key)));
+    return [...figures, imported];
   } finally {
     await opened.close();
   }
 }
 
-function importAll(files: DirectoryFiles): Figure {
-  runOrgdir('import', 'alliances', files.alliances);
+type Other = { checkout: string; env: typeof env; imported: Figure };
+
+function importOther(files: DirectoryFiles, directory: string): Other {
+  const checkout = resolve(directory);
+  const otherEnv = { ...env, DATA_DIR: join(folder, 'other') };
+  return { checkout, env: otherEnv, imported: importAll(files, checkout, otherEnv) };
+}
+
+/** Measures searches of another checkout. Its commands make the key, because its database must not be migrated. */
+async function measureOther(files: DirectoryFiles, other: Other): Promise<Figure[]> {
+  const { checkout } = other;
+  const server = await openEmbedded({ dataDir: other.env.DATA_DIR, purpose: 'tool' });
+  try {
+    const run = (...args: string[]) =>
+      JSON.parse(runOrgdir(checkout, other.env, ...args, '--json')) as { id: string; key: string };
+    const app = run('apps', 'create', '--name', 'Bench', '--owner', 'bench@example.org');
+    const { key } = run('keys', 'create', '--app', app.id, '--scope', 'read:directory');
+    const figures = [...(await search(files, key, checkout, other.env)), other.imported];
+    for (const figure of figures) figure.name += ', other checkout';
+    return figures;
+  } finally {
+    await server.close();
+  }
+}
+
+async function search(
+  files: DirectoryFiles,
+  key: string,
+  checkout: string,
+  processEnv: typeof env,
+): Promise<Figure[]> {
+  log('searches');
+  const server = await startProcess(join(checkout, 'bench/cold-server.ts'), {
+    env: processEnv,
+    core: serverCore,
+    listens: true,
+  });
+  try {
+    return await measureSearch({ port: server.port ?? 0, key }, files, createRandom(5));
+  } finally {
+    await server.stop();
+  }
+}
+
+function importAll(files: DirectoryFiles, checkout: string, processEnv: typeof env): Figure {
+  const run = (...args: string[]) => runOrgdir(checkout, processEnv, ...args);
+  run('import', 'alliances', files.alliances);
   const startedAt = performance.now();
-  runOrgdir('import', 'orgs', files.firstOrgs);
+  run('import', 'orgs', files.firstOrgs);
   const seconds = (performance.now() - startedAt) / 1000;
   // Some of the made-up names are those of the first file.
-  runOrgdir('import', 'orgs', files.otherOrgs, '--allow-duplicates');
-  runOrgdir('import', 'blueprints', files.blueprints);
+  run('import', 'orgs', files.otherOrgs, '--allow-duplicates');
+  run('import', 'blueprints', files.blueprints);
   return {
     name: 'import of 30,000 organisations',
     reached: seconds,
@@ -64,14 +125,15 @@ function importAll(files: DirectoryFiles): Figure {
   };
 }
 
-function runOrgdir(...args: string[]): void {
+function runOrgdir(checkout: string, processEnv: typeof env, ...args: string[]): string {
   log(`orgdir ${args.slice(0, 2).join(' ')}`);
-  const { status, stderr } = spawnSync('npx', ['orgdir', ...args], {
-    cwd: root,
-    env: { ...process.env, ...env },
+  const { status, stdout, stderr } = spawnSync('npx', ['orgdir', ...args], {
+    cwd: checkout,
+    env: { ...process.env, ...processEnv },
     encoding: 'utf8',
   });
   if (status !== 0) throw new Error(`orgdir ${args.join(' ')} failed: ${stderr}`);
+  return stdout;
 }
 
 async function makeKey(database: Database): Promise<string> {

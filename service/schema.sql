@@ -75,18 +75,10 @@ table alliances
   CREATE TRIGGER count_deleted AFTER DELETE ON orgdir.alliances REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION count_rows_deleted()
   CREATE TRIGGER count_inserted AFTER INSERT ON orgdir.alliances REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION count_rows_inserted()
   CREATE TRIGGER keep_former_slug AFTER UPDATE ON orgdir.alliances FOR EACH ROW WHEN ((old.slug <> new.slug)) EXECUTE FUNCTION keep_former_slug()
-  CREATE TRIGGER keep_search_inserted AFTER INSERT ON orgdir.alliances REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION keep_search('true')
-  CREATE TRIGGER keep_search_updated AFTER UPDATE ON orgdir.alliances REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION keep_search('true')
+  CREATE TRIGGER keep_search_inserted AFTER INSERT ON orgdir.alliances REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION keep_search('true', 'member_count')
+  CREATE TRIGGER keep_search_updated AFTER UPDATE ON orgdir.alliances REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION keep_search('true', 'member_count')
   CREATE CONSTRAINT TRIGGER move_revision AFTER INSERT OR DELETE OR UPDATE ON orgdir.alliances DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION move_revision('directory')
   CREATE TRIGGER touch BEFORE UPDATE ON orgdir.alliances FOR EACH ROW EXECUTE FUNCTION touch_alliance()
-
-table alliances_search
-  id uuid not null
-  name_sort text collate C not null
-  search_text text collate C not null
-  alliances_search_id_fkey: FOREIGN KEY (id) REFERENCES alliances(id) ON DELETE CASCADE
-  alliances_search_pkey: PRIMARY KEY (id)
-  CREATE INDEX alliances_by_text ON orgdir.alliances_search USING gin (search_text gin_trgm_ops) WITH (gin_pending_list_limit='1024')
 
 table api_keys
   id uuid not null
@@ -198,6 +190,7 @@ table audit_log
   CREATE INDEX audit_log_by_time ON orgdir.audit_log USING btree (at DESC, id DESC)
   CREATE INDEX audit_log_by_user ON orgdir.audit_log USING btree (actor_id, at DESC, id DESC) WHERE (actor_kind = 'user'::text)
   CREATE INDEX audit_log_of_deleted_apps ON orgdir.audit_log USING gin (COALESCE((details -> 'owners'::text), (details -> 'owner'::text))) WHERE (action = 'app.deleted'::text)
+  CREATE INDEX audit_log_of_maintenance ON orgdir.audit_log USING btree (at DESC) WHERE (action = 'maintenance.disabled'::text)
   CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON orgdir.audit_log FOR EACH STATEMENT EXECUTE FUNCTION refuse_audit_change()
 
 table authenticators
@@ -264,18 +257,10 @@ table blueprints
   CREATE TRIGGER count_deleted AFTER DELETE ON orgdir.blueprints REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION count_rows_deleted()
   CREATE TRIGGER count_inserted AFTER INSERT ON orgdir.blueprints REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION count_rows_inserted()
   CREATE TRIGGER keep_former_slug AFTER UPDATE ON orgdir.blueprints FOR EACH ROW WHEN ((old.slug <> new.slug)) EXECUTE FUNCTION keep_former_slug()
-  CREATE TRIGGER keep_search_inserted AFTER INSERT ON orgdir.blueprints REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION keep_search('true')
-  CREATE TRIGGER keep_search_updated AFTER UPDATE ON orgdir.blueprints REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION keep_search('true')
+  CREATE TRIGGER keep_search_inserted AFTER INSERT ON orgdir.blueprints REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION keep_search('true', '0')
+  CREATE TRIGGER keep_search_updated AFTER UPDATE ON orgdir.blueprints REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION keep_search('true', '0')
   CREATE CONSTRAINT TRIGGER move_revision AFTER INSERT OR DELETE OR UPDATE ON orgdir.blueprints DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION move_revision('blueprints')
   CREATE TRIGGER touch BEFORE UPDATE ON orgdir.blueprints FOR EACH ROW EXECUTE FUNCTION touch_blueprint()
-
-table blueprints_search
-  id uuid not null
-  name_sort text collate C not null
-  search_text text collate C not null
-  blueprints_search_id_fkey: FOREIGN KEY (id) REFERENCES blueprints(id) ON DELETE CASCADE
-  blueprints_search_pkey: PRIMARY KEY (id)
-  CREATE INDEX blueprints_by_text ON orgdir.blueprints_search USING gin (search_text gin_trgm_ops) WITH (gin_pending_list_limit='1024')
 
 table confirmation_codes
   session_id uuid not null
@@ -509,19 +494,11 @@ table orgs
   CREATE TRIGGER count_inserted AFTER INSERT ON orgdir.orgs REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION count_orgs_inserted()
   CREATE TRIGGER count_updated AFTER UPDATE ON orgdir.orgs REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION count_orgs_updated()
   CREATE TRIGGER keep_former_slug AFTER UPDATE ON orgdir.orgs FOR EACH ROW WHEN ((old.slug <> new.slug)) EXECUTE FUNCTION keep_former_slug()
-  CREATE TRIGGER keep_search_inserted AFTER INSERT ON orgdir.orgs REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION keep_search('listed')
-  CREATE TRIGGER keep_search_updated AFTER UPDATE ON orgdir.orgs REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION keep_search('listed')
+  CREATE TRIGGER keep_search_inserted AFTER INSERT ON orgdir.orgs REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION keep_search('listed', 'member_count')
+  CREATE TRIGGER keep_search_updated AFTER UPDATE ON orgdir.orgs REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION keep_search('listed', 'member_count')
   CREATE CONSTRAINT TRIGGER move_revision AFTER INSERT OR DELETE OR UPDATE ON orgdir.orgs DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION move_revision('directory')
   CREATE TRIGGER note_first_listing BEFORE INSERT OR UPDATE ON orgdir.orgs FOR EACH ROW WHEN ((new.listed AND (new.first_listed_at IS NULL))) EXECUTE FUNCTION note_first_listing()
   CREATE TRIGGER touch BEFORE UPDATE ON orgdir.orgs FOR EACH ROW EXECUTE FUNCTION touch_org()
-
-table orgs_search
-  id uuid not null
-  name_sort text collate C not null
-  search_text text collate C not null
-  orgs_search_id_fkey: FOREIGN KEY (id) REFERENCES orgs(id) ON DELETE CASCADE
-  orgs_search_pkey: PRIMARY KEY (id)
-  CREATE INDEX orgs_by_text ON orgdir.orgs_search USING gin (search_text gin_trgm_ops) WITH (gin_pending_list_limit='1024')
 
 table outbox
   xid xid8 not null default pg_current_xact_id()
@@ -625,6 +602,58 @@ table revisions
   scope text not null
   revision bigint not null
   revisions_pkey: PRIMARY KEY (scope)
+
+table search_changes
+  kind text not null
+  revision bigint
+  at timestamp with time zone not null default now()
+  written integer[] not null
+  adjusted integer[] not null
+  search_changes_kind_check: CHECK ((kind = ANY (ARRAY['orgs'::text, 'alliances'::text, 'blueprints'::text])))
+  CREATE INDEX search_changes_by_revision ON orgdir.search_changes USING btree (kind, revision)
+  CREATE INDEX search_changes_by_time ON orgdir.search_changes USING btree (at)
+
+table searchable_alliances
+  id uuid not null
+  ordinal integer not null
+  members bigint not null
+  listed boolean not null
+  name_sort text collate C not null
+  search_text text collate C not null
+  searchable_alliances_id_fkey: FOREIGN KEY (id) REFERENCES alliances(id) ON DELETE CASCADE
+  searchable_alliances_ordinal_key: UNIQUE (ordinal)
+  searchable_alliances_pkey: PRIMARY KEY (id)
+  CREATE TRIGGER note_deleted AFTER DELETE ON orgdir.searchable_alliances REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION note_search_deleted('alliances')
+  CREATE TRIGGER note_inserted AFTER INSERT ON orgdir.searchable_alliances REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION note_search_inserted('alliances')
+  CREATE TRIGGER note_updated AFTER UPDATE ON orgdir.searchable_alliances REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION note_search_updated('alliances')
+
+table searchable_blueprints
+  id uuid not null
+  ordinal integer not null
+  members bigint not null
+  listed boolean not null
+  name_sort text collate C not null
+  search_text text collate C not null
+  searchable_blueprints_id_fkey: FOREIGN KEY (id) REFERENCES blueprints(id) ON DELETE CASCADE
+  searchable_blueprints_ordinal_key: UNIQUE (ordinal)
+  searchable_blueprints_pkey: PRIMARY KEY (id)
+  CREATE TRIGGER note_deleted AFTER DELETE ON orgdir.searchable_blueprints REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION note_search_deleted('blueprints')
+  CREATE TRIGGER note_inserted AFTER INSERT ON orgdir.searchable_blueprints REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION note_search_inserted('blueprints')
+  CREATE TRIGGER note_updated AFTER UPDATE ON orgdir.searchable_blueprints REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION note_search_updated('blueprints')
+
+table searchable_orgs
+  id uuid not null
+  ordinal integer not null
+  members bigint not null
+  listed boolean not null
+  name_sort text collate C not null
+  search_text text collate C not null
+  searchable_orgs_id_fkey: FOREIGN KEY (id) REFERENCES orgs(id) ON DELETE CASCADE
+  searchable_orgs_ordinal_key: UNIQUE (ordinal)
+  searchable_orgs_pkey: PRIMARY KEY (id)
+  CREATE TRIGGER note_deleted AFTER DELETE ON orgdir.searchable_orgs REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION note_search_deleted('orgs')
+  CREATE TRIGGER note_inserted AFTER INSERT ON orgdir.searchable_orgs REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION note_search_inserted('orgs')
+  CREATE TRIGGER note_updated AFTER UPDATE ON orgdir.searchable_orgs REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION note_search_updated('orgs')
 
 table service_stats
   hour timestamp with time zone not null
@@ -1070,18 +1099,21 @@ CREATE OR REPLACE FUNCTION orgdir.keep_search()
  SET search_path TO 'orgdir', 'public'
 AS $function$
 declare
-  target constant text := tg_table_name || '_search';
-  findable constant text := tg_argv[0];
+  target constant text := 'searchable_' || tg_table_name;
+  listed constant text := tg_argv[0];
+  members constant text := tg_argv[1];
 begin
-  if tg_op = 'UPDATE' then
+  if tg_op = 'INSERT' then
     execute format(
-      'delete from %1$I s using new_rows n where s.id = n.id and (not %2$s
-         or (s.name_sort, s.search_text) is distinct from (n.name_sort, n.search_text))',
-      target, findable);
+      'insert into %1$I (id, members, listed, name_sort, search_text)
+       select id, %3$s, %2$s, name_sort, search_text from new_rows', target, listed, members);
+    return null;
   end if;
   execute format(
-    'insert into %1$I select id, name_sort, search_text from new_rows where %2$s on conflict (id) do nothing',
-    target, findable);
+    'update %1$I s set members = n.members, listed = n.listed, name_sort = n.name_sort, search_text = n.search_text
+     from (select id, %3$s as members, %2$s as listed, name_sort, search_text from new_rows) n
+     where s.id = n.id and (s.members, s.listed, s.name_sort, s.search_text)
+       is distinct from (n.members, n.listed, n.name_sort, n.search_text)', target, listed, members);
   return null;
 end $function$
 
@@ -1116,6 +1148,7 @@ AS $function$
 declare
   changed_scope constant text := tg_argv[0];
   setting constant text := 'orgdir.moved_' || changed_scope;
+  moved_to bigint;
 begin
   -- Once per transaction and scope, however many rows it changed.
   if current_setting(setting, true) = pg_current_xact_id()::text then
@@ -1128,7 +1161,14 @@ begin
     with folded as (delete from list_totals returning kind, entries)
     insert into list_totals select kind, sum(entries) from folded group by kind;
   end if;
-  update revisions set revision = revision + 1 where scope = changed_scope;
+  update revisions set revision = revision + 1 where scope = changed_scope returning revision into moved_to;
+  if changed_scope in ('directory', 'blueprints') then
+    update search_changes set revision = moved_to
+    where revision is null
+      and kind = any(case changed_scope when 'blueprints' then '{blueprints}' else '{orgs,alliances}'::text[] end);
+    -- A process that has not read for so long loads everything again.
+    delete from search_changes where at < now() - interval '15 minutes';
+  end if;
   perform pg_notify('orgdir_revision', changed_scope);
   return null;
 end $function$
@@ -1163,6 +1203,59 @@ AS $function$
 begin
   new.first_listed_at := now();
   return new;
+end $function$
+
+CREATE OR REPLACE FUNCTION orgdir.note_search_changes(changed_kind text, written integer[], adjusted integer[])
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'orgdir', 'public'
+AS $function$
+declare
+  changed_scope constant text := case changed_kind when 'blueprints' then 'blueprints' else 'directory' end;
+  -- Set if the transaction has moved the revision before its end.
+  moved constant boolean :=
+    current_setting('orgdir.moved_' || changed_scope, true) is not distinct from pg_current_xact_id()::text;
+begin
+  if coalesce(cardinality(written), 0) + coalesce(cardinality(adjusted), 0) > 0 then
+    insert into search_changes (kind, revision, written, adjusted)
+    select changed_kind, case when moved then (select revision from revisions where scope = changed_scope) end,
+      coalesce(written, '{}'), coalesce(adjusted, '{}');
+  end if;
+end $function$
+
+CREATE OR REPLACE FUNCTION orgdir.note_search_deleted()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'orgdir', 'public'
+AS $function$
+begin
+  perform note_search_changes(tg_argv[0], array_agg(ordinal), null) from old_rows;
+  return null;
+end $function$
+
+CREATE OR REPLACE FUNCTION orgdir.note_search_inserted()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'orgdir', 'public'
+AS $function$
+begin
+  perform note_search_changes(tg_argv[0], array_agg(ordinal), null) from new_rows;
+  return null;
+end $function$
+
+CREATE OR REPLACE FUNCTION orgdir.note_search_updated()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'orgdir', 'public'
+AS $function$
+begin
+  perform note_search_changes(tg_argv[0], array_agg(n.ordinal) filter (where is_written),
+    array_agg(n.ordinal) filter (where not is_written))
+  from (
+    select n.ordinal, (n.name_sort, n.search_text) is distinct from (o.name_sort, o.search_text) as is_written
+    from new_rows n join old_rows o on o.id = n.id
+  ) n;
+  return null;
 end $function$
 
 CREATE OR REPLACE FUNCTION orgdir.publish_event(name text, data json, org_slug text DEFAULT NULL::text, alliance_slug text DEFAULT NULL::text)

@@ -24,7 +24,7 @@ const bannerOf = (source: string) =>
   `/** Generated from ${source}: npm run openapi. Do not edit. */`;
 
 /** `EventRecord` is left out because the union of events types its `data`. */
-const leftOut = /(Response|List)$|^(Meta|ErrorEnvelope|ErrorObject|EventRecord)$/;
+const leftOut = /(Response|List|ListMeta)$|^(Meta|ErrorEnvelope|ErrorObject|EventRecord)$/;
 
 /** Used for the client and the portal. `source` is the name of the OpenAPI file. */
 export async function renderTypes(openApi: OpenApi, source = 'openapi.json'): Promise<string> {

@@ -2,7 +2,7 @@ import { openConnection } from './connection.ts';
 import { directory, type Alliances, type Blueprints, type Orgs } from './directory.ts';
 import { events, type Events } from './events.ts';
 import type { ClientOptions, RequestOptions } from './options.ts';
-import type { OpenApiDocument, ServiceStatus } from './types.ts';
+import type { OpenApiDocument, ServiceStatus, Suggestion } from './types.ts';
 import { webhooks, type Webhooks } from './webhooks.ts';
 
 /** A client of one service with one key. */
@@ -11,6 +11,8 @@ export type Client = {
   status(options?: RequestOptions): Promise<ServiceStatus>;
   /** The OpenAPI 3.1 document of the API. Requires no key. */
   openApi(options?: RequestOptions): Promise<OpenApiDocument>;
+  /** Returns up to eight entries of all kinds that match what somebody types. Requires `read:directory`. */
+  suggest(text: string, options?: RequestOptions): Promise<Suggestion[]>;
   orgs: Orgs;
   alliances: Alliances;
   blueprints: Blueprints;
@@ -35,6 +37,14 @@ export function createClient(options: ClientOptions): Client {
       ).data,
     openApi: (requestOptions) =>
       connection.send({ path: ['openapi.json'], options: requestOptions }),
+    suggest: async (text, requestOptions) =>
+      (
+        await connection.send<{ data: Suggestion[] }>({
+          path: ['suggest'],
+          query: { q: text },
+          options: requestOptions,
+        })
+      ).data,
     orgs: directory(connection, 'orgs'),
     alliances: directory(connection, 'alliances'),
     blueprints: directory(connection, 'blueprints'),

@@ -6,16 +6,21 @@ import type {
   Alliance,
   AllianceDetail,
   Blueprint,
+  BlueprintFacets,
   ListAlliancesQuery,
   ListBlueprintsQuery,
   ListOrgsQuery,
   Organisation,
+  OrganisationFacets,
 } from './types.ts';
 
 /** A list whose entries have slugs. Requires the scope `read:directory`. */
-export type Directory<Entry, Detail, Q> = {
-  /** Returns one page. */
-  list(query?: Loose<Q>, options?: RequestOptions): Promise<Page<Entry>>;
+export type Directory<Entry, Detail, Q, Facets = object> = {
+  /** Returns one page, with `meta.facets` if the query asks for facets. */
+  list(
+    query?: Loose<Q>,
+    options?: RequestOptions,
+  ): Promise<Page<Entry> & { meta: { facets?: Facets } }>;
   /**
    * Iterates over all entries, page by page. If the directory changes meanwhile, an entry that moves between pages may
    * come twice or not at all; `sort: 'createdAt'` keeps new entries at the end.
@@ -25,14 +30,14 @@ export type Directory<Entry, Detail, Q> = {
   get(slug: string, options?: RequestOptions): Promise<Detail>;
 };
 
-export type Orgs = Directory<Organisation, Organisation, ListOrgsQuery>;
+export type Orgs = Directory<Organisation, Organisation, ListOrgsQuery, OrganisationFacets>;
 export type Alliances = Directory<Alliance, AllianceDetail, ListAlliancesQuery>;
-export type Blueprints = Directory<Blueprint, Blueprint, ListBlueprintsQuery>;
+export type Blueprints = Directory<Blueprint, Blueprint, ListBlueprintsQuery, BlueprintFacets>;
 
-export function directory<Entry, Detail, Q>(
+export function directory<Entry, Detail, Q, Facets>(
   { send }: Connection,
   name: 'orgs' | 'alliances' | 'blueprints',
-): Directory<Entry, Detail, Q> {
+): Directory<Entry, Detail, Q, Facets> {
   return {
     list: (query, options) => send({ path: [name], query: query as Query, options }),
     all: (query, options) =>

@@ -243,6 +243,20 @@ export interface BlueprintSource {
   name: string;
 }
 
+/** The requested facets, over all entries that the request matches. */
+export interface BlueprintFacets {
+  /** At most 100 values, the most frequent first. */
+  category?: FacetValue[];
+}
+
+/** A value and its number of entries. */
+export interface FacetValue {
+  /** A value that the filter of the same name accepts. */
+  value: string;
+  /** The number of entries with this value. */
+  count: number;
+}
+
 /** A blueprint sync that succeeded. */
 export interface BlueprintSyncCompleted {
   /** The id of the run. */
@@ -568,6 +582,18 @@ export interface Organisation {
   updatedAt: string;
 }
 
+/** The requested facets, over all entries that the request matches. */
+export interface OrganisationFacets {
+  /** At most 100 values, the most frequent first. */
+  activity?: FacetValue[];
+  /** At most 100 values, the most frequent first. */
+  language?: FacetValue[];
+  /** At most 100 values, the most frequent first. */
+  recruiting?: FacetValue[];
+  /** At most 100 values, the most frequent first. */
+  alliance?: FacetValue[];
+}
+
 /** The position of this page in the list. */
 export interface Pagination {
   /** The page number, starting at 1. */
@@ -719,6 +745,16 @@ export interface StatusCounts {
   blueprints: number;
 }
 
+/** An entry of the directory that matches a text. */
+export interface Suggestion {
+  /** The kind of entry. */
+  kind: 'organization' | 'alliance' | 'blueprint';
+  /** The unique name in URLs, among entries of its kind. */
+  slug: string;
+  /** The name. */
+  name: string;
+}
+
 /** The request body for `system.maintenance.disabled`. */
 export interface SystemMaintenanceDisabledDelivery {
   /** The id of the delivery, the same for all attempts. */
@@ -835,7 +871,7 @@ export interface ListOrgsQuery {
   page?: number;
   /** The maximum number of entries on a page. */
   limit?: number;
-  /** Text to find in name, tag, slug and description, regardless of case and accents. Without `sort`, names that start with it come first. */
+  /** Words to find in name, tag, slug and description, in any order, regardless of case and accents. Each may be a part of a word. Without `sort`, the most relevant hits come first. */
   search?: string;
   /** Return only members of the alliance with this slug. */
   alliance?: string;
@@ -845,7 +881,7 @@ export interface ListOrgsQuery {
   language?: string;
   /** Return only organisations that are, or are not, recruiting. */
   recruiting?: boolean;
-  /** The field to sort by, in descending order with `-`. Ties are sorted by id. Default: by name. */
+  /** The field to sort by, in descending order with `-`. Ties are sorted by id. Default: by relevance in a search, otherwise by name. */
   sort?:
     | 'name'
     | '-name'
@@ -855,6 +891,8 @@ export interface ListOrgsQuery {
     | '-updatedAt'
     | 'memberCount'
     | '-memberCount';
+  /** Facets to count under `meta.facets`, separated by commas: `activity`, `language`, `recruiting`, `alliance`. */
+  facets?: string;
 }
 
 /** The query parameters of `listAlliances`. */
@@ -863,9 +901,9 @@ export interface ListAlliancesQuery {
   page?: number;
   /** The maximum number of entries on a page. */
   limit?: number;
-  /** Text to find in name, tag, slug and description, regardless of case and accents. Without `sort`, names that start with it come first. */
+  /** Words to find in name, tag, slug and description, in any order, regardless of case and accents. Each may be a part of a word. Without `sort`, the most relevant hits come first. */
   search?: string;
-  /** The field to sort by, in descending order with `-`. Ties are sorted by id. Default: by name. */
+  /** The field to sort by, in descending order with `-`. Ties are sorted by id. Default: by relevance in a search, otherwise by name. */
   sort?:
     | 'name'
     | '-name'
@@ -883,7 +921,7 @@ export interface ListBlueprintsQuery {
   page?: number;
   /** The maximum number of entries on a page. */
   limit?: number;
-  /** Text to find in name, key, output and ingredients, regardless of case and accents. Without `sort`, names that start with it come first. */
+  /** Words to find in name, key, output and ingredients, in any order, regardless of case and accents. Each may be a part of a word. Without `sort`, the most relevant hits come first. */
   search?: string;
   /** Return only blueprints of this category. */
   category?: string;
@@ -891,8 +929,16 @@ export interface ListBlueprintsQuery {
   active?: boolean;
   /** Return only blueprints that need the item with this key or name. */
   ingredient?: string;
-  /** The field to sort by, in descending order with `-`. Ties are sorted by id. Default: by name. */
+  /** The field to sort by, in descending order with `-`. Ties are sorted by id. Default: by relevance in a search, otherwise by name. */
   sort?: 'name' | '-name' | 'createdAt' | '-createdAt' | 'updatedAt' | '-updatedAt';
+  /** Facets to count under `meta.facets`, separated by commas: `category`. */
+  facets?: string;
+}
+
+/** The query parameters of `suggest`. */
+export interface SuggestQuery {
+  /** The text that was typed so far. */
+  q: string;
 }
 
 /** The query parameters of `listEvents`. */

@@ -48,6 +48,13 @@ test('organisations, alliances and blueprints are listed and read', async () => 
   assert.equal((await client.alliances.list({ sort: '-name' })).data[0]?.id, league.id);
   const gear = await client.blueprints.get('gear');
   assert.deepEqual((await client.blueprints.list({ active: true })).data, [gear]);
+  const counted = await client.orgs.list({ search: 'acme', facets: 'alliance,language' });
+  assert.deepEqual(counted.meta.facets?.alliance, [{ value: 'league', count: 1 }]);
+  assert.deepEqual((await client.suggest('ac'))[0], {
+    kind: 'organization',
+    slug: 'acme',
+    name: counted.data[0]?.name,
+  });
 });
 
 test('a webhook is created, read, updated, tested, rotated and deleted', async () => {

@@ -40,7 +40,10 @@ test('every example fits the types', async () => {
 test('reading the directory', async () => {
   const program = consumer.start(fileOf('client.blueprints.all'), { env });
   assert.equal(await program.ended, 0, program.output());
-  assert.equal(program.output(), 'Acme Corporation 42\n1 of 1\nGear\n');
+  assert.equal(
+    program.output(),
+    'Acme Corporation 42\n1 of 1\nGear\norganization acme-corporation Acme Corporation\n',
+  );
 });
 
 test('verifying with Node.js', async () => {

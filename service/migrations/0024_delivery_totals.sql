@@ -113,3 +113,6 @@ create index deliveries_unsuccessful on deliveries (webhook_id, id) include (com
 
 -- How often a key was used on the last day (UTC) on which it was used.
 alter table api_keys add column used_on date, add column uses bigint not null default 0;
+
+-- For the status page.
+create index audit_log_of_maintenance on audit_log (at desc) where action = 'maintenance.disabled';

@@ -4,6 +4,7 @@ import { httpAddress, type Config } from './config.ts';
 import { openDatabase, type ConnectionSettings, type Database } from './database/database.ts';
 import { createRevisions } from './database/revisions.ts';
 import { ingestPublished } from './directory/ingest-published.ts';
+import { createSearch } from './directory/search/search.ts';
 import { createPublisher, publishingPool } from './directory/publish-in-groups.ts';
 import { createApp } from './http/app.ts';
 import { loadBrand } from './http/site/brand.ts';
@@ -89,6 +90,7 @@ function createShared(options: PartsOptions) {
     metrics,
     attemptLog: createAttemptLog(options.log),
     revisions,
+    search: createSearch(database, revisions),
     health: createHealth(database, revisions),
     keyCache: createKeyCache(database, revisions),
     responseCache: createResponseCache(revisions),

@@ -509,20 +509,22 @@ test('only the last owners see the audit log of a deleted app', async () => {
 });
 
 test('users can bind only to what they manage, and do not see unlisted organisations', async () => {
-  const found = await Promise.all(
-    [...signedIn].map(async ([role, person]) => {
-      const { body } = await person.call('/bindable?search=acme');
-      return [role, body.data.map(({ available }: { available: boolean }) => available)];
-    }),
-  );
-  assert.deepEqual(Object.fromEntries(found), {
-    owner: [true],
-    developer: [],
-    viewer: [],
-    'a former owner': [],
-    'another user': [],
-    'an unbound manager': [true],
-    'a former manager': [],
-    'the owner of another app': [true],
-  });
+  for (const text of ['acme', 'acmee', 'corporation%20acme']) {
+    const found = await Promise.all(
+      [...signedIn].map(async ([role, person]) => {
+        const { body } = await person.call(`/bindable?search=${text}`);
+        return [role, body.data.map(({ available }: { available: boolean }) => available)];
+      }),
+    );
+    assert.deepEqual(Object.fromEntries(found), {
+      owner: [true],
+      developer: [],
+      viewer: [],
+      'a former owner': [],
+      'another user': [],
+      'an unbound manager': [true],
+      'a former manager': [],
+      'the owner of another app': [true],
+    });
+  }
 });

@@ -57,7 +57,9 @@ async function post(where: string, json: unknown) {
 }
 
 async function list(query: Record<string, string> = {}, person = owner) {
-  const { status, body } = await person.call(`${path}/deliveries?${new URLSearchParams(query)}`);
+  const { status, body } = await person.call(
+    `${path}/deliveries?${new URLSearchParams(query).toString()}`,
+  );
   assert.equal(status, 200, JSON.stringify(body));
   return body;
 }

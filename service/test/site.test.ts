@@ -8,6 +8,8 @@ import { loadBrand } from '../src/http/site/brand.ts';
 import { rawRequest } from './support/raw-request.ts';
 import { startTestService } from './support/service.ts';
 import { put } from './support/directory.ts';
+import { eventually } from './support/eventually.ts';
+import { sql } from '../src/database/database.ts';
 import { testActor } from './support/actor.ts';
 import { disableMaintenance, enableMaintenance } from '../src/system/maintenance.ts';
 
@@ -51,11 +53,11 @@ test('the start page shows listed organisations only, and a request with its res
   assert.deepEqual(response, (await service.call('/orgs/acme-b-sons-b')).body);
 });
 
-test('the start page is small, has a tag, and loads nothing but the logo', async () => {
+test('the start page is small, has a tag, and loads nothing but the logo and its search', async () => {
   const { headers, text } = await get('/');
   const logo = await get('/logo');
   assert.ok(Buffer.byteLength(text) + Buffer.byteLength(logo.text) <= 60_000);
-  assert.doesNotMatch(text, /<script|<link(?![^>]*rel="icon")/);
+  assert.doesNotMatch(text, /<script[^>]|<link(?![^>]*rel="icon")/);
   const sources = [...text.matchAll(/(?:src|rel="icon" href)="([^"]*)"/g)].map(
     ([, source]) => source,
   );
@@ -63,10 +65,37 @@ test('the start page is small, has a tag, and loads nothing but the logo', async
   assert.match(sources[0] ?? '', /^\/herald\/logo\?v=/);
   assert.match(
     String(headers['content-security-policy']),
-    /^default-src 'none'; style-src 'sha256-/,
+    /^default-src 'none'; style-src 'sha256-[^;]*; script-src 'sha256-[^;]*; connect-src 'self';/,
   );
   const again = await get('/', { 'if-none-match': String(headers['etag']) });
   assert.equal(again.status, 304);
+});
+
+test('the start page searches without a script, and shows nothing unlisted', async () => {
+  await createOrg('Zanzibar <i>Society</i>');
+  const found = await get('/?q=zanzbiar%20society');
+  assert.equal(found.status, 200);
+  assert.match(found.text, /<strong>Zanzibar &#60;i&#62;Society&#60;\/i&#62;<\/strong>/);
+  assert.match(found.text, /<code>\/api\/v1\/orgs\/zanzibar-i-society-i<\/code>/);
+  assert.match(found.text, /value="zanzbiar society"/);
+  const hidden = await get('/?q=unlisted');
+  assert.match(hidden.text, /Nothing found/);
+  for (const query of ['q=', 'q=%20', 'q', 'other=1'])
+    assert.match((await get(`/?${query}`)).text, /Newest organisations/);
+  for (const query of ['q=a&q=b', 'q=%00a', `q=${'a'.repeat(500)}`, 'q=%ff', 'q="><script>'])
+    assert.equal((await get(`/?${encodeURI(query)}`)).status, 200, query);
+  assert.match(
+    (await get(`/?q=${encodeURIComponent('"><b>')}`)).text,
+    /value="&#34;&#62;&#60;b&#62;"/,
+  );
+});
+
+test('an address that searches too often is limited, and still gets the start page', async () => {
+  const limited = await startTestService({ env: { RATE_LIMIT_PER_MINUTE: '2' } });
+  const statuses = [];
+  for (const path of ['/?q=a', '/?q=b', '/?q=c', '/'])
+    statuses.push((await rawRequest(limited.url, { path })).status);
+  assert.deepEqual(statuses, [200, 200, 429, 200]);
 });
 
 test('the start page shows maintenance', async () => {
@@ -80,6 +109,56 @@ test('the start page shows maintenance', async () => {
   assert.ok(await shows(/<strong>Maintenance\.<\/strong> Moving\./));
   await disableMaintenance(database, testActor);
   assert.ok(!(await shows(/Maintenance\./)));
+});
+
+test('the status page of a new service shows that it works and has no history', async () => {
+  const { status, headers, text } = await get('/status');
+  assert.equal(status, 200);
+  assert.equal(headers['content-type'], 'text/html; charset=utf-8');
+  assert.equal(headers['cache-control'], 'public, max-age=5');
+  assert.match(text, /<h1>Everything works<\/h1>/);
+  assert.match(text, /Last chat sync<\/th>\s*<td>Never<\/td>/);
+  // The last 24 hours, and 30 days.
+  assert.equal(text.match(/<td>–<\/td>\s*<td>–<\/td>\s*<td>–<\/td>/g)?.length, 31);
+  assert.ok(Buffer.byteLength(text) + Buffer.byteLength((await get('/logo')).text) <= 60_000);
+  assert.doesNotMatch(text, /<script|style="/);
+  assert.match((await get('/')).text, /href="\/herald\/status">Status</);
+  assert.equal((await rawRequest(service.url, { path: '/status', method: 'POST' })).status, 405);
+});
+
+test('the status page has success and delay of all deliveries together, and past maintenance', async (t) => {
+  const other = await startTestService({ beside: service });
+  const { database } = service;
+  t.after(() => sql`delete from service_stats`.execute(database));
+  await sql`
+    insert into service_stats (hour, status, bucket, deliveries)
+    select date_bin('1 day', now(), 'epoch') - days * interval '1 day', status, bucket, deliveries
+    from (values (1, 'succeeded', 40, 9999), (1, 'failed', 0, 1), (2, 'failed', 0, 1), (2, 'cancelled', 0, 5), (31, 'failed', 0, 1))
+      as given(days, status, bucket, deliveries)
+  `.execute(database);
+  await enableMaintenance(database, testActor, { message: 'Moving.', expectedEnd: null });
+  await disableMaintenance(database, testActor);
+  const { text } = await rawRequest(other.url, { path: '/status' });
+  const row = (day: number) => {
+    const name = new Date(Date.now() - day * 86_400_000).toISOString().slice(0, 10);
+    return new RegExp(`<th scope="row">${name}</th>([^]*?)</tr>`).exec(text)?.[1] ?? '';
+  };
+  assert.match(row(1), /99\.99 %[^]*939 ms[^]*939 ms/);
+  assert.match(row(2), />0 %[^]*–[^]*–/);
+  assert.doesNotMatch(row(0), /%/);
+  assert.match(text, /Past maintenance<\/h2>\s*<table>/);
+  assert.doesNotMatch(text, /Moving/);
+});
+
+test('the status page without its database says so', async () => {
+  const { health } = service;
+  await health.stop();
+  await eventually(async () => health.snapshot().components.database === 'unavailable');
+  const { status, text } = await get('/status');
+  assert.equal(status, 200);
+  assert.match(text, /There is a problem/);
+  assert.match(text, /The history is not available/);
+  await health.start();
 });
 
 test('browsers get errors as a page, and programs as JSON', async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { foldText, likePattern } from '../src/directory/fold-text.ts';
+import { foldText } from '../src/directory/fold-text.ts';
 import { slugBase, SlugAllocator } from '../src/directory/slug.ts';
 import { put } from './support/directory.ts';
 import { openTestDatabase } from './support/database.ts';
@@ -82,9 +82,4 @@ test('folding removes case and accents, and is idempotent', () => {
       assert.equal(foldText(foldText(text)), foldText(text)),
     ),
   );
-});
-
-test('%, _ and \\ are ordinary characters of a search', () => {
-  assert.equal(likePattern('50%_\\', 'anywhere'), '%50\\%\\_\\\\%');
-  assert.equal(likePattern('É', 'start'), 'e%');
 });

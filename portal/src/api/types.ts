@@ -1367,7 +1367,7 @@ export interface ListBindableQuery {
   page?: number;
   /** The maximum number of entries on a page. */
   limit?: number;
-  /** The text to search for, regardless of case and accents. Also searches entries that are not available. */
+  /** Words to find, as in the search of the public API. Also searches entries that are not available. */
   search?: string;
 }
 

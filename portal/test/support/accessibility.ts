@@ -15,7 +15,11 @@ export async function assertAccessible(page: Page, what: string): Promise<void> 
       await page.setViewportSize({ width, height: 800 });
       await page.emulateMedia({ colorScheme });
       const where = `${what}, ${colorScheme}, ${width} px`;
-      await page.locator(`html[data-mantine-color-scheme="${colorScheme}"]`).waitFor();
+      // Pages that the service renders itself follow the browser at once.
+      const html = 'html[data-mantine-color-scheme';
+      await page
+        .locator(`${html}="${colorScheme}"], html:not([data-mantine-color-scheme])`)
+        .waitFor();
       assert.deepEqual(await violations(page, colorScheme), [], where);
       assert.ok(await fits(page), `${where}: it is wider than the screen`);
     }

@@ -31,12 +31,18 @@ const succeeded = Type.Literal(true, { description: 'True, except in errors.' })
 export const success = (data: TSchema, title: string) =>
   strictObject({ success: succeeded, data, meta: Meta }, { title });
 
-export const list = (entry: TSchema, title: string) =>
+/** `facets` is the schema of `meta.facets`, if the list has them. */
+export const list = (entry: TSchema, title: string, facets?: TSchema) =>
   strictObject(
     {
       success: succeeded,
       data: Type.Array(entry, { description: 'The entries on this page.' }),
-      meta: Meta,
+      meta: facets
+        ? strictObject(
+            { ...Meta.properties, facets: Type.Optional(facets) },
+            { title: `${title}Meta`, description: 'Information about the response.' },
+          )
+        : Meta,
       pagination: Pagination,
     },
     { title },
@@ -106,8 +112,13 @@ export function pageEnvelope(
   data: unknown[],
   query: { page: number; limit: number },
   total: number,
+  facets: object | null = null,
 ) {
-  return { ...envelope(data), pagination: pagination(query, total) };
+  return {
+    ...envelope(data),
+    meta: facets ? { ...meta, facets } : meta,
+    pagination: pagination(query, total),
+  };
 }
 
 /** The response body of an error. */

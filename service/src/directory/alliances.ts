@@ -22,7 +22,7 @@ import {
 } from './columns.ts';
 import type { AllianceInput } from './inputs.ts';
 import type { AllianceQuery } from './list-query.ts';
-import { readOne, readPage, type Page, type Sql } from './list.ts';
+import { readOne, readPage, type Page, type DirectoryReads, type Sql } from './list.ts';
 import { computedValues, rowReader, toRow, type Row } from './rows.ts';
 
 export type AllianceRow = Row & { slug: string };
@@ -48,11 +48,15 @@ const listedMembers = selectMembers(OrganisationReference, sql`o.listed`);
 
 /** One page of the alliances. `baseUrl` goes into each `url`. */
 export async function listAlliances(
-  database: Database,
+  reads: DirectoryReads,
   query: AllianceQuery,
   baseUrl: string,
 ): Promise<Page<Alliance>> {
-  const page = await readPage<AllianceRow>(database, { ...query, ...allianceSource, filters: [] });
+  const page = await readPage<AllianceRow>(reads, {
+    ...query,
+    ...allianceSource,
+    filters: [],
+  });
   return { ...page, rows: page.rows.map((row) => toAlliance(row, baseUrl)) };
 }
 

@@ -1,35 +1,30 @@
 /** Lists what an owner can bind an app to: the entries they manage. Other listed entries appear as unavailable. */
 import type { Subject } from '../access/managers.ts';
 import type { Bindable } from '../contract/portal.ts';
+import { arrayLiteral } from '../database/array-literal.ts';
 import { sql, type Executor, type LeftJoined } from '../database/database.ts';
-import { likePattern } from './fold-text.ts';
+import { everything, type DirectoryReads, type Sql } from './list.ts';
+import type { FoundAt } from './search/search.ts';
 
 type Row = Omit<Bindable, 'reason'>;
 
 /** One page with the total, available entries first. Without a search text, only available entries. */
 export async function listBindable(
-  executor: Executor,
+  reads: DirectoryReads,
   owner: string,
   query: { search?: string | undefined; page: number; limit: number },
 ): Promise<{ total: number; entries: Bindable[] }> {
-  const pattern = query.search === undefined ? null : likePattern(query.search, 'anywhere');
-  const named = pattern === null ? sql`true` : sql`search_text like ${pattern}`;
-  const others = pattern === null ? sql`false` : sql`search_text like ${pattern}`;
+  const found =
+    query.search === undefined ? null : await findBoth(reads, owner, query.search, query.limit);
   const { rows } = await sql<{ total: number } & LeftJoined<Row>>`
     with found as materialized (
-      select 'organization' as kind, id, slug, name, name_sort, true as available from orgs
-      where ${named} and id in (select org_id from org_managers where email = ${owner})
+      select 'organization' as kind, t.id, t.slug, t.name, t.name_sort, m.org_id is not null as available
+      from orgs t left join org_managers m on m.org_id = t.id and m.email = ${owner}
+      where (t.listed or m.org_id is not null) and ${found?.orgs ?? sql`m.org_id is not null`}
       union all
-      select 'alliance', id, slug, name, name_sort, true from alliances
-      where ${named} and id in (select alliance_id from alliance_managers where email = ${owner})
-      union all
-      select 'organization', id, slug, name, name_sort, false from orgs o
-      where listed and id in (select id from orgs_search where ${others})
-        and not exists (select from org_managers m where m.org_id = o.id and m.email = ${owner})
-      union all
-      select 'alliance', id, slug, name, name_sort, false from alliances a
-      where id in (select id from alliances_search where ${others})
-        and not exists (select from alliance_managers m where m.alliance_id = a.id and m.email = ${owner})
+      select 'alliance', t.id, t.slug, t.name, t.name_sort, m.alliance_id is not null
+      from alliances t left join alliance_managers m on m.alliance_id = t.id and m.email = ${owner}
+      where ${found?.alliances ?? sql`m.alliance_id is not null`}
     )
     select totals.total, page.kind, page.id, page.slug, page.name, page.available
     from (select count(*) as total from found) totals
@@ -38,9 +33,35 @@ export async function listBindable(
       limit ${query.limit} offset ${(query.page - 1) * query.limit}
     ) page on true
     order by page.available desc, page.name_sort, page.kind, page.id
-  `.execute(executor);
-  const found = rows.filter((row) => row.id !== null);
-  return { total: rows[0]?.total ?? 0, entries: found.map(toBindable) };
+  `.execute(reads.database);
+  const entries = rows.filter((row) => row.id !== null);
+  return { total: rows[0]?.total ?? 0, entries: entries.map(toBindable) };
+}
+
+/** The conditions of a search. Of the unlisted organisations, it finds those that the owner manages. */
+async function findBoth(
+  { database, search }: DirectoryReads,
+  owner: string,
+  text: string,
+  pageSize: number,
+): Promise<{ orgs: Sql; alliances: Sql }> {
+  const { rows } = await sql<{ ordinal: number }>`
+    select s.ordinal from org_managers m join searchable_orgs s on s.id = m.org_id
+    where m.email = ${owner} and not s.listed
+  `.execute(database);
+  const unlisted = rows.map(({ ordinal }) => ordinal);
+  const [orgs, alliances] = await Promise.all([
+    search.find('orgs', text, { ...everything, pageSize, unlisted }),
+    search.find('alliances', text, { ...everything, pageSize }),
+  ]);
+  return { orgs: among('orgs', orgs), alliances: among('alliances', alliances) };
+}
+
+/** A text without words, such as `-`, matches everything. */
+function among(kind: 'orgs' | 'alliances', found: FoundAt | null): Sql {
+  if (!found) return sql`true`;
+  const table = sql.table(`searchable_${kind}`);
+  return sql`t.id in (select id from ${table} where ordinal = any(${arrayLiteral(found.ordinals)}::integer[]))`;
 }
 
 function toBindable({ kind, id, slug, name, available }: Row): Bindable {

@@ -11,8 +11,8 @@ import {
 } from './columns.ts';
 import { foldText } from './fold-text.ts';
 import type { BlueprintInput } from './inputs.ts';
-import type { BlueprintQuery } from './list-query.ts';
-import { readOne, readPage, type Page, type Sql } from './list.ts';
+import type { blueprintFacets, BlueprintQuery, PublicBlueprintQuery } from './list-query.ts';
+import { pickFacets, readOne, readPage, type Page, type DirectoryReads, type Sql } from './list.ts';
 import { computedValues, rowReader, toRow, type Row } from './rows.ts';
 
 const source = {
@@ -29,10 +29,26 @@ const toBlueprint = (row: Row) => read(row, {});
 
 /** One page of the blueprints, active and retired. */
 export async function listBlueprints(
-  database: Database,
+  reads: DirectoryReads,
+  query: PublicBlueprintQuery,
+): Promise<Page<Blueprint>> {
+  const filters = filtersOf(query);
+  const facets = pickFacets(facetValues, query.facets);
+  const page = await readPage<Row>(reads, { ...query, ...source, filters, facets });
+  return { ...page, rows: page.rows.map(toBlueprint) };
+}
+
+const facetValues: Record<(typeof blueprintFacets)[number], Sql> = {
+  category: sql`select t.category`,
+};
+
+/** The same for the platform, which sees its writes at once. */
+export async function listManagedBlueprints(
+  reads: DirectoryReads,
   query: BlueprintQuery,
 ): Promise<Page<Blueprint>> {
-  const page = await readPage<Row>(database, { ...query, ...source, filters: filtersOf(query) });
+  const filters = filtersOf(query);
+  const page = await readPage<Row>(reads, { ...query, ...source, filters, reader: 'platform' });
   return { ...page, rows: page.rows.map(toBlueprint) };
 }
 

@@ -37,16 +37,8 @@ export function foldText(text: string): string {
  * removed, because a blueprint often has the name of its output.
  */
 export function searchText(...parts: (string | null | undefined)[]): string {
-  const lines = parts.filter((part) => part).map((part) => onOneLine(foldText(part as string)));
+  const lines = parts
+    .filter((part) => part)
+    .map((part) => foldText(part as string).replaceAll('\n', ' '));
   return [...new Set(lines)].join('\n');
-}
-
-/** A LIKE pattern in which `%`, `_` and `\` are ordinary characters. */
-export function likePattern(text: string, where: 'anywhere' | 'start'): string {
-  const literal = onOneLine(foldText(text)).replace(/[\\%_]/g, '\\$&');
-  return where === 'start' ? `${literal}%` : `%${literal}%`;
-}
-
-function onOneLine(text: string): string {
-  return text.replaceAll('\n', ' ');
 }

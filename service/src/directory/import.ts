@@ -98,7 +98,7 @@ export async function tidyAfterImport(
   result: ImportResult,
 ): Promise<void> {
   if (result.created + result.updated < batchSize) return;
-  await sql`vacuum (analyze) ${sql.table(kind)}, ${sql.table(`${kind}_search`)}`
+  await sql`vacuum (analyze) ${sql.table(kind)}, ${sql.table(`searchable_${kind}`)}`
     .execute(database)
     .catch(() => {});
 }

@@ -3,6 +3,7 @@ import { Type, type Static } from 'typebox';
 import { allianceSearch } from '../contract/alliance.ts';
 import { blueprintSearch } from '../contract/blueprint.ts';
 import { orgSearch } from '../contract/organisation.ts';
+import { facetsQuery } from '../contract/facets.ts';
 import { noNul, slug } from '../contract/shapes.ts';
 
 /** Keeps page × limit below 2^38, far from PostgreSQL's limit. */
@@ -30,7 +31,7 @@ const search = (fields: string[]) =>
       ...noNul,
       minLength: 1,
       maxLength: 100,
-      description: `Text to find in ${listFormat.format(fields)}, regardless of case and accents. Without \`sort\`, names that start with it come first.`,
+      description: `Words to find in ${listFormat.format(fields)}, in any order, regardless of case and accents. Each may be a part of a word. Without \`sort\`, the most relevant hits come first.`,
     }),
   );
 
@@ -41,7 +42,7 @@ function sort(keys: string[]) {
       {
         type: 'string',
         description:
-          'The field to sort by, in descending order with `-`. Ties are sorted by id. Default: by name.',
+          'The field to sort by, in descending order with `-`. Ties are sorted by id. Default: by relevance in a search, otherwise by name.',
       },
     ),
   );
@@ -86,6 +87,13 @@ export const OrgQuery = Type.Object(
   { additionalProperties: false },
 );
 export type OrgQuery = Static<typeof OrgQuery>;
+
+export const orgFacets = ['activity', 'language', 'recruiting', 'alliance'] as const;
+export const PublicOrgQuery = Type.Object(
+  { ...OrgQuery.properties, facets: facetsQuery(orgFacets) },
+  { additionalProperties: false },
+);
+export type PublicOrgQuery = Static<typeof PublicOrgQuery>;
 
 /** The public parameters and filters on private fields. */
 export const ManagedOrgQuery = Type.Object(
@@ -137,3 +145,10 @@ export const BlueprintQuery = Type.Object(
   { additionalProperties: false },
 );
 export type BlueprintQuery = Static<typeof BlueprintQuery>;
+
+export const blueprintFacets = ['category'] as const;
+export const PublicBlueprintQuery = Type.Object(
+  { ...BlueprintQuery.properties, facets: facetsQuery(blueprintFacets) },
+  { additionalProperties: false },
+);
+export type PublicBlueprintQuery = Static<typeof PublicBlueprintQuery>;

@@ -3,13 +3,18 @@
  * keys first and rows afterwards: skipping to a late page then reads an index and not the table.
  */
 import type { RawBuilder } from 'kysely';
+import { requestedFacets } from '../contract/facets.ts';
 import type { Fields } from '../contract/field.ts';
+import { arrayLiteral } from '../database/array-literal.ts';
 import { sql, type Database } from '../database/database.ts';
 import type { Scope } from '../database/revisions.ts';
-import { likePattern } from './fold-text.ts';
+import type { FoundAt, Search } from './search/search.ts';
 
 export type Sql = RawBuilder<unknown>;
-export type Page<Row> = { revision: number; total: number; rows: Row[] };
+type Facets = Record<string, { value: string; count: number }[]>;
+/** What reads of lists need. */
+export type DirectoryReads = { database: Database; search: Search };
+export type Page<Row> = { revision: number; total: number; rows: Row[]; facets: Facets | null };
 
 export type ListPlan = {
   scope: Scope;
@@ -18,15 +23,21 @@ export type ListPlan = {
   limit: number;
   /** Every condition that a row must meet, over the alias `t`. */
   always: Sql;
-  /** Set to include rows that the public never sees, which the totals and search tables lack. */
-  everything?: boolean;
+  /**
+   * Who reads. The platform's searches find unlisted entries, and its own writes at once; it lists them too, so stored
+   * totals do not hold. Default: the public.
+   */
+  reader?: 'platform';
   /**
    * Further conditions of the request over `t`. Without any, and without a search, the total is known without counting.
    */
   filters: Sql[];
-  search?: string;
-  /** Default: by name; in a search, names that start with the text come first. */
+  /** What a search found: the entries of this page, or all entries if there are filters, facets or a `sort`. */
+  found?: FoundAt | null;
+  /** Default: by relevance in a search, otherwise by name. */
   sort?: string;
+  /** The values to count, each an expression over `t` that returns a set. */
+  facets?: Record<string, Sql> | undefined;
   /** The sortable fields of the table. Ties are sorted by id. */
   fields: Fields;
   /** The columns and joins to select, with `t` as the table itself. */
@@ -34,16 +45,33 @@ export type ListPlan = {
   joins: Sql;
 };
 
+/** Reads a page of a list. Without a search text it is the whole list. */
+export async function readPage<Row>(
+  { database, search }: DirectoryReads,
+  plan: Omit<ListPlan, 'found'> & { search?: string | undefined },
+): Promise<Page<Row>> {
+  const { kind, page, limit, reader } = plan;
+  if (plan.search === undefined) return readFound(database, plan);
+  const found = await search.find(kind, plan.search, {
+    ...(isRanked(plan) ? { offset: (page - 1) * limit, limit } : everything),
+    ...(reader === 'platform' ? { unlisted: 'all', isNewest: true } : {}),
+    pageSize: limit,
+  });
+  return readFound(database, { ...plan, found });
+}
+
+export const everything = { offset: 0, limit: Number.POSITIVE_INFINITY };
+
 /** A row, or a null ordinal if the page has none. */
-type Found<Row> = { revision: number; total: number } & (
+type Listed<Row> = { revision: number; total: number; facets: Facets | null } & (
   | (Row & { ordinal: number })
   | { ordinal: null; [column: string]: unknown }
 );
 
-export async function readPage<Row>(database: Database, plan: ListPlan): Promise<Page<Row>> {
-  const { rows } = await sql<Found<Row>>`
-    ${plan.filters.length === 0 && plan.search === undefined && !plan.everything ? unfiltered(plan) : filtered(plan)}
-    select r.revision, totals.total, found.*
+async function readFound<Row>(database: Database, plan: ListPlan): Promise<Page<Row>> {
+  const { rows } = await sql<Listed<Row>>`
+    ${keysOf(plan)}
+    select r.revision, totals.total, ${facetsOf(plan)} as facets, found.*
     from revisions r
     cross join totals
     left join lateral (
@@ -55,8 +83,26 @@ export async function readPage<Row>(database: Database, plan: ListPlan): Promise
   `.execute(database);
   const [first] = rows;
   if (!first) throw new Error(`the revision of ${plan.scope} is missing`);
-  const { revision, total } = first;
-  return { revision, total, rows: rows.filter((row) => row.ordinal !== null) };
+  const { total, facets } = first;
+  // The rows may be newer than the index that found them, and then nobody uses the page again.
+  const revision = plan.found?.revision ?? first.revision;
+  return { revision, total, facets, rows: rows.filter((row) => row.ordinal !== null) };
+}
+
+function keysOf(plan: ListPlan): Sql {
+  if (isNarrowed(plan)) return plan.found ? narrowedHits(plan, plan.found) : filtered(plan);
+  return plan.found ? hits(plan, plan.found) : unfiltered(plan);
+}
+
+/** Whether a statement must look at every entry that the request matches. */
+function isNarrowed(plan: ListPlan): boolean {
+  if (plan.found) return !isRanked(plan);
+  return plan.filters.length > 0 || plan.facets !== undefined || plan.reader === 'platform';
+}
+
+/** Whether a search alone decides which entries are on the page. Otherwise it must find all of them. */
+function isRanked({ filters, facets, sort }: Pick<ListPlan, 'filters' | 'facets' | 'sort'>) {
+  return filters.length === 0 && facets === undefined && sort === undefined;
 }
 
 function unfiltered(plan: ListPlan): Sql {
@@ -72,40 +118,85 @@ function unfiltered(plan: ListPlan): Sql {
   `;
 }
 
-function filtered(plan: ListPlan): Sql {
+/** Prepared, because planning it takes longer than running it. */
+function hits(plan: ListPlan, { total, ordinals }: FoundAt): Sql {
+  return sql`-- prepared: search_page
+    with totals as (select ${total}::int8 as total),
+    keys as materialized (
+      select t.id, hit.number as ordinal
+      from unnest(${arrayLiteral(ordinals)}::integer[]) with ordinality as hit(ordinal, number)
+      join ${sql.table(`searchable_${plan.kind}`)} s on s.ordinal = hit.ordinal
+      join ${sql.table(plan.kind)} t on t.id = s.id
+      where ${plan.always}
+    )
+  `;
+}
+
+function narrowedHits(plan: ListPlan, { ordinals }: FoundAt): Sql {
   const { column, descending } = sortOf(plan);
-  const startsWithIt =
-    plan.search === undefined || plan.sort !== undefined
-      ? sql`true`
-      : sql`t.name_sort like ${likePattern(plan.search, 'start')}`;
+  const sortKey = plan.sort === undefined ? sql`hit.number` : sql.ref(`t.${column}`);
   return sql`
     with matches as materialized (
-      select t.id, ${sql.ref(`t.${column}`)} as sort_key, ${startsWithIt} as comes_first ${matches(plan)}
+      select t.id, ${sortKey} as sort_key
+      from unnest(${arrayLiteral(ordinals)}::integer[]) with ordinality as hit(ordinal, number)
+      join ${sql.table(`searchable_${plan.kind}`)} s on s.ordinal = hit.ordinal
+      join ${sql.table(plan.kind)} t on t.id = s.id
+      where ${conditions(plan)}
     ),
+    ${sortedMatches(plan, order(sql`sort_key`, sql`id`, descending))}
+  `;
+}
+
+function filtered(plan: ListPlan): Sql {
+  const { column, descending } = sortOf(plan);
+  return sql`
+    with matches as materialized (
+      select t.id, ${sql.ref(`t.${column}`)} as sort_key
+      from ${sql.table(plan.kind)} t where ${conditions(plan)}
+    ),
+    ${sortedMatches(plan, order(sql`sort_key`, sql`id`, descending))}
+  `;
+}
+
+function conditions(plan: ListPlan): Sql {
+  return sql.join([plan.always, ...plan.filters], sql` and `);
+}
+
+function sortedMatches(plan: ListPlan, by: Sql): Sql {
+  return sql`
     totals as (select count(*) as total from matches),
     keys as materialized (
       select id, row_number() over () as ordinal from (
-        select id from matches
-        order by comes_first desc, ${order(sql`sort_key`, sql`id`, descending)} ${window(plan)}
+        select id from matches order by ${by} ${window(plan)}
       ) as ordered
     )
   `;
 }
 
-function matches(plan: ListPlan): Sql {
-  const table = sql.table(plan.kind);
-  const conditions = sql.join([plan.always, ...plan.filters], sql` and `);
-  if (plan.search === undefined) return sql`from ${table} t where ${conditions}`;
-  const pattern = likePattern(plan.search, 'anywhere');
-  if (plan.everything)
-    return sql`from ${table} t where t.search_text like ${pattern} and ${conditions}`;
-  const texts = sql.table(`${plan.kind}_search`);
-  // The narrow rows alone serve most requests. They do not hold rows that `always` excludes.
-  if (plan.filters.length === 0 && sortOf(plan).column === 'name_sort')
-    return sql`from ${texts} t where t.search_text like ${pattern}`;
-  return sql`
-    from ${texts} s join ${table} t on t.id = s.id where s.search_text like ${pattern} and ${conditions}
-  `;
+/** The requested ones of a list's facets. */
+export function pickFacets(values: Record<string, Sql>, requested: string | undefined) {
+  if (requested === undefined) return undefined;
+  return Object.fromEntries(requestedFacets(requested).map((name) => [name, values[name] as Sql]));
+}
+
+/** Bounds the response; the rarest values are left out. */
+const facetValuesMax = 100;
+
+/** A JSON object with the values of each facet, the most frequent first. */
+function facetsOf({ kind, facets }: ListPlan): Sql {
+  if (!facets) return sql`null::json`;
+  const pairs = Object.entries(facets).map(
+    ([name, values]) => sql`${name}::text, (
+      select coalesce(json_agg(json_build_object('value', value, 'count', entries)), '[]')
+      from (
+        select value, count(*) as entries
+        from matches join ${sql.table(kind)} t on t.id = matches.id cross join lateral (${values}) as v(value)
+        where value is not null
+        group by value order by count(*) desc, value collate "C" limit ${facetValuesMax}
+      ) as counted
+    )`,
+  );
+  return sql`(select json_build_object(${sql.join(pairs)}))`;
 }
 
 /** Splits `-updatedAt` into its column and its direction. */

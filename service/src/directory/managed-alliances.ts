@@ -1,10 +1,10 @@
 /** Reads alliances for the platform: with their managers and their unlisted members. */
 import { managedAllianceFields } from '../contract/alliance.ts';
 import { Member, type ManagedAlliance, type ManagedAllianceDetail } from '../contract/managed.ts';
-import { sql, type Database, type Executor } from '../database/database.ts';
+import { sql, type Executor } from '../database/database.ts';
 import { allianceSource, otherFields, selectMembers, type AllianceRow } from './alliances.ts';
 import type { AllianceQuery } from './list-query.ts';
-import { readPage, type Page } from './list.ts';
+import { readPage, type DirectoryReads, type Page } from './list.ts';
 import { rowReader } from './rows.ts';
 
 type DetailRow = AllianceRow & { orgs: ManagedAllianceDetail['orgs'] };
@@ -17,14 +17,15 @@ const allMembers = selectMembers(Member, sql`true`);
 
 /** One page of the alliances. */
 export async function listManagedAlliances(
-  database: Database,
+  reads: DirectoryReads,
   query: AllianceQuery,
   baseUrl: string,
 ): Promise<Page<ManagedAlliance>> {
-  const page = await readPage<AllianceRow>(database, {
+  const page = await readPage<AllianceRow>(reads, {
     ...query,
     ...allianceSource,
     columns,
+    reader: 'platform',
     filters: [],
   });
   return { ...page, rows: page.rows.map((row) => toManaged(row, baseUrl)) };

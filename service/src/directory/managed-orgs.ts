@@ -1,10 +1,10 @@
 /** Reads organisations for the platform: unlisted ones too, with their private fields. */
 import type { ManagedOrganisation } from '../contract/managed.ts';
 import { managedOrgFields, privateOrgFields } from '../contract/organisation.ts';
-import { sql, type Database, type Executor } from '../database/database.ts';
+import { sql, type Executor } from '../database/database.ts';
 import { columnList, columnsOf } from './columns.ts';
 import type { ManagedOrgQuery } from './list-query.ts';
-import { readPage, type Page } from './list.ts';
+import { readPage, type DirectoryReads, type Page } from './list.ts';
 import { orgFilters, orgSource, otherFields, type OrgRow } from './orgs.ts';
 import { rowReader } from './rows.ts';
 
@@ -15,18 +15,20 @@ const columns = sql`
 
 /** One page of all organisations. */
 export async function listManagedOrgs(
-  database: Database,
+  reads: DirectoryReads,
   query: ManagedOrgQuery,
   baseUrl: string,
 ): Promise<Page<ManagedOrganisation>> {
   const { listed } = query;
-  const page = await readPage<OrgRow>(database, {
+  const filters = orgFilters(query);
+  if (listed !== undefined) filters.push(sql`t.listed = ${listed}`);
+  const page = await readPage<OrgRow>(reads, {
     ...query,
     ...orgSource,
-    always: listed === undefined ? sql`true` : sql`t.listed = ${listed}`,
-    everything: true,
+    always: sql`true`,
+    reader: 'platform',
     columns,
-    filters: orgFilters(query),
+    filters,
   });
   return { ...page, rows: page.rows.map((row) => toManaged(row, baseUrl)) };
 }

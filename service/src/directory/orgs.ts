@@ -15,8 +15,8 @@ import {
   excludedValues,
   writableFields,
 } from './columns.ts';
-import type { OrgQuery } from './list-query.ts';
-import { readOne, readPage, type Page, type Sql } from './list.ts';
+import type { orgFacets, OrgQuery, PublicOrgQuery } from './list-query.ts';
+import { pickFacets, readOne, readPage, type Page, type DirectoryReads, type Sql } from './list.ts';
 import type { OrgInput } from './inputs.ts';
 import { canonicalLanguage } from './language.ts';
 import { computedValues, rowReader, toRow, type Row } from './rows.ts';
@@ -43,17 +43,25 @@ export const orgSource = {
 
 /** One page of the listed organisations. `baseUrl` goes into each `url`. */
 export async function listOrgs(
-  database: Database,
-  query: OrgQuery,
+  reads: DirectoryReads,
+  query: PublicOrgQuery,
   baseUrl: string,
 ): Promise<Page<Organisation>> {
-  const page = await readPage<OrgRow>(database, {
+  const page = await readPage<OrgRow>(reads, {
     ...query,
     ...orgSource,
     filters: orgFilters(query),
+    facets: pickFacets(facetValues, query.facets),
   });
   return { ...page, rows: page.rows.map((row) => toOrganisation(row, baseUrl)) };
 }
+
+const facetValues: Record<(typeof orgFacets)[number], Sql> = {
+  activity: sql`select t.primary_activity union select t.secondary_activity`,
+  language: sql`select t.language`,
+  recruiting: sql`select t.recruiting::text`,
+  alliance: sql`select a.slug from alliances a where a.id = t.alliance_id`,
+};
 
 export function orgFilters(query: OrgQuery): Sql[] {
   const filters: Sql[] = [];

@@ -21,6 +21,7 @@ import { errorsOf, responses } from './responses.ts';
 import { registerDirectory, type DirectoryDependencies } from './v1/directory.ts';
 import { registerSite, showErrorPages, type SiteDependencies } from './site/site.ts';
 import type { PortalDependencies } from './portal/api.ts';
+import { registerSuggest } from './v1/suggest.ts';
 import { registerStatus } from './v1/status.ts';
 import { registerEvents } from './v1/events.ts';
 import { registerWebhooks } from './v1/webhooks.ts';
@@ -156,6 +157,7 @@ async function registerV1(v1: FastifyInstance, dependencies: V1Dependencies): Pr
       responses(200, 'The document.', body, errorsOf.open, { conditional: true }),
   });
   registerDirectory(v1, dependencies);
+  registerSuggest(v1, dependencies);
   registerEvents(v1, dependencies);
   registerWebhooks(v1, dependencies);
   rejectOtherMethods();

@@ -18,6 +18,7 @@ const tags = [
   { name: 'Organisations', description: 'Organisations in the directory.' },
   { name: 'Alliances', description: 'Alliances of organisations.' },
   { name: 'Blueprints', description: 'Crafting recipes.' },
+  { name: 'Search', description: 'Search over the whole directory.' },
   {
     name: 'Webhooks',
     description: "Webhooks of the key's app.",

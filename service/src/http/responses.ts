@@ -73,9 +73,14 @@ export function oneOf(data: TSchema, title: string, example: unknown): TSchemaAn
   return { schema: success(data, title), example: envelope(example) };
 }
 
-export function listOf(entry: TSchema, title: string, example: unknown): TSchemaAndExample {
+export function listOf(
+  entry: TSchema,
+  title: string,
+  example: unknown,
+  facets?: TSchema,
+): TSchemaAndExample {
   return {
-    schema: list(entry, title),
+    schema: list(entry, title, facets),
     example: pageEnvelope([example], { page: 1, limit: 20 }, 1),
   };
 }

@@ -18,12 +18,26 @@ type Check = (current: MaintenanceState | null) => void;
 /** Every refused request contains it. */
 export const maintenanceMessageLengthMax = 500;
 
+const pastShownMax = 20;
+
 /** Returns the current maintenance, or null. */
 export async function readMaintenance(executor: Executor): Promise<MaintenanceState | null> {
   const { rows } = await sql<Row>`
     select message, since, expected_end from maintenance
   `.execute(executor);
   return rows[0] ? toState(rows[0]) : null;
+}
+
+/** The last maintenance periods that ended within 30 days, newest first, without their messages. */
+export async function listPastMaintenance(
+  executor: Executor,
+): Promise<{ since: string; endedAt: string }[]> {
+  const { rows } = await sql<{ details: { since: string; endedAt: string } }>`
+    select details from audit_log
+    where action = 'maintenance.disabled' and at > now() - interval '30 days'
+    order by at desc limit ${pastShownMax}
+  `.execute(executor);
+  return rows.map(({ details: { since, endedAt } }) => ({ since, endedAt }));
 }
 
 /**

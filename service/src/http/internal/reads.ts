@@ -10,7 +10,7 @@ import {
   ManagedAllianceDetail,
   ManagedOrganisation,
 } from '../../contract/managed.ts';
-import { findBlueprint, listBlueprints } from '../../directory/blueprints.ts';
+import { findBlueprint, listManagedBlueprints } from '../../directory/blueprints.ts';
 import { AllianceQuery, BlueprintQuery, ManagedOrgQuery } from '../../directory/list-query.ts';
 import { listManagedAlliances, readManagedAlliance } from '../../directory/managed-alliances.ts';
 import { listManagedOrgs, readManagedOrg } from '../../directory/managed-orgs.ts';
@@ -29,8 +29,8 @@ export const orgReads = [
     description: 'Returns all organisations, listed or not, sorted by name by default.',
     query: ManagedOrgQuery,
     response: listOf(ManagedOrganisation, 'OrganisationList', examples.managedOrganisation),
-    async run({ database, publicUrl, query }) {
-      const { total, rows } = await listManagedOrgs(database, query, publicUrl);
+    async run({ publicUrl, query, ...reads }) {
+      const { total, rows } = await listManagedOrgs(reads, query, publicUrl);
       return pageEnvelope(rows, query, total);
     },
   }),
@@ -56,8 +56,8 @@ export const allianceReads = [
     description: 'Returns the alliances, sorted by name by default.',
     query: AllianceQuery,
     response: listOf(ManagedAlliance, 'AllianceList', examples.managedAlliance),
-    async run({ database, publicUrl, query }) {
-      const { total, rows } = await listManagedAlliances(database, query, publicUrl);
+    async run({ publicUrl, query, ...reads }) {
+      const { total, rows } = await listManagedAlliances(reads, query, publicUrl);
       return pageEnvelope(rows, query, total);
     },
   }),
@@ -83,8 +83,8 @@ export const blueprintReads = [
     description: 'Returns the blueprints, active and retired, sorted by name by default.',
     query: BlueprintQuery,
     response: listOf(Blueprint, 'BlueprintList', examples.blueprint),
-    async run({ database, query }) {
-      const { total, rows } = await listBlueprints(database, query);
+    async run({ query, ...reads }) {
+      const { total, rows } = await listManagedBlueprints(reads, query);
       return pageEnvelope(rows, query, total);
     },
   }),

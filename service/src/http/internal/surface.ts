@@ -3,6 +3,7 @@ import { Type } from 'typebox';
 import type { Actor } from '../../access/actor.ts';
 import { noNul, slug, uuid } from '../../contract/shapes.ts';
 import type { Database } from '../../database/database.ts';
+import type { Search } from '../../directory/search/search.ts';
 import type { Publisher } from '../../directory/publish-in-groups.ts';
 import type { ErrorCode } from '../../errors.ts';
 import type { Syncs } from '../../sync/syncs.ts';
@@ -14,6 +15,7 @@ import { actorOf } from './authenticate.ts';
 export type RouteDependencies = {
   /** For reads. */
   database: Database;
+  search: Search;
   /** For writes. They wait for each other, and the public API must not wait for a connection behind them. */
   writes: Database;
   publisher: Publisher;

@@ -43,9 +43,9 @@ export const getAccountDeletion = operation({
     'Returns the apps that are deleted with your account because they have no other owner, the apps that stay with their other owners, and the bindings that end. Organisations and alliances keep your address as a manager until they remove it.',
   returns: { 200: 'What goes with the account.' },
   response: oneOf(AccountDeletion, 'AccountDeletionResponse', example),
-  async run({ database, account: { email } }) {
+  async run({ database, search, account: { email } }) {
     const page = { page: 1, limit: managedShownMax };
-    const { total, entries } = await listBindable(database, email, page);
+    const { total, entries } = await listBindable({ database, search }, email, page);
     return envelope({
       appsToDelete: await listAppsToDelete(database, email),
       appsToLeave: await listAppsToLeave(database, email),

@@ -11,6 +11,7 @@ import { AccountExport } from '../../contract/account-export.ts';
 import { exampleId, exampleTime } from '../../contract/examples.ts';
 import type { Database } from '../../database/database.ts';
 import { listBindable } from '../../directory/bindable.ts';
+import type { DirectoryReads } from '../../directory/list.ts';
 import { listWebhooks } from '../../webhooks/management/webhooks.ts';
 import { withoutSecrets } from '../webhooks/webhook-operations.ts';
 import { operation, type AccountContext } from './account-context.ts';
@@ -56,9 +57,9 @@ export const exportAccount = operation({
   },
 });
 
-type Context = Pick<AccountContext, 'database' | 'accounts' | 'account' | 'signedIn'>;
+type Context = Pick<AccountContext, 'database' | 'search' | 'accounts' | 'account' | 'signedIn'>;
 
-async function* writeExport({ database, accounts, account, signedIn }: Context) {
+async function* writeExport({ database, search, accounts, account, signedIn }: Context) {
   const { id, email } = account;
   const { name, image } = signedIn;
   const apps = await listOwnApps(database, email);
@@ -73,7 +74,7 @@ async function* writeExport({ database, accounts, account, signedIn }: Context) 
   yield JSON.stringify(head).slice(0, -1);
   yield* writeList('keys', readKeys(database, apps));
   yield* writeList('webhooks', readWebhooks(database, apps));
-  yield* writeList('managed', readManaged(database, email));
+  yield* writeList('managed', readManaged({ database, search }, email));
   yield* writeList('activity', readUserEntries(database, id, 'account'));
   yield* writeList('changes', readUserEntries(database, id, 'changes'));
   yield '}\n';
@@ -108,9 +109,9 @@ async function* readWebhooks(database: Database, apps: OwnApp[]) {
     });
 }
 
-function readManaged(database: Database, email: string) {
+function readManaged(reads: DirectoryReads, email: string) {
   return readPages(async (page) => {
-    const { entries } = await listBindable(database, email, page);
+    const { entries } = await listBindable(reads, email, page);
     return entries.map(({ kind, id, slug, name }) => ({ kind, id, slug, name }));
   });
 }

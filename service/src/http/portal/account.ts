@@ -44,7 +44,7 @@ const exampleActivity: AccountActivityEntry = {
 
 export function registerAccount(
   portal: FastifyInstance,
-  { signIn, publicUrl, database }: PortalRouteDependencies,
+  { signIn, publicUrl, database, search }: PortalRouteDependencies,
   limits: SignInLimits,
 ): void {
   const limitPasswordChanges = createPasswordChangeLimit();
@@ -59,6 +59,7 @@ export function registerAccount(
       return {
         ...signIn,
         database,
+        search,
         limits,
         limitPasswordChanges,
         signedIn,

@@ -23,7 +23,7 @@ const BindableQuery = Type.Object(
         minLength: 1,
         maxLength: 100,
         description:
-          'The text to search for, regardless of case and accents. Also searches entries that are not available.',
+          'Words to find, as in the search of the public API. Also searches entries that are not available.',
       }),
     ),
   },
@@ -58,8 +58,8 @@ export const bindingOperations = [
     query: BindableQuery,
     returns: { 200: 'Organisations and alliances, available ones first.' },
     response: listOf(Bindable, 'BindableList', example),
-    async run({ database, email, query }) {
-      const { total, entries } = await listBindable(database, email, query);
+    async run({ email, query, ...reads }) {
+      const { total, entries } = await listBindable(reads, email, query);
       return pageEnvelope(entries, query, total);
     },
   }),

@@ -57,7 +57,7 @@ const PortalDeliveryQuery = strictObject({
   ),
 });
 
-const period = {
+const counts = {
   succeeded: 41,
   failed: 1,
   cancelled: 0,
@@ -65,6 +65,7 @@ const period = {
   latencyP50Ms: 48,
   latencyP95Ms: 210,
 };
+export const examplePeriod = { start: exampleTime, ...counts };
 const lastAttempt = { startedAt: exampleTime, durationMs: 87, statusCode: 200, error: null };
 const exampleDelivery: PortalDelivery = {
   ...examples.deliveryRecord,
@@ -139,8 +140,8 @@ export const deliveryOperations = [
     returns: { 200: 'The statistics.' },
     response: oneOf(DeliveryStats, 'DeliveryStatsResponse', {
       periodHours: 1,
-      periods: [{ start: exampleTime, ...period }],
-      total: period,
+      periods: [examplePeriod],
+      total: counts,
     }),
     async run({ database, email, params: { appId }, query: { range, webhookId } }) {
       await requireRole(database, email, appId, 'viewer');

@@ -4,6 +4,7 @@ import { envelope } from '../../contract/envelope.ts';
 import { Overview } from '../../contract/portal.ts';
 import { readOverview } from '../../webhooks/management/overview.ts';
 import { oneOf } from '../responses.ts';
+import { examplePeriod } from './deliveries.ts';
 import { operation } from './surface.ts';
 
 const app = { appId: exampleId, appName: 'Announcer' };
@@ -27,17 +28,7 @@ const example: Overview = {
     { ...app, keyId: exampleId, name: 'On the server', last4: '0000', expiresAt: exampleLaterTime },
   ],
   deliveries: {
-    hours: [
-      {
-        start: exampleTime,
-        succeeded: 41,
-        failed: 1,
-        cancelled: 0,
-        pending: 0,
-        latencyP50Ms: 48,
-        latencyP95Ms: 210,
-      },
-    ],
+    hours: [examplePeriod],
   },
 };
 

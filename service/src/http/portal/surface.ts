@@ -5,6 +5,7 @@ import type { Actor } from '../../access/actor.ts';
 import { errorBody, pageEnvelope } from '../../contract/envelope.ts';
 import { uuid } from '../../contract/shapes.ts';
 import { errorCatalogue, ServiceError, type ErrorCode } from '../../errors.ts';
+import type { Search } from '../../directory/search/search.ts';
 import type { SignIn } from '../../sign-in/sign-in.ts';
 import type { Health } from '../../system/health.ts';
 import { operationFor, type Surface } from '../operations.ts';
@@ -17,6 +18,7 @@ import { actorOf, emailOf, signedInOf } from './authenticate.ts';
 
 export type PortalRouteDependencies = WebhookDependencies & {
   signIn: SignIn;
+  search: Search;
   health: Health;
   publicUrl: string;
 };

@@ -2,6 +2,8 @@
 import type { Organisation } from '../../contract/organisation.ts';
 import { envelope } from '../../contract/envelope.ts';
 import type { Status } from '../../contract/status.ts';
+import { renderMaintenance } from './maintenance-notice.ts';
+import { renderForm } from './search-page.ts';
 import { html, renderPage, type Html, type Site } from './page.ts';
 
 export type LandingContent = {
@@ -26,6 +28,7 @@ export function renderLanding(site: Site, { counts, maintenance, newest }: Landi
       <a href="${basePath}/profile/developer">Get an API key</a
       ><a href="${basePath}/docs">Read the docs</a>
     </div>
+    ${renderForm(site)}
     <dl class="counts">
       ${countOf('Organisations', counts.orgs)}${countOf('Alliances', counts.alliances)}${countOf('Blueprints', counts.blueprints)}
     </dl>
@@ -39,13 +42,6 @@ function countOf(label: string, count: number): Html {
     <dt>${label}</dt>
     <dd>${count.toLocaleString('en')}</dd>
   </div>`;
-}
-
-function renderMaintenance({ message, expectedEnd }: NonNullable<Status['maintenance']>): Html {
-  const end = expectedEnd === null ? '' : ` It is expected to end at ${expectedEnd}.`;
-  return html`<p class="notice">
-    <strong>Maintenance.</strong> ${message ?? 'The API is not available at the moment.'}${end}
-  </p>`;
 }
 
 /** The response is the one that this request would get now. */

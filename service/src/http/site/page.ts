@@ -1,4 +1,4 @@
-/** The frame of the pages that the service renders itself: one HTML document, one inline style sheet, no script. */
+/** The frame of the pages that the service renders itself: one HTML document, one inline style sheet. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { Brand } from './brand.ts';
@@ -45,7 +45,7 @@ export function renderPage({ brand, basePath }: Site, title: string, body: Html)
             />${brand.name}</a
           >
           <nav aria-label="Main">
-            <a href="${basePath}/docs">Docs</a
+            <a href="${basePath}/docs">Docs</a><a href="${basePath}/status">Status</a
             ><a href="${basePath}/profile/developer">Developer portal</a>
           </nav>
         </header>
@@ -57,13 +57,19 @@ export function renderPage({ brand, basePath }: Site, title: string, body: Html)
 
 export const htmlType = 'text/html; charset=utf-8';
 
-/** Pages load nothing but the logo, and run no script. */
-export function pageHeaders(brand: Brand): Record<string, string> {
-  const hash = createHash('sha256').update(styleOf(brand)).digest('base64');
+/** Pages load nothing but the logo. They run no script or the given one, which may send requests to this service. */
+export function pageHeaders(brand: Brand, script?: string): Record<string, string> {
+  const scripts =
+    script === undefined ? '' : `script-src '${hashOf(script)}'; connect-src 'self'; `;
+  const form = script === undefined ? 'none' : 'self';
   return {
-    'content-security-policy': `default-src 'none'; style-src 'sha256-${hash}'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+    'content-security-policy': `default-src 'none'; style-src '${hashOf(styleOf(brand))}'; ${scripts}img-src 'self'; base-uri 'none'; form-action '${form}'; frame-ancestors 'none'`,
     'referrer-policy': 'no-referrer',
   };
+}
+
+function hashOf(inline: string): string {
+  return `sha256-${createHash('sha256').update(inline).digest('base64')}`;
 }
 
 function styleOf({ color, onColor }: Brand): string {

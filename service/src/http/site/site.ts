@@ -1,23 +1,34 @@
-/** Serves the landing page, the logo, and errors as pages to browsers. */
+/** Serves the start page with its search, the status page, the logo, and errors as pages to browsers. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { coalesce } from '../../database/coalesce.ts';
 import type { Database } from '../../database/database.ts';
 import type { Revisions } from '../../database/revisions.ts';
 import { listOrgs } from '../../directory/orgs.ts';
+import type { Search } from '../../directory/search/search.ts';
 import type { ServiceError } from '../../errors.ts';
+import { suggest } from '../../directory/suggest.ts';
 import type { Health } from '../../system/health.ts';
+import { createLimit } from '../admit.ts';
+import { listPastMaintenance } from '../../system/maintenance.ts';
+import { readServiceStats } from '../../webhooks/management/service-stats.ts';
 import { rejectOtherMethods } from '../methods.ts';
 import { entryOf, type Entry } from '../response-cache.ts';
 import { sendEntry } from '../send-entry.ts';
+import { stateOf } from '../v1/status.ts';
 import type { Brand } from './brand.ts';
 import { renderLanding } from './landing-page.ts';
+import { renderSearch, searchScript, searchTextMax } from './search-page.ts';
+import { renderStatus, type StatusContent } from './status-page.ts';
 import { html, htmlType, pageHeaders, renderPage, type Site } from './page.ts';
 
 export type SiteDependencies = {
   brand: Brand;
   publicUrl: string;
   database: Database;
+  search: Search;
   health: Health;
   revisions: Revisions;
+  rateLimitPerMinute: number;
 };
 
 declare module 'fastify' {
@@ -30,13 +41,22 @@ declare module 'fastify' {
 const newestShown = 6;
 /** Counts are refreshed each second, so an older page would be wrong for as long as it is kept. */
 const cacheControl = 'public, max-age=5';
+/** The history moves slowly. Without it the page is still useful, so nobody waits long for it. */
+const historyBounds = { timeoutMs: 2_000, reuseMs: 5_000 };
 
 export function registerSite(app: FastifyInstance, dependencies: SiteDependencies): void {
   const { brand } = dependencies;
   const readLanding = createLanding(dependencies);
+  const readResults = createResults(dependencies);
   page(app, '/', async (request, reply) => {
+    const entry = await (readResults(request, reply) ?? readLanding());
+    reply.headers(pageHeaders(brand, searchScript));
+    return sendEntry(request, reply, entry, cacheControl, htmlType);
+  });
+  const readStatus = createStatus(dependencies);
+  page(app, '/status', async (request, reply) => {
     reply.headers(pageHeaders(brand));
-    return sendEntry(request, reply, await readLanding(), cacheControl, htmlType);
+    return sendEntry(request, reply, await readStatus(), cacheControl, htmlType);
   });
   const logo = entryOf(0, brand.logo.bytes);
   for (const url of ['/logo', '/favicon.ico'])
@@ -90,9 +110,31 @@ function toSite({ brand, publicUrl }: Pick<SiteDependencies, 'brand' | 'publicUr
   return { brand, publicUrl, basePath: new URL(publicUrl).pathname.replace(/\/$/, '') };
 }
 
+/** Finds what `/?q=…` asks for; null without a text. Needs no key, so an address may search as often as a key may. */
+function createResults(dependencies: SiteDependencies) {
+  const { rateLimitPerMinute, health } = dependencies;
+  const site = toSite(dependencies);
+  const limit = rateLimitPerMinute > 0 ? createLimit(rateLimitPerMinute) : null;
+
+  async function render(text: string): Promise<Entry> {
+    const isUp = health.snapshot().components.database === 'ok';
+    const found = isUp ? await suggest(dependencies, text).catch(() => null) : null;
+    return entryOf(0, Buffer.from(renderSearch(site, text, found)));
+  }
+
+  return (request: FastifyRequest, reply: FastifyReply): Promise<Entry> | null => {
+    const { q } = request.query as { q?: string | string[] };
+    const text = [q].flat().join(' ').replaceAll('\0', '').trim().slice(0, searchTextMax);
+    if (text === '') return null;
+    const exceeded = limit?.(request, reply, null) ?? null;
+    if (exceeded) throw exceeded;
+    return render(text);
+  };
+}
+
 /** Renders the page again when what it shows has changed. */
 function createLanding(dependencies: SiteDependencies): () => Entry | Promise<Entry> {
-  const { database, health, revisions, publicUrl } = dependencies;
+  const { health, revisions, publicUrl } = dependencies;
   const site = toSite(dependencies);
   let shown: { state: string; entry: Entry | Promise<Entry> } | null = null;
 
@@ -102,7 +144,7 @@ function createLanding(dependencies: SiteDependencies): () => Entry | Promise<En
     // Without the database, the page has no organisations.
     const list =
       components.database === 'ok'
-        ? await listOrgs(database, query, publicUrl).catch(() => null)
+        ? await listOrgs(dependencies, query, publicUrl).catch(() => null)
         : null;
     return entryOf(
       0,
@@ -114,5 +156,24 @@ function createLanding(dependencies: SiteDependencies): () => Entry | Promise<En
     const state = JSON.stringify([revisions.current('directory'), health.snapshot()]);
     if (shown?.state !== state) shown = { state, entry: render() };
     return shown.entry;
+  };
+}
+
+function createStatus(dependencies: SiteDependencies): () => Promise<Entry> {
+  const { database, health } = dependencies;
+  const site = toSite(dependencies);
+  const readHistory = coalesce(async (): Promise<StatusContent['history']> => {
+    const [stats, past] = await Promise.all([
+      readServiceStats(database),
+      listPastMaintenance(database),
+    ]);
+    return { stats, past };
+  }, historyBounds);
+  return async () => {
+    const snapshot = health.snapshot();
+    const { components, maintenance } = snapshot;
+    const history = components.database === 'ok' ? await readHistory().catch(() => null) : null;
+    const content = { state: stateOf(snapshot), components, maintenance, history };
+    return entryOf(0, Buffer.from(renderStatus(site, content)));
   };
 }

@@ -5,6 +5,7 @@ import { Type, type Static, type TSchema } from 'typebox';
 import { Alliance, AllianceDetail } from '../../contract/alliance.ts';
 import { Blueprint } from '../../contract/blueprint.ts';
 import { envelope, pageEnvelope } from '../../contract/envelope.ts';
+import { facetsSchema } from '../../contract/facets.ts';
 import { examples } from '../../contract/examples.ts';
 import { Organisation } from '../../contract/organisation.ts';
 import { noQuery, slug } from '../../contract/shapes.ts';
@@ -12,9 +13,16 @@ import type { Database } from '../../database/database.ts';
 import type { Scope } from '../../database/revisions.ts';
 import { listAlliances, readAlliance } from '../../directory/alliances.ts';
 import { listBlueprints, readBlueprint } from '../../directory/blueprints.ts';
-import { AllianceQuery, BlueprintQuery, OrgQuery } from '../../directory/list-query.ts';
+import {
+  AllianceQuery,
+  blueprintFacets,
+  orgFacets,
+  PublicBlueprintQuery,
+  PublicOrgQuery,
+} from '../../directory/list-query.ts';
 import type { Page } from '../../directory/list.ts';
 import { listOrgs, readOrg } from '../../directory/orgs.ts';
+import type { Search } from '../../directory/search/search.ts';
 import { ServiceError } from '../../errors.ts';
 import { keySecurity } from '../admit.ts';
 import { errorsOf, listOf, oneOf, responses } from '../responses.ts';
@@ -23,27 +31,34 @@ import { sendEntry, sendWhenLoaded } from '../send-entry.ts';
 
 export type DirectoryDependencies = {
   database: Database;
+  search: Search;
   responseCache: ResponseCache;
   publicUrl: string;
 };
 
 export function registerDirectory(
   app: FastifyInstance,
-  { database, responseCache, publicUrl }: DirectoryDependencies,
+  { database, search, responseCache, publicUrl }: DirectoryDependencies,
 ): void {
   const reads = { app, responseCache };
+  const listed = { database, search };
 
   listRoute(reads, {
     url: '/orgs',
     scope: 'directory',
     operationId: 'listOrgs',
     tag: 'Organisations',
-    query: OrgQuery,
+    query: PublicOrgQuery,
     summary: 'List organisations',
     description: 'Returns the listed organisations, sorted by name by default.',
     responseDescription: 'A page of organisations.',
-    response: listOf(Organisation, 'OrganisationList', examples.organisation),
-    load: (query) => listOrgs(database, query, publicUrl),
+    response: listOf(
+      Organisation,
+      'OrganisationList',
+      examples.organisation,
+      facetsSchema(orgFacets, 'OrganisationFacets'),
+    ),
+    load: (query) => listOrgs(listed, query, publicUrl),
   });
   detailRoute(reads, {
     url: '/orgs/:slug',
@@ -67,7 +82,7 @@ export function registerDirectory(
     description: 'Returns the alliances, sorted by name by default.',
     responseDescription: 'A page of alliances.',
     response: listOf(Alliance, 'AllianceList', examples.alliance),
-    load: (query) => listAlliances(database, query, publicUrl),
+    load: (query) => listAlliances(listed, query, publicUrl),
   });
   detailRoute(reads, {
     url: '/alliances/:slug',
@@ -86,12 +101,17 @@ export function registerDirectory(
     scope: 'blueprints',
     operationId: 'listBlueprints',
     tag: 'Blueprints',
-    query: BlueprintQuery,
+    query: PublicBlueprintQuery,
     summary: 'List blueprints',
     description: 'Returns the blueprints, active and retired, sorted by name by default.',
     responseDescription: 'A page of blueprints.',
-    response: listOf(Blueprint, 'BlueprintList', examples.blueprint),
-    load: (query) => listBlueprints(database, query),
+    response: listOf(
+      Blueprint,
+      'BlueprintList',
+      examples.blueprint,
+      facetsSchema(blueprintFacets, 'BlueprintFacets'),
+    ),
+    load: (query) => listBlueprints(listed, query),
   });
   detailRoute(reads, {
     url: '/blueprints/:slug',
@@ -138,10 +158,10 @@ function listRoute<Query extends TSchema>(
         address: request.url,
       };
       const entry = responseCache.get(location, async () => {
-        const { revision, total, rows } = await operation.load(query);
+        const { revision, total, rows, facets } = await operation.load(query);
         return {
           revision,
-          content: pageEnvelope(rows, query, total),
+          content: pageEnvelope(rows, query, total, facets),
         };
       });
       return sendWhenLoaded(request, reply, entry);

@@ -43,10 +43,10 @@ export function registerStatus(
 }
 
 function readStatus(health: Health, version: string): Status {
-  const { maintenance, components, counts } = health.snapshot();
-  const well = components.database === 'ok' && components.deliveries === 'ok';
+  const snapshot = health.snapshot();
+  const { maintenance, components, counts } = snapshot;
   return {
-    status: maintenance ? 'maintenance' : well ? 'ok' : 'degraded',
+    status: stateOf(snapshot),
     version,
     apiVersion,
     time: new Date().toISOString(),
@@ -54,4 +54,13 @@ function readStatus(health: Health, version: string): Status {
     components,
     counts,
   };
+}
+
+export function stateOf({
+  maintenance,
+  components,
+}: ReturnType<Health['snapshot']>): Status['status'] {
+  if (maintenance) return 'maintenance';
+  const isWell = components.database === 'ok' && components.deliveries === 'ok';
+  return isWell ? 'ok' : 'degraded';
 }

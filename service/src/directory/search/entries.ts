@@ -1,0 +1,177 @@
+/**
+ * The numbers of the entries of an index, by slot: an entry that is written again gets a new slot. Typed arrays, because
+ * there may be a million entries.
+ */
+import type { FieldText } from './segment.ts';
+
+/** What the index knows of an entry besides its texts. `ordinal` is a number that the entry keeps in the database. */
+export type EntryNumbers = { ordinal: number; members: number; listed: boolean };
+export type IndexedEntry = EntryNumbers & { texts: FieldText[] };
+/** `after` is the ordinal of the entry before it in the order of names, or null for the first one. */
+export type WrittenEntry = IndexedEntry & { after: number | null };
+
+/** The slots that a term matches. */
+export type Hits = {
+  slots: Uint32Array;
+  count: number;
+  /** How well each slot matches; a smaller level is a better match. */
+  levels: Uint8Array;
+};
+export const unmatched = 255;
+
+/** The unlisted entries that a search may find: none, all, or those with these ordinals. */
+export type Unlisted = 'none' | 'all' | number[];
+
+const shown = 0;
+const unlisted = 1;
+const removed = 2;
+
+/** Members beyond this count as this many, so that a level, they and a position fit into the 53 bits of a number. */
+const membersMax = 2 ** 27 - 1;
+const positionsMax = 2 ** 22;
+const keysPerLevel = (membersMax + 1) * positionsMax;
+
+export class Entries {
+  /** The number of slots, including those of removed entries. */
+  slots = 0;
+  /** Whether each slot is removed, unlisted or neither. */
+  visibility = new Uint8Array(0);
+  members = new Uint32Array(0);
+  /** Space for the hits of a term, and of the terms before it. Without hits between searches. */
+  scratch: [Hits, Hits] = [createHits(0), createHits(0)];
+  #ordinals = new Int32Array(0);
+  #slotOf = new Int32Array(0);
+  /** The slots in the order of names, and the place of each slot in it. */
+  #order = new Uint32Array(0);
+  #positions = new Uint32Array(0);
+
+  /** Orders hits by level, then by members, most first, and then by name. */
+  sortKey(slot: number, level: number): number {
+    const members = this.members[slot] as number;
+    const position = this.#positions[slot] as number;
+    return level * keysPerLevel + (membersMax - members) * positionsMax + position;
+  }
+
+  levelOfKey(key: number): number {
+    return Math.floor(key / keysPerLevel);
+  }
+
+  membersOfKey(key: number): number {
+    return membersMax - Math.floor((key % keysPerLevel) / positionsMax);
+  }
+
+  ordinalOfKey(key: number): number {
+    return this.#ordinals[this.#order[key % positionsMax] as number] as number;
+  }
+
+  /** Returns the slot of the new entry. `reorder` gives it its place in the order of names. */
+  add({ ordinal, members, listed }: EntryNumbers): number {
+    const slot = this.slots;
+    this.slots += 1;
+    this.#grow(this.slots);
+    this.#ordinals[slot] = ordinal;
+    this.#set(slot, members, listed);
+    if (ordinal >= this.#slotOf.length)
+      this.#slotOf = enlarged(this.#slotOf, new Int32Array(roomFor(ordinal + 1)).fill(-1));
+    this.#slotOf[ordinal] = slot;
+    return slot;
+  }
+
+  /** Returns the slot that the entry had, or -1. */
+  remove(ordinal: number): number {
+    const slot = this.#slotOf[ordinal] ?? -1;
+    if (slot === -1) return -1;
+    this.#slotOf[ordinal] = -1;
+    this.visibility[slot] = removed;
+    return slot;
+  }
+
+  adjust({ ordinal, members, listed }: EntryNumbers): void {
+    const slot = this.#slotOf[ordinal] ?? -1;
+    if (slot !== -1) this.#set(slot, members, listed);
+  }
+
+  /** Runs `find` with the largest visibility that it may include. */
+  seeing<Result>(which: Unlisted, find: (visibilityMax: number) => Result): Result {
+    if (typeof which === 'string') return find(which === 'all' ? unlisted : shown);
+    const slots = which
+      .map((ordinal) => this.#slotOf[ordinal] ?? -1)
+      .filter((slot) => this.visibility[slot] === unlisted);
+    for (const slot of slots) this.visibility[slot] = shown;
+    try {
+      return find(shown);
+    } finally {
+      for (const slot of slots) this.visibility[slot] = unlisted;
+    }
+  }
+
+  /** For the first entries, which come in the order of names. */
+  orderAsAdded(): void {
+    this.#setOrder(Uint32Array.from({ length: this.slots }, (_, slot) => slot));
+  }
+
+  /**
+   * Puts added entries at their places in the order of names. They are in that order themselves. Returns false if one of
+   * them has no place, because the entry before it is unknown.
+   */
+  reorder(written: WrittenEntry[]): boolean {
+    const added = new Set<number>();
+    const followers = new Map<number, number>();
+    for (const { ordinal, after } of written) {
+      const slot = this.#slotOf[ordinal] as number;
+      added.add(slot);
+      followers.set(after === null ? -1 : (this.#slotOf[after] ?? -1), slot);
+    }
+    const order = new Uint32Array(this.#order.length + added.size);
+    let length = 0;
+    const place = (first: number | undefined) => {
+      for (let slot = first; slot !== undefined; slot = followers.get(slot)) order[length++] = slot;
+    };
+    place(followers.get(-1));
+    for (const slot of this.#order)
+      if (this.visibility[slot] !== removed && !added.has(slot)) place(slot);
+    this.#setOrder(order.slice(0, length));
+    return [...added].every((slot) => order[this.#positions[slot] as number] === slot);
+  }
+
+  #setOrder(order: Uint32Array<ArrayBuffer>): void {
+    this.#order = order;
+    for (let position = 0; position < order.length; position += 1)
+      this.#positions[order[position] as number] = position;
+  }
+
+  #set(slot: number, members: number, listed: boolean): void {
+    this.members[slot] = Math.min(members, membersMax);
+    this.visibility[slot] = listed ? shown : unlisted;
+  }
+
+  #grow(slots: number): void {
+    if (slots <= this.visibility.length) return;
+    const room = roomFor(slots);
+    this.visibility = enlarged(this.visibility, new Uint8Array(room));
+    this.#ordinals = enlarged(this.#ordinals, new Int32Array(room));
+    this.members = enlarged(this.members, new Uint32Array(room));
+    this.#positions = enlarged(this.#positions, new Uint32Array(room));
+    this.scratch = [createHits(room), createHits(room)];
+  }
+}
+
+function createHits(room: number): Hits {
+  return {
+    slots: new Uint32Array(room),
+    count: 0,
+    levels: new Uint8Array(room).fill(unmatched),
+  };
+}
+
+function roomFor(length: number): number {
+  return Math.ceil(length * 1.1) + 256;
+}
+
+function enlarged<Numbers extends Int32Array | Uint32Array | Uint8Array>(
+  from: Numbers,
+  to: Numbers,
+): Numbers {
+  to.set(from);
+  return to;
+}

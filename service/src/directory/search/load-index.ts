@@ -1,0 +1,156 @@
+/** Reads the index of a kind from the database, and what has changed since. */
+import { sql, type Database, type LeftJoined } from '../../database/database.ts';
+import type { Scope } from '../../database/revisions.ts';
+import type { SlugTable } from '../lock-directory.ts';
+import type { IndexedEntry, WrittenEntry } from './entries.ts';
+import { createIndexBuilder, type Changes, type SearchIndex } from './search-index.ts';
+import { nameField, otherField, tagField, type FieldText } from './segment.ts';
+
+/** An index, the revision that it belongs to, and when that was read, in seconds by the database's clock. */
+export type IndexState = { index: SearchIndex; revision: number; readAt: number };
+
+type Sql = ReturnType<typeof sql>;
+type Source = { scope: Scope; listed: Sql; hasDescription: Sql };
+
+export const sources: Record<SlugTable, Source> = {
+  orgs: {
+    scope: 'directory',
+    listed: sql`t.listed`,
+    hasDescription: sql`t.description is not null`,
+  },
+  alliances: {
+    scope: 'directory',
+    listed: sql`true`,
+    hasDescription: sql`t.description is not null`,
+  },
+  // A search does not look in the descriptions of blueprints.
+  blueprints: { scope: 'blueprints', listed: sql`true`, hasDescription: sql`null` },
+};
+
+/** Each batch keeps the thread for some milliseconds. */
+const batchSize = 1_000;
+
+type Row = {
+  ordinal: number;
+  members: number;
+  listed: boolean;
+  search_text: string;
+  has_description: boolean | null;
+};
+
+/** Reads all entries, from one snapshot. */
+export async function loadIndex(database: Database, kind: SlugTable): Promise<IndexState> {
+  const { scope, hasDescription } = sources[kind];
+  const snapshot = database.transaction().setIsolationLevel('repeatable read');
+  return snapshot.setAccessMode('read only').execute(async (tx) => {
+    const { rows: revisions } = await sql<{ revision: number; read_at: number }>`
+      select revision, extract(epoch from now())::float8 as read_at from revisions where scope = ${scope}
+    `.execute(tx);
+    const [read] = revisions;
+    if (!read) throw new Error(`the revision of ${scope} is missing`);
+    await sql`
+      declare entries no scroll cursor for
+      select s.ordinal, s.members, s.listed, s.search_text, ${hasDescription} as has_description
+      from ${sql.table(`searchable_${kind}`)} s join ${sql.table(kind)} t on t.id = s.id
+      order by s.name_sort, s.id
+    `.execute(tx);
+    const builder = createIndexBuilder();
+    for (;;) {
+      const { rows } =
+        await sql<Row>`fetch forward ${sql.raw(String(batchSize))} from entries`.execute(tx);
+      if (rows.length === 0) break;
+      for (const row of rows) builder.add(toEntry(row));
+    }
+    return { index: builder.build(), revision: read.revision, readAt: read.read_at };
+  });
+}
+
+/** More changes than these are slower to read than everything. */
+const changesMax = 2_000;
+/** Some minutes less than `move_revision` keeps them. */
+const changesKeptSeconds = 10 * 60;
+
+type ChangedRow = { revision: number; read_at: number } & LeftJoined<{
+  ordinal: number;
+  is_written: boolean;
+}> &
+  LeftJoined<Omit<Row, 'ordinal'> & { found: number }> & { after: number | null };
+
+/** Applies what was written since `state`. Returns null if the index must be loaded again. */
+export async function readChanges(
+  database: Database,
+  kind: SlugTable,
+  state: IndexState,
+): Promise<IndexState | null> {
+  const { scope, listed, hasDescription } = sources[kind];
+  const table = sql.table(kind);
+  const entries = sql.table(`searchable_${kind}`);
+  const nameBefore = (which: Sql) => sql`
+    (select t.id, t.name_sort from ${table} t
+     where ${which} and c.is_written and (t.name_sort, t.id) < (s.name_sort, s.id)
+     order by t.name_sort desc, t.id desc limit 1)
+  `;
+  const { rows } = await sql<ChangedRow>`
+    with pending as (
+      select written, adjusted from search_changes where kind = ${kind} and revision > ${state.revision}
+    ),
+    changed as (
+      select ordinal, bool_or(is_written) as is_written
+      from (
+        select unnest(written) as ordinal, true as is_written from pending
+        union all
+        select unnest(adjusted), false from pending
+      ) as each_change
+      group by ordinal limit ${changesMax + 1}
+    )
+    select r.revision, extract(epoch from now())::float8 as read_at, c.ordinal, c.is_written,
+      s.ordinal as found, s.members, s.listed, s.search_text, ${hasDescription} as has_description, before.ordinal as after
+    from revisions r
+    left join changed c on true
+    left join ${entries} s on s.ordinal = c.ordinal
+    left join ${table} t on t.id = s.id
+    left join lateral (
+      select p.ordinal
+      -- Each half reads its own index.
+      from (${nameBefore(listed)} union all ${nameBefore(sql`not ${listed}`)}) as t join ${entries} p on p.id = t.id
+      order by t.name_sort desc, t.id desc limit 1
+    ) before on true
+    where r.scope = ${scope}
+    order by s.name_sort, s.id
+  `.execute(database);
+  const [first] = rows;
+  if (!first) throw new Error(`the revision of ${scope} is missing`);
+  const isKnown =
+    first.revision >= state.revision && first.read_at - state.readAt < changesKeptSeconds;
+  if (!isKnown || rows.length > changesMax) return null;
+  if (!state.index.apply(toChanges(rows))) return null;
+  return { index: state.index, revision: first.revision, readAt: first.read_at };
+}
+
+function toChanges(rows: ChangedRow[]): Changes {
+  const changes: Changes = { written: [], adjusted: [], removed: [] };
+  for (const row of rows) {
+    if (row.ordinal === null) continue;
+    if (row.found === null) changes.removed.push(row.ordinal);
+    else if (row.is_written) changes.written.push(toWritten(row));
+    else changes.adjusted.push(row);
+  }
+  return changes;
+}
+
+function toWritten(row: Row & { after: number | null }): WrittenEntry {
+  return { ...toEntry(row), after: row.after };
+}
+
+function toEntry({ ordinal, members, listed, search_text, has_description }: Row): IndexedEntry {
+  return { ordinal, members, listed, texts: toTexts(search_text.split('\n'), has_description) };
+}
+
+/** The lines of `search_text`: the name; then, except for blueprints, the tag and the slug; then what else is searched. */
+function toTexts(lines: string[], hasDescription: boolean | null): FieldText[] {
+  return lines.map((text, index) => {
+    if (index === 0) return { field: nameField, text };
+    const isOther = hasDescription === null || (hasDescription && index === lines.length - 1);
+    return { field: isOther ? otherField : tagField, text };
+  });
+}

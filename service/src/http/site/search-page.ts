@@ -1,0 +1,58 @@
+/** The search of the start page: its form, and the page at `/?q=…` with what it finds. */
+import { readFileSync } from 'node:fs';
+import type { Suggestion } from '../../contract/suggestion.ts';
+import { html, renderPage, type Html, type Site } from './page.ts';
+
+export const searchTextMax = 100;
+
+export const searchScript = readFileSync(new URL('./search.js', import.meta.url), 'utf8');
+
+/** `found` is null if the database is away. */
+export function renderSearch(site: Site, text: string, found: Suggestion[] | null): string {
+  const body = html`<h1>Search</h1>
+    ${renderForm(site, text, found === null ? renderFailure() : renderFound(found))}`;
+  return renderPage(site, `${text} – ${site.brand.name}`, body);
+}
+
+/** The script replaces `results` while somebody types. */
+export function renderForm({ basePath }: Site, text = '', results: Html = html``): Html {
+  return html`<form role="search" action="${basePath}/">
+      <label for="q">Find an organisation, alliance or blueprint</label>
+      <div class="search">
+        <input
+          id="q"
+          name="q"
+          type="search"
+          required
+          maxlength="${searchTextMax}"
+          autocomplete="off"
+          value="${text}"
+        /><button>Search</button>
+      </div>
+    </form>
+    <div id="results" aria-live="polite">${results}</div>
+    ${{ html: `<script>${searchScript}</script>` }}`;
+}
+
+const kinds = {
+  organization: { label: 'Organisation', path: 'orgs' },
+  alliance: { label: 'Alliance', path: 'alliances' },
+  blueprint: { label: 'Blueprint', path: 'blueprints' },
+};
+
+function renderFound(found: Suggestion[]): Html {
+  if (found.length === 0) return html`<p>Nothing found.</p>`;
+  return html`<ul>
+    ${found.map(({ kind, slug, name }) => {
+      const { label, path } = kinds[kind];
+      return html`<li>
+        <strong>${name}</strong>
+        <p>${label}, <code>/api/v1/${path}/${slug}</code></p>
+      </li>`;
+    })}
+  </ul>`;
+}
+
+function renderFailure(): Html {
+  return html`<p>The search is not available at the moment.</p>`;
+}

@@ -1,0 +1,133 @@
+/** The page at `/status`: whether the service works, and how deliveries went in the last 30 days. */
+import type { Status } from '../../contract/status.ts';
+import type { ServicePeriod, ServiceStats } from '../../webhooks/management/service-stats.ts';
+import { renderMaintenance } from './maintenance-notice.ts';
+import { html, renderPage, type Html, type Site } from './page.ts';
+
+export type StatusContent = {
+  state: Status['status'];
+  components: Status['components'];
+  maintenance: Status['maintenance'];
+  /** Null if the database is away. */
+  history: { stats: ServiceStats; past: { since: string; endedAt: string }[] } | null;
+};
+
+const titles = {
+  ok: 'Everything works',
+  degraded: 'There is a problem',
+  maintenance: 'Under maintenance',
+};
+const databaseStates = { ok: 'Available', unavailable: 'Not available at the moment' };
+const deliveryStates = {
+  ok: 'On time',
+  delayed: 'Late: some have waited for more than a minute',
+  unavailable: 'Not known at the moment',
+};
+
+export function renderStatus(site: Site, content: StatusContent): string {
+  const { state, components, maintenance, history } = content;
+  const body = html` <h1>${titles[state]}</h1>
+    ${maintenance ? renderMaintenance(maintenance) : html``}
+    <table>
+      <caption>
+        Now
+      </caption>
+      <tbody>
+        ${rowOf('Directory', databaseStates[components.database])}
+        ${rowOf('Webhook deliveries', deliveryStates[components.deliveries])}
+        ${rowOf('Last blueprint sync', formatTime(components.blueprintSync.lastCompletedAt))}
+        ${rowOf('Last chat sync', formatTime(components.chatSync.lastCompletedAt))}
+      </tbody>
+    </table>
+    ${history ? renderDeliveries(history.stats) : html`<p>The history is not available at the moment.</p>`}
+    ${history ? renderPast(history.past) : html``}`;
+  return renderPage(site, `Status – ${site.brand.name}`, body);
+}
+
+function rowOf(name: string, value: string): Html {
+  return html`<tr>
+    <th scope="row">${name}</th>
+    <td>${value}</td>
+  </tr>`;
+}
+
+function renderDeliveries({ lastDay, days }: ServiceStats): Html {
+  return html`<h2>Webhook deliveries</h2>
+    <p class="soft">
+      The share of deliveries that succeeded, after retries if necessary, and the time from the
+      event to the response, over all webhooks. Days are in UTC, by when a delivery was queued.
+    </p>
+    <table class="numbers">
+      <thead>
+        <tr>
+          <th scope="col">Period</th>
+          <th scope="col">Succeeded</th>
+          <th scope="col">p50 delay</th>
+          <th scope="col">p95 delay</th>
+        </tr>
+      </thead>
+      <tbody>
+        ${renderPeriod('Last 24 hours', lastDay)}
+        ${days.map(({ day, ...period }) => renderPeriod(day, period))}
+      </tbody>
+    </table>`;
+}
+
+function renderPeriod(name: string, period: ServicePeriod): Html {
+  return html`<tr>
+    <th scope="row">${name}</th>
+    <td>${renderShare(period.successShare)}</td>
+    <td>${formatDelay(period.delayP50Ms)}</td>
+    <td>${formatDelay(period.delayP95Ms)}</td>
+  </tr>`;
+}
+
+/** A style sheet that is named by its hash allows no inline style, so the bar is drawn. */
+function renderShare(share: number | null): Html {
+  if (share === null) return html`–`;
+  return html`<svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
+      <rect class="whole" width="100" height="8" />
+      <rect width="${(share * 100).toFixed(2)}" height="8" /></svg
+    >${formatShare(share)}`;
+}
+
+/** Rounds down, so that 100 % means all. */
+function formatShare(share: number): string {
+  return `${Math.floor(share * 10_000) / 100} %`;
+}
+
+function formatDelay(ms: number | null): string {
+  if (ms === null) return '–';
+  if (ms < 1000) return `${ms} ms`;
+  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
+  return `${Math.round(ms / 60_000).toLocaleString('en')} min`;
+}
+
+function renderPast(past: { since: string; endedAt: string }[]): Html {
+  return html`<h2>Past maintenance</h2>
+    ${
+      past.length === 0
+        ? html`<p>None in the last 30 days.</p>`
+        : html`<table>
+            <thead>
+              <tr>
+                <th scope="col">From</th>
+                <th scope="col">To</th>
+              </tr>
+            </thead>
+            <tbody>
+              ${past.map(
+                ({ since, endedAt }) =>
+                  html`<tr>
+                    <td>${formatTime(since)}</td>
+                    <td>${formatTime(endedAt)}</td>
+                  </tr>`,
+              )}
+            </tbody>
+          </table>`
+    }`;
+}
+
+function formatTime(time: string | null): string {
+  return time === null ? 'Never' : `${time.slice(0, 10)} ${time.slice(11, 16)} UTC`;
+}
