@@ -111,7 +111,7 @@ async function serveRelease(existing: Webhook | null): Promise<void> {
   if (existing) assert.equal(service.key, existing.key, 'the demo key of the data folder');
   const { data } = await readJson(`${service.url}/api/v1/orgs?limit=1`, service.key);
   assert.equal(data.length, 1);
-  for (const path of ['/docs/', '/docs/js/scalar.js', '/client'])
+  for (const path of ['/docs', '/docs/quick-start', '/llms.txt', '/client'])
     await read(`${service.url}${path}`);
   await readPortal(service.url);
   await deliver(installed, existing ?? (await createWebhook(service)));

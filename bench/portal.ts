@@ -1,8 +1,9 @@
 /**
- * npm run bench:portal: measures whether the last pages of 100,000 deliveries of one webhook are as fast as the first,
- * among as many deliveries of other webhooks. Creates its database in a temporary folder, runs the service, and deletes
+ * npm run bench:portal: weighs the first screen of the portal, and measures whether the last pages of 100,000 deliveries of
+ * one webhook are as fast as the first, among as many deliveries of other webhooks. Creates its database in a temporary folder, runs the service, and deletes
  * the folder. Exits with 1 if a target is missed.
  */
+import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createApp } from '../service/src/access/apps.ts';
 import { createKey } from '../service/src/access/keys.ts';
@@ -44,10 +45,32 @@ async function measure(): Promise<Figure[]> {
   try {
     console.error('… seeding');
     const { key, webhookId } = await seed(opened.database);
-    return await measurePages(key, `/api/v1/webhooks/${webhookId}/deliveries?limit=${limit}`);
+    return [
+      ...(await weighFirstScreen()),
+      ...(await measurePages(key, `/api/v1/webhooks/${webhookId}/deliveries?limit=${limit}`)),
+    ];
   } finally {
     await opened.close();
   }
+}
+
+/** The script and the style of the overview, as gzip. */
+async function weighFirstScreen(): Promise<Figure[]> {
+  const built = join(root, 'portal/dist');
+  const html = await readFile(join(built, 'index.html'), 'utf8');
+  const files = html.match(/assets\/[^"]+\.(js|css)/g) ?? [];
+  return Promise.all(
+    files.map(async (file) => {
+      const { size } = await stat(join(built, `${file}.gz`));
+      const isScript = file.endsWith('.js');
+      return {
+        name: isScript ? 'first script of the portal' : 'style of the portal',
+        reached: Math.round(size / 1_000),
+        unit: ' kB',
+        asked: { atMost: isScript ? 250 : 40 },
+      };
+    }),
+  );
 }
 
 async function seed(database: Database): Promise<{ key: string; webhookId: string }> {

@@ -51,7 +51,7 @@ export async function readRecords(
     from (
       select id, event_id, webhook_id, status, attempt_count from deliveries
       union all
-      select id, event_id, webhook_id, 'pending', attempt_count from pending_deliveries
+      select id, event_id, webhook_id, 'pending', attempt_count from pending_deliveries where trigger <> 'probe'
     ) d join events e on e.id = d.event_id
   `.execute(database);
   const attempts = await sql<LedgerAttempt>`

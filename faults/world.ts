@@ -147,7 +147,7 @@ export async function openWorld(
 async function countPending(database: Database) {
   const { rows } = await sql<{ published: number; pending: number; leased: number }>`
     select (select count(*) from outbox) as published,
-      count(*) as pending, count(lease_token) as leased from pending_deliveries
+      count(*) as pending, count(lease_token) as leased from pending_deliveries where trigger <> 'probe'
   `.execute(database);
   return rows[0] ?? { published: 0, pending: 0, leased: 0 };
 }

@@ -33,7 +33,14 @@ if (commit.endsWith('-dirty'))
 
 run(
   'npm',
-  ['run', '--silent', 'build', '--workspace=@orgdir/portal', '--workspace=@orgdir/client'],
+  [
+    'run',
+    '--silent',
+    'build',
+    '--workspace=@orgdir/portal',
+    '--workspace=@orgdir/docs',
+    '--workspace=@orgdir/client',
+  ],
   root,
 );
 rmSync(dist, { recursive: true, force: true });

@@ -23,7 +23,7 @@ const committed = [
   'service/schema.sql',
   'service/src',
 ];
-const built = ['portal/dist', 'client/download'];
+const built = ['portal/dist', 'docs/dist', 'client/download'];
 const command = 'service/bin/orgdir.js';
 
 export function stagePackage({ root, stage, version, commit }: Stage): void {

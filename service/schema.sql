@@ -151,6 +151,7 @@ table apps
   created_at timestamp(3) with time zone not null default now()
   apps_name_check: CHECK ((name <> ''::text))
   apps_pkey: PRIMARY KEY (id)
+  CREATE TRIGGER start_binding_versions AFTER INSERT ON orgdir.apps FOR EACH ROW EXECUTE FUNCTION start_binding_versions()
 
 table attempts partition by RANGE (delivery_id)
   delivery_id uuid not null
@@ -203,6 +204,21 @@ table authenticators
   authenticators_pkey: PRIMARY KEY (user_id)
   authenticators_user_id_fkey: FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
 
+table binding_versions
+  id bigint not null
+  app_id uuid not null
+  org_id uuid
+  alliance_id uuid
+  bound_at timestamp with time zone
+  valid_from timestamp with time zone not null default clock_timestamp()
+  valid_to timestamp with time zone
+  binding_versions_app_id_fkey: FOREIGN KEY (app_id) REFERENCES apps(id) ON DELETE CASCADE
+  binding_versions_check: CHECK ((valid_to >= valid_from))
+  binding_versions_check1: CHECK ((num_nonnulls(org_id, alliance_id) = num_nonnulls(bound_at)))
+  binding_versions_pkey: PRIMARY KEY (id)
+  CREATE INDEX binding_versions_by_app ON orgdir.binding_versions USING btree (app_id, valid_from)
+  CREATE UNIQUE INDEX binding_versions_current ON orgdir.binding_versions USING btree (app_id) WHERE (valid_to IS NULL)
+
 table bindings
   app_id uuid not null
   owner_email text collate C not null
@@ -219,6 +235,7 @@ table bindings
   CREATE INDEX bindings_by_org ON orgdir.bindings USING btree (org_id, owner_email) WHERE (org_id IS NOT NULL)
   CREATE TRIGGER audit_created AFTER INSERT ON orgdir.bindings REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION audit_bindings()
   CREATE TRIGGER audit_ended AFTER DELETE ON orgdir.bindings REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION audit_bindings()
+  CREATE TRIGGER keep_version AFTER INSERT OR DELETE ON orgdir.bindings FOR EACH ROW EXECUTE FUNCTION keep_binding_version()
 
 table blueprints
   id uuid not null
@@ -333,6 +350,8 @@ table events partition by RANGE (id)
   data text not null
   created_at timestamp with time zone not null default clock_timestamp()
   position bigint
+  fanned_out_at timestamp with time zone default clock_timestamp()
+  org_listed boolean
   events_are_fanned_out: CHECK (((audience = 'webhook'::text) OR ("position" IS NOT NULL))) NOT VALID
   events_audience_check: CHECK ((audience = ANY (ARRAY['global'::text, 'organization'::text, 'alliance'::text, 'webhook'::text])))
   events_check: CHECK (((audience <> 'organization'::text) OR ((org_id IS NOT NULL) AND (alliance_id IS NULL))))
@@ -421,7 +440,7 @@ table operational_events
   operational_events_check2: CHECK (((mail_leased_until IS NULL) OR (next_mail_at IS NOT NULL)))
   operational_events_error_check: CHECK ((error = ANY (ARRAY['dns'::text, 'connect'::text, 'tls'::text, 'timeout'::text, 'blocked'::text, 'reset'::text])))
   operational_events_exhausted_in_a_row_check: CHECK ((exhausted_in_a_row >= 0))
-  operational_events_kind_check: CHECK ((kind = ANY (ARRAY['webhook.failing'::text, 'webhook.deactivated'::text])))
+  operational_events_kind_check: CHECK ((kind = ANY (ARRAY['webhook.failing'::text, 'webhook.deactivated'::text, 'webhook.recovered'::text, 'webhook.not_recovered'::text])))
   operational_events_mail_attempts_check: CHECK (((mail_attempts >= 0) AND (mail_attempts <= 8)))
   operational_events_pkey: PRIMARY KEY (id)
   operational_events_reason_check: CHECK ((reason = ANY (ARRAY['failing'::text, 'gone'::text])))
@@ -567,7 +586,7 @@ table pending_deliveries
   pending_deliveries_check2: CHECK (((NOT parked) OR (lease_token IS NULL)))
   pending_deliveries_cycle_attempts_check: CHECK (((cycle_attempts >= 0) AND (cycle_attempts <= 6)))
   pending_deliveries_pkey: PRIMARY KEY (id)
-  pending_deliveries_trigger_check: CHECK ((trigger = ANY (ARRAY['event'::text, 'test'::text, 'redelivery'::text])))
+  pending_deliveries_trigger_check: CHECK ((trigger = ANY (ARRAY['event'::text, 'test'::text, 'redelivery'::text, 'probe'::text])))
   CREATE INDEX pending_deliveries_by_webhook ON orgdir.pending_deliveries USING btree (webhook_id, due_at)
   CREATE INDEX pending_deliveries_due ON orgdir.pending_deliveries USING btree (due_at) WHERE ((lease_token IS NULL) AND (NOT parked))
   CREATE INDEX pending_deliveries_leased ON orgdir.pending_deliveries USING btree (due_at) WHERE (lease_token IS NOT NULL)
@@ -736,6 +755,18 @@ table verifications
   CREATE INDEX verifications_by_end ON orgdir.verifications USING btree (expires_at)
   CREATE INDEX verifications_by_identifier ON orgdir.verifications USING btree (identifier)
 
+table webhook_healing
+  webhook_id uuid not null
+  failed_probes integer
+  succeeded boolean not null default false
+  healed_at timestamp(3) with time zone[] not null default '{}'::timestamp with time zone[]
+  replay_since timestamp(3) with time zone
+  webhook_healing_failed_probes_check: CHECK ((failed_probes >= 0))
+  webhook_healing_healed_at_check: CHECK ((cardinality(healed_at) <= 3))
+  webhook_healing_pkey: PRIMARY KEY (webhook_id)
+  webhook_healing_webhook_id_fkey: FOREIGN KEY (webhook_id) REFERENCES webhooks(id) ON DELETE CASCADE
+  CREATE INDEX webhook_healing_to_replay ON orgdir.webhook_healing USING btree (webhook_id) WHERE (replay_since IS NOT NULL)
+
 table webhook_health
   webhook_id uuid not null
   version bigint not null
@@ -756,7 +787,7 @@ table webhook_outcomes
   recorded_at timestamp(3) with time zone not null default queue_now()
   xid xid8 not null default pg_current_xact_id()
   webhook_outcomes_pkey: PRIMARY KEY (xid, seq)
-  webhook_outcomes_verdict_check: CHECK ((verdict = ANY (ARRAY['succeeded'::text, 'retry'::text, 'failed'::text])))
+  webhook_outcomes_verdict_check: CHECK ((verdict = ANY (ARRAY['succeeded'::text, 'retry'::text, 'failed'::text, 'probe_succeeded'::text, 'probe_failed'::text])))
   CREATE INDEX webhook_outcomes_by_webhook ON orgdir.webhook_outcomes USING btree (webhook_id, xid DESC, seq DESC)
 
 table webhook_stats
@@ -766,6 +797,19 @@ table webhook_stats
   bucket smallint not null
   deliveries bigint not null
   webhook_stats_pkey: PRIMARY KEY (webhook_id, hour, status, bucket)
+
+table webhook_versions
+  id bigint not null
+  webhook_id uuid not null
+  active boolean not null
+  events text[]
+  valid_from timestamp with time zone not null default clock_timestamp()
+  valid_to timestamp with time zone
+  webhook_versions_check: CHECK ((valid_to >= valid_from))
+  webhook_versions_pkey: PRIMARY KEY (id)
+  webhook_versions_webhook_id_fkey: FOREIGN KEY (webhook_id) REFERENCES webhooks(id) ON DELETE CASCADE
+  CREATE INDEX webhook_versions_by_webhook ON orgdir.webhook_versions USING btree (webhook_id, valid_from)
+  CREATE UNIQUE INDEX webhook_versions_current ON orgdir.webhook_versions USING btree (webhook_id) WHERE (valid_to IS NULL)
 
 table webhooks
   id uuid not null
@@ -781,6 +825,8 @@ table webhooks
   previous_secret_expires_at timestamp(3) with time zone
   created_at timestamp(3) with time zone not null default now()
   updated_at timestamp(3) with time zone not null default now()
+  self_healing boolean not null default true
+  replay_after_healing boolean not null default false
   webhooks_app_id_fkey: FOREIGN KEY (app_id) REFERENCES apps(id) ON DELETE CASCADE
   webhooks_check: CHECK ((active = (deactivated_at IS NULL)))
   webhooks_check1: CHECK ((active = (deactivated_reason IS NULL)))
@@ -790,6 +836,8 @@ table webhooks
   webhooks_pkey: PRIMARY KEY (id)
   webhooks_url_check: CHECK ((length(url) <= 2048))
   CREATE INDEX webhooks_by_app ON orgdir.webhooks USING btree (app_id, id)
+  CREATE TRIGGER keep_version_changed AFTER UPDATE ON orgdir.webhooks FOR EACH ROW WHEN (((old.active IS DISTINCT FROM new.active) OR (old.events IS DISTINCT FROM new.events))) EXECUTE FUNCTION keep_webhook_version()
+  CREATE TRIGGER keep_version_created AFTER INSERT ON orgdir.webhooks FOR EACH ROW EXECUTE FUNCTION keep_webhook_version()
 
 table workers
   id uuid not null
@@ -1081,6 +1129,23 @@ begin
   return null;
 end $function$
 
+CREATE OR REPLACE FUNCTION orgdir.keep_binding_version()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'orgdir', 'public'
+AS $function$
+declare
+  changed_at constant timestamptz := clock_timestamp();
+  app constant uuid := case when tg_op = 'DELETE' then old.app_id else new.app_id end;
+begin
+  update binding_versions set valid_to = greatest(changed_at, valid_from) where app_id = app and valid_to is null;
+  -- The binding of a deleted app leaves nothing.
+  insert into binding_versions (app_id, org_id, alliance_id, bound_at, valid_from)
+  select a.id, b.org_id, b.alliance_id, b.created_at, changed_at
+  from apps a left join bindings b on b.app_id = a.id where a.id = app;
+  return null;
+end $function$
+
 CREATE OR REPLACE FUNCTION orgdir.keep_former_slug()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1114,6 +1179,20 @@ begin
      from (select id, %3$s as members, %2$s as listed, name_sort, search_text from new_rows) n
      where s.id = n.id and (s.members, s.listed, s.name_sort, s.search_text)
        is distinct from (n.members, n.listed, n.name_sort, n.search_text)', target, listed, members);
+  return null;
+end $function$
+
+CREATE OR REPLACE FUNCTION orgdir.keep_webhook_version()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'orgdir', 'public'
+AS $function$
+declare
+  changed_at constant timestamptz := clock_timestamp();
+begin
+  -- A clock that was put back must not end an interval before it began.
+  update webhook_versions set valid_to = greatest(changed_at, valid_from) where webhook_id = new.id and valid_to is null;
+  insert into webhook_versions (webhook_id, active, events, valid_from) values (new.id, new.active, new.events, changed_at);
   return null;
 end $function$
 
@@ -1409,6 +1488,22 @@ begin
     execute format('grant execute on function %s to orgdir_publisher', routine);
   end loop;
 end $function$
+
+CREATE OR REPLACE FUNCTION orgdir.start_binding_versions()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'orgdir', 'public'
+AS $function$
+begin
+  insert into binding_versions (app_id) values (new.id);
+  return null;
+end $function$
+
+CREATE OR REPLACE FUNCTION orgdir.takes_event(active boolean, events text[], name text)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$ select active and (events is null or name = any(events)) $function$
 
 CREATE OR REPLACE FUNCTION orgdir.touch_alliance()
  RETURNS trigger

@@ -3,7 +3,7 @@ export type { ClientOptions, RequestOptions } from './options.ts';
 export type { Alliances, Blueprints, Directory, Orgs } from './directory.ts';
 export type { DirectoryEvent, EventPage, Events, EventsQuery, FollowQuery } from './events.ts';
 export type { AllQuery, Page } from './pages.ts';
-export type { Deliveries, DeliveriesQuery, Webhooks } from './webhooks.ts';
+export type { Deliveries, DeliveriesQuery, ExplainQuery, Webhooks } from './webhooks.ts';
 export type * from './types.ts';
 
 export { verifyWebhook, type VerifyWebhookOptions } from './verify-webhook.ts';

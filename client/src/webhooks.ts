@@ -7,10 +7,13 @@ import type {
   DeletedWebhook,
   Delivery,
   DeliveryDetail,
+  ExplainTimeQuery,
+  Explanation,
   ListDeliveriesQuery,
   ListWebhooksQuery,
   WebhookInput,
   Recovered,
+  Replayed,
   RotateSecretRequest,
   Webhook,
   WebhookChanges,
@@ -47,8 +50,24 @@ export type Webhooks = {
     request: { since: string | Date },
     options?: RequestOptions,
   ): Promise<Recovered>;
+  /**
+   * Queues what the webhook missed in a time range: failed deliveries, those that a deactivation cancelled, and events
+   * without a delivery. With `dryRun` it only counts.
+   */
+  replay(
+    id: string,
+    request: { since: string | Date; until?: string | Date; dryRun?: boolean },
+    options?: RequestOptions,
+  ): Promise<Replayed>;
+  /** Says why the webhook did or did not get an event. */
+  explain(id: string, eventId: string, options?: RequestOptions): Promise<Explanation>;
+  /** The same for an event whose id you do not know. */
+  explainTime(id: string, query: ExplainQuery, options?: RequestOptions): Promise<Explanation>;
   deliveries: Deliveries;
 };
+
+/** An event by its name, the slug of its subject and its time. */
+export type ExplainQuery = Omit<ExplainTimeQuery, 'at'> & { at: string | Date };
 
 export type DeliveriesQuery = Loose<Omit<ListDeliveriesQuery, 'since' | 'until'>> & {
   /** Return only deliveries queued at this time or later. */
@@ -101,6 +120,10 @@ export function webhooks(connection: Connection): Webhooks {
     rotateSecret: (id, request, options) => post([id, 'rotate-secret'], request, options),
     // JSON writes a Date as the text that the service expects.
     recover: (id, request, options) => post([id, 'recover'], request, options),
+    replay: (id, request, options) => post([id, 'replay'], request, options),
+    explain: (id, eventId, options) => one({ path: [root, id, 'explain', eventId], options }),
+    explainTime: (id, query, options) =>
+      one({ method: 'GET', path: [root, id, 'explain'], query, options }),
     deliveries: {
       list: (id, query, options) => send({ path: [root, id, 'deliveries'], query, options }),
       all: (id, query, options) =>

@@ -96,6 +96,15 @@ test('deliveries are listed, read, sent again and recovered', async () => {
   const detail = await client.webhooks.deliveries.get(webhook.id, failed.id);
   assert.equal(JSON.parse(detail.body ?? '').data.slug, 'novelty');
 
+  const explained = await client.webhooks.explain(webhook.id, data[0]?.eventId ?? '');
+  assert.deepEqual([explained.result, explained.delivery?.status], ['delivered', 'failed']);
+  const { checks } = await client.webhooks.explainTime(webhook.id, {
+    event: 'org.created',
+    subject: 'novelty',
+    at: new Date(),
+  });
+  assert.equal(checks.subscribed, true);
+
   receiver.respond = (response) => response.writeHead(204).end();
   const again = await client.webhooks.deliveries.redeliver(webhook.id, failed.id);
   assert.equal(again.id, failed.id);
@@ -104,6 +113,14 @@ test('deliveries are listed, read, sent again and recovered', async () => {
       (await client.webhooks.deliveries.get(webhook.id, failed.id)).status === 'succeeded',
   );
   assert.deepEqual(await client.webhooks.recover(webhook.id, { since: startedAt }), { count: 0 });
+  assert.deepEqual(
+    await client.webhooks.replay(webhook.id, {
+      since: startedAt,
+      until: new Date(),
+      dryRun: true,
+    }),
+    { failed: 0, cancelled: 0, missed: 0, more: false },
+  );
 });
 
 test('events are listed', async () => {

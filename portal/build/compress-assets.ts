@@ -17,9 +17,10 @@ export function compressAssets(): Plugin {
   };
 }
 
-async function compressFolder(folder: string): Promise<void> {
+/** The files' names change with their content. */
+export async function compressFolder(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
-    if (!/\.(js|css|svg)$/.test(name)) continue;
+    if (!/\.(js|css|svg|json)$/.test(name)) continue;
     const file = join(folder, name);
     const bytes = await readFile(file);
     if (bytes.length < bytesMin) continue;

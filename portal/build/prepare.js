@@ -1,6 +1,6 @@
 /**
- * Builds the portal's pages and the client's downloads after an installation, if Vite is installed. A production
- * installation has neither: the service then reports that they are missing.
+ * Builds the portal's pages, the documentation and the client's downloads after an installation, if Vite is installed. A
+ * production installation has none of them: the service then reports that they are missing.
  */
 import { spawnSync } from 'node:child_process';
 
@@ -14,7 +14,7 @@ function isInstalled() {
 }
 
 if (isInstalled()) {
-  const workspaces = ['--workspace=@orgdir/portal', '--workspace=@orgdir/client'];
+  const workspaces = ['portal', 'docs', 'client'].map((name) => `--workspace=@orgdir/${name}`);
   const { status } = spawnSync('npm', ['run', '--silent', 'build', ...workspaces], {
     stdio: ['ignore', 'ignore', 'inherit'],
   });

@@ -21,10 +21,17 @@ export async function seedHistory(database: Database, webhookIds: string[]): Pro
       select uuid_v7(created_at), id, 'org.created', (${sql.val(webhookIds)}::uuid[])[1 + n % ${webhookIds.length}::int],
         case when n % 17 = 3 then 'failed' else 'succeeded' end, 1, created_at, created_at + interval '90 ms'
       from (select event.*, row_number() over (order by id)::int as n from event) e
-      returning id, status, created_at
+      returning id, webhook_id, status, created_at, 40 + (extract(epoch from created_at)::int % 7) * 23 as duration
+    ),
+    -- The worker adds what it delivers itself.
+    stats as (
+      insert into webhook_stats (webhook_id, hour, status, bucket, deliveries)
+      select webhook_id, date_trunc('hour', created_at), status,
+        case when status = 'succeeded' then latency_bucket(duration) else 0 end, count(*)
+      from delivery group by 1, 2, 3, 4
     )
     insert into attempts (delivery_id, number, trigger, started_at, duration_ms, status_code, response_headers, response_body)
-    select id, 1, 'event', created_at, 40 + (extract(epoch from created_at)::int % 7) * 23,
+    select id, 1, 'event', created_at, duration,
       case when status = 'failed' then 500 else 200 end, convert_to('{}', 'UTF8'), convert_to('', 'UTF8')
     from delivery
   `.execute(database);

@@ -1,5 +1,6 @@
 /**
- * Takes the README's screenshots of the portal, with the real service and the demo's directory.
+ * Takes pictures of every screen of the portal, light and dark, wide and narrow, with the real service and the demo's
+ * directory. The README shows some of them.
  *   npm run screenshots
  */
 import assert from 'node:assert/strict';
@@ -15,8 +16,10 @@ import { openPortal, portalUrl, signUp } from '../test/support/portal-browser.ts
 import { seedHistory } from './seed-history.ts';
 
 const folder = fileURLToPath(new URL('../../docs/portal/', import.meta.url));
-const wide = { width: 1180, height: 760 };
-const narrow = { width: 390, height: 760 };
+const widths = { 1280: 800, 360: 780 };
+/** Longer pages are cut: the rest repeats. */
+const lengthMax = 1_700;
+const schemes = ['light', 'dark'] as const;
 
 test('the pictures of the portal', async () => {
   const { service, open } = await openPortal({ SERVICE_NAME: 'Directory' });
@@ -57,14 +60,33 @@ test('the pictures of the portal', async () => {
   const deliveryId = await exhausted(database, failing.id);
 
   const root = `/apps/${app.id}`;
-  const page = await open({ as: ada, viewport: wide });
-  await take(page, '', 'overview', 'light');
-  await take(page, `${root}/webhooks/${hook.id}`, 'webhook', 'light');
-  await take(page, `${root}/webhooks/${failing.id}/deliveries`, 'deliveries', 'light');
-  await take(page, `${root}/webhooks/${failing.id}/deliveries/${deliveryId}`, 'delivery', 'dark');
-  await take(page, `${root}/keys`, 'keys', 'light');
-  await page.setViewportSize(narrow);
-  await take(page, '', 'overview-narrow', 'dark');
+  const webhook = `${root}/webhooks/${failing.id}`;
+  const screens = {
+    overview: '',
+    apps: '/apps',
+    app: root,
+    keys: `${root}/keys`,
+    webhooks: `${root}/webhooks`,
+    'new-webhook': `${root}/webhooks/new`,
+    'app-deliveries': `${root}/deliveries`,
+    deliveries: `${webhook}/deliveries?status=failed`,
+    delivery: `${webhook}/deliveries/${deliveryId}`,
+    settings: `${webhook}/settings`,
+    signing: `${webhook}/signing`,
+    test: `${webhook}/test`,
+    members: `${root}/members`,
+    events: '/events',
+    audit: '/audit',
+    account: '/account',
+    security: '/security',
+  };
+  for (const [width, height] of Object.entries(widths)) {
+    const viewport = { width: Number(width), height };
+    const page = await open({ as: ada, viewport });
+    for (const [name, path] of Object.entries(screens)) await take(page, path, `${name}-${width}`);
+    const signedOut = await open({ viewport });
+    await take(signedOut, '/sign-in', `sign-in-${width}`);
+  }
 });
 
 /** The delivery to the webhook that has used up all its attempts, once the webhook shows it. */
@@ -78,17 +100,21 @@ function exhausted(database: Database, webhookId: string): Promise<string> {
   });
 }
 
-async function take(
-  page: Page,
-  path: string,
-  name: string,
-  colorScheme: 'light' | 'dark',
-): Promise<void> {
-  await page.emulateMedia({ colorScheme });
+async function take(page: Page, path: string, name: string): Promise<void> {
   await page.goto(`${portalUrl}${path}`);
-  await page.locator('h1').waitFor();
-  await page.waitForLoadState('networkidle');
-  await page.screenshot({ path: `${folder}${name}.png` });
+  for (const colorScheme of schemes) {
+    await page.emulateMedia({ colorScheme });
+    await page.locator(`html[data-mantine-color-scheme="${colorScheme}"]`).waitFor();
+    await page.locator('h1').waitFor();
+    await page.locator('[aria-busy=true]').first().waitFor({ state: 'detached' });
+    const { width } = page.viewportSize() ?? { width: 0 };
+    const length = Number(await page.evaluate('document.documentElement.scrollHeight'));
+    await page.screenshot({
+      fullPage: true,
+      clip: { x: 0, y: 0, width, height: Math.min(length, lengthMax) },
+      path: `${folder}${name}-${colorScheme}.png`,
+    });
+  }
 }
 
 async function readDemo(kind: 'orgs' | 'alliances'): Promise<Record<string, unknown>[]> {

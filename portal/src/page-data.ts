@@ -9,6 +9,8 @@ export type PageData = {
   /** Null: nobody is signed in. Absent: the service could not tell. */
   session?: PortalSession | null;
   signInOptions: SignInOptions;
+  /** The addresses besides public https ones that webhooks may have. */
+  webhookUrls: { allowsHttp: boolean; allowsNetworks: boolean };
 };
 
 const element = document.querySelector<HTMLScriptElement>('#page-data');

@@ -43,10 +43,14 @@ function rowsOf(page: Page) {
     .filter({ hasNot: page.getByRole('columnheader') });
 }
 
-function isListOf({ webhookId }: OwnWebhook) {
-  return (request: { url: () => string }) =>
-    new URL(request.url()).pathname.endsWith(`/${webhookId}/deliveries`) &&
-    request.url().includes('/portal/api/');
+function isListOf({ appId, webhookId }: OwnWebhook) {
+  return (request: { url: () => string }) => {
+    const { pathname, searchParams } = new URL(request.url());
+    return (
+      pathname === `/portal/api/apps/${appId}/deliveries` &&
+      searchParams.get('webhookId') === webhookId
+    );
+  };
 }
 
 /** Waits until the browser has painted the deliveries that have arrived. */
@@ -85,6 +89,8 @@ test(
       .filter({ hasText: 'webhook.test' })
       .filter({ hasText: 'Succeeded' })
       .waitFor();
+    // The rows would keep their place under the pointer.
+    await page.mouse.move(0, 0);
     await announce(portal.service.database);
     await rowsOf(page)
       .filter({ hasText: 'org.created' })
@@ -181,16 +187,16 @@ test(
     const page = await portal.open({ as: ada, path: `${webhook.path}/deliveries` });
     await rowsOf(page).first().waitFor();
     await assertAccessible(page, 'deliveries');
-    await page.getByLabel('Status').selectOption('Succeeded');
+    await page.getByLabel('Status', { exact: true }).selectOption('Succeeded');
     await page.getByRole('heading', { name: 'Nothing matches these filters' }).waitFor();
-    await page.getByLabel('Event').selectOption('org.created');
-    await page.getByLabel('Time').selectOption('Last hour');
+    await page.getByLabel('Event', { exact: true }).selectOption('org.created');
+    await page.getByLabel('Time', { exact: true }).selectOption('Last hour');
     const shared = `${portalUrl}${webhook.path}/deliveries?status=succeeded&event=org.created&time=hour`;
     await page.waitForURL(shared);
     await assertAccessible(page, 'nothing matches');
     const other = await portal.open({ as: ada, path: shared.slice(portalUrl.length) });
     await other.getByRole('heading', { name: 'Nothing matches these filters' }).waitFor();
-    assert.equal(await other.getByLabel('Time').inputValue(), 'hour');
+    assert.equal(await other.getByLabel('Time', { exact: true }).inputValue(), 'hour');
     await other.getByRole('button', { name: 'Clear filters' }).first().click();
     await rowsOf(other).filter({ hasText: 'Failed' }).waitFor();
     await focused(other, 'Deliveries, page 1');
@@ -198,7 +204,7 @@ test(
     for (const _ of ['time', 'event', 'status']) await page.goBack();
     await rowsOf(page).filter({ hasText: 'Failed' }).waitFor();
 
-    await page.getByLabel('Time').selectOption('Custom range');
+    await page.getByLabel('Time', { exact: true }).selectOption('Custom range');
     await page.getByLabel('From', { exact: true }).fill('2020-01-01T00:00');
     await page.getByLabel('To', { exact: true }).fill('2020-01-02T00:00');
     await page.getByRole('button', { name: 'Apply' }).click();
@@ -211,6 +217,91 @@ test(
     await page.context().close();
   },
 );
+
+test('one finds what failed by its response, its subject and its body', options, async () => {
+  const receiver = await startReceiver((response) => response.writeHead(503).end());
+  const webhook = await makeWebhook(bob, receiver.url);
+  await announce(portal.service.database);
+  const id = await ended(webhook, 1);
+  const page = await portal.open({ as: bob, path: `/apps/${webhook.appId}/deliveries` });
+  const row = rowsOf(page).filter({ hasText: 'Failed' });
+  await row.getByText('503').waitFor();
+  await row.getByText('Acme').waitFor();
+  await assertAccessible(page, 'the deliveries of an app');
+  const nothing = page.getByRole('heading', { name: 'Nothing matches these filters' });
+  await page.getByLabel('Response', { exact: true }).selectOption('500');
+  await nothing.waitFor();
+  await page.getByLabel('Response', { exact: true }).selectOption('Timeout');
+  await page.waitForURL(/error=timeout$/);
+  await nothing.waitFor();
+  await page.getByLabel('Response', { exact: true }).selectOption('5xx: failed');
+  await page.waitForURL(/response=5xx$/);
+  await row.waitFor();
+  await page.getByLabel('Organisation or alliance').fill('nobody');
+  await page.keyboard.press('Enter');
+  await nothing.waitFor();
+  await page.getByLabel('Organisation or alliance').fill('acme');
+  await page.keyboard.press('Enter');
+  await row.waitFor();
+  await page.getByLabel('Time', { exact: true }).selectOption('Yesterday');
+  await nothing.waitFor();
+  await page.getByRole('search').getByRole('button', { name: 'Clear filters' }).click();
+  const search = page.getByRole('searchbox', { name: 'Search' });
+  for (const text of [id, 'BOBBY TABLES', "IT'S"]) {
+    await search.fill(text);
+    await search.press('Enter');
+    await (text === 'BOBBY TABLES' ? nothing : row).waitFor();
+  }
+  await row.getByRole('link', { name: 'org.created' }).click();
+  await page.getByRole('heading', { name: 'Delivery of org.created' }).waitFor();
+  await page.getByRole('link', { name: 'Deliveries', exact: true }).click();
+  await page.waitForURL(/search=IT/);
+
+  await page.setViewportSize({ width: 360, height: 780 });
+  await page.getByRole('button', { name: 'Filters', exact: true }).click();
+  const sheet = page.getByRole('dialog', { name: 'Filters' });
+  await sheet.getByLabel('Status').selectOption('Failed');
+  await sheet.getByRole('button', { name: 'Show deliveries' }).click();
+  await page.getByRole('button', { name: 'Filters (1)' }).waitFor();
+  await page.context().close();
+});
+
+test('several are selected and redelivered, and what cannot be is said', options, async () => {
+  const receiver = await startReceiver((response) => response.writeHead(500).end());
+  const webhook = await makeWebhook(bob, receiver.url);
+  for (const count of [1, 2, 3, 4]) {
+    await announce(portal.service.database);
+    await ended(webhook, count);
+  }
+  await bob.call(`/apps/${webhook.appId}/webhooks/${webhook.webhookId}/test`, { method: 'POST' });
+  const page = await portal.open({ as: bob, path: `${webhook.path}/deliveries` });
+  await rowsOf(page).nth(4).waitFor();
+  const boxes = rowsOf(page).getByRole('checkbox');
+  assert.equal(await boxes.count(), 4, 'a test cannot be sent again');
+  await page.getByLabel('Select all on this page').check();
+  await page.getByText('4 selected').waitFor();
+  await page.getByRole('button', { name: 'Clear selection' }).click();
+  await focused(page, 'Deliveries, page 1');
+  await boxes.nth(1).check();
+  await boxes.nth(3).click({ modifiers: ['Shift'] });
+  await page.getByText('3 selected').waitFor();
+  await assertAccessible(page, 'a selection');
+  receiver.respond = (response) => response.writeHead(204).end();
+  await page.getByRole('button', { name: 'Redeliver 3' }).click();
+  await page
+    .getByRole('status')
+    .filter({ hasText: '3 deliveries are being sent again.' })
+    .waitFor();
+  await rowsOf(page).filter({ hasText: 'Succeeded' }).nth(2).waitFor();
+  assert.equal(await rowsOf(page).filter({ hasText: 'Failed' }).count(), 2);
+
+  await boxes.first().check();
+  const path = `/apps/${webhook.appId}/webhooks/${webhook.webhookId}`;
+  await bob.call(path, { method: 'PATCH', json: { active: false } });
+  await page.getByRole('button', { name: 'Redeliver 1' }).click();
+  await page.getByRole('status').filter({ hasText: '1 not sent: The webhook is' }).waitFor();
+  await page.context().close();
+});
 
 test('every page of a hundred thousand deliveries can be reached', options, async () => {
   const webhook = await makeWebhook(ada, (await startReceiver()).url);
@@ -339,10 +430,11 @@ test('what failed while a receiver was down is recovered at once', options, asyn
   }
   receiver.respond = (response) => response.writeHead(200).end();
   const page = await portal.open({ as: ada, path: `${webhook.path}/deliveries` });
-  await page.getByRole('button', { name: 'Recover failed…' }).click();
+  await page.getByRole('button', { name: 'Recover…' }).click();
   await page.getByRole('dialog').waitFor();
+  await page.getByText('3 deliveries will be sent again.').waitFor();
   await assertAccessible(page, 'recovery');
-  await page.getByRole('button', { name: 'Send again' }).click();
+  await page.getByRole('button', { name: 'Resend 3' }).click();
   const said = page.getByText('3 deliveries are being sent again.');
   await said.waitFor();
   assert.ok(await said.evaluate((element) => element === element.ownerDocument.activeElement));
@@ -356,15 +448,16 @@ test('a recovery that is refused says why, whichever time was chosen', options, 
   const page = await portal.open({ as: bob, path: `${webhook.path}/deliveries` });
   // The clock is slow, so that 14 days ago are more to the service.
   await page.clock.setFixedTime(Date.now() - 10 * 60_000);
-  await page.getByRole('button', { name: 'Recover failed…' }).click();
+  await page.getByRole('button', { name: 'Recover…' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('Time range').selectOption('The last 14 days');
-  await dialog.getByRole('button', { name: 'Send again' }).click();
   await dialog.getByRole('alert').filter({ hasText: 'Something went wrong' }).waitFor();
   // It is right again, and 14 days are counted from now.
   await page.clock.setFixedTime(Date.now());
-  await dialog.getByRole('button', { name: 'Send again' }).click();
+  await dialog.getByLabel('Time range').selectOption('The last hour');
+  await dialog.getByLabel('Time range').selectOption('The last 14 days');
   await dialog.getByText('No deliveries failed in this time range').waitFor();
+  assert.ok(await dialog.getByRole('button', { name: 'Resend' }).isDisabled());
   await page.context().close();
 });
 

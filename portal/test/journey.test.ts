@@ -45,11 +45,12 @@ test('from signing up to the recovery of what failed', { skip: noBrowser }, asyn
   await page.getByText('Bound to Acme.').waitFor();
 
   await page.getByRole('link', { name: 'Create a key' }).click();
-  await page.getByRole('button', { name: 'Create the first key' }).click();
-  await page.getByLabel('Name').fill('Server');
+  await page.getByRole('heading', { name: 'Keys of Announcer' }).waitFor();
+  await page.getByRole('textbox', { name: 'Name' }).fill('Server');
   await page.getByRole('button', { name: 'Create key' }).click();
   const key = await readSecret(page, 'Your new key: Server');
   assert.equal((await service.call('/orgs', { key })).status, 200);
+  await page.getByRole('button', { name: "Done, I've saved it" }).click();
 
   await page.getByRole('link', { name: 'Webhooks', exact: true }).click();
   await page.getByRole('heading', { name: 'No webhooks yet' }).waitFor();
@@ -76,11 +77,11 @@ test('from signing up to the recovery of what failed', { skip: noBrowser }, asyn
 
   receiver.respond = (response) => response.writeHead(500).end('database is locked');
   await announce(database);
-  const webhookId = new URL(page.url()).pathname.split('/').at(-1) ?? '';
+  const webhookId = new URL(page.url()).pathname.split('/').at(-2) ?? '';
   await deactivated(webhookId);
   await page.reload();
   await page.getByText('Deactivated: too many deliveries failed').waitFor();
-  await page.getByRole('link', { name: 'Recover failed deliveries' }).click();
+  await page.getByRole('link', { name: 'Deliveries', exact: true }).click();
   await page.getByRole('link', { name: 'org.created' }).click();
   await page.getByText('database is locked').first().waitFor();
   assert.equal(await page.getByRole('heading', { name: /^Attempt / }).count(), 6);
@@ -88,12 +89,9 @@ test('from signing up to the recovery of what failed', { skip: noBrowser }, asyn
   receiver.respond = (response) => response.writeHead(204).end();
   const before = receiver.received.length;
   await page.goBack();
-  await page.goBack();
-  await page.getByRole('button', { name: 'Reactivate' }).click();
-  await page.getByText('The webhook is active again.').waitFor();
-  await page.goForward();
-  await page.getByRole('button', { name: 'Recover failed…' }).click();
-  await page.getByRole('button', { name: 'Send again' }).click();
+  await page.getByRole('button', { name: 'Recover…' }).click();
+  await page.getByText('1 delivery will be sent again.').waitFor();
+  await page.getByRole('button', { name: 'Reactivate and resend 1' }).click();
   await page.getByText('1 delivery is being sent again.').waitFor();
   const recovered = await verified((await receiver.waitFor(before + 1))[before], secret);
   assert.equal(recovered.event, 'org.created');

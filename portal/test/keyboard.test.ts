@@ -37,13 +37,16 @@ test(
     await heading(page, 'Announcer');
 
     await pressOn(page, page.getByRole('link', { name: 'Create a key' }));
-    await pressOn(page, page.getByRole('button', { name: 'Create the first key' }));
-    await typeInto(page, page.getByLabel('Name'), 'Server');
+    await heading(page, 'Keys of Announcer');
+    await tabTo(page, page.getByRole('textbox', { name: 'Name' }));
+    await page.keyboard.press('ControlOrMeta+A');
+    await page.keyboard.insertText('Server');
+    await pressOn(page, page.getByText('Scopes and expiry').locator('xpath=ancestor::summary'));
     await pressOn(page, page.getByRole('checkbox', { name: /events/i }).first(), 'Space');
     await pressOn(page, page.getByRole('button', { name: 'Create key' }));
     const secret = page.getByRole('region', { name: 'Your new key: Server' });
     await focused(page, 'Your new key: Server');
-    await pressOn(page, secret.getByRole('button', { name: 'Copy', exact: true }));
+    await pressOn(page, secret.getByRole('button', { name: 'Copy the secret' }));
     await secret.getByRole('button', { name: 'Copied' }).waitFor();
     await pressOn(page, page.getByRole('button', { name: 'Try it' }));
     await secret.getByText(/^It works: /).waitFor();

@@ -59,8 +59,8 @@ function button(page: Page, name: string): Locator {
 
 /** Through the form; the new key as it is shown. */
 async function makeKey(page: Page, name: string, scopes: string[]): Promise<string> {
-  await button(page, 'New key').click();
   await page.getByRole('textbox', { name: 'Name' }).fill(name);
+  await page.getByText('Scopes and expiry').click();
   for (const box of await page.getByRole('checkbox').all()) await box.uncheck();
   for (const scope of scopes) await page.getByRole('checkbox', { name: scope }).check();
   await button(page, 'Create key').click();
@@ -76,8 +76,9 @@ test(
     const page = await openKeys(ada, id);
     await page.getByText('This app has no keys yet').waitFor();
     await assertAccessible(page, 'no keys');
-    await button(page, 'Create the first key').press('Enter');
-    await page.getByRole('textbox', { name: 'Name' }).and(page.locator(':focus')).waitFor();
+    const name = page.getByRole('textbox', { name: 'Name' });
+    await name.fill('');
+    await page.getByText('Scopes and expiry').click();
     await page.getByRole('checkbox', { name: 'Read the directory' }).uncheck();
     await page.getByRole('combobox', { name: 'Expires' }).selectOption('On a day you choose');
     await page.getByLabel('Last day').fill('2001-01-01');
@@ -104,7 +105,7 @@ test(
     await page.getByRole('region', { name: 'Response' }).getByText('"name":"Acme"').waitFor();
     await assertAccessible(page, 'a key that is shown once');
     await button(page, "Done, I've saved it").press('Enter');
-    await button(page, 'New key').and(page.locator(':focus')).waitFor();
+    await page.locator('h1:focus').waitFor();
     const entry = entryOf(page, 'On the server');
     await entry.getByText(`odk_…${key.slice(-4)}`).waitFor();
     assert.match(
@@ -116,6 +117,27 @@ test(
     assert.ok(!(await page.content()).includes(key));
   },
 );
+
+test('one click creates a key, and leaving before it is saved asks first', options, async () => {
+  const { id } = await create(ada, '/apps', { name: 'Quick' });
+  const page = await portal.open({ as: ada, path: `/apps/${id}` });
+  await page.getByRole('link', { name: 'Keys', exact: true }).click();
+  await button(page, 'Create key').click();
+  const secret = await page.getByTestId('secret').innerText();
+  const dialog = page.getByRole('dialog', { name: 'Leave without saving the key?' });
+  await page.getByRole('link', { name: 'Webhooks', exact: true }).click();
+  await assertAccessible(page, 'the question before leaving');
+  await dialog.getByRole('button', { name: 'Stay' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  assert.equal(await page.getByTestId('secret').innerText(), secret);
+  await page.goBack();
+  await dialog.waitFor();
+  await page.keyboard.press('Escape');
+  await dialog.waitFor({ state: 'detached' });
+  await page.getByRole('link', { name: 'Webhooks', exact: true }).click();
+  await dialog.getByRole('button', { name: 'Leave' }).click();
+  await page.getByRole('heading', { name: 'Webhooks of Quick' }).waitFor();
+});
 
 test('what is shown to try suits the scopes that a key has', options, async () => {
   const { id } = await create(ada, '/apps', { name: 'Scopes' });
@@ -157,7 +179,7 @@ test(
     await page.getByRole('status').filter({ hasText: 'Not copied: select the text' }).waitFor();
     await assertAccessible(page, 'three keys that are shown once');
     await button(page, "Done, I've saved it").first().click();
-    await button(page, 'New key').and(page.locator(':focus')).waitFor();
+    await page.locator('h1:focus').waitFor();
     assert.deepEqual(await page.getByTestId('secret').allInnerTexts(), [second, first]);
   },
 );
@@ -186,9 +208,7 @@ test('a key that is revoked opens nothing, and the screen says so', options, asy
   assert.equal((await run(command)).status, 401);
   await button(page, 'Try it').click();
   await page.getByRole('status').filter({ hasText: 'The service refuses this key' }).waitFor();
-  // The refusal was about the key: the user is still signed in, and the key stays on the screen next to another form.
-  await button(page, 'New key').click();
-  await button(page, 'Cancel').click();
+  // The refusal was about the key: the user is still signed in, and the key stays on the screen.
   await page.getByTestId('secret').waitFor();
 });
 
@@ -277,10 +297,12 @@ test(
   options,
   async () => {
     const { id } = await create(ada, '/apps', { name: 'Full' });
-    for (let index = 1; index <= 20; index += 1)
-      await create(ada, `/apps/${id}/keys`, { name: `Key ${index}`, scopes: ['read:events'] });
+    const createAnother = () =>
+      create(ada, `/apps/${id}/keys`, { name: 'Key', scopes: ['read:events'] });
+    for (let count = 0; count < 19; count += 1) await createAnother();
     const page = await openKeys(ada, id);
-    await button(page, 'New key').click();
+    await page.getByRole('textbox', { name: 'Name' }).waitFor();
+    await createAnother();
     await page.getByRole('textbox', { name: 'Name' }).fill('One more');
     await button(page, 'Create key').click();
     await page
@@ -288,7 +310,8 @@ test(
       .getByText('The app has 20 keys, the most that an app may have; revoke one first')
       .waitFor();
     assert.equal(await page.getByRole('textbox', { name: 'Name' }).inputValue(), 'One more');
-    await button(page, 'Cancel').click();
-    await button(page, 'New key').and(page.locator(':focus')).waitFor();
+    await page.reload();
+    await page.getByText('This app has 20 valid keys').waitFor();
+    assert.equal(await button(page, 'Create key').count(), 0);
   },
 );

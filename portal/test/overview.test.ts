@@ -21,8 +21,7 @@ async function post(person: Person, path: string, json: object) {
 test('somebody new is told what to do next', options, async () => {
   const person = await signUp(portal.service, 'new@example.org');
   const page = await portal.open({ as: person });
-  await page.getByText('No webhooks are failing or deactivated.').waitFor();
-  await page.getByText('No keys expire within 14 days.').waitFor();
+  await page.getByText('Nothing. All webhooks work').waitFor();
   await assertAccessible(page, 'an empty overview');
   await page.getByRole('link', { name: 'Create an app' }).click();
   await page.getByRole('heading', { name: 'Apps', level: 1 }).waitFor();
@@ -49,19 +48,42 @@ test('it shows what fails, what expires, and the deliveries of the day', options
   await queueDrained(service.database);
 
   const page = await portal.open({ as: person });
-  const failing = page.getByRole('region', { name: 'Webhooks that need attention' });
-  await failing.getByText('Failing: 1 delivery failed for good').waitFor();
-  await page.getByRole('link', { name: /^Server \(…/ }).waitFor();
-  const chart = page.getByRole('img', {
-    name: /^Deliveries by hour: 1 succeeded, 1 failed, 0 pending/,
-  });
-  await chart.waitFor();
-  await page.getByText('50 %', { exact: true }).waitFor();
+  const attention = page.getByRole('region', { name: 'Needs attention' });
+  await attention.getByText('failing, 1 delivery failed for good').waitFor();
+  await attention.getByText('Last error: Your server failed (500)').waitFor();
+  await attention.getByRole('link', { name: '1 event not delivered' }).waitFor();
+  await attention.getByRole('link', { name: /^Server \(…/ }).waitFor();
+  await page.getByRole('link', { name: 'Success rate: 50 %' }).waitFor();
+  const chart = page.getByRole('figure', { name: 'Deliveries' });
+  const now = chart.getByRole('link', { name: /: 1 succeeded, 1 failed$/ });
+  await now.focus();
+  await page.keyboard.press('ArrowLeft');
+  await chart
+    .getByRole('link', { name: /: no deliveries$/ })
+    .and(page.locator(':focus'))
+    .waitFor();
+  await page.keyboard.press('End');
+  await now.and(page.locator(':focus')).waitFor();
   await page.getByText('Show the values as a table').click();
-  await page.getByRole('columnheader', { name: 'p95 latency' }).waitFor();
+  await page.getByRole('columnheader', { name: 'p95' }).waitFor();
   await assertAccessible(page, 'a busy overview');
-  await failing.getByRole('link').click();
-  await page.waitForURL(`${portalUrl}/apps/${app.id}/webhooks/${hooks[1].id}`);
+  await page.getByText('7 days').click();
+  await page.waitForURL(/\?range=week$/);
+  await page.getByRole('heading', { name: 'Last 7 days' }).waitFor();
+  await chart.getByRole('link', { name: /: 1 succeeded, 1 failed$/ }).click();
+  await page.getByText('2 deliveries', { exact: true }).waitFor();
+  await page.goBack();
+  await page.getByRole('link', { name: 'Failed: 1' }).click();
+  await page.waitForURL(`${portalUrl}/apps/${app.id}/deliveries?status=failed&time=week`);
+  await page.getByText('1 delivery', { exact: true }).waitFor();
+  await page.goBack();
+
+  // One button leads to the recovery.
+  bad.respond = (response) => response.writeHead(204).end();
+  await attention.getByRole('link', { name: 'Recover…' }).click();
+  await page.getByRole('button', { name: 'Resend 1' }).click();
+  await page.getByText('1 delivery is being sent again.').waitFor();
+  assert.equal(new URL(page.url()).pathname.split('/').at(-2), hooks[1].id);
 });
 
 test('maintenance is told on every page', options, async () => {

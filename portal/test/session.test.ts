@@ -26,7 +26,7 @@ test(
     // The answer does not come: whatever is shown of apps is from before.
     await page.route('**/portal/api/apps', () => {});
     await comeBack(page);
-    await page.getByText('Loading').waitFor();
+    await page.locator('[aria-busy=true]').first().waitFor();
     assert.equal(await page.getByText('Of Ada alone').count(), 0);
     await page.getByRole('button', { name: 'Your account' }).click();
     await page.getByText('bob', { exact: true }).waitFor();
@@ -37,7 +37,6 @@ test('what is on the screen stays while nobody can say who is signed in', option
   const cleo = await signUp(portal.service, 'cleo@example.org');
   const { id } = await create(cleo, '/apps', { name: 'Announcer' });
   const page = await portal.open({ as: cleo, path: `/apps/${id}/keys` });
-  await page.getByRole('button', { name: 'Create the first key' }).click();
   const name = page.getByRole('textbox', { name: 'Name' });
   await name.fill('On the server');
   const json = {

@@ -16,12 +16,18 @@ test('without a connection a page says so, and with one again it goes on', optio
   await page.getByRole('heading', { name: 'Overview' }).waitFor();
   await page.context().setOffline(true);
   await page.getByRole('link', { name: 'Apps', exact: true }).click();
-  await page.getByText('The service cannot be reached.').waitFor();
+  await page.getByText('This part could not be loaded').waitFor();
   await page.context().setOffline(false);
   await page.getByRole('button', { name: 'Try again' }).click();
   await page.getByRole('heading', { name: 'You have no apps yet' }).waitFor();
   const heading = page.getByRole('heading', { name: 'Apps', level: 1 });
   assert.ok(await heading.evaluate((element) => element === element.ownerDocument.activeElement));
+  await page.context().setOffline(true);
+  await page.getByRole('link', { name: 'Audit log' }).click();
+  await page.getByText('The service cannot be reached.').waitFor();
+  await page.context().setOffline(false);
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await page.getByText('The service cannot be reached.').waitFor({ state: 'detached' });
 });
 
 test('nobody sees a page, and is sent to sign in and back', options, async () => {

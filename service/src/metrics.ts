@@ -30,7 +30,7 @@ export type OutcomeClass =
 export type Metrics = {
   attempted(attempt: {
     outcome: OutcomeClass;
-    trigger: 'event' | 'test' | 'redelivery';
+    trigger: 'event' | 'test' | 'redelivery' | 'probe';
     durationMs: number;
   }): void;
   /** How many deliveries one claim found; not called for an empty claim. */

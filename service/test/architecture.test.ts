@@ -100,7 +100,7 @@ test('within webhooks, management uses the queue, and the queue uses sending and
 
 /** The files that may use libraries with outside access. */
 const owners: [RegExp, RegExp][] = [
-  [/^(fastify|@fastify\/.*|@scalar\/.*)$/, /^http\//],
+  [/^(fastify|@fastify\/.*)$/, /^http\//],
   [/^pg$/, /^database\//],
   [/^kysely$/, /^(database\/|directory\/list\.ts)/],
   [/^undici$/, /^(webhooks\/sending\/(attempt|guard)|sync\/http-client)\.ts$/],
@@ -133,14 +133,14 @@ const loadedWith = (file: string) =>
     to.startsWith('.') ? relative(root, resolve(root, dirname(file), to)) : to,
   );
 
-test('an idle service has not loaded the portal, sign-in and API reference', () => {
+test('an idle service has not loaded the portal, sign-in and documentation', () => {
   const loaded = new Set(['main.ts']);
   for (const file of loaded)
     if (file.endsWith('.ts')) for (const to of loadedWith(file)) loaded.add(to);
   assert.ok(loaded.has('http/v1/orgs.ts') || loaded.has('http/v1/directory.ts'));
   assert.ok(loaded.has('sign-in/sign-in.ts') && loaded.has('fastify'));
   const late =
-    /^(http\/portal|sign-in\/(auth|hash-password)\.ts|better-auth|@fastify\/static|@scalar)/;
+    /^(http\/(portal|docs\.ts)|sign-in\/(auth|hash-password)\.ts|better-auth|@fastify\/static)/;
   assert.deepEqual(
     [...loaded].filter((each) => late.test(each)),
     [],

@@ -5,7 +5,7 @@ import { defer } from '../src/http/defer.ts';
 
 const app = fastify();
 let built = 0;
-defer(app, '/late', async () => {
+defer(app, ['/late'], async () => {
   built += 1;
   if (built === 1) throw new Error('too many open files');
   const inner = fastify();

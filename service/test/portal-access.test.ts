@@ -106,6 +106,7 @@ type Things = {
   keyId: string;
   id: string;
   deliveryId: string;
+  eventId: string;
   methodId: string;
   sessionId: string;
   passkeyId: string;
@@ -141,14 +142,14 @@ async function makeThings(
     description: `${words} webhook`,
   });
   await put(database, 'alliances', [{ name: `Alliance ${appId}` }], { emitEvents: true });
-  const { id: deliveryId } = await endedDelivery(service, webhook.id);
+  const { id: deliveryId, event_id: eventId } = await endedDelivery(service, webhook.id);
   // Every webhook gets the event, and its health is updated a moment later.
   await queueDrained(database);
   await person.call(`/apps/${appId}/webhooks/${webhook.id}`, {
     method: 'PATCH',
     json: { active: true },
   });
-  return { appId, memberId, invitationId, keyId: key.id, id: webhook.id, deliveryId };
+  return { appId, memberId, invitationId, keyId: key.id, id: webhook.id, deliveryId, eventId };
 }
 
 function inTransaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
@@ -228,13 +229,18 @@ const targets: Target[] = Object.entries(portalOpenApi.paths).flatMap(([path, me
   })),
 );
 
+const queryNeeded: Record<string, string> = {
+  explainTime: '?event=event.created&subject=acme-corporation&at=2026-11-20T12:00:00Z',
+};
+
 function ask(
   target: Target,
   ids: Things,
   person: Person | null,
   json = bodyOf(target, ids),
 ): Promise<Answer> {
-  const path = target.path.replaceAll(/\{(\w+)\}/g, (_, name: keyof Things) => ids[name]);
+  const query = queryNeeded[target.operation.operationId] ?? '';
+  const path = target.path.replaceAll(/\{(\w+)\}/g, (_, name: keyof Things) => ids[name]) + query;
   const options = { method: target.method.toUpperCase(), ...(json && { json }) };
   // Signing out would end the session of all that follows.
   if (!person || target.operation.operationId === 'signOut')
@@ -281,6 +287,7 @@ const nothing = (): Things => ({
   keyId: randomUUID(),
   id: randomUUID(),
   deliveryId: randomUUID(),
+  eventId: randomUUID(),
   methodId: randomUUID(),
   sessionId: randomUUID(),
   passkeyId: randomUUID(),

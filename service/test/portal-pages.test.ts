@@ -259,6 +259,7 @@ test('missing pages are reported with advice', async () => {
       serviceName: 'S',
       version: '0.0.0-test',
       rateLimitPerMinute: 0,
+      webhooks: { allowHttp: false, allowedNetworks: [] },
     },
     '/nonexistent/',
   );

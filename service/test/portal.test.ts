@@ -58,6 +58,24 @@ test('an app is created, bound, and given a key for the public API', async () =>
   assert.ok(!JSON.stringify(body).includes(key.key));
 });
 
+test('a temporary key needs no recent proof, and only reads the directory for 15 minutes', async () => {
+  const reader = await signUp(service, 'reader@example.org');
+  const app = await reader.call('/apps', { method: 'POST', json: { name: 'Reader' } });
+  await sql`
+    update sessions set proven_at = now() - interval '31 minutes'
+    where user_id = (select id from users where email = ${reader.email})
+  `.execute(service.database);
+  const before = Date.now();
+  const created = await reader.call(`/apps/${app.body.data.id}/temporary-keys`, { method: 'POST' });
+  const { key, scopes, expiresAt } = created.body.data;
+  assert.deepEqual(scopes, ['read:directory']);
+  const validMs = Date.parse(expiresAt) - before;
+  assert.ok(validMs >= 15 * 60_000 && validMs <= 15 * 60_000 + (Date.now() - before), expiresAt);
+  assert.equal((await service.call('/orgs', { key })).status, 200);
+  for (const path of ['/events', '/webhooks'])
+    assert.equal((await service.call(path, { key })).status, 403, path);
+});
+
 test('an app has the name of its binding and its counts', async () => {
   const app = await post('/apps', { name: 'Counted' });
   assert.deepEqual([app.keyCount, app.webhookCount, app.binding], [0, 0, null]);

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql, type Transaction } from '../src/database/database.ts';
-import { recover } from '../src/webhooks/management/recover.ts';
+import { countRecoverable, recover } from '../src/webhooks/management/recover.ts';
 import { redeliver } from '../src/webhooks/management/redeliver.ts';
 import { testActor } from './support/actor.ts';
 import { eventually } from './support/eventually.ts';
@@ -35,12 +35,13 @@ const inTransaction = <T>(work: (tx: Transaction) => Promise<T>) =>
   database.transaction().execute(work);
 const hourAgo = () => new Date(Date.now() - 3_600_000);
 
-test('recovery skips older and succeeded deliveries', async () => {
+test('recovery skips older and succeeded deliveries, and its preview counts the same', async () => {
   const { id, appId } = await makeWebhook();
   await fail(id, 2, new Date(Date.now() - 7_200_000));
   const [delivered] = await fail(id, 1);
   await sql`update deliveries set status = 'succeeded' where id = ${delivered}`.execute(database);
   await fail(id, 3);
+  assert.equal(await countRecoverable(database, appId, id, hourAgo()), 3);
   assert.equal(await inTransaction((tx) => recover(tx, testActor, appId, id, hourAgo())), 3);
 });
 

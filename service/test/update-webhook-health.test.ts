@@ -249,6 +249,7 @@ test('the outcomes of a deleted webhook are dropped', async () => {
   await sql`delete from webhooks where id = ${id}`.execute(database);
   assert.deepEqual(await updateWebhookHealth(database, 1), {
     deactivated: [],
+    healed: [],
     more: false,
     failures: [],
   });

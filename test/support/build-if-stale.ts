@@ -23,6 +23,22 @@ const builds = [
     ],
   },
   {
+    workspace: 'docs',
+    result: 'dist',
+    sources: [
+      'site',
+      'guides',
+      'reference',
+      'package.json',
+      ...['command-line', 'internal-api', 'operations', 'publish-from-sql', 'syncs'].map(
+        (name) => `${name}.md`,
+      ),
+      '../openapi.json',
+      '../client/README.md',
+      '../portal/src/webhooks/snippets',
+    ],
+  },
+  {
     workspace: 'client',
     result: 'download',
     sources: ['src', 'build', 'tsconfig.json', 'package.json', 'README.md'],

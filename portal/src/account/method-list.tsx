@@ -1,12 +1,10 @@
 import { Group, Text } from '@mantine/core';
 import { removeAccountMethod } from '../api/operations.ts';
 import type { AccountMethod } from '../api/types.ts';
-import { useWrite } from '../api/use-write.ts';
-import { Confirm } from '../ui/confirm.tsx';
 import { Note } from '../ui/note.tsx';
 import { Time } from '../ui/time.tsx';
-import { toastSuccess } from '../ui/toast.ts';
 import { methodName } from './method-name.ts';
+import { RemoveSignIn } from './remove-sign-in.tsx';
 
 type Props = {
   methods: AccountMethod[];
@@ -28,29 +26,17 @@ export function MethodList({ methods, isLast = () => false, removed }: Props) {
               {isLast(method) && '. Your only way to sign in, so it cannot be removed.'}
             </Note>
           </div>
-          {!isLast(method) && <RemoveMethod method={method} removed={removed} />}
+          {!isLast(method) && (
+            <RemoveSignIn
+              name={methodName(method.provider)}
+              remove={() => removeAccountMethod(method.id)}
+              removed={removed}
+            >
+              You will no longer be able to sign in with it.
+            </RemoveSignIn>
+          )}
         </Group>
       ))}
     </ul>
-  );
-}
-
-function RemoveMethod({ method, removed }: { method: AccountMethod; removed: () => void }) {
-  const name = methodName(method.provider);
-  const write = useWrite(() => removeAccountMethod(method.id), ['/account'], {
-    done: () => {
-      toastSuccess(`${name} removed.`);
-      removed();
-    },
-  });
-  return (
-    <Confirm
-      button={{ children: 'Remove', size: 'xs', 'aria-label': `Remove ${name}` }}
-      title={`Remove ${name}?`}
-      action="Remove"
-      write={write}
-    >
-      <Text>You will no longer be able to sign in with it.</Text>
-    </Confirm>
   );
 }

@@ -1,11 +1,13 @@
 /** Declares every operation of the portal API once, with its request and response. */
-import { queryOptions } from '@tanstack/react-query';
+import { keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { call, isUnauthorized, path, type Envelope, type Call } from './call.ts';
-import { read, readPage } from './read.ts';
+import { read, readPage, type Page } from './read.ts';
 import type * as Api from './types.ts';
 
 type PageQuery = { page?: number; limit?: number };
 export type WebhookId = { appId: string; webhookId: string };
+/** `webhookId` null: all webhooks of the app. */
+export type DeliveryScope = { appId: string; webhookId: string | null };
 export type DeliveryId = WebhookId & { deliveryId: string };
 
 const appPath = (appId: string) => path('apps', appId);
@@ -92,8 +94,10 @@ export const rotateKey = (appId: string, keyId: string, overlapSeconds: number) 
     body: { overlapSeconds },
   });
 
-export const webhooks = (appId: string, query: PageQuery = {}) =>
-  readPage<Api.Webhook>(webhooksPath(appId), query);
+/** The limit of the service, so one page has all of them. */
+export const webhooksPerAppMax = 20;
+export const webhooks = (appId: string) =>
+  readPage<Api.Webhook>(webhooksPath(appId), { limit: webhooksPerAppMax });
 export const webhook = (id: WebhookId) => read<Api.Webhook>(webhookPath(id));
 export const createWebhook = (appId: string, body: Api.WebhookInput) =>
   write<Api.CreatedWebhook>({ method: 'POST', path: webhooksPath(appId), body });
@@ -114,12 +118,39 @@ export const rotateWebhookSecret = (id: WebhookId, overlapSeconds: number) =>
     body: { overlapSeconds },
   });
 
-export const deliveries = (id: WebhookId, query: Api.ListDeliveriesQuery = {}) =>
-  readPage<Api.Delivery>(`${webhookPath(id)}/deliveries`, { ...query });
+export type DeliveryPageOfApp = Page<Api.PortalDelivery> & {
+  searched: Api.SearchedDeliveries | null;
+};
+/** The deliveries of all webhooks, or of the one that the query names. */
+export const deliveries = (appId: string, query: Api.ListAppDeliveriesQuery) =>
+  queryOptions({
+    queryKey: [`${appPath(appId)}/deliveries`, query] as const,
+    queryFn: async ({ signal, queryKey: [listPath] }): Promise<DeliveryPageOfApp> => {
+      const { data, pagination, searched } = await call<
+        Required<Envelope<Api.PortalDelivery[]>> & Pick<DeliveryPageOfApp, 'searched'>
+      >({
+        path: listPath,
+        query: { ...query },
+        signal,
+      });
+      return { entries: data, pagination, searched };
+    },
+    placeholderData: keepPreviousData,
+  });
+export const redeliverSeveral = (appId: string, deliveryIds: string[]) =>
+  write<Api.Redelivery[]>({
+    method: 'POST',
+    path: `${appPath(appId)}/deliveries/redeliver`,
+    body: { deliveryIds },
+  });
+export const deliveryStats = (appId: string, query: Api.GetDeliveryStatsQuery) =>
+  read<Api.DeliveryStats>(`${appPath(appId)}/delivery-stats`, { ...query });
 export const delivery = (id: DeliveryId) => read<Api.DeliveryDetail>(deliveryPath(id));
 export const redeliver = (id: DeliveryId) =>
   write<Api.DeliveryDetail>({ method: 'POST', path: `${deliveryPath(id)}/redeliver` });
 /** `since`: RFC 3339. */
+export const recoverable = (id: WebhookId, since: string) =>
+  read<Api.Recoverable>(`${webhookPath(id)}/recoverable`, { since });
 export const recover = (id: WebhookId, since: string) =>
   write<Api.Recovered>({ method: 'POST', path: `${webhookPath(id)}/recover`, body: { since } });
 

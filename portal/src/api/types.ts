@@ -242,6 +242,10 @@ export interface ExportedWebhook {
   deactivatedAt: string | null;
   /** `failing`: too many deliveries in a row failed. `gone`: the receiver responded with 410. `owner`: the owner deactivated it. */
   deactivatedReason: 'failing' | 'gone' | 'owner' | null;
+  /** Whether the service probes the webhook after it was deactivated as `failing`, and activates it when it responds again. */
+  selfHealing: boolean;
+  /** Whether what the webhook missed is replayed when probes activate it. */
+  replayAfterHealing: boolean;
   /** When an attempt last succeeded. */
   lastSuccessAt: string | null;
   /** When an attempt last failed. */
@@ -389,7 +393,7 @@ export interface AppTransfer {
 export interface Attempt {
   /** The number of the attempt within the delivery, starting at 1. */
   number: number;
-  /** What caused the attempt. */
+  /** What caused the attempt. `test`: you tested the webhook, or the service probed it. */
   trigger: 'event' | 'test' | 'redelivery';
   /** When the attempt started. */
   startedAt: string;
@@ -503,6 +507,10 @@ export interface CreatedWebhook {
   deactivatedAt: string | null;
   /** `failing`: too many deliveries in a row failed. `gone`: the receiver responded with 410. `owner`: the owner deactivated it. */
   deactivatedReason: 'failing' | 'gone' | 'owner' | null;
+  /** Whether the service probes the webhook after it was deactivated as `failing`, and activates it when it responds again. */
+  selfHealing: boolean;
+  /** Whether what the webhook missed is replayed when probes activate it. */
+  replayAfterHealing: boolean;
   /** When an attempt last succeeded. */
   lastSuccessAt: string | null;
   /** When an attempt last failed. */
@@ -690,6 +698,51 @@ export interface ExpiringKey {
   expiresAt: string;
 }
 
+/** An event that the app may have. */
+export interface ExplainedEvent {
+  /** The id of the event. */
+  id: string;
+  /** The name of the event. */
+  name: string;
+  /** When the event happened. */
+  createdAt: string;
+}
+
+/** Why a webhook did or did not get an event. */
+export interface Explanation {
+  /** The id of the webhook. */
+  webhookId: string;
+  /** `unavailable`: The event is not available to this app. `waiting`: The event is being processed. `delivered`: There is a delivery; its status says what happened. `not_sent`: The event was not sent to the webhook. `would_send`: An event at that time is sent to the webhook. `unknown`: There is no record of the settings at that time. */
+  result: 'unavailable' | 'waiting' | 'delivered' | 'not_sent' | 'would_send' | 'unknown';
+  /** What happened and what you can change, for people to read. */
+  message: string;
+  /** The time whose settings decided: when the event was processed, or `at`. */
+  at: string | null;
+  event: ExplainedEvent | null;
+  checks: ExplanationChecks;
+  delivery: Delivery | null;
+  /**
+   * The first events of the organisation or alliance within a minute of `at` that the app may have. Empty for a single event.
+   *
+   * @maxItems 20
+   */
+  nearby: ExplainedEvent[];
+}
+
+/** The conditions at that time. Null if one is unknown or does not apply. */
+export interface ExplanationChecks {
+  /** Whether the app was bound to the organisation or alliance. */
+  bound: boolean | null;
+  /** Whether the organisation was listed. */
+  listed: boolean | null;
+  /** Whether the webhook existed. */
+  existed: boolean | null;
+  /** Whether the webhook was active. */
+  active: boolean | null;
+  /** Whether the webhook was subscribed to the event. */
+  subscribed: boolean | null;
+}
+
 /** A code. */
 export interface FactorCode {
   /** The code. Spaces and dashes do not matter. */
@@ -870,6 +923,8 @@ export interface TroubledWebhook {
   webhookId: string;
   /** The host of the webhook's URL. */
   host: string;
+  /** The description of the webhook. */
+  description: string | null;
   /** `failing`: its last deliveries failed, and it is still active. */
   state: 'failing' | 'deactivated';
   /** Why the webhook was deactivated. */
@@ -1141,6 +1196,12 @@ export interface RecoverRequest {
   since: string;
 }
 
+/** The deliveries that a recovery would send. */
+export interface Recoverable {
+  /** The number of deliveries that a recovery would queue, at most 10,000. */
+  count: number;
+}
+
 /** The result of a recovery. */
 export interface Recovered {
   /** The number of deliveries that are pending again. */
@@ -1182,6 +1243,28 @@ export interface RemovedAppMember {
   id: string;
   /** Always true. */
   deleted: boolean;
+}
+
+/** The time range to replay. */
+export interface ReplayRequest {
+  /** Replay what was missed at this time or later, at most 14 days ago. */
+  since: string;
+  /** Replay what was missed before this time. Default: now. */
+  until?: string;
+  /** Only count. Default: false. */
+  dryRun?: boolean;
+}
+
+/** What a replay queued, or would queue. */
+export interface Replayed {
+  /** The number of deliveries that had failed. */
+  failed: number;
+  /** The number of deliveries that a deactivation had cancelled. */
+  cancelled: number;
+  /** The number of events that had no delivery. */
+  missed: number;
+  /** Whether there is more. Replay again after these have been sent. */
+  more: boolean;
 }
 
 /** The options of a key rotation. */
@@ -1291,6 +1374,10 @@ export interface Webhook {
   deactivatedAt: string | null;
   /** `failing`: too many deliveries in a row failed. `gone`: the receiver responded with 410. `owner`: the owner deactivated it. */
   deactivatedReason: 'failing' | 'gone' | 'owner' | null;
+  /** Whether the service probes the webhook after it was deactivated as `failing`, and activates it when it responds again. */
+  selfHealing: boolean;
+  /** Whether what the webhook missed is replayed when probes activate it. */
+  replayAfterHealing: boolean;
   /** When an attempt last succeeded. */
   lastSuccessAt: string | null;
   /** When an attempt last failed. */
@@ -1320,6 +1407,10 @@ export interface WebhookChanges {
   description?: string | null;
   /** True reactivates the webhook and resets its failure count. False deactivates it and cancels pending deliveries. */
   active?: boolean;
+  /** Whether to probe the webhook after it was deactivated as `failing`, and to activate it when it responds again. */
+  selfHealing?: boolean;
+  /** Whether to replay what the webhook missed when probes activate it. */
+  replayAfterHealing?: boolean;
 }
 
 /** A new webhook. */
@@ -1407,11 +1498,34 @@ export interface ListDeliveriesQuery {
     | 'event.created'
     | 'resource.request.created'
     | 'resource.offer.created'
-    | 'webhook.test';
+    | 'webhook.test'
+    | 'webhook.probe';
   /** Return only deliveries queued at this time or later. */
   since?: string;
   /** Return only deliveries queued before this time. */
   until?: string;
+}
+
+/** The query parameters of `explainTime`. */
+export interface ExplainTimeQuery {
+  /** The name of the event. */
+  event:
+    | 'org.created'
+    | 'alliance.created'
+    | 'application.created'
+    | 'event.created'
+    | 'resource.request.created'
+    | 'resource.offer.created';
+  /** The slug of the organisation or alliance of the event. */
+  subject: string;
+  /** When the event happened. */
+  at: string;
+}
+
+/** The query parameters of `countRecoverableDeliveries`. */
+export interface CountRecoverableDeliveriesQuery {
+  /** Count deliveries that ended at this time or later, at most 14 days ago, which is the default. */
+  since?: string;
 }
 
 /** The query parameters of `listAppDeliveries`. */
@@ -1434,7 +1548,8 @@ export interface ListAppDeliveriesQuery {
     | 'event.created'
     | 'resource.request.created'
     | 'resource.offer.created'
-    | 'webhook.test';
+    | 'webhook.test'
+    | 'webhook.probe';
   /** Return only deliveries queued at this time or later. */
   since?: string;
   /** Return only deliveries queued before this time. */

@@ -1,16 +1,17 @@
-import { Button, Group } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { Link, useLocation, useParams } from 'react-router';
+import { useParams } from 'react-router';
 import { app as appOperation } from '../api/operations.ts';
 import type { PortalApp } from '../api/types.ts';
 import { Page, type Crumb } from '../layout/page.tsx';
+import { PageTabs } from '../layout/page-tabs.tsx';
 import { Loaded } from '../ui/loaded.tsx';
 
-const sections = [
+const tabs = [
   { below: '', title: 'App' },
   { below: '/keys', title: 'Keys' },
   { below: '/webhooks', title: 'Webhooks' },
+  { below: '/deliveries', title: 'Deliveries' },
   { below: '/members', title: 'Members' },
 ];
 
@@ -34,7 +35,7 @@ export function AppFrame({ title, lead, actions, children }: Props) {
       crumbs={appsCrumbs}
       actions={actions}
     >
-      <Sections appId={appId} />
+      <PageTabs label="App sections" root={`/apps/${appId}`} tabs={tabs} />
       <Loaded query={query}>{children}</Loaded>
     </Page>
   );
@@ -45,28 +46,4 @@ const appsCrumbs: Crumb[] = [{ title: 'Apps', to: '/apps' }];
 /** Breadcrumbs to a part of an app, such as one of its webhooks. */
 export function crumbsOf(app: Pick<PortalApp, 'id' | 'name'> | undefined, appId: string): Crumb[] {
   return [...appsCrumbs, { title: app?.name ?? 'App', to: `/apps/${appId}` }];
-}
-
-function Sections({ appId }: { appId: string }) {
-  const root = `/apps/${appId}`;
-  const { pathname } = useLocation();
-  return (
-    <Group component="nav" aria-label="App sections" gap="xs">
-      {sections.map(({ below, title }) => {
-        const isHere = pathname.replace(/\/$/, '') === `${root}${below}`;
-        return (
-          <Button
-            key={below}
-            component={Link}
-            to={`${root}${below}`}
-            size="xs"
-            variant={isHere ? 'filled' : 'default'}
-            {...(isHere && { 'aria-current': 'page' as const })}
-          >
-            {title}
-          </Button>
-        );
-      })}
-    </Group>
-  );
 }

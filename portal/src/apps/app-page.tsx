@@ -1,6 +1,7 @@
 import { Button, Group, SimpleGrid, Text } from '@mantine/core';
 import { Link } from 'react-router';
 import type { PortalApp } from '../api/types.ts';
+import { CopiedId } from '../ui/copied-id.tsx';
 import { Note } from '../ui/note.tsx';
 import { Section } from '../ui/section.tsx';
 import { formatCount } from '../ui/format-count.ts';
@@ -9,6 +10,7 @@ import { AppBinding } from './app-binding.tsx';
 import { AppFrame } from './app-frame.tsx';
 import { can } from './can.ts';
 import { DeleteApp } from './delete-app.tsx';
+import { Listen } from './listen.tsx';
 import { RenameApp } from './rename-app.tsx';
 import { RoleNote } from './role-note.tsx';
 
@@ -19,6 +21,13 @@ export function AppPage() {
 function Sections({ app }: { app: PortalApp }) {
   return (
     <>
+      <Group gap="xs" component="div">
+        <Note span>App id</Note>
+        <CopiedId id={app.id} thing="app" />
+        <Note span>
+          Created <Time at={app.createdAt} />
+        </Note>
+      </Group>
       <RoleNote action="changeApp" to="rename, bind, transfer or delete it" />
       <SimpleGrid cols={{ base: 1, sm: 2 }}>
         <Contents
@@ -39,11 +48,9 @@ function Sections({ app }: { app: PortalApp }) {
         />
       </SimpleGrid>
       <AppBinding app={app} />
+      {can(app, 'changeWebhooks') && <Listen />}
       {can(app, 'changeApp') && <RenameApp app={app} />}
       {can(app, 'changeApp') && <DeleteApp app={app} />}
-      <Note size="xs">
-        Created <Time at={app.createdAt} />
-      </Note>
     </>
   );
 }

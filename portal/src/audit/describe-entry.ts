@@ -46,6 +46,10 @@ const sentences: Record<string, (entry: Entry) => string> = {
   'webhook.deactivated': describeDeactivation,
   'webhook.reactivated': (entry) => `reactivated ${describeWebhook(entry)}`,
   'webhook.secret_rotated': (entry) => `rotated the secret of ${describeWebhook(entry)}`,
+  'webhook.probed': (entry) =>
+    `probed ${describeWebhook(entry)}, ${entry.details['succeeded'] === true ? 'which responded' : 'without success'}`,
+  'webhook.replayed': (entry) =>
+    `replayed ${describeCount(entry.details)} of ${describeWebhook(entry)}`,
   'webhook.recovered': (entry) =>
     `recovered ${describeCount(entry.details)} of ${describeWebhook(entry)}`,
   'maintenance.enabled': () => 'started maintenance',

@@ -1,6 +1,6 @@
 import { VisuallyHidden } from '@mantine/core';
 import { useEffect, useRef, useState } from 'react';
-import type { Delivery } from '../api/types.ts';
+import type { PortalDelivery } from '../api/types.ts';
 import { formatCount } from '../ui/format-count.ts';
 import { countNewer } from './use-steady-rows.ts';
 
@@ -8,7 +8,7 @@ import { countNewer } from './use-steady-rows.ts';
 const announceEveryMs = 10_000;
 const clock = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' });
 
-type Props = { fresh: Delivery[]; readAt: number; scope: string };
+type Props = { fresh: PortalDelivery[]; readAt: number; scope: string };
 
 /** Announces to screen readers how many deliveries are new since the last announcement. */
 export function AnnounceNew({ fresh, readAt, scope }: Props) {

@@ -2,9 +2,11 @@ import { Text } from '@mantine/core';
 import type { Attempt, DeliveryDetail } from '../api/types.ts';
 import { AttemptDetail } from '../ui/attempt-detail.tsx';
 import { describeAttempt } from '../ui/describe-attempt.ts';
-import { formatDuration } from '../ui/format-duration.ts';
+import { formatDuration, formatSpan } from '../ui/format-duration.ts';
 import { Fold } from '../ui/fold.tsx';
+import { CircleCheck, CircleX } from '../ui/icons.tsx';
 import { Time } from '../ui/time.tsx';
+import classes from './attempts.module.css';
 
 const triggers: Record<Attempt['trigger'], string> = {
   event: 'triggered by the event',
@@ -23,12 +25,13 @@ export function Attempts({ attempts, status }: Pick<DeliveryDetail, 'attempts' |
       </Text>
     );
   return (
-    <ol className="plain-list" role="list">
+    <ol className={classes['timeline']} role="list">
       {attempts.toReversed().map((attempt, index) => (
         <li key={attempt.number}>
+          <Mark attempt={attempt} />
           <Fold
             title={`Attempt ${attempt.number}`}
-            summary={<Summary attempt={attempt} />}
+            summary={<Summary attempt={attempt} before={attempts[attempts.indexOf(attempt) - 1]} />}
             open={index === 0}
           >
             <AttemptDetail attempt={attempt} />
@@ -39,12 +42,33 @@ export function Attempts({ attempts, status }: Pick<DeliveryDetail, 'attempts' |
   );
 }
 
-function Summary({ attempt }: { attempt: Attempt }) {
+/** The text next to it says the same. */
+function Mark({ attempt }: { attempt: Attempt }) {
+  const hasFailed = describeAttempt(attempt).outcome === 'failed';
+  const Icon = hasFailed ? CircleX : CircleCheck;
+  return (
+    <Icon
+      size={18}
+      aria-hidden
+      className={classes['mark'] ?? ''}
+      color={`var(--mantine-color-${hasFailed ? 'red' : 'green'}-text)`}
+    />
+  );
+}
+
+type SummaryProps = {
+  attempt: Attempt;
+  /** Undefined for the first. */
+  before: Attempt | undefined;
+};
+
+function Summary({ attempt, before }: SummaryProps) {
   const { trigger, startedAt, durationMs } = attempt;
   return (
     <>
-      {describeAttempt(attempt).title}, {triggers[trigger]}, <Time at={startedAt} />,{' '}
-      {formatDuration(durationMs)}
+      {describeAttempt(attempt).title}, {triggers[trigger]}, <Time at={startedAt} />
+      {before && ` (${formatSpan(Date.parse(startedAt) - Date.parse(before.startedAt))} later)`},
+      took {formatDuration(durationMs)}
     </>
   );
 }

@@ -1,78 +1,29 @@
-import { useQuery } from '@tanstack/react-query';
-import { useRef, useState } from 'react';
-import { deliveries, webhook, type WebhookId } from '../api/operations.ts';
-import { can } from '../apps/can.ts';
-import { useApp } from '../apps/use-app.ts';
-import { Page } from '../layout/page.tsx';
-import { Loaded } from '../ui/loaded.tsx';
-import { moveFocus } from '../ui/move-focus.ts';
+import { useParams } from 'react-router';
+import { AppFrame } from '../apps/app-frame.tsx';
+import { WebhookFrame } from '../webhooks/webhook-frame.tsx';
 import { WebhookRoleNote } from '../webhooks/webhook-role-note.tsx';
-import { useWebhookCrumbs, useWebhookId } from '../webhooks/use-webhook-id.ts';
-import { DeliveryFilters } from './delivery-filters.tsx';
-import { DeliveryList } from './delivery-list.tsx';
-import { toQuery, useFilters, type Filters } from './filters.ts';
-import { Recover } from './recover.tsx';
+import { Deliveries } from './deliveries.tsx';
 
-const perPage = 50;
-const liveEveryMs = 2_000;
-/** After an error, polls less often. */
-const afterErrorEveryMs = 10_000;
-
-/** Lists the deliveries of a webhook, newest first, and updates live. */
-export function DeliveriesPage() {
-  const id = useWebhookId();
-  const crumbs = useWebhookCrumbs();
-  const mayChange = can(useApp(), 'changeWebhooks');
-  const [filters, change] = useFilters();
-  const [pausedAt, setPausedAt] = useState<number | null>(null);
-  const receiver = useQuery(webhook(id)).data;
-  const [query, nowMs] = useDeliveries(id, filters, pausedAt);
-  const list = useRef<HTMLElement>(null);
-  const focus = () => moveFocus(list.current);
-  const changeAndFocus = (some: Partial<Filters>) => {
-    change(some);
-    focus();
-  };
+/** The deliveries of all webhooks of an app. */
+export function AppDeliveriesPage() {
+  const { appId = '' } = useParams();
   return (
-    <Page
-      title="Deliveries"
-      lead={receiver && `To ${receiver.url}`}
-      crumbs={crumbs}
-      actions={mayChange && <Recover id={id} active={receiver?.active ?? true} />}
-    >
-      <WebhookRoleNote />
-      <DeliveryFilters filters={filters} change={change} changeAndFocus={changeAndFocus} />
-      <Loaded query={query}>
-        {(page) => (
-          <DeliveryList
-            id={id}
-            page={page}
-            readAt={query.dataUpdatedAt}
-            isStale={query.isPlaceholderData}
-            filters={filters}
-            changeAndFocus={changeAndFocus}
-            element={list}
-            focus={focus}
-            isPaused={pausedAt !== null}
-            setPaused={(isPaused) => setPausedAt(isPaused ? nowMs : null)}
-          />
-        )}
-      </Loaded>
-    </Page>
+    <AppFrame title="Deliveries" lead="The deliveries of all webhooks, newest first.">
+      {() => (
+        <>
+          <WebhookRoleNote />
+          <Deliveries key={appId} appId={appId} webhookId={null} />
+        </>
+      )}
+    </AppFrame>
   );
 }
 
-/** Polls while the tab is visible. While paused, it keeps the time range of the moment of pausing and does not poll. */
-function useDeliveries(id: WebhookId, filters: Filters, pausedAt: number | null) {
-  const isPaused = pausedAt !== null;
-  const nowMs = pausedAt ?? Date.now();
-  const query = useQuery({
-    ...deliveries(id, { ...toQuery(filters, nowMs), limit: perPage }),
-    refetchOnWindowFocus: !isPaused,
-    refetchInterval: ({ state }) => {
-      if (isPaused || filters.page > 1) return false;
-      return state.status === 'error' ? afterErrorEveryMs : liveEveryMs;
-    },
-  });
-  return [query, nowMs] as const;
+export function WebhookDeliveriesPage() {
+  const { appId = '', webhookId = '' } = useParams();
+  return (
+    <WebhookFrame tab="Deliveries">
+      {() => <Deliveries key={webhookId} appId={appId} webhookId={webhookId} />}
+    </WebhookFrame>
+  );
 }

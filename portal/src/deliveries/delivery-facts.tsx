@@ -1,7 +1,7 @@
-import { Code, Group, Stack } from '@mantine/core';
+import { Stack } from '@mantine/core';
 import type { ReactNode } from 'react';
 import type { DeliveryDetail } from '../api/types.ts';
-import { CopyButton } from '../ui/copy-button.tsx';
+import { CopiedId } from '../ui/copied-id.tsx';
 import { DescriptionList, type Term } from '../ui/description-list.tsx';
 import { formatCount } from '../ui/format-count.ts';
 import { Note } from '../ui/note.tsx';
@@ -20,8 +20,8 @@ export function DeliveryFacts({ delivery }: { delivery: DeliveryDetail }) {
       </PageLink>,
     ],
     ['Queued', <When key="queued" at={createdAt} />],
-    ['Delivery id', <Copied key="delivery" value={id} label="Copy delivery id" />],
-    ['Event id', <Copied key="of" value={eventId} label="Copy event id" />],
+    ['Delivery id', <CopiedId key="delivery" id={id} thing="delivery" />],
+    ['Event id', <CopiedId key="of" id={eventId} thing="event" />],
   ];
   if (completedAt) entries.splice(3, 0, ['Ended', <When key="ended" at={completedAt} />]);
   return <DescriptionList entries={entries} layout="grid" />;
@@ -43,15 +43,6 @@ function When({ at }: { at: string }) {
     <>
       <Time at={at} exact /> (<Time at={at} />)
     </>
-  );
-}
-
-function Copied({ value, label }: { value: string; label: string }) {
-  return (
-    <Group gap="xs">
-      <Code>{value}</Code>
-      <CopyButton value={value} label="Copy" aria-label={label} size="compact-xs" />
-    </Group>
   );
 }
 

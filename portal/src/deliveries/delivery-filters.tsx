@@ -1,80 +1,254 @@
-import { Button, Group, NativeSelect, TextInput } from '@mantine/core';
+import { ActionIcon, Button, Group, Modal, NativeSelect, Stack, TextInput } from '@mantine/core';
+import { useDisclosure, useMediaQuery } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
-import { catalogue } from '../api/operations.ts';
+import { useState, type ComponentProps } from 'react';
+import { useParams } from 'react-router';
+import { catalogue, webhooks as webhooksOperation } from '../api/operations.ts';
+import { can } from '../apps/can.ts';
+import { useApp } from '../apps/use-app.ts';
+import { Search } from '../ui/icons.tsx';
 import { fromLocalInput, toLocalInput } from '../ui/local-time.ts';
+import { nameOf } from '../webhooks/describe-webhook.ts';
+import { errorLabels } from '../ui/describe-attempt.ts';
 import { statusLabels } from './delivery-status.tsx';
-import { isFiltered, noFilters, spanLabels, type Filters } from './filters.ts';
-
-type Change = (some: Partial<Filters>) => void;
+import {
+  countFilters,
+  noFilters,
+  spanLabels,
+  type ChangeFilters,
+  type Filters,
+} from './filters.ts';
 
 type Props = {
   filters: Filters;
-  change: Change;
+  change: ChangeFilters;
   /** For controls that disappear when pressed: the list takes the focus. */
-  changeAndFocus: Change;
+  changeAndFocus: ChangeFilters;
+  /** True for the list of an app, which has several webhooks. */
+  ofApp: boolean;
 };
 
-/** Filters of the list. Each choice applies at once. */
-export function DeliveryFilters({ filters, change, changeAndFocus }: Props) {
-  const { status, event, span, since, until } = filters;
-  const events = useEventNames(event);
+/** The filters of the list. Each choice applies at once. A narrow screen has them in a dialog, next to the search. */
+export function DeliveryFilters(props: Props) {
+  const isNarrow = useMediaQuery('(width < 48em)', false, { getInitialValueInEffect: false });
+  const count = countFilters({ ...props.filters, search: null });
+  const { search, span } = props.filters;
+  const clear = countFilters(props.filters) > 0 && (
+    <Button variant="subtle" onClick={() => props.changeAndFocus(noFilters)}>
+      Clear filters
+    </Button>
+  );
   return (
-    <Group role="search" aria-label="Filters" align="flex-end" gap="sm">
-      <Choice
-        label="Status"
-        all="All"
-        options={optionsOf(statusLabels)}
-        value={status}
-        choose={(chosen) => change({ status: chosen as Filters['status'] })}
-      />
-      <Choice
-        label="Event"
-        all="All"
-        options={events}
-        value={event}
-        choose={(chosen) => change({ event: chosen })}
-      />
-      <Choice
-        label="Time"
-        all="Any time"
-        options={optionsOf(spanLabels)}
-        value={span}
-        choose={(chosen) => change({ span: chosen as Filters['span'], since: null, until: null })}
-      />
-      {span === 'own' && (
-        <OwnSpan key={`${since} ${until}`} since={since} until={until} change={changeAndFocus} />
+    <Stack gap="sm" role="search" aria-label="Filters">
+      <Group gap="sm" wrap="nowrap">
+        <SearchField key={search} search={search} change={props.change} />
+        {isNarrow && <Sheet {...props} count={count} />}
+      </Group>
+      {!isNarrow && (
+        <Group align="flex-end" gap="sm">
+          <Choices {...props} />
+          {span === 'own' && <OwnSpan {...props} />}
+          {clear}
+        </Group>
       )}
-      {isFiltered(filters) && (
-        <Button variant="subtle" onClick={() => changeAndFocus(noFilters)}>
-          Clear filters
-        </Button>
-      )}
-    </Group>
+      {isNarrow && clear && <div>{clear}</div>}
+    </Stack>
   );
 }
 
-type ChoiceProps = {
+function Sheet({ count, ...props }: Props & { count: number }) {
+  const [opened, { open, close }] = useDisclosure(false);
+  return (
+    <>
+      <Button variant="default" onClick={open} aria-haspopup="dialog" style={{ flexShrink: 0 }}>
+        {count === 0 ? 'Filters' : `Filters (${count})`}
+      </Button>
+      <Modal opened={opened} onClose={close} title="Filters">
+        <Stack>
+          <Choices {...props} />
+          {props.filters.span === 'own' && <OwnSpan {...props} />}
+          <Button onClick={close}>Show deliveries</Button>
+        </Stack>
+      </Modal>
+    </>
+  );
+}
+
+function SearchField({ search, change }: { search: string | null; change: ChangeFilters }) {
+  const [text, setText] = useState(search ?? '');
+  const mayReadBodies = can(useApp(), 'readInternalBodies');
+  return (
+    <form
+      style={{ flexGrow: 1 }}
+      onSubmit={(event) => {
+        event.preventDefault();
+        change({ search: text.trim() || null });
+      }}
+    >
+      <TextInput
+        type="search"
+        aria-label="Search"
+        placeholder={
+          mayReadBodies ? 'Delivery id, event id or text in the body' : 'Delivery id or event id'
+        }
+        maxLength={searchLengthMax}
+        value={text}
+        onChange={({ currentTarget }) => setText(currentTarget.value)}
+        rightSection={
+          <ActionIcon type="submit" variant="subtle" color="gray" aria-label="Search deliveries">
+            <Search size={16} aria-hidden />
+          </ActionIcon>
+        }
+      />
+    </form>
+  );
+}
+
+/** The limit of the service. */
+const searchLengthMax = 200;
+
+function Choices({ filters, change, ofApp }: Props) {
+  const { status, event, span, subject } = filters;
+  const events = useEventNames(event);
+  return (
+    <>
+      <Choice
+        label="Time"
+        all="Any time"
+        data={optionsOf(spanLabels)}
+        value={span}
+        choose={(chosen) => change({ span: chosen as Filters['span'], since: null, until: null })}
+      />
+      <Choice
+        label="Status"
+        all="All"
+        data={optionsOf(statusLabels)}
+        value={status}
+        choose={(chosen) => change({ status: chosen as Filters['status'] })}
+      />
+      <ResponseChoice filters={filters} change={change} />
+      <Choice
+        label="Event"
+        all="All"
+        data={events}
+        value={event}
+        choose={(chosen) => change({ event: chosen })}
+      />
+      {ofApp && <WebhookChoice filters={filters} change={change} />}
+      <SubjectField key={subject} subject={subject} change={change} />
+    </>
+  );
+}
+
+type ChoiceProps = Pick<Props, 'filters' | 'change'>;
+
+const classes = {
+  '2xx': '2xx: accepted',
+  '3xx': '3xx: redirected',
+  '4xx': '4xx: refused',
+  '5xx': '5xx: failed',
+  none: 'No response',
+};
+const commonStatuses = ['400', '401', '403', '404', '410', '429', '500', '502', '503', '504'];
+
+/** A response or, after a colon, an error: a delivery has either. */
+function ResponseChoice({ filters: { response, error }, change }: ChoiceProps) {
+  const isOther =
+    response !== null && !Object.hasOwn(classes, response) && !commonStatuses.includes(response);
+  return (
+    <Choice
+      label="Response"
+      all="Any"
+      data={[
+        { group: 'Responses', items: optionsOf(classes) },
+        { group: 'Statuses', items: isOther ? [response, ...commonStatuses] : commonStatuses },
+        {
+          group: 'Errors',
+          items: optionsOf(errorLabels).map(({ value, label }) => ({ value: `:${value}`, label })),
+        },
+      ]}
+      value={error === null ? response : `:${error}`}
+      choose={(chosen) =>
+        change(
+          chosen?.startsWith(':')
+            ? { response: null, error: chosen.slice(1) as Filters['error'] }
+            : { response: chosen, error: null },
+        )
+      }
+    />
+  );
+}
+
+function WebhookChoice({ filters: { webhook }, change }: ChoiceProps) {
+  const { appId = '' } = useParams();
+  const { data } = useQuery(webhooksOperation(appId));
+  const options = (data?.entries ?? []).map((each) => ({ value: each.id, label: nameOf(each) }));
+  if (webhook !== null && !options.some(({ value }) => value === webhook))
+    options.push({ value: webhook, label: data ? 'Deleted webhook' : 'Loading' });
+  return (
+    <Choice
+      label="Webhook"
+      all="All"
+      data={options}
+      value={webhook}
+      choose={(chosen) => change({ webhook: chosen })}
+    />
+  );
+}
+
+function SubjectField({ subject, change }: { subject: string | null; change: ChangeFilters }) {
+  const [slug, setSlug] = useState(subject ?? '');
+  const apply = () => {
+    const chosen = slug.trim().toLowerCase() || null;
+    if (chosen !== subject) change({ subject: chosen });
+  };
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        apply();
+      }}
+    >
+      <TextInput
+        label="Organisation or alliance"
+        placeholder="acme"
+        autoCapitalize="off"
+        spellCheck={false}
+        value={slug}
+        onChange={({ currentTarget }) => setSlug(currentTarget.value)}
+        onBlur={apply}
+      />
+    </form>
+  );
+}
+
+type SelectProps = {
   label: string;
   /** The option for no filter. */
   all: string;
-  options: (string | { value: string; label: string })[];
+  data: NonNullable<ComponentProps<typeof NativeSelect>['data']>;
   value: string | null;
   choose: (value: string | null) => void;
 };
 
-function Choice({ label, all, options, value, choose }: ChoiceProps) {
+function Choice({ label, all, data, value, choose }: SelectProps) {
   return (
     <NativeSelect
       label={label}
-      data={[{ value: '', label: all }, ...options]}
+      data={[{ value: '', label: all }, ...data]}
       value={value ?? ''}
       onChange={({ currentTarget }) => choose(currentTarget.value || null)}
     />
   );
 }
 
-function OwnSpan({ since, until, change }: Pick<Filters, 'since' | 'until'> & { change: Change }) {
+function OwnSpan({ filters: { since, until }, changeAndFocus }: Props) {
+  return <Times key={`${since} ${until}`} since={since} until={until} change={changeAndFocus} />;
+}
+
+type TimesProps = Pick<Filters, 'since' | 'until'> & { change: ChangeFilters };
+
+function Times({ since, until, change }: TimesProps) {
   const [from, setFrom] = useState(toLocalInput(since));
   const [to, setTo] = useState(toLocalInput(until));
   const fault = from !== '' && to !== '' && from >= to ? 'Choose a time after “From”.' : null;

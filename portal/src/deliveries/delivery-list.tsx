@@ -1,36 +1,39 @@
 import { Button, Group, Stack } from '@mantine/core';
-import { Pause, Play } from '../ui/icons.tsx';
 import { useState, type RefObject } from 'react';
-import type { WebhookId } from '../api/operations.ts';
-import type { Page } from '../api/read.ts';
-import type { Delivery } from '../api/types.ts';
+import { useLocation } from 'react-router';
+import type { DeliveryPageOfApp, DeliveryScope } from '../api/operations.ts';
+import { can } from '../apps/can.ts';
+import { useApp } from '../apps/use-app.ts';
 import { formatCount } from '../ui/format-count.ts';
+import { Pause, Play } from '../ui/icons.tsx';
 import { Note } from '../ui/note.tsx';
 import { Pager } from '../ui/pager.tsx';
 import { AnnounceNew } from './announce-new.tsx';
 import { DeliveryTable } from './delivery-table.tsx';
-import { writeFilters, type Filters } from './filters.ts';
+import { writeFilters, type ChangeFilters, type Filters } from './filters.ts';
 import { NoDeliveries } from './no-deliveries.tsx';
+import { RedeliverSeveral } from './redeliver-several.tsx';
+import { useSelection } from './use-selection.ts';
 import { useSteadyRows } from './use-steady-rows.ts';
 
 type Live = { isPaused: boolean; setPaused: (isPaused: boolean) => void };
 
 type Props = {
-  id: WebhookId;
-  page: Page<Delivery>;
+  scope: DeliveryScope;
+  page: DeliveryPageOfApp;
   readAt: number;
   /** True while the entries still belong to the previous filters. */
   isStale: boolean;
   filters: Filters;
-  changeAndFocus: (some: Partial<Filters>) => void;
+  changeAndFocus: ChangeFilters;
   element: RefObject<HTMLElement | null>;
   /** Focuses the list. */
   focus: () => void;
 } & Live;
 
 export function DeliveryList({
-  id,
-  page: { entries, pagination },
+  scope: { appId, webhookId },
+  page: { entries, pagination, searched },
   readAt,
   isStale,
   filters,
@@ -39,6 +42,8 @@ export function DeliveryList({
   focus,
   ...live
 }: Props) {
+  const { pathname, search: query } = useLocation();
+  const mayChange = can(useApp(), 'changeWebhooks');
   const search = writeFilters(filters).toString();
   // The filters that the entries belong to. A relative time range changes its query every minute without a change of
   // filters.
@@ -48,8 +53,10 @@ export function DeliveryList({
     fresh: entries,
     readAt,
     scope,
-    mayMove: () => element.current === null || !isInUse(element.current),
+    mayMove: () =>
+      selection.ids.length === 0 && (element.current === null || !isInUse(element.current)),
   });
+  const selection = useSelection(rows, scope);
   const showNew = () => {
     show();
     focus();
@@ -58,18 +65,30 @@ export function DeliveryList({
     <Stack gap="sm" aria-busy={isStale}>
       <Group justify="space-between" gap="xs" wrap="nowrap" mih={30}>
         <Group gap="xs" wrap="nowrap">
-          <Note>{formatCount(pagination.total, 'delivery')}</Note>
+          <Note>
+            {formatCount(pagination.total, 'delivery')}
+            {searched?.complete === false &&
+              ` in the newest ${searched.deliveries.toLocaleString()}`}
+          </Note>
           {waiting > 0 && <ShowNew waiting={waiting} show={showNew} />}
         </Group>
         <LiveButton page={filters.page} {...live} />
       </Group>
+      {mayChange && <RedeliverSeveral selection={selection} focus={focus} />}
       <AnnounceNew fresh={entries} readAt={readAt} scope={scope} />
       <section ref={element} tabIndex={-1} aria-label={`Deliveries, page ${filters.page}`}>
         {rows.length > 0 ? (
-          <DeliveryTable id={id} rows={rows} search={search} />
+          <DeliveryTable
+            appId={appId}
+            rows={rows}
+            list={`${pathname}${query}`}
+            filters={filters}
+            ofApp={webhookId === null}
+            selection={mayChange ? selection : undefined}
+          />
         ) : (
           <NoDeliveries
-            id={id}
+            scope={{ appId, webhookId }}
             total={pagination.total}
             filters={filters}
             changeAndFocus={changeAndFocus}
@@ -81,7 +100,6 @@ export function DeliveryList({
     </Stack>
   );
 }
-
 function ShowNew({ waiting, show }: { waiting: number; show: () => void }) {
   return (
     <Button size="compact-xs" variant="default" onClick={show}>

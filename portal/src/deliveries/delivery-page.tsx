@@ -40,11 +40,8 @@ function KeyedDelivery({ id }: { id: DeliveryId }) {
   return (
     <Page
       title={query.data ? `Delivery of ${query.data.event}` : 'Delivery'}
-      crumbs={[
-        ...crumbs,
-        { title: 'Deliveries', to: from?.search ? `${list}?${from.search}` : list },
-      ]}
-      actions={from && <Neighbours list={list} deliveryId={id.deliveryId} from={from} />}
+      crumbs={[...crumbs, { title: 'Deliveries', to: from?.list ?? list }]}
+      actions={from && <Neighbours from={from} />}
     >
       <Loaded query={query}>
         {(delivery) => <Sections id={id} delivery={delivery} webhook={webhook} />}
@@ -89,30 +86,24 @@ function Titled({ title, children }: { title: string; children: ReactNode }) {
   );
 }
 
-type NeighboursProps = { list: string; deliveryId: string; from: FromList };
-
 /** Links to the next newer and older delivery of the list page that the user came from. */
-function Neighbours({ list, deliveryId, from }: NeighboursProps) {
-  const at = from.ids.indexOf(deliveryId);
+function Neighbours({ from }: { from: FromList }) {
+  const at = from.paths.indexOf(useLocation().pathname);
   if (at === -1) return null;
   const ways = [
-    { title: 'Newer', to: from.ids[at - 1] },
-    { title: 'Older', to: from.ids[at + 1] },
-  ].filter(({ to }) => to !== undefined);
+    { title: 'Newer', to: from.paths[at - 1] },
+    { title: 'Older', to: from.paths[at + 1] },
+  ];
   return (
     <Group component="nav" aria-label="Newer and older deliveries" gap="xs">
-      {ways.map(({ title, to }) => (
-        <Button
-          key={title}
-          component={Link}
-          to={`${list}/${to}`}
-          state={from}
-          size="xs"
-          variant="default"
-        >
-          {title}
-        </Button>
-      ))}
+      {ways.map(
+        ({ title, to }) =>
+          to !== undefined && (
+            <Button key={title} component={Link} to={to} state={from} size="xs" variant="default">
+              {title}
+            </Button>
+          ),
+      )}
     </Group>
   );
 }

@@ -1,12 +1,23 @@
 /** Keeps the filters in the address, so that a view can be shared and the Back button restores it. */
 import { useSearchParams } from 'react-router';
-import type { ListDeliveriesQuery } from '../api/types.ts';
+import type { ListAppDeliveriesQuery } from '../api/types.ts';
+import { errorLabels } from '../ui/describe-attempt.ts';
 import { statusLabels } from './delivery-status.tsx';
 
-export type Span = 'hour' | 'day' | 'week' | 'own';
+export type Span = 'hour' | 'day' | 'yesterday' | 'week' | 'own';
+type Response = NonNullable<ListAppDeliveriesQuery['response']>;
+type Fault = NonNullable<ListAppDeliveriesQuery['error']>;
 export type Filters = {
-  status: NonNullable<ListDeliveriesQuery['status']> | null;
+  status: NonNullable<ListAppDeliveriesQuery['status']> | null;
+  /** `500`, `5xx` or `none`. */
+  response: Response | null;
+  error: Fault | null;
   event: string | null;
+  /** Only in the list of an app. */
+  webhook: string | null;
+  /** The slug of an organisation or alliance. */
+  subject: string | null;
+  search: string | null;
   span: Span | null;
   /** RFC 3339; only with the span `own`. */
   since: string | null;
@@ -16,7 +27,12 @@ export type Filters = {
 
 export const noFilters: Filters = {
   status: null,
+  response: null,
+  error: null,
   event: null,
+  webhook: null,
+  subject: null,
+  search: null,
   span: null,
   since: null,
   until: null,
@@ -26,27 +42,30 @@ export const noFilters: Filters = {
 export const spanLabels: Record<Span, string> = {
   hour: 'Last hour',
   day: 'Last 24 hours',
+  yesterday: 'Yesterday',
   week: 'Last 7 days',
   own: 'Custom range',
 };
 
-const spanMs: Record<Exclude<Span, 'own'>, number> = {
-  hour: 3_600_000,
-  day: 86_400_000,
-  week: 7 * 86_400_000,
-};
+const hourMs = 3_600_000;
+const spanMs = { hour: hourMs, day: 24 * hourMs, week: 7 * 24 * hourMs };
 const minuteMs = 60_000;
 /** The limit of the service. */
 const pageMax = 2 ** 31;
 
+export type ChangeFilters = (some: Partial<Filters>) => void;
+
 /** `change` goes to the first page unless it names another one. */
-export function useFilters(): [filters: Filters, change: (some: Partial<Filters>) => void] {
+export function useFilters(): [filters: Filters, change: ChangeFilters] {
   const [query, setQuery] = useSearchParams();
-  // The rendered filters may be one choice behind the address.
-  const change = (some: Partial<Filters>) =>
-    setQuery(
-      writeFilters({ ...readFilters(new URLSearchParams(location.search)), page: 1, ...some }),
-    );
+  const change = (some: Partial<Filters>) => {
+    // The rendered filters may be one choice behind the address.
+    const before = new URLSearchParams(location.search);
+    const after = writeFilters({ ...readFilters(before), page: 1, ...some });
+    const range = before.get('range');
+    if (range !== null) after.set('range', range);
+    setQuery(after);
+  };
   return [readFilters(query), change];
 }
 
@@ -54,9 +73,15 @@ export function useFilters(): [filters: Filters, change: (some: Partial<Filters>
 function readFilters(query: URLSearchParams): Filters {
   const span = oneOf(spanLabels, query.get('time'));
   const page = Number(query.get('page') ?? 1);
+  const response = query.get('response');
   return {
     status: oneOf(statusLabels, query.get('status')),
+    response: response !== null && /^([1-9]\d\d|[1-9]xx|none)$/.test(response) ? response : null,
+    error: oneOf(errorLabels, query.get('error')),
     event: query.get('event'),
+    webhook: query.get('webhook'),
+    subject: query.get('subject'),
+    search: query.get('search'),
     span,
     since: span === 'own' ? readTime(query.get('since')) : null,
     until: span === 'own' ? readTime(query.get('until')) : null,
@@ -64,34 +89,52 @@ function readFilters(query: URLSearchParams): Filters {
   };
 }
 
-export function writeFilters({ span, page, ...rest }: Filters): URLSearchParams {
-  const entries = Object.entries({ ...rest, time: span, page: page > 1 ? String(page) : null });
+export function writeFilters({ span, page, ...rest }: Partial<Filters>): URLSearchParams {
+  const entries = Object.entries({
+    ...rest,
+    time: span,
+    page: page !== undefined && page > 1 ? String(page) : null,
+  });
   return new URLSearchParams(
-    entries.filter((entry): entry is [string, string] => entry[1] !== null),
+    entries.filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
   );
 }
 
-export function isFiltered({ status, event, span }: Filters): boolean {
-  return status !== null || event !== null || span !== null;
+/** The number of filters in use. */
+export function countFilters(filters: Filters): number {
+  const { status, response, error, event, webhook, subject, search, span } = filters;
+  const values = [status, response, error, event, webhook, subject, search, span];
+  return values.filter((value) => value !== null).length;
 }
 
 /** Rounds the start down to the minute, so that the query and its cached response stay the same for a minute. */
-export function toQuery(
-  { status, event, span, since, until, page }: Filters,
-  nowMs: number,
-): Omit<ListDeliveriesQuery, 'limit'> {
-  const start =
-    span === null || span === 'own'
-      ? since
-      : new Date(Math.floor(nowMs / minuteMs) * minuteMs - spanMs[span]).toISOString();
+export function toQuery(filters: Filters, nowMs: number): Omit<ListAppDeliveriesQuery, 'limit'> {
+  const { span, event, webhook, since, until, ...others } = filters;
+  const [start, end] = span === null || span === 'own' ? [since, until] : timesOf(span, nowMs);
   return {
-    page,
-    ...(status && { status }),
+    ...withoutNulls(others),
+    ...(webhook && { webhookId: webhook }),
     // The name comes from the address. The service refuses unknown events.
-    ...(event && { event: event as NonNullable<ListDeliveriesQuery['event']> }),
+    ...(event && { event: event as NonNullable<ListAppDeliveriesQuery['event']> }),
     ...(start && { since: start }),
-    ...(until && { until }),
+    ...(end && { until: end }),
   };
+}
+
+function timesOf(span: Exclude<Span, 'own'>, nowMs: number): [since: string, until: string | null] {
+  if (span !== 'yesterday')
+    return [new Date(Math.floor(nowMs / minuteMs) * minuteMs - spanMs[span]).toISOString(), null];
+  const midnight = new Date(nowMs).setHours(0, 0, 0, 0);
+  const before = new Date(midnight);
+  before.setDate(before.getDate() - 1);
+  return [before.toISOString(), new Date(midnight).toISOString()];
+}
+
+type WithoutNulls<T> = { [Key in keyof T]?: NonNullable<T[Key]> };
+
+function withoutNulls<T extends object>(values: T): WithoutNulls<T> {
+  const entries = Object.entries(values).filter(([, value]) => value !== null);
+  return Object.fromEntries(entries) as WithoutNulls<T>;
 }
 
 function oneOf<Key extends string>(words: Record<Key, string>, text: string | null): Key | null {

@@ -60,10 +60,10 @@ function refusalOf(
   page: string,
 ): ReactNode {
   if (status === 'pending') return 'This delivery is pending and is retried automatically.';
-  if (event === 'webhook.test')
+  if (event === 'webhook.test' || event === 'webhook.probe')
     return (
       <>
-        Tests can't be redelivered. <PageLink to={page}>Send a new one</PageLink>
+        Tests can't be redelivered. <PageLink to={`${page}/test`}>Send a new one</PageLink>
       </>
     );
   if (body === null) return 'The app can no longer get this event.';

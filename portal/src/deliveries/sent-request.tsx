@@ -74,9 +74,9 @@ function Body({ body }: { body: string }) {
         ]}
       />
       {view === 'pretty' ? (
-        <CodeBlock label="Body, with line breaks added" text={prettyJson(body)} wrap />
+        <CodeBlock label="Body, with line breaks added" text={prettyJson(body)} wrap isJson />
       ) : (
-        <CodeBlock label="Body, exactly as sent" text={body} wrap />
+        <CodeBlock label="Body, exactly as sent" text={body} wrap isJson />
       )}
     </Stack>
   );

@@ -1,9 +1,9 @@
 /** Keeps a list that grows at the top steady while somebody reads it. */
 import { useEffect, useState } from 'react';
-import type { Delivery } from '../api/types.ts';
+import type { PortalDelivery } from '../api/types.ts';
 
 type Steady = {
-  rows: Delivery[];
+  rows: PortalDelivery[];
   /** The number of new rows that are not shown yet. */
   waiting: number;
   show: () => void;
@@ -19,7 +19,7 @@ export function useSteadyRows({
   scope,
   mayMove,
 }: {
-  fresh: Delivery[];
+  fresh: PortalDelivery[];
   /** The time of the read. Each read checks again, even if the rows are the same. */
   readAt: number;
   /** The filters. If they change, all rows are replaced. */
@@ -46,11 +46,11 @@ export function useSteadyRows({
 }
 
 /** Ids are UUIDv7 of equal length, so their text order is their time order. */
-export function countNewer(deliveries: Delivery[], id: string): number {
+export function countNewer(deliveries: Pick<PortalDelivery, 'id'>[], id: string): number {
   return deliveries.filter((delivery) => delivery.id > id).length;
 }
 
-function renew(rows: Delivery[], fresh: Delivery[]): Delivery[] {
+function renew(rows: PortalDelivery[], fresh: PortalDelivery[]): PortalDelivery[] {
   const now = new Map(fresh.map((delivery) => [delivery.id, delivery]));
   return rows.map((row) => now.get(row.id) ?? row);
 }

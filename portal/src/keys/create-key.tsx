@@ -3,27 +3,39 @@ import { createKey } from '../api/operations.ts';
 import type { CreatedKey } from '../api/types.ts';
 import { appChanges, useWrite } from '../api/use-write.ts';
 import { NameField, validateName } from '../sign-in/fields.tsx';
+import { Fold } from '../ui/fold.tsx';
 import { Form } from '../ui/form.tsx';
 import { Section } from '../ui/section.tsx';
 import { useWriteForm } from '../ui/use-write-form.ts';
 import { expiryChoices, readExpiry, today } from './expiry.ts';
 import { ScopeChoice } from './scope-choice.tsx';
-import type { Scope } from './scopes.ts';
+import { describeScopes, type Scope } from './scopes.ts';
 
 /** `expiresAt` is the chosen day. */
 type Fields = { name: string; scopes: Scope[]; expiry: string; expiresAt: string };
 
-type Props = { appId: string; done: (created: CreatedKey) => void; cancel: () => void };
+/** One click creates this key. */
+const initialValues: Fields = {
+  name: 'API key',
+  scopes: ['read:directory'],
+  expiry: 'never',
+  expiresAt: '',
+};
 
-export function CreateKey({ appId, done, cancel }: Props) {
+type Props = {
+  appId: string;
+  done: (created: CreatedKey) => void;
+};
+
+export function CreateKey({ appId, done }: Props) {
   const write = useWrite(
-    ({ name, scopes, expiry, expiresAt }: Fields) =>
-      createKey(appId, { name, scopes, expiresAt: readExpiry(expiry, expiresAt) ?? null }),
+    ({ expiry, expiresAt, ...chosen }: Fields) =>
+      createKey(appId, { ...chosen, expiresAt: readExpiry(expiry, expiresAt) ?? null }),
     appChanges,
     { done, waits: false },
   );
   const { form, formProps } = useWriteForm(write, {
-    initialValues: { name: '', scopes: ['read:directory'], expiry: 'never', expiresAt: '' },
+    initialValues,
     validate: {
       name: validateName,
       scopes: (scopes) => (scopes.length === 0 ? 'Choose at least one.' : null),
@@ -33,30 +45,36 @@ export function CreateKey({ appId, done, cancel }: Props) {
   });
   return (
     <Section title="New key">
-      <Form {...formProps} action="Create key" cancel={cancel}>
+      <Form {...formProps} action="Create key">
         <NameField
           description="For example, where it is used. Shown in your lists and in the audit log."
           maw="30rem"
           autoComplete="off"
-          autoFocus
           required
           {...form.getInputProps('name')}
         />
-        <ScopeChoice {...form.getInputProps('scopes')} />
-        <Group align="flex-start">
-          <NativeSelect label="Expires" data={expiryChoices} {...form.getInputProps('expiry')} />
-          {form.values.expiry === 'day' && (
-            <TextInput
-              type="date"
-              label="Last day"
-              description="The key expires at the end of this day, in your time zone."
-              min={today()}
-              required
-              {...form.getInputProps('expiresAt')}
-            />
-          )}
-        </Group>
+        <Fold title="Scopes and expiry" summary={describeChoice(form.values)}>
+          <ScopeChoice {...form.getInputProps('scopes')} />
+          <Group align="flex-start">
+            <NativeSelect label="Expires" data={expiryChoices} {...form.getInputProps('expiry')} />
+            {form.values.expiry === 'day' && (
+              <TextInput
+                type="date"
+                label="Last day"
+                description="The key expires at the end of this day, in your time zone."
+                min={today()}
+                required
+                {...form.getInputProps('expiresAt')}
+              />
+            )}
+          </Group>
+        </Fold>
       </Form>
     </Section>
   );
+}
+
+function describeChoice({ scopes, expiry }: Fields): string {
+  const expires = expiryChoices.find(({ value }) => value === expiry)?.label ?? '';
+  return `${describeScopes(scopes) || 'No scopes'}. Expires: ${expires.toLowerCase()}.`;
 }

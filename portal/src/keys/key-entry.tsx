@@ -83,6 +83,7 @@ function factsOf(key: PortalKey, state: KeyState): Term[] {
   return [
     ['Created', <Time key="created" at={key.createdAt} />],
     ['Last used', key.lastUsedAt ? <Time key="used" at={key.lastUsedAt} /> : 'Never'],
+    ['Requests today', key.usesToday.toLocaleString()],
     endOf(key, state),
   ];
 }

@@ -33,7 +33,7 @@ export function Navigation() {
       })}
       <NavLink
         href={`${pageData.basePath}/docs`}
-        label="API reference"
+        label="Documentation"
         leftSection={<BookOpen size={18} aria-hidden />}
       />
     </Stack>

@@ -12,14 +12,15 @@ let hasShownPage = false;
 
 /**
  * A page with its title, breadcrumbs and actions. The heading takes the focus on navigation, so that screen readers
- * announce the new page.
+ * announce the new page. `tab` distinguishes the window titles of pages with the same heading.
  */
 export function Page({
   crumbs = [],
+  tab,
   children,
   ...title
-}: TitleRowProps & { crumbs?: Crumb[]; children: ReactNode }) {
-  const heading = useHeading(title.title);
+}: TitleRowProps & { crumbs?: Crumb[]; tab?: string; children: ReactNode }) {
+  const heading = useHeading(tab === undefined ? title.title : `${tab} · ${title.title}`);
   return (
     <Stack gap="lg">
       <Stack gap={4}>

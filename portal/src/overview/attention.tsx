@@ -1,79 +1,115 @@
-/** The lists of what needs attention: webhooks that fail, and keys that expire. */
-import { Badge, Text } from '@mantine/core';
-import type { ReactNode } from 'react';
-import type { ExpiringKey, TroubledWebhook } from '../api/types.ts';
+/** The top of the overview: webhooks that fail or are deactivated, and keys that expire. */
+import { Alert, Button, Group, Stack, Text } from '@mantine/core';
+import { Link } from 'react-router';
+import type { ExpiringKey, LastError, Overview, TroubledWebhook } from '../api/types.ts';
+import { writeFilters } from '../deliveries/filters.ts';
+import type { OpensRecovery } from '../deliveries/recover.tsx';
 import { nameOfKey } from '../keys/key-state.ts';
-import { Note } from '../ui/note.tsx';
+import { describeAttempt, errorLabels } from '../ui/describe-attempt.ts';
+import { formatCount } from '../ui/format-count.ts';
 import { PageLink } from '../ui/page-link.tsx';
 import { Section } from '../ui/section.tsx';
 import { Time } from '../ui/time.tsx';
 import { deactivationReasons, describeFailures } from '../webhooks/describe-webhook.ts';
 
-export function TroubledWebhooks({ webhooks }: { webhooks: TroubledWebhook[] }) {
+export function NeedsAttention({ webhooks, keys }: Pick<Overview, 'webhooks' | 'keys'>) {
+  const isEmpty = webhooks.length + keys.length === 0;
   return (
-    <Attention
-      title="Webhooks that need attention"
-      nothing="No webhooks are failing or deactivated."
-      entries={webhooks.map((webhook) => (
-        <li key={webhook.webhookId}>
-          <PageLink to={`/apps/${webhook.appId}/webhooks/${webhook.webhookId}`}>
-            {webhook.host}
-          </PageLink>{' '}
-          <Note span>of {webhook.appName}</Note>
-          <Text size="sm">
-            {describeTrouble(webhook)} {webhook.since && <Time at={webhook.since} />}
-          </Text>
-        </li>
-      ))}
-    />
+    <Section title="Needs attention">
+      {isEmpty ? (
+        <Text c="dimmed">Nothing. All webhooks work, and no keys expire within 14 days.</Text>
+      ) : (
+        <ul className="plain-list">
+          {webhooks.map((webhook) => (
+            <TroubledEntry key={webhook.webhookId} webhook={webhook} />
+          ))}
+          {keys.map((key) => (
+            <ExpiringEntry key={key.keyId} apiKey={key} />
+          ))}
+        </ul>
+      )}
+    </Section>
   );
 }
 
-function describeTrouble({ state, reason, exhaustedInARow }: TroubledWebhook): string {
-  return state === 'failing'
-    ? `Failing: ${describeFailures({ exhaustedInARow })}`
-    : `Deactivated: ${deactivationReasons[reason ?? 'owner']},`;
-}
-
-export function ExpiringKeys({ keys }: { keys: ExpiringKey[] }) {
+function TroubledEntry({ webhook }: { webhook: TroubledWebhook }) {
+  const { appId, webhookId, appName, host, description, state, reason, lastError, unsent } =
+    webhook;
+  const page = `/apps/${appId}/webhooks/${webhookId}/deliveries`;
+  const isByOwner = state === 'deactivated' && reason === 'owner';
+  const from = webhook.failingSince ?? webhook.since;
+  const failures = `${page}?${writeFilters({ status: 'failed' })}`;
   return (
-    <Attention
-      title="Expiring keys"
-      nothing="No keys expire within 14 days."
-      entries={keys.map((key) => (
-        <li key={key.keyId}>
-          <PageLink to={`/apps/${key.appId}/keys`}>{nameOfKey(key)}</PageLink>{' '}
-          <Note span>of {key.appName}</Note>
-          <Text size="sm">
-            Expires <Time at={key.expiresAt} />. Rotate it before then.
-          </Text>
-        </li>
-      ))}
-    />
-  );
-}
-
-type Props = {
-  title: string;
-  /** The text for an empty list. */
-  nothing: string;
-  entries: ReactNode[];
-};
-
-function Attention({ title, nothing, entries }: Props) {
-  const count = entries.length;
-  return (
-    <Section
-      title={title}
-      actions={
-        count > 0 && (
-          <Badge color="red.9" circle={count < 10}>
-            {count}
-          </Badge>
-        )
+    <Alert
+      component="li"
+      role="listitem"
+      color={isByOwner ? 'gray' : 'red'}
+      variant={isByOwner ? 'outline' : 'light'}
+      title={
+        <>
+          <PageLink to={page}>{description ?? host}</PageLink> of {appName}:{' '}
+          {describeState(webhook)}
+        </>
       }
     >
-      {count === 0 ? <Text c="dimmed">{nothing}</Text> : <ul className="plain-list">{entries}</ul>}
-    </Section>
+      <Group justify="space-between" align="flex-end" gap="sm">
+        <Stack gap={2}>
+          {lastError && (
+            <Text size="sm">
+              Last error: {describeLastError(lastError)}, <Time at={lastError.at} />
+            </Text>
+          )}
+          <Text size="sm">
+            {from && (
+              <>
+                Since <Time at={from} exact />.{' '}
+              </>
+            )}
+            <PageLink to={failures}>{formatCount(unsent, 'event')} not delivered</PageLink>
+          </Text>
+        </Stack>
+        <Button
+          component={Link}
+          to={failures}
+          state={{ opensRecovery: true } satisfies OpensRecovery}
+          size="xs"
+          variant={isByOwner ? 'default' : 'filled'}
+          color={isByOwner ? 'gray' : 'red.9'}
+        >
+          Recover…
+        </Button>
+      </Group>
+    </Alert>
+  );
+}
+
+function describeState({ state, reason, exhaustedInARow }: TroubledWebhook): string {
+  return state === 'failing'
+    ? `failing, ${describeFailures({ exhaustedInARow })}`
+    : `deactivated, ${deactivationReasons[reason ?? 'owner']}`;
+}
+
+function describeLastError({ statusCode, error }: LastError): string {
+  if (error !== null) return errorLabels[error];
+  return describeAttempt({ statusCode, error, durationMs: 0 }).title;
+}
+
+function ExpiringEntry({ apiKey }: { apiKey: ExpiringKey }) {
+  return (
+    <Alert
+      component="li"
+      role="listitem"
+      color="orange"
+      title={
+        <>
+          <PageLink to={`/apps/${apiKey.appId}/keys`}>{nameOfKey(apiKey)}</PageLink> of{' '}
+          {apiKey.appName}
+        </>
+      }
+    >
+      <Text size="sm">
+        The key expires <Time at={apiKey.expiresAt} />. Rotate it before then.
+      </Text>
+    </Alert>
   );
 }

@@ -1,44 +1,39 @@
-import { List, SimpleGrid } from '@mantine/core';
+import { List } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { overview } from '../api/operations.ts';
-import type { Overview } from '../api/types.ts';
+import { apps, overview } from '../api/operations.ts';
 import { Page } from '../layout/page.tsx';
 import { Loaded } from '../ui/loaded.tsx';
 import { PageLink } from '../ui/page-link.tsx';
 import { Section } from '../ui/section.tsx';
-import { ExpiringKeys, TroubledWebhooks } from './attention.tsx';
-import { DeliveriesOfTheDay } from './deliveries-of-the-day.tsx';
+import { AppAtAGlance } from './app-at-a-glance.tsx';
+import { NeedsAttention } from './attention.tsx';
 
 /** The polling interval while the page is visible. */
 const refreshMs = 30_000;
 
 export function OverviewPage() {
   const query = useQuery({ ...overview(), refetchInterval: refreshMs });
+  const ownApps = useQuery(apps());
   return (
-    <Page title="Overview" lead="What needs attention, and deliveries in the last 24 hours.">
-      <Loaded query={query}>
-        {({ webhooks, keys, deliveries }) => (
-          <>
-            <SimpleGrid cols={{ base: 1, md: 2 }} spacing="lg">
-              <TroubledWebhooks webhooks={webhooks} />
-              <ExpiringKeys keys={keys} />
-            </SimpleGrid>
-            {hasAny(deliveries) ? <DeliveriesOfTheDay deliveries={deliveries} /> : <NextSteps />}
-          </>
-        )}
+    <Page title="Overview" lead="Failing webhooks, expiring keys and recent deliveries.">
+      <Loaded query={query}>{(data) => <NeedsAttention {...data} />}</Loaded>
+      <Loaded query={ownApps}>
+        {({ entries }) =>
+          entries.some(({ webhookCount }) => webhookCount > 0) ? (
+            <AppAtAGlance apps={entries} />
+          ) : (
+            <NextSteps />
+          )
+        }
       </Loaded>
     </Page>
   );
 }
 
-function hasAny({ hours }: Overview['deliveries']): boolean {
-  return hours.some(({ succeeded, failed, pending }) => succeeded + failed + pending > 0);
-}
-
 function NextSteps() {
   return (
     <Section
-      title="No deliveries in the last 24 hours"
+      title="No webhooks yet"
       lead="Webhooks notify your programs of changes in the directory. Set one up in three steps:"
     >
       <List type="ordered" spacing={4}>

@@ -1,10 +1,10 @@
 import { Group, Modal, Text, TextInput } from '@mantine/core';
 import { useState } from 'react';
+import { RemoveSignIn } from '../account/remove-sign-in.tsx';
 import { removePasskey, updatePasskey } from '../api/operations.ts';
 import type { Passkey } from '../api/types.ts';
 import { useWrite } from '../api/use-write.ts';
 import { BusyButton } from '../ui/busy-button.tsx';
-import { Confirm } from '../ui/confirm.tsx';
 import { Form } from '../ui/form.tsx';
 import { Note } from '../ui/note.tsx';
 import { Time } from '../ui/time.tsx';
@@ -36,7 +36,14 @@ export function Passkeys({ passkeys, removed }: { passkeys: Passkey[]; removed: 
           </div>
           <Group gap="xs">
             <RenamePasskey passkey={passkey} />
-            <RemovePasskey passkey={passkey} removed={removed} />
+            <RemoveSignIn
+              name={passkey.name}
+              remove={() => removePasskey(passkey.id)}
+              removed={removed}
+            >
+              You will no longer be able to sign in with it, and you will be signed out everywhere
+              else.
+            </RemoveSignIn>
           </Group>
         </Group>
       ))}
@@ -84,27 +91,5 @@ function RenameForm({ id, name, close }: { id: string; name: string; close: () =
     <Form {...formProps} action="Rename" layout="dialog" cancel={close}>
       <TextInput label="Name" maxLength={100} data-autofocus {...form.getInputProps('name')} />
     </Form>
-  );
-}
-
-function RemovePasskey({ passkey, removed }: { passkey: Passkey; removed: () => void }) {
-  const { id, name } = passkey;
-  const write = useWrite(() => removePasskey(id), ['/account'], {
-    done: () => {
-      toastSuccess(`${name} removed.`);
-      removed();
-    },
-  });
-  return (
-    <Confirm
-      button={{ children: 'Remove', size: 'xs', 'aria-label': `Remove ${name}` }}
-      title={`Remove ${name}?`}
-      action="Remove"
-      write={write}
-    >
-      <Text>
-        You will no longer be able to sign in with it, and you will be signed out everywhere else.
-      </Text>
-    </Confirm>
   );
 }

@@ -26,7 +26,7 @@ export function RecoveryCodesOnce({ codes, done }: { codes: string[]; done: () =
           ))}
         </SimpleGrid>
         <Group gap="xs">
-          <CopyButton value={text} label="Copy" />
+          <CopyButton value={text} label="Copy the recovery codes" />
           <Button
             component="a"
             size="xs"

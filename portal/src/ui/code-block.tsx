@@ -1,5 +1,6 @@
 import { Box, Group, ScrollArea, Text } from '@mantine/core';
 import { CopyButton } from './copy-button.tsx';
+import { JsonText } from './json-text.tsx';
 import classes from './code-block.module.css';
 
 type Props = {
@@ -8,17 +9,18 @@ type Props = {
   /** In pixels. */
   maxHeight?: number;
   wrap?: boolean;
+  isJson?: boolean;
 };
 
 /** Shows text with a copy button. It can be scrolled by keyboard. */
-export function CodeBlock({ label, text, maxHeight = 400, wrap = false }: Props) {
+export function CodeBlock({ label, text, maxHeight = 400, wrap = false, isJson = false }: Props) {
   return (
     <Box className={classes['block'] ?? ''}>
       <Group justify="space-between" gap="xs" px="sm" py={6} className={classes['head'] ?? ''}>
         <Text size="sm" fw={600}>
           {label}
         </Text>
-        <CopyButton value={text} label="Copy" aria-label={`Copy: ${label}`} />
+        <CopyButton value={text} label={`Copy: ${label}`} />
       </Group>
       <ScrollArea.Autosize
         mah={maxHeight}
@@ -26,7 +28,7 @@ export function CodeBlock({ label, text, maxHeight = 400, wrap = false }: Props)
         viewportProps={{ tabIndex: 0, role: 'region', 'aria-label': label }}
       >
         <pre className={wrap ? `${classes['text']} ${classes['wrap']}` : (classes['text'] ?? '')}>
-          {text}
+          {isJson ? <JsonText text={text} /> : text}
         </pre>
       </ScrollArea.Autosize>
     </Box>

@@ -1,27 +1,32 @@
-import { Button, VisuallyHidden, type ButtonProps } from '@mantine/core';
+import { ActionIcon, VisuallyHidden } from '@mantine/core';
 import { useClipboard } from '@mantine/hooks';
-import { Check, Copy } from './icons.tsx';
+import { Check, CircleX, Copy } from './icons.tsx';
 
-type Props = { value: string; label: string } & Omit<ButtonProps, 'value'>;
+type Props = {
+  value: string;
+  /** Says what is copied, for screen readers and as a tooltip. */
+  label: string;
+};
 
-/** Copies a text. The label changes to the result, and screen readers announce it. */
-export function CopyButton({ value, label, ...props }: Props) {
+/** Copies a text. The icon and the label change to the result, and screen readers announce it. */
+export function CopyButton({ value, label }: Props) {
   const { copied, error, copy } = useClipboard({ timeout: 3_000 });
   const done = copied ? 'Copied' : '';
   const outcome = error ? 'Not copied: select the text instead' : done;
-  const Icon = copied ? Check : Copy;
+  const whenCopied = copied ? Check : Copy;
+  const Icon = error ? CircleX : whenCopied;
   return (
     <>
-      <Button
-        size="xs"
-        variant="default"
-        leftSection={<Icon size={14} aria-hidden />}
+      <ActionIcon
+        variant="subtle"
+        color="gray"
+        size="sm"
         onClick={() => copy(value)}
-        {...props}
-        {...(outcome !== '' && { 'aria-label': outcome })}
+        title={outcome || label}
+        aria-label={outcome || label}
       >
-        {outcome || label}
-      </Button>
+        <Icon size={14} aria-hidden />
+      </ActionIcon>
       <VisuallyHidden role="status">{outcome}</VisuallyHidden>
     </>
   );

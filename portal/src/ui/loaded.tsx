@@ -1,4 +1,4 @@
-import { Skeleton, Stack, VisuallyHidden } from '@mantine/core';
+import { Skeleton, Stack } from '@mantine/core';
 import { ApiError } from '@orgdir/client';
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
@@ -18,7 +18,6 @@ export function Loaded<T>({ query, children }: Props<T>) {
   if (query.isError) return <Problem error={query.error} retry={() => void query.refetch()} />;
   return (
     <Stack gap="sm" aria-busy>
-      <VisuallyHidden role="status">Loading</VisuallyHidden>
       <Skeleton h={28} w="40%" animate={false} />
       <Skeleton h={20} animate={false} />
       <Skeleton h={20} w="80%" animate={false} />

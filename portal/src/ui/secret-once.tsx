@@ -25,7 +25,7 @@ export function SecretOnce({ title, secret, children, done }: Props) {
           <Code data-testid="secret" fz="sm">
             {secret}
           </Code>
-          <CopyButton value={secret} label="Copy" />
+          <CopyButton value={secret} label="Copy the secret" />
         </Group>
         {children}
         <Group>

@@ -1,15 +1,8 @@
 import { Text } from '@mantine/core';
+import { formatRelative } from './format-relative.ts';
 import { useNow } from './use-now.ts';
 
 const exactly = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
-/** Numeric, because “yesterday” would be wrong for some times that are 24 hours ago. */
-const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'always' });
-const seconds = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' });
-const units: [Intl.RelativeTimeFormatUnit, number][] = [
-  ['day', 86_400_000],
-  ['hour', 3_600_000],
-  ['minute', 60_000],
-];
 /** Older times show as a date. */
 const relativeMaxMs = 14 * 86_400_000;
 
@@ -37,10 +30,4 @@ export function Time({ at, exact = false, past }: Shown) {
 
 export function formatExact(at: string): string {
   return exactly.format(new Date(at));
-}
-
-function formatRelative(ms: number): string {
-  const found = units.find(([, each]) => Math.abs(ms) >= each);
-  if (!found) return seconds.format(Math.trunc(ms / 1_000), 'second');
-  return relative.format(Math.trunc(ms / found[1]), found[0]);
 }

@@ -35,7 +35,17 @@ export function describeEvents(events: string[] | null): string {
   return events?.join(', ') ?? 'All events the app can get, including future ones';
 }
 
-/** A name for headings: a URL may be long, and its path or query may contain a token. */
-export function hostOf({ url }: Pick<Webhook, 'url'>): string {
+/** The description, which tells several webhooks of one host apart; without one, the host. */
+export function nameOf({ url, description }: Pick<Webhook, 'url' | 'description'>): string {
+  const [line = ''] = description?.trim().split('\n') ?? [];
+  if (line === '') return hostOf(url);
+  return line.length > nameLengthMax ? `${line.slice(0, nameLengthMax)}…` : line;
+}
+
+/** Longer descriptions do not fit into a heading. */
+const nameLengthMax = 60;
+
+/** The path and query are left out, because they may hold a token. */
+function hostOf(url: string): string {
   return URL.parse(url)?.host ?? url;
 }

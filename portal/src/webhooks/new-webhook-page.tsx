@@ -9,6 +9,7 @@ import { can } from '../apps/can.ts';
 import { Page } from '../layout/page.tsx';
 import { Loaded } from '../ui/loaded.tsx';
 import { SecretOnce } from '../ui/secret-once.tsx';
+import { useLeaveGuard } from '../ui/use-leave-guard.tsx';
 import { Receivers } from './receivers.tsx';
 import { WebhookRoleNote } from './webhook-role-note.tsx';
 import { WebhookForm, type WebhookSettings } from './webhook-form.tsx';
@@ -34,7 +35,7 @@ export function NewWebhookPage() {
             return (
               <Created
                 webhook={create.data}
-                done={() => void navigate(`${list}/${create.data.id}`)}
+                done={() => void navigate(`${list}/${create.data.id}/test`)}
               />
             );
           if (!can(data, 'changeWebhooks')) return <WebhookRoleNote />;
@@ -56,12 +57,18 @@ export function NewWebhookPage() {
 }
 
 function Created({ webhook, done }: { webhook: CreatedWebhook; done: () => void }) {
+  const guard = useLeaveGuard(true, 'secret');
+  const leave = () => {
+    guard.release();
+    done();
+  };
   return (
     <Stack gap="lg">
-      <SecretOnce title="The secret of your webhook" secret={webhook.secret} done={done}>
+      {guard.dialog}
+      <SecretOnce title="The secret of your webhook" secret={webhook.secret} done={leave}>
         <Text size="sm">
           Every delivery to {webhook.url} is signed with this secret. Check the signature in your
-          program to reject forged requests. Next, send a test from the webhook's page.
+          program to reject forged requests. Next, send a test.
         </Text>
       </SecretOnce>
       <Receivers />

@@ -6,8 +6,7 @@ export function Receivers() {
     <DeferredFold
       title="Receivers that check signatures"
       summary="In TypeScript, Python, Go, PHP and shell, ready to copy."
-      name="signature snippets"
-      load={() => import('./signature-snippets.tsx')}
+      script={{ name: 'signature snippets', load: () => import('./signature-snippets.tsx') }}
     />
   );
 }

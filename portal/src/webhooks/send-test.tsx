@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { events as eventsOperation, testWebhook } from '../api/operations.ts';
 import type { DeliveryDetail, Webhook } from '../api/types.ts';
-import { useWrite } from '../api/use-write.ts';
+import { appChanges, useWrite } from '../api/use-write.ts';
 import { SentRequest } from '../deliveries/sent-request.tsx';
 import { AttemptDetail } from '../ui/attempt-detail.tsx';
 import { BusyButton } from '../ui/busy-button.tsx';
@@ -18,7 +18,7 @@ export function SendTest({ webhook }: { webhook: Webhook }) {
   const id = useWebhookId();
   const events = useQuery(eventsOperation(id.appId));
   const [event, setEvent] = useState(noSample);
-  const send = useWrite(() => testWebhook(id, event === noSample ? null : event), [id.page]);
+  const send = useWrite(() => testWebhook(id, event === noSample ? null : event), appChanges);
   const allowed = events.data?.entries.filter((each) => each.allowed) ?? [];
   const attempt = send.data?.attempts.at(-1);
   return (

@@ -3,7 +3,7 @@ import { useParams } from 'react-router';
 import { app, webhook, type WebhookId } from '../api/operations.ts';
 import { crumbsOf } from '../apps/app-frame.tsx';
 import type { Crumb } from '../layout/page.tsx';
-import { hostOf } from './describe-webhook.ts';
+import { nameOf } from './describe-webhook.ts';
 
 export function useWebhookId(): WebhookId & { list: string; page: string } {
   const { appId = '', webhookId = '' } = useParams();
@@ -18,6 +18,6 @@ export function useWebhookCrumbs(): Crumb[] {
   return [
     ...crumbsOf(useQuery(app(id.appId)).data, id.appId),
     { title: 'Webhooks', to: id.list },
-    { title: data ? hostOf(data) : 'Webhook', to: id.page },
+    { title: data ? nameOf(data) : 'Webhook', to: id.page },
   ];
 }

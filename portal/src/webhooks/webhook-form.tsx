@@ -1,6 +1,7 @@
 import { Textarea, TextInput } from '@mantine/core';
 import type { UseMutationResult } from '@tanstack/react-query';
 import type { Webhook } from '../api/types.ts';
+import { pageData } from '../page-data.ts';
 import { Form } from '../ui/form.tsx';
 import { useWriteForm } from '../ui/use-write-form.ts';
 import { EventChoice } from './event-choice.tsx';
@@ -10,6 +11,13 @@ export type WebhookSettings = Pick<Webhook, 'url' | 'description' | 'events'>;
 /** The limits of the service. */
 const urlLengthMax = 2048;
 const descriptionLengthMax = 500;
+
+const { allowsHttp, allowsNetworks } = pageData.webhookUrls;
+const urlHint = [
+  'Your server receives deliveries here, as POST requests.',
+  `It must start with https://${allowsHttp ? ' or http://' : ''}`,
+  `and be reachable from the internet${allowsNetworks ? ", or in one of the service's allowed networks" : ''}.`,
+].join(' ');
 
 type Props = {
   appId: string;
@@ -34,7 +42,7 @@ export function WebhookForm({ appId, initial, action, write, autoFocus = false, 
     <Form {...formProps} action={action} cancel={cancel} maw={640}>
       <TextInput
         label="URL"
-        description="Your server receives deliveries here, as POST requests. It must start with https:// and be reachable from the internet."
+        description={urlHint}
         placeholder="https://example.org/hooks"
         required
         autoFocus={autoFocus}
@@ -47,7 +55,7 @@ export function WebhookForm({ appId, initial, action, write, autoFocus = false, 
       />
       <Textarea
         label="Description"
-        description="A note for yourself."
+        description="Its name in the portal, such as “Posts into the chat”."
         autosize
         minRows={1}
         maxRows={5}

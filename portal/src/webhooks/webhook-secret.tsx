@@ -1,23 +1,23 @@
 import { Text } from '@mantine/core';
 import { useRef, useState, type Ref } from 'react';
 import { rotateWebhookSecret } from '../api/operations.ts';
-import type { Webhook } from '../api/types.ts';
 import { pageData } from '../page-data.ts';
 import { moveFocus } from '../ui/move-focus.ts';
 import { Rotate } from '../ui/rotate.tsx';
 import { SecretOnce } from '../ui/secret-once.tsx';
 import { Section } from '../ui/section.tsx';
 import { Time } from '../ui/time.tsx';
+import { useLeaveGuard } from '../ui/use-leave-guard.tsx';
 import { Receivers } from './receivers.tsx';
 import { useWebhookId } from './use-webhook-id.ts';
-
-type Props = { webhook: Webhook; mayChange: boolean };
+import type { WebhookTabProps } from './webhook-frame.tsx';
 
 /** Replaces the signing secret, and shows how receivers check signatures. */
-export function WebhookSecret({ webhook, mayChange }: Props) {
+export function WebhookSecret({ webhook, mayChange }: WebhookTabProps) {
   const opener = useRef<HTMLButtonElement>(null);
   const [secret, setSecret] = useState<string | null>(null);
   const overlapEnd = webhook.previousSecretExpiresAt;
+  const guard = useLeaveGuard(secret !== null, 'secret');
   const dismiss = () => {
     setSecret(null);
     moveFocus(opener.current);
@@ -36,6 +36,7 @@ export function WebhookSecret({ webhook, mayChange }: Props) {
         // A new key remounts it, so that its heading takes the focus each time.
         <SecretOnce key={secret} title="The new secret" secret={secret} done={dismiss} />
       )}
+      {guard.dialog}
       {overlapEnd && (
         <Text size="sm">
           The previous secret is also valid and expires <Time at={overlapEnd} />. Until then,

@@ -3,18 +3,18 @@ import { useRef, useState } from 'react';
 import { updateWebhook } from '../api/operations.ts';
 import type { Webhook, WebhookChanges } from '../api/types.ts';
 import { appChanges, useWrite } from '../api/use-write.ts';
+import { CopiedId } from '../ui/copied-id.tsx';
 import { DescriptionList } from '../ui/description-list.tsx';
 import { moveFocus } from '../ui/move-focus.ts';
 import { Section } from '../ui/section.tsx';
 import { Time } from '../ui/time.tsx';
 import { toastSuccess } from '../ui/toast.ts';
 import { useWebhookId } from './use-webhook-id.ts';
+import type { WebhookTabProps } from './webhook-frame.tsx';
 import { WebhookForm, type WebhookSettings } from './webhook-form.tsx';
 import { describeEvents } from './describe-webhook.ts';
 
-type Props = { webhook: Webhook; mayChange: boolean };
-
-export function WebhookSettingsSection({ webhook, mayChange }: Props) {
+export function WebhookSettingsSection({ webhook, mayChange }: WebhookTabProps) {
   const heading = useRef<HTMLHeadingElement>(null);
   const [isEditing, setIsEditing] = useState(false);
   const edit = (
@@ -45,7 +45,7 @@ function Settings({ webhook: { id, url, description, events, createdAt } }: { we
         ['Description', description ?? 'None'],
         ['Events', describeEvents(events)],
         ['Created', <Time key="created" at={createdAt} />],
-        ['Identifier', id],
+        ['Webhook id', <CopiedId key="id" id={id} thing="webhook" />],
       ]}
     />
   );

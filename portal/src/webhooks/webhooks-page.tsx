@@ -1,7 +1,7 @@
 import { Button, Group, Paper, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from 'react-router';
-import { webhooks as webhooksOperation } from '../api/operations.ts';
+import { webhooks as webhooksOperation, webhooksPerAppMax } from '../api/operations.ts';
 import type { Webhook } from '../api/types.ts';
 import { AppFrame } from '../apps/app-frame.tsx';
 import { can } from '../apps/can.ts';
@@ -13,14 +13,11 @@ import { PageLink } from '../ui/page-link.tsx';
 import { Time } from '../ui/time.tsx';
 import { WebhookRoleNote } from './webhook-role-note.tsx';
 import { LastTimes, WebhookBadge } from './webhook-state.tsx';
-import { describeEvents, describeState } from './describe-webhook.ts';
-
-/** The limit of the service per app, so one page shows all of them. */
-const webhooksPerAppMax = 20;
+import { describeEvents, describeState, nameOf } from './describe-webhook.ts';
 
 export function WebhooksPage() {
   const { appId = '' } = useParams();
-  const query = useQuery(webhooksOperation(appId, { limit: webhooksPerAppMax }));
+  const query = useQuery(webhooksOperation(appId));
   const mayChange = can(useApp(), 'changeWebhooks');
   const isFull = mayChange && (query.data?.pagination.total ?? 0) >= webhooksPerAppMax;
   return (
@@ -73,18 +70,20 @@ function NoWebhooks({ mayChange }: { mayChange: boolean }) {
 }
 
 function Entry({ webhook }: { webhook: Webhook }) {
-  const { id, url, description, events } = webhook;
+  const { id, url, events } = webhook;
   return (
     <Paper component="li" withBorder p="md">
       <Stack gap={6}>
         <Group justify="space-between" align="flex-start" gap="xs">
-          <PageLink to={id} fw={600} lineClamp={2}>
-            {url}
+          <PageLink to={`${id}/deliveries`} fw={600} lineClamp={2}>
+            {nameOf(webhook)}
           </PageLink>
           <WebhookBadge webhook={webhook} />
         </Group>
+        <Text size="sm" ff="monospace" lineClamp={2}>
+          {url}
+        </Text>
         <StateReason webhook={webhook} />
-        {description && <Text size="sm">{description}</Text>}
         <Note lineClamp={3}>Events: {describeEvents(events)}</Note>
         <LastTimes webhook={webhook} />
       </Stack>

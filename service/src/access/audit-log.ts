@@ -51,6 +51,8 @@ export const auditActions = [
   'webhook.reactivated',
   'webhook.secret_rotated',
   'webhook.recovered',
+  'webhook.probed',
+  'webhook.replayed',
   'maintenance.enabled',
   'maintenance.changed',
   'maintenance.disabled',

@@ -1,9 +1,8 @@
 import { Option, type Command } from 'commander';
-import { ServiceError } from '../errors.ts';
 import { catalogue } from '../events/catalogue.ts';
 import {
-  isWebhook,
   listAllDeliveries,
+  requireAppOf,
   type ListedDelivery,
 } from '../webhooks/management/list-all-deliveries.ts';
 import { listedMax, sinceDefault, sinceHours } from './event-commands.ts';
@@ -67,8 +66,7 @@ async function list({ webhook, status, event, since, limit, json }: Flags): Prom
   const found = await withDatabase(async ({ database }) => {
     const listed = await listAllDeliveries(database, webhook ?? null, filter);
     // Deliveries of a deleted webhook are kept and can be listed.
-    if (webhook !== undefined && listed.length === 0 && !(await isWebhook(database, webhook)))
-      throw new ServiceError('not_found', `There is no webhook with the id ${webhook}.`);
+    if (webhook !== undefined && listed.length === 0) await requireAppOf(database, webhook);
     return listed;
   });
   const header = ['ID', 'WEBHOOK', 'EVENT', 'STATUS', 'ATTEMPTS', 'LAST', 'NEXT OR END'];

@@ -3,6 +3,7 @@ import type { Alliance, AllianceDetail } from './alliance.ts';
 import type { Blueprint } from './blueprint.ts';
 import type { ManagedAlliance, ManagedAllianceDetail, ManagedOrganisation } from './managed.ts';
 import type { Organisation } from './organisation.ts';
+import type { Explanation } from './explanation.ts';
 import type { Status } from './status.ts';
 import type { SyncRun } from './sync-run.ts';
 import type { CreatedWebhook, Delivery, DeliveryDetail, Webhook } from './webhook.ts';
@@ -151,6 +152,8 @@ const webhook: Webhook = {
   active: true,
   deactivatedAt: null,
   deactivatedReason: null,
+  selfHealing: true,
+  replayAfterHealing: false,
   lastSuccessAt: exampleTime,
   lastFailureAt: null,
   exhaustedInARow: 0,
@@ -193,6 +196,17 @@ const delivery: DeliveryDetail = {
   ],
 };
 
+const explanation: Explanation = {
+  webhookId: exampleId,
+  result: 'not_sent',
+  message: 'The webhook was deactivated. Activate it, then replay what it missed.',
+  at: exampleTime,
+  event: { id: exampleId, name: 'org.created', createdAt: exampleTime },
+  checks: { bound: null, listed: true, existed: true, active: false, subscribed: true },
+  delivery: null,
+  nearby: [],
+};
+
 const syncRun: SyncRun = {
   id: exampleId,
   kind: 'blueprints',
@@ -226,4 +240,5 @@ export const examples = {
   createdWebhook,
   deliveryRecord,
   delivery,
+  explanation,
 };

@@ -2,7 +2,7 @@
 import { Type, type Static } from 'typebox';
 import { appRoles } from './app-roles.ts';
 import { scopes } from './key-scopes.ts';
-import { DeliveryPeriod, LastError } from './portal-deliveries.ts';
+import { DeliveryPeriod, LastError, PortalDelivery } from './portal-deliveries.ts';
 import { nullable, slug, strictObject, time, uuid } from './shapes.ts';
 
 const appId = uuid({ description: 'The id of the app.' });
@@ -283,6 +283,7 @@ export const Overview = strictObject(
           appName,
           webhookId: uuid({ description: 'The id of the webhook.' }),
           host: text("The host of the webhook's URL.", 'example.org'),
+          description: PortalDelivery.properties.webhook.properties.description,
           state: Type.Enum(['failing', 'deactivated'], {
             type: 'string',
             description: '`failing`: its last deliveries failed, and it is still active.',

@@ -32,6 +32,13 @@ const fields = {
         '`failing`: too many deliveries in a row failed. `gone`: the receiver responded with 410. `owner`: the owner deactivated it.',
     }),
   ),
+  selfHealing: Type.Boolean({
+    description:
+      'Whether the service probes the webhook after it was deactivated as `failing`, and activates it when it responds again.',
+  }),
+  replayAfterHealing: Type.Boolean({
+    description: 'Whether what the webhook missed is replayed when probes activate it.',
+  }),
   lastSuccessAt: nullable(time({ description: 'When an attempt last succeeded.' })),
   lastFailureAt: nullable(time({ description: 'When an attempt last failed.' })),
   exhaustedInARow: Type.Integer({
@@ -74,7 +81,8 @@ export const Attempt = strictObject(
     }),
     trigger: Type.Enum(['event', 'test', 'redelivery'], {
       type: 'string',
-      description: 'What caused the attempt.',
+      description:
+        'What caused the attempt. `test`: you tested the webhook, or the service probed it.',
     }),
     startedAt: time({ description: 'When the attempt started.' }),
     durationMs: Type.Integer({

@@ -301,13 +301,21 @@ export const catalogue = {
     ),
     sample: { message: 'This is a test. Your webhook works.', webhookId: exampleId, sample: null },
   }),
+  'webhook.probe': entry({
+    audience: 'webhook',
+    inner: null,
+    description:
+      'The service checks whether a webhook that was deactivated as failing responds again.',
+    data: strictObject({}, { title: 'WebhookProbe', description: 'Empty.' }),
+    sample: {},
+  }),
 } satisfies Record<string, Entry>;
 
 export type EventName = keyof typeof catalogue;
 
-/** The names that a webhook can ask for: all except the test. */
+/** The names that a webhook can ask for: all except tests and probes. */
 export const subscribableEvents = (Object.keys(catalogue) as EventName[]).filter(
-  (name) => name !== 'webhook.test',
+  (name) => catalogue[name].audience !== 'webhook',
 );
 
 /** For descriptions: v1 may get more events, so no schema of a response closes the list. */

@@ -7,7 +7,6 @@ import type { Logger } from '../log.ts';
 import { registerAdmission, type AdmitDependencies } from './admit.ts';
 import { defer } from './defer.ts';
 import { registerClient } from './client.ts';
-import { registerDocs } from './docs.ts';
 import { handleClientError } from './client-error.ts';
 import { sendError } from './send-error.ts';
 import { readJsonBodies } from './json-bodies.ts';
@@ -66,9 +65,9 @@ export async function createApp(given: AppDependencies): Promise<FastifyInstance
   const dependencies = { ...given, appLimits: createAppLimits() };
   const app = prepare(createServer(dependencies), dependencies);
   await app.register((v1) => registerV1(v1, dependencies), { prefix: '/api/v1' });
-  defer(app, '/portal/api', () => createPortal(dependencies));
-  defer(app, '/profile/developer', () => createPortalPages(dependencies));
-  registerDocs(app, dependencies);
+  defer(app, ['/portal/api'], () => createPortal(dependencies));
+  defer(app, ['/profile/developer'], () => createPortalPages(dependencies));
+  defer(app, ['/docs', '/llms.txt'], () => createDocs(dependencies));
   registerSite(app, dependencies);
   registerClient(app, dependencies);
   return app;
@@ -86,6 +85,14 @@ async function createPortalPages(dependencies: AppDependencies) {
   const { registerPortalPages } = await import('./portal-pages.ts');
   const app = prepare(createServer(dependencies), dependencies);
   await registerPortalPages(app, dependencies);
+  await app.ready();
+  return app;
+}
+
+async function createDocs(dependencies: AppDependencies) {
+  const { registerDocs } = await import('./docs.ts');
+  const app = prepare(createServer(dependencies), dependencies);
+  await registerDocs(app, dependencies);
   await app.ready();
   return app;
 }

@@ -1,14 +1,14 @@
-/** Serves a prefix from a separate application, which is built at the first request to save memory until then. */
+/** Serves prefixes from a separate application, which is built at the first request to save memory until then. */
 import type { FastifyInstance } from 'fastify';
 
 export function defer(
   app: FastifyInstance,
-  prefix: string,
+  prefixes: string[],
   build: () => Promise<FastifyInstance>,
 ): void {
   let building: Promise<FastifyInstance> | undefined;
 
-  for (const url of [prefix, `${prefix}/*`])
+  for (const url of prefixes.flatMap((prefix) => [prefix, `${prefix}/*`]))
     app.route({
       method: app.supportedMethods,
       url,
@@ -30,7 +30,7 @@ export function defer(
         }
       },
       handler: () => {
-        throw new Error(`${prefix} is answered elsewhere`);
+        throw new Error(`${url} is answered elsewhere`);
       },
     });
   app.addHook('onClose', async () => {

@@ -101,7 +101,7 @@ function webhookOperation(name: EventName, serviceName: string) {
     operationId: `on${pascalCase(name)}`,
     tags: ['Webhook events'],
     summary,
-    description: `${recipients[audience]} ${name === 'webhook.test' ? testRule : deliveryRule}`,
+    description: `${recipients[audience]} ${audience === 'webhook' ? singleRule : deliveryRule}`,
     // The receiver identifies the sender by the signatures.
     security: [],
     parameters: deliveryHeaders(name, serviceName),
@@ -118,8 +118,8 @@ function webhookOperation(name: EventName, serviceName: string) {
       '200': { description: 'The delivery succeeded, as with any 2xx status.' },
       '4XX': {
         description:
-          name === 'webhook.test'
-            ? 'The test failed.'
+          audience === 'webhook'
+            ? 'The attempt failed.'
             : 'The attempt failed and is retried. If the last attempt gets a 410, the webhook is deactivated.',
       },
     },
@@ -127,14 +127,14 @@ function webhookOperation(name: EventName, serviceName: string) {
 }
 
 const deliveryRule = `Respond with any 2xx status within ten seconds. Otherwise the delivery is retried, up to ${attemptsMaxInWords} attempts in all.`;
-const testRule =
-  'Respond with any 2xx status within ten seconds. A test is sent once, and its result does not affect the webhook.';
+const singleRule =
+  'Respond with any 2xx status within ten seconds. It is sent once, and a failure does not affect the health of the webhook.';
 
 const recipients = {
   global: 'Sent to every webhook that subscribes to it.',
   organization: 'Sent only to webhooks of apps that are bound to the organisation.',
   alliance: 'Sent only to webhooks of apps that are bound to the alliance.',
-  webhook: 'Sent to the webhook that is tested.',
+  webhook: 'Sent to that webhook alone.',
 };
 
 function header(name: string, text: string, example: string) {

@@ -6,15 +6,14 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import fastifyStatic from '@fastify/static';
-import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { ServiceError } from '../errors.ts';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Config } from '../config.ts';
 import type { SignIn } from '../sign-in/sign-in.ts';
 import { createLimit } from './admit.ts';
-import { sendError } from './send-error.ts';
 import { rejectOtherMethods } from './methods.ts';
 import { toPortalSession } from './portal/portal-session.ts';
 import { signInOptionsOf } from './portal/sign-in-options.ts';
+import { serveAssets } from './serve-assets.ts';
 
 export type PortalPagesDependencies = {
   signIn: SignIn;
@@ -22,6 +21,7 @@ export type PortalPagesDependencies = {
   serviceName: string;
   version: string;
   rateLimitPerMinute: number;
+  webhooks: Pick<Config['webhooks'], 'allowHttp' | 'allowedNetworks'>;
 };
 
 const portalPagesPrefix = '/profile/developer';
@@ -49,31 +49,13 @@ export async function registerPortalPages(
     });
   }
   if (html === null) return;
-  await app.register((assets) => serveAssets(assets, `${folder}assets`));
-}
-
-/** Any other request under this prefix gets a 404, even if it is malformed. */
-async function serveAssets(assets: FastifyInstance, root: string): Promise<void> {
-  assets.setErrorHandler<FastifyError>((error, request, reply) => {
-    const isRefused = (error.statusCode ?? 500) < 500;
-    return sendError(isRefused ? new ServiceError('not_found') : error, request, reply);
-  });
-  await assets.register(fastifyStatic, {
-    root,
-    prefix: `${portalPagesPrefix}/assets/`,
-    preCompressed: true,
-    index: false,
-    acceptRanges: false,
-    // Their names change with their content.
-    immutable: true,
-    maxAge: '365d',
-  });
+  await serveAssets(app, { root: `${folder}assets`, prefix: `${portalPagesPrefix}/assets/` });
 }
 
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
 
 function createPageHandler(html: string, dependencies: PortalPagesDependencies): Handler {
-  const { signIn, publicUrl, serviceName, version } = dependencies;
+  const { signIn, publicUrl, serviceName, version, webhooks } = dependencies;
   const readSession = createReadSession(dependencies);
   const basePath = new URL(publicUrl).pathname.replace(/\/$/, '');
   const page = html
@@ -88,13 +70,21 @@ function createPageHandler(html: string, dependencies: PortalPagesDependencies):
       basePath,
       session,
       signInOptions: signInOptionsOf(signIn),
+      // Anybody can read the page, so it does not name the networks.
+      webhookUrls: {
+        allowsHttp: webhooks.allowHttp,
+        allowsNetworks: webhooks.allowedNetworks.length > 0,
+      },
     };
     const isFirstScreen = new URL(request.url, publicUrl).pathname === portalPagesPrefix;
     const head = [
       // Preloads the data of the first screen, so that it arrives together with the script.
-      session && session.missingFactor === null && isFirstScreen
-        ? `<link rel="preload" as="fetch" crossorigin href="${basePath}/portal/api/overview">`
-        : '',
+      ...(session && session.missingFactor === null && isFirstScreen
+        ? ['overview', 'apps'].map(
+            (path) =>
+              `<link rel="preload" as="fetch" crossorigin href="${basePath}/portal/api/${path}">`,
+          )
+        : []),
       `<script id="page-data" type="application/json" nonce="${nonce}">${toInlineJson(data)}</script>`,
     ];
     return reply

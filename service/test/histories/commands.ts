@@ -33,7 +33,7 @@ export type Command =
   | { do: 'bind'; app: number; to: Place; by: number | null }
   | { do: 'create-webhook'; webhook: number; app: number; events: Name[] | null }
   | { do: 'subscribe'; webhook: number; events: Name[] | null }
-  | { do: 'move-webhook' | 'delete-webhook' | 'recover'; webhook: number }
+  | { do: 'move-webhook' | 'delete-webhook' | 'recover' | 'replay'; webhook: number }
   | { do: 'activate'; webhook: number; active: boolean }
   | { do: 'announce'; what: Place }
   | { do: 'maintenance'; on: boolean }
@@ -43,6 +43,8 @@ export type Command =
   | { do: 'record'; worker: number; answers: Answer[] }
   | { do: 'pass'; ms: number }
   | { do: 'redeliver' | 'read-delivery'; webhook: number; nth: number }
+  /** Every event. */
+  | { do: 'explain'; webhook: number }
   | { do: 'pull'; app: number; limit: number; event: Name | null };
 
 /** Steps in sequence; a pair runs concurrently. */

@@ -131,5 +131,13 @@ function announceAlliance(state: State, slot: number): void {
 }
 
 function record(state: State, name: Name, subject: string | null, expected: Expected): void {
-  state.events.push({ at: state.tick, name, subject, expected, stored: null, position: null });
+  state.events.push({
+    at: state.tick,
+    name,
+    subject,
+    expected,
+    stored: null,
+    position: null,
+    routing: null,
+  });
 }

@@ -2,8 +2,9 @@
 import { attemptsMax } from '../../src/contract/delivery-rules.ts';
 import { mayHave } from './may-have.ts';
 import { claimRule, handBorn, requireLeases } from './model-claim.ts';
+import { routingOf } from './model-explain.ts';
 import type { Rules } from './rules.ts';
-import { cancelWaiting } from './model-webhooks.ts';
+import { cancelWaiting, newDelivery } from './model-webhooks.ts';
 import type { RecordedAnswer } from './observation.ts';
 import { Disagreement, webhookByKey, type Delivery, type Outcome, type State } from './state.ts';
 
@@ -29,7 +30,7 @@ export const queueRules: Rules<
     const expected = room < manyMin ? Math.min(waiting.length, 1) : waiting.length;
     if (events > waiting.length || (alone && events < expected))
       throw new Disagreement(`${events} of ${waiting.length} events were fanned out`);
-    const made = waiting.slice(0, events).flatMap((index) => fanOut(state, index));
+    const made = waiting.slice(0, events).flatMap((index) => fanOut(state, index, alone));
     requireLeases(state, made, fannedOut, alone);
     for (const handed of fannedOut.handed) handBorn(state, handed);
   },
@@ -83,29 +84,16 @@ function compareAge(state: State, one: number, other: number): number {
 }
 
 /** Returns the deliveries. */
-function fanOut(state: State, index: number): Delivery[] {
+function fanOut(state: State, index: number, alone: boolean): Delivery[] {
   const event = state.events[index];
   if (!event) return [];
   const made: Delivery[] = [];
   event.position = state.fannedOut.push(index);
+  event.routing = routingOf(state, event, alone);
   for (const webhook of state.webhooks.values()) {
     const asked = webhook.events === null || webhook.events.includes(event.name);
     if (!webhook.active || !asked || !mayHave(state, event, webhook.app)) continue;
-    const delivery: Delivery = {
-      event: index,
-      webhook: webhook.key,
-      app: webhook.app,
-      id: null,
-      status: 'pending',
-      cancelledBy: null,
-      due: { from: state.now, to: state.now },
-      cycle: 0,
-      count: 0,
-      answer: null,
-      lease: null,
-    };
-    state.deliveries.set(`${index}/${webhook.key}`, delivery);
-    made.push(delivery);
+    made.push(newDelivery(state, index, webhook));
   }
   return made;
 }

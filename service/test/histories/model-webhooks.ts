@@ -13,6 +13,7 @@ export const webhookRules: Rules<
   | 'delete-webhook'
   | 'redeliver'
   | 'recover'
+  | 'replay'
 > = {
   'create-webhook'(state, { webhook, app, events }, { observation }) {
     const owner = state.apps.get(app);
@@ -64,14 +65,67 @@ export const webhookRules: Rules<
     const back = [...state.deliveries.values()].filter(
       (delivery) =>
         delivery.webhook === found.key &&
-        (delivery.status === 'failed' || delivery.cancelledBy === 'deactivation') &&
+        isRecoverable(delivery) &&
         mayHave(state, eventOf(state, delivery), delivery.app),
     );
     if (back.length !== observation.count && !observation.refused)
       throw new Disagreement(`${observation.count} recovered, not ${back.length}`);
     for (const delivery of back) requeue(state, delivery);
   },
+  replay(state, { webhook }, { observation, alone, snapshot }) {
+    const found = state.webhooks.get(webhook);
+    requireThat(found?.active);
+    const due = state.fannedOut.flatMap((index): (Delivery | number)[] => {
+      const event = state.events[index];
+      if (!event || !mayHave(state, event, found.app)) return [];
+      const delivery = state.deliveries.get(`${index}/${found.key}`);
+      if (delivery) return isRecoverable(delivery) ? [delivery] : [];
+      // An event that was announced to nobody was missed by nobody.
+      const wasPublic = event.name !== 'org.created' || event.routing?.listed;
+      const subscribed = event.routing?.webhooks.get(found.key)?.subscribed ?? false;
+      // The service may take the settings from after a change that fan-out did not see yet, and then sends too much.
+      const isTaken = snapshot?.deliveries.some(
+        ({ eventId, webhookId }) => eventId === event.stored?.id && webhookId === found.id,
+      );
+      return wasPublic && (subscribed || (event.routing?.raced && isTaken)) ? [index] : [];
+    });
+    if (alone && due.length !== observation.count && !observation.refused)
+      throw new Disagreement(`${observation.count} replayed, not ${due.length}`);
+    for (const [place, one] of due.entries()) {
+      const delivery = typeof one === 'number' ? newDelivery(state, one, found) : one;
+      requeue(state, delivery, place * replayEveryMs);
+    }
+  },
 };
+
+/** docs/reference/deliveries.md#replay: 20 per second. */
+const replayEveryMs = 50;
+
+const isRecoverable = ({ status, cancelledBy }: Delivery) =>
+  status === 'failed' || cancelledBy === 'deactivation';
+
+/** A delivery that is due at once. */
+export function newDelivery(
+  state: State,
+  event: number,
+  { key, app }: { key: string; app: string },
+): Delivery {
+  const delivery: Delivery = {
+    event,
+    webhook: key,
+    app,
+    id: null,
+    status: 'pending',
+    cancelledBy: null,
+    due: { from: state.now, to: state.now },
+    cycle: 0,
+    count: 0,
+    answer: null,
+    lease: null,
+  };
+  state.deliveries.set(`${event}/${key}`, delivery);
+  return delivery;
+}
 
 /** Ends what waits; what is under way ends by itself. */
 export function cancelWaiting(
@@ -92,12 +146,13 @@ export function eventOf(state: State, delivery: Delivery) {
   return event;
 }
 
-function requeue(state: State, delivery: Delivery): void {
+function requeue(state: State, delivery: Delivery, waitMs = 0): void {
   delivery.status = 'pending';
   delivery.cancelledBy = null;
   delivery.cycle = 0;
   delivery.answer = null;
-  delivery.due = { from: state.now, to: state.now };
+  const due = state.now + waitMs;
+  delivery.due = { from: due, to: due };
 }
 
 function mayAskFor(state: State, app: string, events: Name[] | null): boolean {

@@ -6,6 +6,7 @@
 import type { Command } from './commands.ts';
 import { accessRules } from './model-access.ts';
 import { directoryRules } from './model-directory.ts';
+import { explainRules } from './model-explain.ts';
 import { queueRules } from './model-queue.ts';
 import { readingRules } from './model-reading.ts';
 import { webhookRules } from './model-webhooks.ts';
@@ -18,6 +19,7 @@ const rules: Rules<Command['do']> = {
   ...webhookRules,
   ...queueRules,
   ...readingRules,
+  ...explainRules,
 };
 
 /** Changes the state as the command must. Throws `Disagreement` where the service did something else. */

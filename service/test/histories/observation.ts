@@ -1,4 +1,5 @@
 /** The observable results of a history: responses and tables. */
+import type { Explanation } from '../../src/contract/explanation.ts';
 import type { Deliverable } from '../../src/webhooks/sending/deliverable.ts';
 import type { Outcome } from './state.ts';
 
@@ -26,8 +27,11 @@ export type Observation = {
   /** The delivery that was chosen, by event and webhook. */
   chosen?: string;
   body?: string | null;
+  explained?: Explained;
   count?: number;
 };
+/** By event; `missing` is the explanation of an event that does not exist. */
+export type Explained = { events: Map<string, Explanation>; missing: Explanation };
 /** What a worker leased, with room for how many, and how many it had before by webhook. */
 export type Leasing = { handed: Handed[]; room: number; busy: ReadonlyMap<string, number> };
 export type RecordedAnswer = {

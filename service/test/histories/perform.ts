@@ -1,5 +1,5 @@
 /** Does what a command says, through the functions that the API, the command line and the worker call. */
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { createApp, deleteApp, readApp } from '../../src/access/apps.ts';
 import { bindApp, unbindApp } from '../../src/access/bindings.ts';
 import { acceptInvitation, createInvitation } from '../../src/access/invitations.ts';
@@ -14,12 +14,14 @@ import { ServiceError } from '../../src/errors.ts';
 import { disableMaintenance, enableMaintenance } from '../../src/system/maintenance.ts';
 import { pullEvents } from '../../src/events/pull-events.ts';
 import { readDelivery } from '../../src/webhooks/management/deliveries.ts';
+import { explainEvent } from '../../src/webhooks/management/explain.ts';
 import { recover } from '../../src/webhooks/management/recover.ts';
 import { redeliver } from '../../src/webhooks/management/redeliver.ts';
 import {
   updateWebhook,
   type WebhookChanges,
 } from '../../src/webhooks/management/update-webhook.ts';
+import { replay } from '../../src/webhooks/queue/replay.ts';
 import { recoverLeases } from '../../src/webhooks/queue/recover-leases.ts';
 import { updateWebhookHealth } from '../../src/webhooks/queue/update-webhook-health.ts';
 import {
@@ -206,11 +208,32 @@ const acts: { [V in Verb]: Act<Extract<Command, { do: V }>> } = {
         count: await recover(tx, testActor, appId, id, new Date('2026-01-01')),
       })),
     ),
+  replay: (stage, { webhook }, state) =>
+    onWebhook(state, webhook, ({ id: webhookId, appId }) =>
+      inTransaction(stage, async (tx) => {
+        const range = { since: new Date('2026-01-01'), until: new Date(Date.now() + 86_400_000) };
+        // Deliveries end by the real clock here, as events are fanned out.
+        const { failed, cancelled, missed } = await replay(
+          tx,
+          testActor,
+          { appId, webhookId },
+          range,
+        );
+        return { count: failed + cancelled + missed };
+      }),
+    ),
   'read-delivery': (stage, command, state) =>
     onChosen(command, state, ({ appId, webhookId, deliveryId, chosen }) => async () => {
       await requireWebhook(stage.database, appId, webhookId);
       const { body } = await readDelivery(stage.database, appId, webhookId, deliveryId);
       return { chosen, body };
+    }),
+  explain: ({ database }, { webhook }, state) =>
+    onWebhook(state, webhook, ({ id: webhookId, appId }) => async () => {
+      const explain = (id: string) => explainEvent(database, { appId, webhookId }, id);
+      const ids = state.events.flatMap(({ stored }) => stored?.id ?? []);
+      const events = await Promise.all(ids.map(async (id) => [id, await explain(id)] as const));
+      return { explained: { events: new Map(events), missing: await explain(randomUUID()) } };
     }),
   pull: ({ database }, { app, limit, event }, state) =>
     withId(state.apps.get(app), ({ id, key }) => async () => {

@@ -33,6 +33,8 @@ export async function runHistory(stage: Stage, { opening, steps }: History): Pro
     const apps = [...(states[0]?.apps.keys() ?? [])];
     for (const app of apps)
       states = await take(stage, states, { do: 'pull', app, limit: 100, event: null }, log);
+    for (const webhook of states[0]?.webhooks.keys() ?? [])
+      states = await take(stage, states, { do: 'explain', webhook }, log);
   } catch (error) {
     throw new Error(`${(error as Error).message}\n${log.map(tell).join('\n')}`, { cause: error });
   }
@@ -76,6 +78,7 @@ const loud = new Set<Command['do']>([
   'delete-webhook',
   'redeliver',
   'recover',
+  'replay',
 ]);
 
 async function take(stage: Stage, states: State[], step: Step, log: Entry[]): Promise<State[]> {

@@ -27,14 +27,19 @@ export type Stage = TestDatabase & {
   changeRule(from: RegExp, to: string): Promise<void>;
 };
 
-/** Without `ownClock` time is the database's, as a worker that runs by itself needs it. */
-export async function openStage({ ownClock = true } = {}): Promise<Stage> {
+/**
+ * Without `ownClock` time is the database's, as a worker that runs by itself needs it. Without `probes` webhooks are not
+ * probed: `healing.test.ts` tests probes.
+ */
+export async function openStage({ ownClock = true, probes = false } = {}): Promise<Stage> {
   const opened = await openTestDatabase();
   const { database } = opened;
   const secretKeys = [randomBytes(32)];
   // Planning looks at every partition; a history needs today's, and tomorrow's where it runs past midnight.
   if (ownClock) await sql.raw(pruning).execute(database);
   if (ownClock) await sql.raw(clock).execute(database);
+  if (!probes)
+    await sql`alter table webhooks alter column self_healing set default false`.execute(database);
   const { rows: tables } = await sql<{ statements: string }>`${sql.raw(emptyTables)}`.execute(
     database,
   );

@@ -35,6 +35,15 @@ export type Event = {
   stored: { id: string; createdAt: string; data: string; xid: number | null } | null;
   /** Its place in the order of fan-out; null while it waits. */
   position: number | null;
+  /** The settings at fan-out. */
+  routing: Routing | null;
+};
+export type Routing = {
+  listed: boolean;
+  /** By webhook. */
+  webhooks: Map<string, { active: boolean; subscribed: boolean }>;
+  /** Whether something else happened at the same time, so that the service may not know what came first. */
+  raced: boolean;
 };
 export type Expected = { exactly: string } | { fields: Record<string, unknown> };
 export type Status = 'pending' | 'succeeded' | 'failed' | 'cancelled';

@@ -20,10 +20,15 @@ export async function eventually<T>(ask: () => Promise<T | null | undefined | fa
 export function endedDelivery(
   { database }: Pick<TestDatabase, 'database'>,
   webhookId: string,
-): Promise<{ id: string; status: string; attempt_count: number }> {
+): Promise<{ id: string; event_id: string; status: string; attempt_count: number }> {
   return eventually(async () => {
-    const { rows } = await sql<{ id: string; status: string; attempt_count: number }>`
-      select id, status, attempt_count from deliveries where webhook_id = ${webhookId} order by id desc limit 1
+    const { rows } = await sql<{
+      id: string;
+      event_id: string;
+      status: string;
+      attempt_count: number;
+    }>`
+      select id, event_id, status, attempt_count from deliveries where webhook_id = ${webhookId} order by id desc limit 1
     `.execute(database);
     return rows[0];
   });

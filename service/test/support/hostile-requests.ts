@@ -58,7 +58,7 @@ export function testHostileRequests(api: HostileApi): void {
     const path = target.path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
       encode(parameters[name] ?? api.valid(target, name)),
     );
-    const query = Object.entries(parameters)
+    const query = Object.entries({ ...requiredQuery(target), ...parameters })
       .filter(([name]) => !target.path.includes(`{${name}}`))
       .map(([name, value]) => `${encode(name)}=${encode(value)}`);
     if (extra !== undefined) query.push(extra);
@@ -72,6 +72,16 @@ export function testHostileRequests(api: HostileApi): void {
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     };
+  }
+
+  function requiredQuery({ operation }: Target): Record<string, string> {
+    const required = operation.parameters.filter((one) => one.in === 'query' && one.required);
+    return Object.fromEntries(
+      required.map(({ name, example, schema }) => [
+        name,
+        String(example ?? (schema['enum'] as string[])[0]),
+      ]),
+    );
   }
 
   /** Operations without authentication get none: a sign-out would end the session of later requests. */

@@ -18,6 +18,7 @@ export type Operation = {
     required: boolean;
     description: string;
     schema: Schema;
+    example?: string;
   }[];
   requestBody?: {
     required: boolean;

@@ -33,11 +33,11 @@ export const recordedEvents = sql`(
   select id, name, audience, org_id, alliance_id, data, created_at, null from outbox
 ) events`;
 
-/** Resolves when no event, delivery or outcome waits. */
+/** Resolves when no event, delivery or outcome waits, except probes. */
 export async function queueDrained(database: Database): Promise<void> {
   await eventually(async () => {
     const { rows } = await sql<{ drained: boolean }>`
-      select not exists (select from outbox) and not exists (select from pending_deliveries)
+      select not exists (select from outbox) and not exists (select from pending_deliveries where trigger <> 'probe')
         and not exists (select from webhook_outcomes) as drained
     `.execute(database);
     return rows[0]?.drained;

@@ -22,7 +22,8 @@ export const eventOperations = [
     method: 'GET',
     path: '/events',
     summary: 'List the events',
-    description: 'Returns every event with its schema and example data, including `webhook.test`.',
+    description:
+      'Returns every event with its schema and example data, including `webhook.test` and `webhook.probe`.',
     returns: { 200: 'The events.' },
     response: listOf(CatalogueEvent, 'CatalogueEventList', example),
     run: () => onOnePage(names.map(entryOf)),

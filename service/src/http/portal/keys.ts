@@ -1,5 +1,6 @@
 /** The keys of the user's apps. Viewers may list them, developers and owners may change them. */
-import { Type } from 'typebox';
+import { Type, type Static } from 'typebox';
+import type { Actor } from '../../access/actor.ts';
 import { listAppKeys, readAppKey } from '../../access/app-keys.ts';
 import { createKey, revokeKey, type ApiKey } from '../../access/keys.ts';
 import { lockWithRole, requireRole } from '../../access/require-role.ts';
@@ -14,10 +15,13 @@ import { requireTime } from '../../contract/parse-time.ts';
 import { CreatedKey, name, PortalKey, RotatedKey } from '../../contract/portal.ts';
 import { nullable, strictObject, time } from '../../contract/shapes.ts';
 import { PageQuery } from '../../directory/list-query.ts';
-import type { Executor } from '../../database/database.ts';
+import type { Executor, Transaction } from '../../database/database.ts';
 import { invalid } from '../../errors.ts';
 import { listOf, oneOf } from '../responses.ts';
 import { operation } from './surface.ts';
+
+/** Long enough to try a few requests. */
+const temporaryKeyMs = 15 * 60_000;
 
 const NewKey = strictObject(
   {
@@ -94,9 +98,31 @@ export const keyOperations = [
       const { expiresAt = null, ...input } = body;
       const data = await database.transaction().execute(async (tx) => {
         await lockWithRole(tx, email, appId, 'developer');
-        const ends = requireFuture(expiresAt);
-        const made = await createKey(tx, actor, { appId, ...input, expiresAt: ends });
-        return { ...(await readKey(tx, appId, made.id)), key: made.key };
+        return makeKey(tx, actor, { appId, ...input, expiresAt: requireFuture(expiresAt) });
+      });
+      return envelope(data);
+    },
+  }),
+  operation({
+    operationId: 'createTemporaryKey',
+    method: 'POST',
+    path: '/apps/:appId/temporary-keys',
+    summary: 'Create a temporary key',
+    description:
+      'Returns a key that can only read the directory, for 15 minutes. The documentation sends requests with it. It counts towards the 20 valid keys of the app.',
+    returns: { 201: 'The new key.' },
+    response: oneOf(CreatedKey, 'CreatedKeyResponse', { ...created, expiresAt: exampleLaterTime }),
+    errors: ['conflict'],
+    async run({ database, email, actor, params: { appId } }) {
+      const data = await database.transaction().execute(async (tx) => {
+        await lockWithRole(tx, email, appId, 'developer');
+        const expiresAt = new Date(Date.now() + temporaryKeyMs);
+        return makeKey(tx, actor, {
+          appId,
+          name: 'Documentation',
+          scopes: ['read:directory'],
+          expiresAt,
+        });
       });
       return envelope(data);
     },
@@ -148,6 +174,15 @@ export const keyOperations = [
     },
   }),
 ];
+
+async function makeKey(
+  tx: Transaction,
+  actor: Actor,
+  input: Parameters<typeof createKey>[2],
+): Promise<Static<typeof CreatedKey>> {
+  const { id, key } = await createKey(tx, actor, input);
+  return { ...(await readKey(tx, input.appId, id)), key };
+}
 
 async function readKey(executor: Executor, appId: string, id: string): Promise<PortalKey> {
   return toPortalKey(await readAppKey(executor, appId, id));

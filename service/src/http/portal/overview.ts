@@ -15,6 +15,7 @@ const example: Overview = {
       ...app,
       webhookId: exampleId,
       host: 'example.org',
+      description: 'Announces new organisations',
       state: 'deactivated',
       reason: 'failing',
       since: exampleTime,

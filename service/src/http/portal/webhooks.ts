@@ -9,6 +9,7 @@ import { mountOperations } from '../operations.ts';
 import { deliveryOperations } from '../webhooks/delivery-operations.ts';
 import { webhookOperations } from '../webhooks/webhook-operations.ts';
 import { actorOf, emailOf } from './authenticate.ts';
+import { countRecoverableDeliveries } from './recoverable.ts';
 import { signedInSurface, type PortalRouteDependencies } from './surface.ts';
 
 export function registerWebhooks(
@@ -34,7 +35,11 @@ export function registerWebhooks(
       };
     },
   };
-  mountOperations(portal, surface, 'Webhooks', [...webhookOperations, ...deliveryOperations]);
+  mountOperations(portal, surface, 'Webhooks', [
+    ...webhookOperations,
+    ...deliveryOperations,
+    countRecoverableDeliveries,
+  ]);
 }
 
 const onlyOrigin = 'A viewer sees only the origin of a URL, because the rest may hold a token.';

@@ -15,15 +15,32 @@ export function html(strings: TemplateStringsArray, ...values: Value[]): Html {
 function toHtml(value: Value): string {
   if (Array.isArray(value)) return value.map(toHtml).join('');
   if (typeof value === 'object') return (value as Html).html;
-  return String(value).replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+  return escape(String(value));
+}
+
+export function escape(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }
 
 /** The addresses of the service's parts, below the path of its public address. */
 export type Site = { brand: Brand; publicUrl: string; basePath: string };
 
+export function toSite({ brand, publicUrl }: Pick<Site, 'brand' | 'publicUrl'>): Site {
+  return { brand, publicUrl, basePath: new URL(publicUrl).pathname.replace(/\/$/, '') };
+}
+
 const css = readFileSync(new URL('./page.css', import.meta.url), 'utf8');
 
-export function renderPage({ brand, basePath }: Site, title: string, body: Html): string {
+/** `head` is added to the document's head, `tools` to its navigation, and `aside` before its main part. */
+type Extras = { head: Html; tools: Html; aside: Html };
+const noExtras: Extras = { head: html``, tools: html``, aside: html`` };
+
+export function renderPage(
+  { brand, basePath }: Site,
+  title: string,
+  body: Html,
+  { head, tools, aside } = noExtras,
+): string {
   const page = html`<!doctype html>
     <html lang="en">
       <head>
@@ -32,7 +49,7 @@ export function renderPage({ brand, basePath }: Site, title: string, body: Html)
         <meta name="color-scheme" content="light dark" />
         <title>${title}</title>
         <link rel="icon" href="${basePath}/logo?v=${brand.logo.version}" />
-        ${{ html: `<style>${styleOf(brand)}</style>` }}
+        ${{ html: `<style>${styleOf(brand)}</style>` }}${head}
       </head>
       <body>
         <header>
@@ -46,9 +63,10 @@ export function renderPage({ brand, basePath }: Site, title: string, body: Html)
           >
           <nav aria-label="Main">
             <a href="${basePath}/docs">Docs</a><a href="${basePath}/status">Status</a
-            ><a href="${basePath}/profile/developer">Developer portal</a>
+            ><a href="${basePath}/profile/developer">Developer portal</a>${tools}
           </nav>
         </header>
+        ${aside}
         <main>${body}</main>
       </body>
     </html> `;
@@ -57,13 +75,20 @@ export function renderPage({ brand, basePath }: Site, title: string, body: Html)
 
 export const htmlType = 'text/html; charset=utf-8';
 
-/** Pages load nothing but the logo. They run no script or the given one, which may send requests to this service. */
-export function pageHeaders(brand: Brand, script?: string): Record<string, string> {
-  const scripts =
-    script === undefined ? '' : `script-src '${hashOf(script)}'; connect-src 'self'; `;
-  const form = script === undefined ? 'none' : 'self';
+/**
+ * Pages load nothing but the logo and run no script, except for an inline one, or the `own` ones of this server, which
+ * may send requests to it.
+ */
+export function pageHeaders(
+  brand: Brand,
+  script?: { inline: string } | 'own',
+): Record<string, string> {
+  const source = script === 'own' ? "'self'" : script && `'${hashOf(script.inline)}'`;
+  const scripts = source ? `script-src ${source}; connect-src 'self'; ` : '';
+  const styles = `${script === 'own' ? "'self' " : ''}'${hashOf(styleOf(brand))}'`;
+  const form = source ? "'self'" : "'none'";
   return {
-    'content-security-policy': `default-src 'none'; style-src '${hashOf(styleOf(brand))}'; ${scripts}img-src 'self'; base-uri 'none'; form-action '${form}'; frame-ancestors 'none'`,
+    'content-security-policy': `default-src 'none'; style-src ${styles}; ${scripts}img-src 'self'; base-uri 'none'; form-action ${form}; frame-ancestors 'none'`,
     'referrer-policy': 'no-referrer',
   };
 }

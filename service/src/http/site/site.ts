@@ -19,7 +19,7 @@ import type { Brand } from './brand.ts';
 import { renderLanding } from './landing-page.ts';
 import { renderSearch, searchScript, searchTextMax } from './search-page.ts';
 import { renderStatus, type StatusContent } from './status-page.ts';
-import { html, htmlType, pageHeaders, renderPage, type Site } from './page.ts';
+import { html, htmlType, pageHeaders, renderPage, toSite } from './page.ts';
 
 export type SiteDependencies = {
   brand: Brand;
@@ -50,7 +50,7 @@ export function registerSite(app: FastifyInstance, dependencies: SiteDependencie
   const readResults = createResults(dependencies);
   page(app, '/', async (request, reply) => {
     const entry = await (readResults(request, reply) ?? readLanding());
-    reply.headers(pageHeaders(brand, searchScript));
+    reply.headers(pageHeaders(brand, { inline: searchScript }));
     return sendEntry(request, reply, entry, cacheControl, htmlType);
   });
   const readStatus = createStatus(dependencies);
@@ -104,10 +104,6 @@ function page(
     schema: { hide: true },
     handler,
   });
-}
-
-function toSite({ brand, publicUrl }: Pick<SiteDependencies, 'brand' | 'publicUrl'>): Site {
-  return { brand, publicUrl, basePath: new URL(publicUrl).pathname.replace(/\/$/, '') };
 }
 
 /** Finds what `/?q=…` asks for; null without a text. Needs no key, so an address may search as often as a key may. */

@@ -1,8 +1,8 @@
 /** The bodies, queries and specific responses of the webhook operations. */
 import { Type } from 'typebox';
-import { deleted, noNul, nullable, strictObject, time } from '../../contract/shapes.ts';
+import { deleted, noNul, nullable, slug, strictObject, time } from '../../contract/shapes.ts';
 import { PageQuery } from '../../directory/list-query.ts';
-import { eventNames, subscribableEvents } from '../../events/catalogue.ts';
+import { eventNames, publishableEvents, subscribableEvents } from '../../events/catalogue.ts';
 import {
   overlapSecondsDefault,
   overlapSecondsMax,
@@ -57,6 +57,17 @@ export const WebhookChanges = strictObject(
       Type.Boolean({
         description:
           'True reactivates the webhook and resets its failure count. False deactivates it and cancels pending deliveries.',
+      }),
+    ),
+    selfHealing: Type.Optional(
+      Type.Boolean({
+        description:
+          'Whether to probe the webhook after it was deactivated as `failing`, and to activate it when it responds again.',
+      }),
+    ),
+    replayAfterHealing: Type.Optional(
+      Type.Boolean({
+        description: 'Whether to replay what the webhook missed when probes activate it.',
       }),
     ),
   },
@@ -122,7 +133,7 @@ export const DeliveryQuery = Type.Object(
       }),
     ),
     event: Type.Optional(
-      Type.Enum([...subscribableEvents, 'webhook.test'], {
+      Type.Enum([...subscribableEvents, 'webhook.test', 'webhook.probe'], {
         type: 'string',
         description: 'Return only deliveries of this event.',
       }),
@@ -135,6 +146,15 @@ export const DeliveryQuery = Type.Object(
   { additionalProperties: false },
 );
 
+export const ExplainQuery = strictObject({
+  event: Type.Enum([...publishableEvents], {
+    type: 'string',
+    description: 'The name of the event.',
+  }),
+  subject: slug({ description: 'The slug of the organisation or alliance of the event.' }),
+  at: time({ description: 'When the event happened.' }),
+});
+
 export const RecoverRequest = strictObject(
   {
     since: time({
@@ -146,6 +166,36 @@ export const RecoverRequest = strictObject(
     description: 'The time to recover deliveries from.',
     examples: [{ since: '2026-11-20T12:00:00.000Z' }],
   },
+);
+
+export const ReplayRequest = strictObject(
+  {
+    since: time({
+      description: `Replay what was missed at this time or later, at most ${recoverDaysMax} days ago.`,
+    }),
+    until: Type.Optional(
+      time({ description: 'Replay what was missed before this time. Default: now.' }),
+    ),
+    dryRun: Type.Optional(Type.Boolean({ description: 'Only count. Default: false.' })),
+  },
+  {
+    title: 'ReplayRequest',
+    description: 'The time range to replay.',
+    examples: [{ since: '2026-11-20T12:00:00.000Z', dryRun: true }],
+  },
+);
+
+const replayed = (description: string) => Type.Integer({ minimum: 0, description });
+export const Replayed = strictObject(
+  {
+    failed: replayed('The number of deliveries that had failed.'),
+    cancelled: replayed('The number of deliveries that a deactivation had cancelled.'),
+    missed: replayed('The number of events that had no delivery.'),
+    more: Type.Boolean({
+      description: 'Whether there is more. Replay again after these have been sent.',
+    }),
+  },
+  { title: 'Replayed', description: 'What a replay queued, or would queue.' },
 );
 
 export const Recovered = strictObject(

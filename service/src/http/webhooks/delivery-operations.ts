@@ -13,9 +13,18 @@ import {
 import { recover } from '../../webhooks/management/recover.ts';
 import { redeliver } from '../../webhooks/management/redeliver.ts';
 import { requireWebhook } from '../../webhooks/management/webhooks.ts';
+import { countReplay, replay, replaysPerSecond } from '../../webhooks/queue/replay.ts';
 import { listOf, oneOf } from '../responses.ts';
 import { redeliveriesPerMinute } from './app-limits.ts';
-import { DeliveryQuery, Recovered, recoverDaysMax, RecoverRequest } from './bodies.ts';
+import {
+  DeliveryQuery,
+  Recovered,
+  recoverDaysMax,
+  RecoverRequest,
+  Replayed,
+  ReplayRequest,
+} from './bodies.ts';
+import { explainOperations } from './explain-operations.ts';
 import { operation } from './operation.ts';
 
 const response = oneOf(DeliveryDetail, 'DeliveryResponse', examples.delivery);
@@ -89,10 +98,42 @@ export const deliveryOperations = [
       return envelope({ count });
     },
   }),
+  operation({
+    operationId: 'replayDeliveries',
+    method: 'POST',
+    path: '/:id/replay',
+    summary: 'Replay what a webhook missed',
+    description: `Queues up to 10,000 deliveries that failed or were cancelled by a deactivation, and those of events that had none because the webhook was deactivated. They start in the order of the events, ${replaysPerSecond} per second.`,
+    body: ReplayRequest,
+    returns: { 202: 'The deliveries are pending, or with `dryRun` only counted.' },
+    response: oneOf(Replayed, 'ReplayedResponse', {
+      failed: 2,
+      cancelled: 1,
+      missed: 9,
+      more: false,
+    }),
+    errors: ['conflict'],
+    async run({ database, appLimits, appId, actor, params, body: { since, until, dryRun } }) {
+      appLimits.redeliveries(appId);
+      const webhook = { appId, webhookId: params.id };
+      const range = {
+        since: requireRecent(since),
+        until: until === undefined ? new Date() : requireTime(until),
+      };
+      return envelope(
+        await database
+          .transaction()
+          .execute((tx) =>
+            dryRun === true ? countReplay(tx, webhook, range) : replay(tx, actor, webhook, range),
+          ),
+      );
+    },
+  }),
+  ...explainOperations,
 ];
 
-function requireRecent(text: string): Date {
+export function requireRecent(text: string, path = 'body.since'): Date {
   const since = requireTime(text);
   if (since.getTime() >= Date.now() - recoverDaysMax * dayMs) return since;
-  throw invalid({ path: 'body.since', message: `must be at most ${recoverDaysMax} days ago` });
+  throw invalid({ path, message: `must be at most ${recoverDaysMax} days ago` });
 }

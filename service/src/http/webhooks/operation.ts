@@ -32,5 +32,6 @@ export const operation = operationFor<WebhookContext>();
 export const parameters = {
   appId: uuid({ description: 'The id of the app.' }),
   id: uuid({ description: 'The id of the webhook.' }),
+  eventId: uuid({ description: 'The id of the event.' }),
   deliveryId: uuid({ description: 'The id of the delivery.' }),
 };

@@ -1,6 +1,7 @@
 /** Lists deliveries of all webhooks, newest first, with the outcome of their last attempt, for operators. */
 import type { Delivery } from '../../contract/webhook.ts';
 import { sql, type Executor, type LeftJoined } from '../../database/database.ts';
+import { ServiceError } from '../../errors.ts';
 import { endedColumns, pendingColumns, toRecord, type DeliveryRow } from './deliveries.ts';
 import { conditions, type DeliveryFilter } from './delivery-filter.ts';
 import {
@@ -41,8 +42,11 @@ export async function listAllDeliveries(
   return rows.map((row) => Object.assign(toRecord(row), { lastAttempt: lastAttemptOf(row) }));
 }
 
-/** Whether the webhook exists, in any app. */
-export async function isWebhook(executor: Executor, id: string): Promise<boolean> {
-  const { rows } = await sql`select from webhooks where id = ${id}`.execute(executor);
-  return rows.length > 0;
+/** Returns the app of a webhook, for operators. Throws `not_found`. */
+export async function requireAppOf(executor: Executor, webhookId: string): Promise<string> {
+  const { rows } = await sql<{ appId: string }>`
+    select app_id as "appId" from webhooks where id = ${webhookId}
+  `.execute(executor);
+  if (rows[0]) return rows[0].appId;
+  throw new ServiceError('not_found', `There is no webhook with the id ${webhookId}.`);
 }

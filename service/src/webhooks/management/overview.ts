@@ -36,14 +36,14 @@ async function failingWebhooks(executor: Executor, email: string): Promise<Overv
     error: NonNullable<Webhook['lastError']>['error'];
   };
   const { rows } = await sql<Row>`
-    select a.id as "appId", a.name as "appName", w.id as "webhookId", w.url,
+    select a.id as "appId", a.name as "appName", w.id as "webhookId", w.url, w.description,
       case when w.active then 'failing' else 'deactivated' end as state,
       w.deactivated_reason as reason, w.deactivated_at as since, trouble.since as "failingSince",
       coalesce(h.exhausted_in_a_row, 0) as "exhaustedInARow", last.*,
       (select count(*) from (
         select from deliveries
         where webhook_id = w.id and ${recoverable} and completed_at >= coalesce(trouble.since, w.deactivated_at)
-          and event <> 'webhook.test'
+          and event not in ('webhook.test', 'webhook.probe')
         limit ${unsentMax}
       ) unsent) as unsent
     from webhooks w join apps a on a.id = w.app_id join app_members m on m.app_id = a.id
@@ -52,7 +52,7 @@ async function failingWebhooks(executor: Executor, email: string): Promise<Overv
     left join lateral (
       select min(completed_at) as since from (
         select completed_at from deliveries
-        where webhook_id = w.id and ${recoverable} and status = 'failed' and event <> 'webhook.test'
+        where webhook_id = w.id and ${recoverable} and status = 'failed' and event not in ('webhook.test', 'webhook.probe')
           and completed_at > coalesce(h.last_success_at, '-infinity')
         order by id desc limit ${unsentMax}
       ) failed
@@ -60,7 +60,7 @@ async function failingWebhooks(executor: Executor, email: string): Promise<Overv
     left join lateral (
       select started_at as at, status_code as "statusCode", error
       from (
-        select id from deliveries where webhook_id = w.id and status <> 'succeeded' and status = 'failed' and event <> 'webhook.test'
+        select id from deliveries where webhook_id = w.id and status <> 'succeeded' and status = 'failed' and event not in ('webhook.test', 'webhook.probe')
         order by id desc limit 1
       ) failed cross join lateral (
         select * from attempts where delivery_id = failed.id order by number desc limit 1

@@ -1,9 +1,10 @@
 /** Redelivers deliveries that have failed, or were cancelled by a deactivation, since a time. */
 import type { Actor } from '../../access/actor.ts';
 import { recordAudit } from '../../access/audit-log.ts';
-import { sql, type Transaction } from '../../database/database.ts';
+import { sql, type Database, type Executor, type Transaction } from '../../database/database.ts';
 import { requeue, recoverable, requireActive } from '../queue/requeue.ts';
 import { urlHost } from '../sending/url-host.ts';
+import { requireWebhook } from './webhooks.ts';
 
 /** docs/reference/deliveries.md#redeliver-and-recover */
 const recoveredMax = 10_000;
@@ -31,9 +32,20 @@ export async function recover(
   return count;
 }
 
+/** Counts the deliveries that `recover` would queue now, at most 10,000. Throws `not_found`. */
+export async function countRecoverable(
+  database: Database,
+  appId: string,
+  webhookId: string,
+  since: Date,
+): Promise<number> {
+  await requireWebhook(database, appId, webhookId);
+  return (await choose(database, appId, webhookId, since)).length;
+}
+
 /** Takes no locks, because it may take a while if the app may have only a few of many events. */
 async function choose(
-  tx: Transaction,
+  executor: Executor,
   appId: string,
   webhookId: string,
   since: Date,
@@ -46,9 +58,9 @@ async function choose(
       from events e where e.id = d.event_id limit 1
     ) e
     where d.webhook_id = ${webhookId} and ${recoverable} and d.completed_at >= ${since.toISOString()}::timestamptz
-      and d.event <> 'webhook.test'
+      and e.audience <> 'webhook'
       and may_receive(e.audience, e.org_id, e.alliance_id, e.created_at, e.org_listed, b.org_id, b.alliance_id, b.created_at)
     order by d.id limit ${recoveredMax}
-  `.execute(tx);
+  `.execute(executor);
   return rows.map(({ id }) => id);
 }

@@ -1,6 +1,7 @@
 /** Sends one ended delivery again, whatever its outcome. To send many, see `recover.ts`. */
 import { sql, type Transaction } from '../../database/database.ts';
 import { ServiceError } from '../../errors.ts';
+import { catalogueEntry } from '../../events/catalogue.ts';
 import { requeue, requireActive } from '../queue/requeue.ts';
 
 /** Throws `not_found`, and `conflict` if the delivery is pending, is a test, or may not be sent. */
@@ -21,7 +22,7 @@ export async function redeliver(
   const [delivery] = rows;
   if (!delivery)
     throw (await isPending(tx, webhookId, deliveryId)) ? pending() : new ServiceError('not_found');
-  if (delivery.event === 'webhook.test')
+  if (catalogueEntry(delivery.event)?.audience === 'webhook')
     throw new ServiceError('conflict', 'Tests cannot be redelivered; send a new test.');
   if (!delivery.allowed)
     throw new ServiceError('conflict', 'The app may no longer receive this event.');

@@ -5,6 +5,7 @@ import type { Webhook } from '../../contract/webhook.ts';
 import { sql, type Transaction } from '../../database/database.ts';
 import { invalid } from '../../errors.ts';
 import { cancelPending } from '../queue/cancel-pending.ts';
+import { endProbes, startProbes } from '../queue/healing.ts';
 import { checkWebhookUrl, type GuardOptions } from './check-webhook-url.ts';
 import { urlHost } from '../sending/url-host.ts';
 import { checkEvents, distinct, readWebhook } from './webhooks.ts';
@@ -14,6 +15,8 @@ export type WebhookChanges = {
   /** Null means every event that the app may have. */
   events?: string[] | null | undefined;
   description?: string | null | undefined;
+  selfHealing?: boolean | undefined;
+  replayAfterHealing?: boolean | undefined;
   /** True activates the webhook and clears its failure count; false deactivates it and cancels pending deliveries. */
   active?: boolean | undefined;
 };
@@ -43,6 +46,9 @@ export async function updateWebhook(
     );
   const webhook = await readWebhook(tx, appId, id);
   await recordChange(tx, actor, appId, before, webhook);
+  // An owner who says whether the webhook is active decides instead of the probes.
+  if (changes.active !== undefined || changes.selfHealing === false) await endProbes(tx, id);
+  if (changes.selfHealing === true) await startProbes(tx, [id]);
   if (changes.active === false) await cancelPending(tx, [id], 'deactivation');
   // What happened before does not count against a webhook that was activated or moved.
   if (changes.active === true || webhook.url !== before.url)
@@ -57,6 +63,14 @@ async function lockWebhook(tx: Transaction, appId: string, id: string): Promise<
   return readWebhook(tx, appId, id);
 }
 
+const auditedFields = [
+  'url',
+  'events',
+  'description',
+  'selfHealing',
+  'replayAfterHealing',
+] as const;
+
 async function recordChange(
   tx: Transaction,
   actor: Actor,
@@ -65,7 +79,7 @@ async function recordChange(
   after: Webhook,
 ): Promise<void> {
   const entry = { subject: { kind: 'webhook', id: after.id }, appId } as const;
-  const changed = (['url', 'events', 'description'] as const).filter(
+  const changed = auditedFields.filter(
     (field) => JSON.stringify(before[field]) !== JSON.stringify(after[field]),
   );
   if (changed.length > 0) {
@@ -82,11 +96,14 @@ async function recordChange(
   }
 }
 
-function assignments({ url, events, description, active }: WebhookChanges) {
+function assignments({ url, events, description, active, ...healing }: WebhookChanges) {
   const set = [sql`updated_at = now()`];
   if (url !== undefined) set.push(sql`url = ${url}`);
   if (events !== undefined) set.push(sql`events = ${distinct(events)}::text[]`);
   if (description !== undefined) set.push(sql`description = ${description}`);
+  if (healing.selfHealing !== undefined) set.push(sql`self_healing = ${healing.selfHealing}`);
+  if (healing.replayAfterHealing !== undefined)
+    set.push(sql`replay_after_healing = ${healing.replayAfterHealing}`);
   if (active === true) {
     set.push(sql`active = true`, sql`deactivated_at = null`, sql`deactivated_reason = null`);
   }

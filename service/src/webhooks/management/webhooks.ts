@@ -31,6 +31,8 @@ type WebhookRow = {
   active: boolean;
   deactivated_at: Date | null;
   deactivated_reason: 'failing' | 'gone' | 'owner' | null;
+  self_healing: boolean;
+  replay_after_healing: boolean;
   last_success_at: Date | null;
   last_failure_at: Date | null;
   exhausted_in_a_row: number;
@@ -41,8 +43,8 @@ type WebhookRow = {
 
 /** Webhooks `w` as their apps see them; `toWebhook` reads the columns. */
 const selectWebhooks = sql`
-  select w.id, w.url, w.description, w.events, w.active, w.deactivated_at, w.deactivated_reason, h.last_success_at,
-    h.last_failure_at, coalesce(h.exhausted_in_a_row, 0) as exhausted_in_a_row, w.created_at, w.updated_at,
+  select w.id, w.url, w.description, w.events, w.active, w.deactivated_at, w.deactivated_reason,
+    w.self_healing, w.replay_after_healing, h.last_success_at, h.last_failure_at, coalesce(h.exhausted_in_a_row, 0) as exhausted_in_a_row, w.created_at, w.updated_at,
     case when w.previous_secret_expires_at > now() then w.previous_secret_expires_at end as previous_secret_expires_at
   from webhooks w left join webhook_health h on h.webhook_id = w.id
 `;
@@ -125,7 +127,7 @@ export async function checkEvents(
   return names.flatMap((name, index) => {
     const path = `body.events.${index}`;
     const entry = catalogueEntry(name);
-    if (!entry || name === 'webhook.test') {
+    if (!entry || entry.audience === 'webhook') {
       return [
         {
           path,
@@ -236,6 +238,8 @@ function toWebhook(row: WebhookRow): Webhook {
     active: row.active,
     deactivatedAt: row.deactivated_at?.toISOString() ?? null,
     deactivatedReason: row.deactivated_reason,
+    selfHealing: row.self_healing,
+    replayAfterHealing: row.replay_after_healing,
     lastSuccessAt: row.last_success_at?.toISOString() ?? null,
     lastFailureAt: row.last_failure_at?.toISOString() ?? null,
     exhaustedInARow: row.exhausted_in_a_row,

@@ -15,6 +15,8 @@ export type ClaimedMail = OperationalEvent & {
   webhookCreatedAt: Date;
   /** Whether the webhook is active now. */
   active: boolean;
+  /** Whether the service probes it while it is deactivated as failing. */
+  selfHealing: boolean;
   /** The number of this try, from 1. */
   attempt: number;
 };
@@ -54,7 +56,7 @@ export async function claimMails(database: Database, room: number): Promise<Clai
     where e.id = due.id and w.id = e.webhook_id and a.id = e.app_id
     returning e.id, e.app_id as "appId", e.webhook_id as "webhookId", e.kind, e.reason, e.status_code as "statusCode", e.error,
       e.exhausted_in_a_row as "exhaustedInARow", e.cancelled, e.host, e.last_success_at as "lastSuccessAt",
-      e.repeats, e.created_at as "createdAt", e.mail_attempts as attempt, w.active,
+      e.repeats, e.created_at as "createdAt", e.mail_attempts as attempt, w.active, w.self_healing as "selfHealing",
       w.created_at as "webhookCreatedAt", a.name as "appName", array(
         select m.email from app_members m
         where m.app_id = e.app_id and m.role in ('owner', 'developer') and m.failure_mails

@@ -9,19 +9,39 @@ type MailText = { subject: string; text: string };
 const recoverableMs = 13 * 86_400_000;
 
 export function renderMail(mail: ClaimedMail, context: MailContext): MailText {
-  const isDeactivation = mail.kind === 'webhook.deactivated';
+  const isActiveAgain = mail.active && needsActivation(mail);
   const paragraphs = [
-    isDeactivation ? deactivated(mail) : failing(mail, context),
+    openings[mail.kind](mail, context),
     facts(mail),
     repeated(mail),
-    isDeactivation && mail.active ? 'It has been activated again since.' : '',
+    isActiveAgain ? 'It has been activated again since.' : '',
     recoverySteps(mail, context),
     `${context.serviceName} at ${context.publicUrl} sends this mail to the owners and developers of the app. To get no more of them, turn failure mails off at ${context.publicUrl}/profile/developer/apps/${mail.appId}. Replies are not read.`,
   ];
   return {
-    subject: `${context.serviceName}: webhook to ${mail.host} ${isDeactivation ? 'was deactivated' : 'is failing'}`,
+    subject: `${context.serviceName}: webhook to ${mail.host} ${subjects[mail.kind]}`,
     text: `${paragraphs.filter((paragraph) => paragraph !== '').join('\n\n')}\n`,
   };
+}
+
+const subjects: Record<ClaimedMail['kind'], string> = {
+  'webhook.failing': 'is failing',
+  'webhook.deactivated': 'was deactivated',
+  'webhook.recovered': 'is active again',
+  'webhook.not_recovered': 'stays deactivated',
+};
+
+const openings: Record<ClaimedMail['kind'], (mail: ClaimedMail, context: MailContext) => string> = {
+  'webhook.failing': failing,
+  'webhook.deactivated': deactivated,
+  'webhook.recovered': ({ appName, host }) =>
+    `The webhook of your app ${quote(appName)} at ${host} responds again and was activated. It gets new events.`,
+  'webhook.not_recovered': ({ appName, host }) =>
+    `The webhook of your app ${quote(appName)} at ${host} did not respond to any series of probes. It stays deactivated, and is not probed any more.`,
+};
+
+function needsActivation({ kind }: ClaimedMail): boolean {
+  return kind === 'webhook.deactivated' || kind === 'webhook.not_recovered';
 }
 
 function failing({ appName, host }: ClaimedMail, { deactivateAfter }: MailContext): string {
@@ -29,13 +49,15 @@ function failing({ appName, host }: ClaimedMail, { deactivateAfter }: MailContex
 Other deliveries continue. ${deactivateAfter} failed deliveries in a row deactivate the webhook.`;
 }
 
-function deactivated({ appName, host, reason, exhaustedInARow, cancelled }: ClaimedMail): string {
+function deactivated(mail: ClaimedMail): string {
+  const { appName, host, reason, exhaustedInARow, cancelled } = mail;
+  const isProbed = reason === 'failing' && mail.selfHealing;
   const cause =
     reason === 'gone'
       ? 'its receiver responded to a delivery with 410 Gone'
       : `${count(exhaustedInARow, 'delivery', 'deliveries')} in a row failed after all attempts`;
   return `The webhook of your app ${quote(appName)} at ${host} was deactivated, because ${cause}.
-${cancelled === null ? 'Its pending deliveries are' : count(cancelled, 'pending delivery was', 'pending deliveries were')} cancelled. It receives no events while it is deactivated.`;
+${cancelled === null ? 'Its pending deliveries are' : count(cancelled, 'pending delivery was', 'pending deliveries were')} cancelled. It receives no events while it is deactivated.${isProbed ? ' The service probes it, and activates it when it responds again.' : ''}`;
 }
 
 function facts(mail: ClaimedMail): string {
@@ -62,22 +84,27 @@ const errors: Record<string, string> = {
   reset: 'the connection was closed',
 };
 
+const changes: Record<ClaimedMail['kind'], string> = {
+  'webhook.failing': 'started to fail',
+  'webhook.deactivated': 'was deactivated',
+  'webhook.recovered': 'was activated',
+  'webhook.not_recovered': 'stayed deactivated',
+};
+
 function repeated({ kind, repeats }: ClaimedMail): string {
   if (repeats === 0) return '';
-  const change = kind === 'webhook.deactivated' ? 'was deactivated' : 'started to fail';
-  return `It ${change} ${count(repeats, 'more time', 'more times')} before without a mail, because at most one is sent per hour.`;
+  return `It ${changes[kind]} ${count(repeats, 'more time', 'more times')} before without a mail, because at most one is sent per hour.`;
 }
 
 function recoverySteps(mail: ClaimedMail, { publicUrl }: MailContext): string {
   const webhook = `${publicUrl}/api/v1/webhooks/${mail.webhookId}`;
-  const activate =
-    mail.kind === 'webhook.deactivated'
-      ? `Once the receiver works, activate the webhook:
+  const activate = needsActivation(mail)
+    ? `Once the receiver works, activate the webhook:
 
 ${curl('PATCH', webhook, { active: true })}
 
 Then`
-      : 'Once the receiver works,';
+    : 'Once the receiver works,';
   return `${activate} redeliver the failed and cancelled deliveries of the last 14 days:
 
 ${curl('POST', `${webhook}/recover`, { since: recoverSince(mail).toISOString() })}

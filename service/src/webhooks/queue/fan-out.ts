@@ -186,8 +186,8 @@ function takeEvents(options: FanOutOptions, eventsLimit: number) {
       from (select * from taken order by xid, id) in_order
     ),
     stored as (
-      insert into events (id, name, audience, org_id, alliance_id, data, created_at, position)
-      select id, name, audience, org_id, alliance_id, data, created_at, position from placed
+      insert into events (id, name, audience, org_id, alliance_id, data, created_at, position, org_listed)
+      select id, name, audience, org_id, alliance_id, data, created_at, position, org_listed from placed
     )
   `;
 }
@@ -209,10 +209,10 @@ const address = sql`
     ) b
     cross join lateral (
       select id as webhook_id, app_id, url, secret, previous_secret, previous_secret_expires_at
-      from webhooks where b.app_id is null and active and (events is null or e.name = any(events))
+      from webhooks where b.app_id is null and takes_event(active, events, e.name)
       union all
       select id, app_id, url, secret, previous_secret, previous_secret_expires_at
-      from webhooks where app_id = b.app_id and active and (events is null or e.name = any(events))
+      from webhooks where app_id = b.app_id and takes_event(active, events, e.name)
       offset 0
     ) w
     where may_receive(e.audience, e.org_id, e.alliance_id, e.created_at, e.org_listed, b.org_id, b.alliance_id, b.created_at)

@@ -8,7 +8,12 @@ export async function findGone(
   attempts: RecordedAttempt[],
 ): Promise<Set<string>> {
   const ended = attempts.flatMap(({ delivery, verdict, statusCode }) =>
-    verdict.kind === 'failed' && statusCode === null && delivery.trigger !== 'test' ? delivery : [],
+    verdict.kind === 'failed' &&
+    statusCode === null &&
+    delivery.trigger !== 'test' &&
+    delivery.trigger !== 'probe'
+      ? delivery
+      : [],
   );
   if (ended.length === 0) return new Set();
   const { rows } = await sql<{ id: string }>`

@@ -32,7 +32,7 @@ export async function loadDeliveries(
     select w.url, w.secret, w.previous_secret as "previousSecret", w.owner,
       case
         when w.active is null then 'deletion'
-        when not w.active then 'deactivation'
+        when not w.active and e.name is distinct from 'webhook.probe' then 'deactivation'
         when not coalesce(may_receive(e.audience, e.org_id, e.alliance_id, e.created_at, e.org_listed,
           w.bound_org, w.bound_alliance, w.bound_at), false) then 'permission'
       end as "cancelledBy",
@@ -42,7 +42,7 @@ export async function loadDeliveries(
       ${arrayLiteral(eventIds.map((id, index) => eventIds.indexOf(id) === index))}::boolean[]
     ) with ordinality as g(event_id, webhook_id, is_first, place)
     left join lateral (
-      select audience, org_id, alliance_id, created_at, data, (select listed from orgs where orgs.id = org_id) as org_listed
+      select name, audience, org_id, alliance_id, created_at, data, (select listed from orgs where orgs.id = org_id) as org_listed
       from events where events.id = g.event_id
         -- Parameters, so that only the days of these events are looked at.
         and events.id >= ${smallest(eventIds)}::uuid and events.id <= ${largest(eventIds)}::uuid

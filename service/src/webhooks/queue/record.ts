@@ -40,7 +40,7 @@ export async function recordAttempts(
         ${column((a) => a.statusCode)}::int[], ${column((a) => a.error)}::text[],
         ${headers.starts}::int[], ${headers.lengths}::int[], ${bodies.starts}::int[], ${bodies.lengths}::int[],
         ${arrayLiteral(isNoted)}::boolean[], ${column((a) => withFailures.has(a.delivery.webhookId))}::boolean[],
-        ${column((a) => a.statusCode === 410 || gone.has(a.delivery.id))}::boolean[]
+        ${column((a) => a.delivery.trigger !== 'probe' && (a.statusCode === 410 || gone.has(a.delivery.id)))}::boolean[]
       ) with ordinality as g(id, token, event_id, event, webhook_id, trigger, number, cycle_attempt, created_ms,
         verdict, wait_ms, park, cancelled_by, started_ms, duration_ms, status_code, error,
         headers_start, headers_length, body_start, body_length, noted, with_failures, gone, place)
@@ -60,15 +60,18 @@ export async function recordAttempts(
     attempted as (
       insert into attempts (delivery_id, number, trigger, started_at, duration_ms, status_code, error,
         response_headers, response_body)
-      select id, number, trigger, timestamptz 'epoch' + started_ms * interval '1 millisecond', duration_ms, status_code, error,
+      -- The API has no other name for the attempt of a probe.
+      select id, number, case trigger when 'probe' then 'test' else trigger end, timestamptz 'epoch' + started_ms * interval '1 millisecond', duration_ms, status_code, error,
         substring(${headers.bytes}::bytea from headers_start for headers_length),
         substring(${bodies.bytes}::bytea from body_start for body_length)
       from kept where sent
     ),
     noted as (
       insert into webhook_outcomes (webhook_id, verdict, status_code, error, gone)
-      select webhook_id, verdict, status_code, error, gone and verdict = 'failed' from kept
-      where noted and (with_failures
+      select webhook_id, case when trigger <> 'probe' then verdict when verdict = 'succeeded' then 'probe_succeeded' else 'probe_failed' end,
+        status_code, error, gone and verdict = 'failed'
+      from kept
+      where noted and (with_failures or trigger = 'probe'
         -- A success is only noted if it may change something: after a failure, and once a second.
         or coalesce(
           (select o.verdict <> 'succeeded' from webhook_outcomes o
@@ -112,6 +115,9 @@ function webhooksWithFailures(attempts: RecordedAttempt[]): Set<string> {
 /** Tests don't affect health, and neither do interruptions, unless the last response before one was 410. */
 function affectsHealth({ delivery, verdict, error }: RecordedAttempt, gone: Set<string>): boolean {
   if (delivery.trigger === 'test') return false;
+  // Its outcome decides about the next one (`healing.ts`), and nothing else.
+  if (delivery.trigger === 'probe')
+    return verdict.kind !== 'postponed' && verdict.kind !== 'cancelled';
   if (error === 'interrupted') return verdict.kind === 'failed' && gone.has(delivery.id);
   return verdict.kind === 'succeeded' || verdict.kind === 'failed' || verdict.kind === 'retry';
 }

@@ -10,7 +10,7 @@ import { queueChannel } from './queue-channel.ts';
 export const recoverable = sql`(status <> 'succeeded' and (status = 'failed' or cancelled_by = 'deactivation'))`;
 
 /**
- * Queues those of `deliveryIds` that still match `among`, and returns how many. Locks the webhook until the end of the
+ * Queues those of `deliveryIds` that still match `among`, each due at its time or now, and returns how many. Locks the webhook until the end of the
  * transaction, against its deactivation, which would find none of these deliveries to cancel. Choose the deliveries before calling. Throws `not_found`, `conflict`.
  */
 export async function requeue(
@@ -19,6 +19,7 @@ export async function requeue(
   webhookId: string,
   deliveryIds: string[],
   among: typeof recoverable = sql`true`,
+  dueAt: Date[] | null = null,
 ): Promise<number> {
   await requireActive(tx, appId, webhookId, sql`for share`);
   const { rows } = await sql<{ count: number }>`
@@ -34,8 +35,8 @@ export async function requeue(
     ),
     queued as (
       insert into pending_deliveries (id, event_id, event, webhook_id, trigger, attempt_count, due_at, created_at)
-      select id, event_id, event, webhook_id, 'redelivery', attempt_count, queue_now(), created_at
-      from ended
+      select id, event_id, event, webhook_id, 'redelivery', attempt_count, coalesce(g.due_at, queue_now()), created_at
+      from ended join unnest(${deliveryIds}::uuid[], ${dueAt?.map((at) => at.toISOString()) ?? null}::timestamptz[]) as g(id, due_at) using (id)
       returning 1
     )
     select count(*) as count from queued

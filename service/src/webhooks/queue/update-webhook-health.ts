@@ -13,6 +13,7 @@ import {
   type Transaction,
 } from '../../database/database.ts';
 import { cancelPending } from './cancel-pending.ts';
+import { addProbes, startProbes, type ProbeOutcome } from './healing.ts';
 import { recordOperationalEvents } from '../notifications/operational-events.ts';
 import type { AttemptResult } from '../sending/retry.ts';
 import { urlHost } from '../sending/url-host.ts';
@@ -29,7 +30,7 @@ export type Deactivation = {
 /** What one attempt says about its webhook. */
 type Outcome = {
   webhookId: string;
-  verdict: 'succeeded' | 'retry' | 'failed';
+  verdict: 'succeeded' | 'retry' | 'failed' | ProbeOutcome['verdict'];
   statusCode: number | null;
   error: AttemptResult['error'];
   gone: boolean;
@@ -73,6 +74,8 @@ const lockTimeoutMs = 250;
 
 export type HealthUpdate = {
   deactivated: Deactivation[];
+  /** Webhooks that probes activated. */
+  healed: string[];
   /** Whether more outcomes may wait. */
   more: boolean;
   /** Webhooks whose health could not be updated, and is tried again later. */
@@ -101,14 +104,15 @@ async function updateSeparately(
   const { rows } = await sql<{ webhookId: string }>`
     select webhook_id as "webhookId" from webhook_outcomes group by webhook_id order by min(seq) limit ${outcomesMax}
   `.execute(database);
-  const result: HealthUpdate = { deactivated: [], more: false, failures: [] };
+  const result: HealthUpdate = { deactivated: [], healed: [], more: false, failures: [] };
   for (const { webhookId } of rows) {
     try {
-      const { deactivated } = await update(database, deactivateAfter, {
+      const { deactivated, healed } = await update(database, deactivateAfter, {
         floor: '0',
         only: webhookId,
       });
       result.deactivated.push(...deactivated);
+      result.healed.push(...healed);
     } catch (error) {
       if (isConnectionFault(error)) throw error;
       const { code = null, message: reason } = error as Error & { code?: string };
@@ -132,8 +136,10 @@ async function update(
 ): Promise<Omit<HealthUpdate, 'failures'>> {
   return database.transaction().execute(async (tx) => {
     const outcomes = await takeOutcomes(tx, which);
+    const [probes, others] = separate(outcomes);
     return {
-      deactivated: await addOutcomes(tx, outcomes, deactivateAfter),
+      deactivated: await addOutcomes(tx, others, deactivateAfter),
+      healed: await addProbes(tx, probes),
       more: outcomes.length === outcomesMax,
     };
   });
@@ -172,6 +178,19 @@ async function takeOutcomes(tx: Transaction, { floor, only }: Which): Promise<Ou
     select webhook_id as "webhookId", verdict, status_code as "statusCode", error, gone from taken order by xid, seq
   `.execute(tx);
   return rows;
+}
+
+/** The outcomes of probes affect nothing but the next probe. */
+function separate(outcomes: Outcome[]): [ProbeOutcome[], Outcome[]] {
+  const probes: ProbeOutcome[] = [];
+  const others: Outcome[] = [];
+  for (const outcome of outcomes) {
+    const { verdict } = outcome;
+    if (verdict === 'probe_succeeded' || verdict === 'probe_failed')
+      probes.push({ ...outcome, verdict });
+    else others.push(outcome);
+  }
+  return [probes, others];
 }
 
 /** Returns the webhooks that these outcomes deactivated. Their pending deliveries are cancelled. */
@@ -240,7 +259,13 @@ async function addOutcomes(
     from updated
   `.execute(tx);
   const deactivated = await cancelDeliveries(tx, rows);
-  if (deactivated.length > 0) await auditDeactivations(tx, rows);
+  if (deactivated.length > 0) {
+    await auditDeactivations(tx, rows);
+    await startProbes(
+      tx,
+      deactivated.map(({ webhookId }) => webhookId),
+    );
+  }
   await notifyOwners(tx, rows, tallies, deactivated);
   return deactivated;
 }

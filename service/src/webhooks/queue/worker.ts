@@ -26,8 +26,10 @@ import { healthDelayMs, joinWorkers, leaveWorkers } from './members.ts';
 import { queueChannel } from './queue-channel.ts';
 import { recoverLeases } from './recover-leases.ts';
 import { logDeactivations } from './log-deactivations.ts';
+import { replayHealed } from './replay.ts';
 import { rotatePartitions } from './retention.ts';
 import { updateWebhookHealth } from './update-webhook-health.ts';
+import { dropOldVersions } from './versions.ts';
 
 export type WorkerDependencies = Omit<
   DispatcherDependencies,
@@ -228,13 +230,15 @@ async function updateHealth(
   floor: string,
 ): Promise<number> {
   const { log, webhooks } = dependencies;
-  const { deactivated, more, failures } = await updateWebhookHealth(
+  const { deactivated, healed, more, failures } = await updateWebhookHealth(
     database,
     webhooks.deactivateAfter,
     floor,
   );
   logDeactivations(dependencies, deactivated);
+  for (const webhookId of healed) log.info({ webhookId }, 'webhook.healed');
   for (const failure of failures) log.error(failure, 'health.not_updated');
+  await replayHealed(database);
   if (more) return 0;
   return failures.length > 0 ? checkMs : rarelyMs;
 }
@@ -283,6 +287,7 @@ async function pruneHistory(
   if (dropped.length > 0) log.info({ partitions: dropped }, 'partitions.dropped');
   await dropOldOperationalEvents(database, retentionDays);
   await dropOldRejected(database, retentionDays);
+  await dropOldVersions(database, retentionDays);
   await dropExpiredKeys(database);
   await dropOldStats(database);
   return rarelyMs;

@@ -1,3 +1,4 @@
+import type { Attempt } from '../../contract/webhook.ts';
 import { sql } from '../../database/database.ts';
 
 /** A delivery under a lease, before its event and webhook are read. */
@@ -9,7 +10,7 @@ export type LeasedDelivery = {
   webhookId: string;
   eventId: string;
   event: string;
-  trigger: 'event' | 'test' | 'redelivery';
+  trigger: Attempt['trigger'] | 'probe';
   /** The number of this attempt over all cycles, from 1. */
   number: number;
   /** The number of this attempt within its cycle, from 1. */

@@ -37,10 +37,11 @@ export function decideVerdict(
   return { kind: 'retry', waitMs: Math.max(waitMs, requestedWaitMs(result, now)) };
 }
 
-/** The attempt's position in its cycle. A test has one attempt. */
+/** The attempt's position in its cycle. Tests and probes have one attempt. */
 export function cycleOf(delivery: { trigger: string; cycleAttempt: number }) {
   const { trigger, cycleAttempt } = delivery;
-  return { attempt: cycleAttempt, attemptsMax: trigger === 'test' ? 1 : attemptsMax };
+  const isSingle = trigger === 'test' || trigger === 'probe';
+  return { attempt: cycleAttempt, attemptsMax: isSingle ? 1 : attemptsMax };
 }
 
 /** base × factor^(n−1), ±20 %. */

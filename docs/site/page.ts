@@ -1,0 +1,57 @@
+/** A page of the documentation before it is rendered. */
+export type Page = {
+  /** Below `/docs`; empty for the first page. */
+  path: string;
+  /** The name in the navigation. */
+  label: string;
+  markdown: string;
+  /** The file, relative to the root of the repository; null for pages made from openapi.json. */
+  source: string | null;
+  /** The request that this page can send. */
+  request?: SampleRequest;
+};
+
+export type Section = { title: string; pages: Page[] };
+
+/** A request with the example values of openapi.json. */
+export type SampleRequest = {
+  operationId: string;
+  method: string;
+  /** With `{slug}` and the like. */
+  path: string;
+  parameters: Parameter[];
+  body: unknown;
+  /** Null: needs no key. */
+  scope: string | null;
+};
+
+export type Parameter = {
+  name: string;
+  in: 'path' | 'query' | 'header';
+  required: boolean;
+  description: string;
+  schema: Schema;
+  example: string;
+};
+
+export type Schema = {
+  $ref?: string;
+  type?: string | string[];
+  description?: string;
+  format?: string;
+  enum?: string[];
+  const?: unknown;
+  default?: unknown;
+  examples?: string[];
+  minimum?: number;
+  maximum?: number;
+  minLength?: number;
+  maxLength?: number;
+  items?: Schema;
+  anyOf?: Schema[];
+  required?: string[];
+  properties?: Record<string, Schema>;
+};
+
+/** The HTML address of a page. The service replaces `{{base}}` with the path of its public address. */
+export const addressOf = (path: string) => `{{base}}/docs${path && `/${path}`}`;

@@ -1,0 +1,205 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { AxeBuilder } from '@axe-core/playwright';
+import { openPortal, signUp } from '../../portal/test/support/portal-browser.ts';
+import { create } from '../../portal/test/support/create.ts';
+import { put } from '../../service/test/support/directory.ts';
+import { testPublicUrl } from '../../service/test/support/service.ts';
+import { noBrowser } from '../../test/support/browser.ts';
+
+const skip = { skip: noBrowser };
+/** The bytes that the first page may load. */
+const firstLoadBytesMax = 150_000;
+/** One page of each kind. */
+const kinds = [
+  '',
+  '/quick-start',
+  '/deliveries',
+  '/api/listOrgs',
+  '/api/createWebhook',
+  '/events/org.created',
+  '/errors/conflict',
+];
+
+// Whatever a page says on its console, such as a breach of its policy, fails this file.
+const portal = noBrowser ? null : await openPortal();
+const ada = portal && (await signUp(portal.service, 'ada@example.org'));
+
+type Options = Parameters<NonNullable<typeof portal>['open']>[0];
+
+async function openDocs(path: string, options: Options = {}): Promise<Page> {
+  assert.ok(portal);
+  const page = await portal.open(options);
+  await page.goto(`${testPublicUrl}/docs${path}`);
+  return page;
+}
+
+for (const width of [1280, 360])
+  for (const colorScheme of ['light', 'dark'] as const)
+    test(`pages are accessible at ${width} px, ${colorScheme}`, skip, async () => {
+      const page = await openDocs('', { viewport: { width, height: 900 }, colorScheme });
+      for (const kind of kinds) {
+        await page.goto(`${testPublicUrl}/docs${kind}`);
+        assert.deepEqual(await violations(page), [], kind);
+        assert.ok(await fits(page), `${kind} is wider than the screen`);
+      }
+      await page.keyboard.press('/');
+      await page.keyboard.insertText('retry');
+      await page
+        .getByRole('link', { name: /Retries/ })
+        .first()
+        .waitFor();
+      assert.deepEqual(await violations(page), [], 'search');
+    });
+
+async function violations(page: Page): Promise<string[]> {
+  const { violations: found } = await new AxeBuilder({ page }).setLegacyMode().analyze();
+  return found.flatMap(({ id, nodes }) =>
+    nodes.map(({ target }) => `${id} at ${target.join(' ')}`),
+  );
+}
+
+function fits(page: Page): Promise<boolean> {
+  return page.evaluate(
+    'document.documentElement.scrollWidth <= document.documentElement.clientWidth',
+  );
+}
+
+test('the search is used by keyboard', skip, async () => {
+  const page = await openDocs('');
+  await page.keyboard.press('/');
+  await page.keyboard.insertText('rotate secret');
+  await page
+    .getByRole('link', { name: /Rotate the secret/ })
+    .first()
+    .waitFor();
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('ArrowUp');
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/\/docs\/.+/);
+  assert.match(await page.locator('h1').innerText(), /secret|deliver|signature/i);
+});
+
+test('the search finds events, operations, errors and guides', skip, async () => {
+  const page = await openDocs('');
+  await page.keyboard.press('/');
+  const wanted = {
+    'application.created': 'events/application.created',
+    'list alliances': 'api/listAlliances',
+    precondition: 'errors/precondition_failed',
+    idempotency: 'retries-and-idempotency',
+  };
+  for (const [query, path] of Object.entries(wanted)) {
+    await page.getByRole('searchbox', { name: 'Search' }).fill(query);
+    await page.locator(`dialog a[href*="/docs/${path}"]`).first().waitFor();
+  }
+  await page.keyboard.press('Escape');
+  await page.locator('dialog').waitFor({ state: 'hidden' });
+});
+
+test('light or dark is kept, also for the developer portal', skip, async () => {
+  const page = await openDocs('', { colorScheme: 'light' });
+  await page.getByRole('button', { name: 'Switch between light and dark' }).click();
+  await page.goto(`${testPublicUrl}/docs/events`);
+  await page.locator('html[data-scheme="dark"]').waitFor();
+  await page.goto(`${testPublicUrl}/profile/developer`);
+  await page.locator('html[data-mantine-color-scheme="dark"]').waitFor();
+});
+
+test('a chosen language is chosen on every page', skip, async () => {
+  const page = await openDocs('/api/listOrgs');
+  await page.getByRole('radio', { name: 'curl' }).focus();
+  await page.keyboard.press('ArrowRight');
+  await page.keyboard.press('ArrowRight');
+  await page.getByText('import urllib.request').waitFor();
+  await page.goto(`${testPublicUrl}/docs/api/getOrg`);
+  await page.getByText('import urllib.request').waitFor();
+});
+
+test('on a narrow screen the navigation opens on demand', skip, async () => {
+  const page = await openDocs('', { viewport: { width: 360, height: 800 } });
+  const link = page
+    .getByRole('navigation', { name: 'Documentation' })
+    .getByRole('link', { name: 'Quick start' });
+  await link.waitFor({ state: 'hidden' });
+  await page.getByRole('button', { name: 'Menu' }).click();
+  await link.click();
+  await page.getByRole('heading', { name: 'Quick start', level: 1 }).waitFor();
+});
+
+test('a signed-in user sends a request with a temporary key', skip, async () => {
+  assert.ok(portal && ada);
+  await put(portal.service.database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
+  await portal.service.settled();
+  const page = await openDocs('/api/listOrgs', { as: ada });
+  const status = page.getByRole('status');
+  await page.getByRole('button', { name: 'Get a temporary key' }).click();
+  await status.getByText('Create an app in the developer portal first.').waitFor();
+  await create(ada, '/apps', { name: 'Reader' });
+  await page.getByRole('button', { name: 'Get a temporary key' }).click();
+  await status.getByText('for 15 minutes').waitFor();
+
+  await page.getByText('Optional parameters').click();
+  await page.getByLabel('limit', { exact: true }).fill('1');
+  const sent = page.waitForRequest(/\/api\/v1\/orgs/);
+  await page.getByRole('button', { name: 'Send request' }).click();
+  assert.equal(new URL((await sent).url()).search, '?limit=1', 'empty parameters are not sent');
+  await status.getByText(/^Status 200/).waitFor();
+  await page.getByLabel('Response').getByText('"name": "Acme"').waitFor();
+
+  // The key is kept for the other pages of this tab.
+  await page.goto(`${testPublicUrl}/docs/api/getOrg`);
+  await page.getByLabel('slug').fill('acme');
+  await page.getByRole('button', { name: 'Send request' }).click();
+  await status.getByText(/^Status 200/).waitFor();
+});
+
+test('a request with a body is sent with the key that the reader enters', skip, async () => {
+  assert.ok(portal);
+  const page = await openDocs('/api/createWebhook');
+  await page.getByLabel('API key').fill(portal.service.key);
+  await page.getByRole('button', { name: 'Send request' }).click();
+  await page
+    .getByRole('status')
+    .getByText(/^Status 201/)
+    .waitFor();
+});
+
+test('nobody who is signed out gets a key', skip, async () => {
+  const page = await openDocs('/api/listOrgs');
+  await page.getByRole('button', { name: 'Get a temporary key' }).click();
+  await page.getByText('Sign in to the developer portal first.').waitFor();
+});
+
+test('a page is small, measured on a slow phone', skip, async (t) => {
+  for (const path of ['', '/api/listOrgs', '/deliveries']) {
+    const { ms, bytes } = await measure(path);
+    t.diagnostic(`/docs${path}: ${bytes} bytes, usable after ${ms} ms`);
+    assert.ok(bytes < firstLoadBytesMax, `${path}: ${bytes} bytes`);
+  }
+});
+
+/** Slow 4G and a processor that is four times slower, as Lighthouse simulates a phone. */
+async function measure(path: string): Promise<{ ms: number; bytes: number }> {
+  const page = await openDocs('/errors/conflict', { viewport: { width: 360, height: 800 } });
+  const session = await page.context().newCDPSession(page);
+  await session.send('Network.clearBrowserCache');
+  await session.send('Network.emulateNetworkConditions', {
+    offline: false,
+    latency: 150,
+    downloadThroughput: (1.6 * 1024 * 1024) / 8,
+    uploadThroughput: (750 * 1024) / 8,
+  });
+  await session.send('Emulation.setCPUThrottlingRate', { rate: 4 });
+  await page.goto(`${testPublicUrl}/docs${path}`, { waitUntil: 'load' });
+  return page.evaluate(`(() => {
+    const [page] = performance.getEntriesByType('navigation');
+    const loaded = [page, ...performance.getEntriesByType('resource')];
+    return {
+      ms: Math.round(page.domContentLoadedEventEnd),
+      bytes: loaded.reduce((sum, { transferSize }) => sum + transferSize, 0),
+    };
+  })()`);
+}

@@ -1,0 +1,144 @@
+/**
+ * Runs the guides as a reader would: the blocks of a guide one after the other in one shell, in an empty folder.
+ * The first line of a block says what happens to it: `title="x.mjs"` saves it, `run` runs it, `run background` starts it
+ * and goes on, `after="text"` waits until a program in the background has printed the text.
+ */
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { Lexer, type Tokens } from 'marked';
+import { toUrl } from '../../service/test/support/database.ts';
+import { announce, blueprint, put } from '../../service/test/support/directory.ts';
+import { endedDelivery, eventually } from '../../service/test/support/eventually.ts';
+import { freePort } from '../../service/test/support/free-port.ts';
+import { startInternalApi } from '../../service/test/support/internal-api.ts';
+import { loopbackAllowed, startReceiver } from '../../service/test/support/receiver.ts';
+import { startTestService } from '../../service/test/support/service.ts';
+import { createReader, root } from './support/reader.ts';
+
+const service = await startTestService({
+  worker: true,
+  env: {
+    ...loopbackAllowed,
+    WEBHOOK_RETRY_BASE_MS: '1',
+    WEBHOOK_RETRY_FACTOR: '1',
+    WEBHOOK_DEACTIVATE_AFTER: '1',
+  },
+});
+const internal = await startInternalApi(service);
+await put(service.database, 'orgs', [
+  { slug: 'nokia', name: 'Nokia', recruiting: true, language: 'en' },
+  { slug: 'acme-corporation', name: 'Acme Corporation' },
+]);
+await put(service.database, 'blueprints', [blueprint()]);
+await service.settled();
+
+test('quick start', async () => {
+  const output = await runGuide('guides/quick-start.md', { waitFor: /verified org\.created/ });
+  assert.match(output, /verified webhook\.test/);
+});
+
+test('retries and idempotency', async () => {
+  const output = await runGuide('guides/retries-and-idempotency.md', {
+    waitFor: /known org\.created/,
+  });
+  assert.match(output, /new org\.created/);
+});
+
+test('deactivation and recovery', async () => {
+  const receiver = await startReceiver((response) => response.writeHead(500).end());
+  const created = await service.call('/webhooks', { method: 'POST', json: { url: receiver.url } });
+  const { id } = created.body.data;
+  await announce(service.database, 'nokia');
+  await endedDelivery(service, id);
+  await eventually(async () => !(await service.call(`/webhooks/${id}`)).body.data.active);
+  receiver.respond = (response) => response.writeHead(204).end();
+  const output = await runGuide('guides/deactivation-and-recovery.md', { env: { ID: id } });
+  assert.match(output, /"deactivatedReason":"failing"/);
+  assert.match(output, /"status":"succeeded"/);
+  assert.match(output, /"count":1/);
+});
+
+test('poll /events', async () => {
+  await announce(service.database, 'acme-corporation');
+  await eventually(async () => (await service.call('/events')).body.data.length > 0);
+  const output = await runGuide('guides/poll-events.md', { waitFor: /org\.created/ });
+  assert.match(output, /^org\.created [0-9a-f-]{36}[^]*Waiting[^]*^org\.created [0-9a-f-]{36}$/m);
+});
+
+test('pages and search', async () => {
+  const output = await runGuide('guides/pages-and-search.md');
+  assert.match(output, /Nokia\nAcme Corporation/);
+  assert.match(output, /^304$/m);
+});
+
+test('bind an app', async () => {
+  await runGuide('guides/bind-an-app.md');
+  const { rows } = await eventually(async () => {
+    const { body } = await service.call('/events');
+    return { rows: body.data as { event: string }[] };
+  });
+  assert.ok(!rows.some(({ event }) => event === 'application.created'), 'only for the bound app');
+});
+
+test('writing over HTTP', async () => {
+  const env = { API: `${internal.url}/internal/v1`, KEY: internal.key };
+  const output = await runGuide('internal-api.md', { env });
+  assert.match(output, /"memberCount":43/);
+  assert.match(output, /"published":2/);
+});
+
+type Options = { env?: Record<string, string>; waitFor?: RegExp };
+
+/** Returns what the blocks and the programs in the background have printed. `waitFor` ends the guide. */
+async function runGuide(name: string, { env = {}, waitFor }: Options = {}): Promise<string> {
+  const reader = await createReader();
+  const port = await freePort();
+  const script = ['set -euo pipefail', 'touch background.log', `trap '${onExit}' EXIT`];
+  for (const { lang = '', text } of await blocksOf(name)) {
+    const code = text
+      .replaceAll('127.0.0.1:4000', `127.0.0.1:${port}`)
+      .replaceAll('listen(4000', `listen(${port}`)
+      .replaceAll('http://127.0.0.1:3000', service.url)
+      .replaceAll('npx orgdir', 'orgdir');
+    const [, title] = /title="([^"]+)"/.exec(lang) ?? [];
+    const [, awaited] = /after="([^"]+)"/.exec(lang) ?? [];
+    if (title) await reader.write(title, code);
+    if (awaited) script.push(untilPrinted(awaited));
+    if (/ run background\b/.test(lang)) script.push(inBackground(code, port));
+    else if (/ run\b/.test(lang)) script.push(code);
+  }
+  if (waitFor) script.push(untilPrinted(waitFor.source));
+  await reader.write('guide.sh', script.join('\n'));
+  return reader.run('bash', ['guide.sh'], {
+    API: `${service.url}/api/v1`,
+    KEY: service.key,
+    DATABASE_URL: toUrl(service.connection),
+    ...env,
+  });
+}
+
+const onExit = 'cat background.log; kill $(jobs -p) 2>/dev/null || true';
+
+async function blocksOf(name: string): Promise<Tokens.Code[]> {
+  const text = await readFile(join(root, 'docs', name), 'utf8');
+  return Lexer.lex(text).filter((token) => token.type === 'code') as Tokens.Code[];
+}
+
+function untilPrinted(pattern: string): string {
+  return until(`grep -qE '${pattern}' background.log`);
+}
+
+/** Waits until a receiver listens, or another program has printed something. */
+function inBackground(code: string, port: number): string {
+  const isReady = code.includes('receiver')
+    ? `(exec 3<>/dev/tcp/127.0.0.1/${port}) 2>/dev/null`
+    : '[ -s background.log ]';
+  return `${code} >>background.log 2>&1 &\n${until(isReady)}`;
+}
+
+/** Fails if the program in the background has ended. */
+function until(condition: string): string {
+  return `until ${condition}; do kill -0 $!; sleep 0.05; done`;
+}

@@ -1,0 +1,143 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { startTestService } from '../../service/test/support/service.ts';
+import { errorCatalogue } from '../../service/src/errors.ts';
+import { sections } from '../site/navigation.ts';
+import { root } from './support/reader.ts';
+
+const publicUrl = 'https://directory.test/base';
+const service = await startTestService({ env: { SERVICE_NAME: 'Atlas', PUBLIC_URL: publicUrl } });
+const paths = sections
+  .flatMap(({ pages }) => pages)
+  .map(({ path }) => `/docs${path && `/${path}`}`);
+const get = (path: string, headers: Record<string, string> = {}) =>
+  fetch(`${service.url}${path}`, { headers, redirect: 'manual' });
+
+const texts = new Map<string, string>();
+for (const path of paths) {
+  const response = await get(path);
+  assert.equal(response.status, 200, path);
+  texts.set(path, await response.text());
+}
+
+test('every operation, event and error code has a page', () => {
+  const {
+    paths: operations,
+    webhooks,
+    components,
+  } = JSON.parse(readFileSync(`${root}openapi.json`, 'utf8'));
+  const ids = Object.values(operations).flatMap((methods) =>
+    Object.values(methods as object).map(({ operationId }) => `/docs/api/${operationId}`),
+  );
+  const events = Object.keys(webhooks).map((name) => `/docs/events/${name}`);
+  const returned = Object.values(components.responses).flatMap((response: any) =>
+    Object.keys(response.content['application/json'].examples),
+  );
+  const codes = [...returned, ...Object.keys(errorCatalogue)].map((code) => `/docs/errors/${code}`);
+  const missing = [...ids, ...events, ...codes].filter((path) => !texts.has(path));
+  assert.deepEqual(missing, []);
+  assert.ok(ids.length > 15 && events.length > 10 && returned.length > 10);
+});
+
+test('every link leads to a page and a heading', async () => {
+  const broken: string[] = [];
+  const elsewhere = new Set<string>();
+  for (const [path, text] of texts)
+    for (const [, link = ''] of text.matchAll(/ (?:href|src|data-search)="([^"]*)"/g)) {
+      if (/^https?:/.test(link)) continue;
+      const { pathname, hash } = new URL(link, `${publicUrl}${path}`);
+      const inside = pathname.replace(/^\/base/, '');
+      const target = texts.get(inside);
+      if (target === undefined) elsewhere.add(inside);
+      else if (hash && !target.includes(`id="${hash.slice(1)}"`)) broken.push(`${path}: ${link}`);
+    }
+  assert.deepEqual(broken, []);
+  for (const path of elsewhere) assert.equal((await get(path)).status, 200, path);
+});
+
+test('pages have the name and the address of this service', () => {
+  const all = [...texts.values()].join('');
+  assert.doesNotMatch(
+    all,
+    /\{\{(base|url|name)\}\}|127\.0\.0\.1:3000|directory\.example\.org|X-Service-/,
+  );
+  const page = texts.get('/docs/api/listOrgs') ?? '';
+  assert.match(page, /<title>List organisations – Atlas<\/title>/);
+  assert.match(page, /https:\/\/directory\.test\/base\/api\/v1\/orgs/);
+  assert.match(page, /href="\/base\/docs\/api\/listOrgs" aria-current="page"/);
+  assert.match(texts.get('/docs/deliveries') ?? '', /X-Atlas-Signature/);
+});
+
+test('every page is Markdown too, and llms.txt lists them', async () => {
+  const list = await get('/llms.txt');
+  assert.equal(list.headers.get('content-type'), 'text/plain; charset=utf-8');
+  const links = [...(await list.text()).matchAll(/\]\((\S+)\)/g)].map(([, link = '']) => link);
+  assert.equal(links.length, paths.length);
+  for (const link of links) {
+    const response = await get(link.replace(publicUrl, ''));
+    assert.equal(response.headers.get('content-type'), 'text/markdown; charset=utf-8', link);
+    const text = await response.text();
+    assert.match(text, /^# /);
+    assert.doesNotMatch(text, /\{\{(base|url|name)\}\}|<!--/, link);
+  }
+});
+
+test('a list of links to source files shows the files', async () => {
+  const path = '/docs/verify-signatures';
+  const page = texts.get(path) ?? '';
+  const markdown = await (await get(`${path}.md`)).text();
+  for (const language of ['TypeScript', 'Python', 'Go', 'PHP', 'Shell'])
+    assert.match(page, new RegExp(`type="radio" name="[^"]+" value="${language}"`));
+  for (const text of [page, markdown]) assert.match(text, /compare_digest[^]*hash_equals/);
+});
+
+test('pages come compressed, with a tag for each encoding', async () => {
+  const tags = new Set<unknown>();
+  for (const encoding of ['identity', 'br', 'gzip']) {
+    const response = await get('/docs/events', { 'accept-encoding': encoding });
+    assert.equal(response.headers.get('content-encoding') ?? 'identity', encoding);
+    assert.equal(response.headers.get('vary'), 'Accept-Encoding');
+    assert.equal(await response.text(), texts.get('/docs/events'));
+    const tag = response.headers.get('etag') ?? '';
+    const again = await get('/docs/events', { 'accept-encoding': encoding, 'if-none-match': tag });
+    assert.equal(again.status, 304);
+    tags.add(tag);
+  }
+  assert.equal(tags.size, 3);
+});
+
+test('scripts and styles come compressed and may be kept for ever', async () => {
+  const page = texts.get('/docs') ?? '';
+  const assets = [...page.matchAll(/"\/base(\/docs\/assets\/[^"]+)"/g)].map(
+    ([, path = '']) => path,
+  );
+  assert.equal(assets.length, 3);
+  for (const path of assets)
+    for (const encoding of ['br', 'gzip']) {
+      const response = await get(path, { 'accept-encoding': encoding });
+      assert.equal(response.headers.get('content-encoding'), encoding, path);
+      assert.equal(response.headers.get('cache-control'), 'public, max-age=31536000, immutable');
+    }
+});
+
+test('pages run only scripts of this server', async () => {
+  const { headers } = await get('/docs');
+  const policy = headers.get('content-security-policy') ?? '';
+  assert.match(
+    policy,
+    /^default-src 'none'; style-src 'self' 'sha256-[^']+'; script-src 'self'; connect-src 'self';/,
+  );
+  assert.doesNotMatch(policy, /unsafe|https?:|\*/);
+  for (const [path, text] of texts)
+    assert.doesNotMatch(text, /<script(?!\s+src)| style="| on\w+="/, path);
+});
+
+test('other addresses are 404, other methods 405, and /docs/ leads to /docs', async () => {
+  for (const path of ['/docs/nothing', '/docs/assets/nothing.js'])
+    assert.equal((await get(path)).status, 404, path);
+  const posted = await fetch(`${service.url}/docs`, { method: 'POST' });
+  assert.deepEqual([posted.status, posted.headers.get('allow')], [405, 'GET, HEAD, OPTIONS']);
+  const slash = await get('/docs/');
+  assert.deepEqual([slash.status, slash.headers.get('location')], [301, '/base/docs']);
+});

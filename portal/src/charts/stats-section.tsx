@@ -1,0 +1,138 @@
+import { Group, SegmentedControl, SimpleGrid, Text } from '@mantine/core';
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { useSearchParams } from 'react-router';
+import { deliveryStats, type DeliveryScope } from '../api/operations.ts';
+import type { DeliveryStats } from '../api/types.ts';
+import { writeFilters, type Filters, type Span } from '../deliveries/filters.ts';
+import { formatDuration } from '../ui/format-duration.ts';
+import { Loaded } from '../ui/loaded.tsx';
+import { Note } from '../ui/note.tsx';
+import { PageLink } from '../ui/page-link.tsx';
+import { Section } from '../ui/section.tsx';
+import { CountsChart } from './counts-chart.tsx';
+import { endOf } from './format-period.ts';
+import { LatencyChart } from './latency-chart.tsx';
+import { PeriodsTable } from './periods-table.tsx';
+
+/** The polling interval while the page is visible. */
+const refreshMs = 30_000;
+
+/** Success and latency of the last 24 hours or 7 days. Every number and bar links to the deliveries behind it. */
+export function StatsSection({ appId, webhookId }: DeliveryScope) {
+  const [range, setRange] = useRange();
+  const query = useQuery({
+    ...deliveryStats(appId, { range, ...(webhookId !== null && { webhookId }) }),
+    placeholderData: keepPreviousData,
+    refetchInterval: refreshMs,
+  });
+  const list =
+    webhookId === null
+      ? `/apps/${appId}/deliveries`
+      : `/apps/${appId}/webhooks/${webhookId}/deliveries`;
+  const linkTo = (filters: Partial<Filters>) => `${list}?${writeFilters(filters)}`;
+  return (
+    <Section
+      title={range === 'day' ? 'Last 24 hours' : 'Last 7 days'}
+      actions={
+        <SegmentedControl
+          size="xs"
+          aria-label="Time range of the charts"
+          value={range}
+          onChange={setRange}
+          data={[
+            { value: 'day', label: '24 hours' },
+            { value: 'week', label: '7 days' },
+          ]}
+        />
+      }
+    >
+      <Loaded query={query}>
+        {(stats) => <Stats stats={stats} span={range} linkTo={linkTo} />}
+      </Loaded>
+    </Section>
+  );
+}
+
+type Range = 'day' | 'week';
+
+/** The address holds the range. */
+function useRange(): [range: Range, setRange: (range: Range) => void] {
+  const [query, setQuery] = useSearchParams();
+  const setRange = (range: Range) =>
+    setQuery((before) => {
+      const after = new URLSearchParams(before);
+      if (range === 'day') after.delete('range');
+      else after.set('range', range);
+      return after;
+    });
+  return [query.get('range') === 'week' ? 'week' : 'day', setRange];
+}
+
+type StatsProps = {
+  stats: DeliveryStats;
+  span: Span;
+  linkTo: (filters: Partial<Filters>) => string;
+};
+
+function Stats({ stats, span, linkTo }: StatsProps) {
+  const { periodHours, total } = stats;
+  const { latencyP50Ms: p50, latencyP95Ms: p95 } = total;
+  const listOf = (start: string) =>
+    linkTo({ span: 'own', since: start, until: endOf(start, periodHours) });
+  return (
+    <>
+      <Group style={{ gap: 'var(--mantine-spacing-xs) var(--mantine-spacing-xl)' }}>
+        {(['succeeded', 'failed', 'pending'] as const).map((status) => (
+          <Figure
+            key={status}
+            label={labels[status]}
+            value={total[status].toLocaleString()}
+            to={linkTo({ status, span })}
+          />
+        ))}
+        <Figure label="Success rate" value={formatRate(total)} to={linkTo({ span })} />
+        {p50 !== null && p95 !== null && (
+          <>
+            <Figure
+              label="p50 latency"
+              value={formatDuration(p50)}
+              to={linkTo({ status: 'succeeded', span })}
+            />
+            <Figure
+              label="p95 latency"
+              value={formatDuration(p95)}
+              to={linkTo({ status: 'succeeded', span })}
+            />
+          </>
+        )}
+      </Group>
+      <SimpleGrid cols={{ base: 1, md: 2 }} spacing="xl">
+        <CountsChart stats={stats} listOf={listOf} />
+        {p50 !== null && <LatencyChart stats={stats} listOf={listOf} />}
+      </SimpleGrid>
+      <PeriodsTable stats={stats} listOf={listOf} />
+    </>
+  );
+}
+
+const labels = { succeeded: 'Succeeded', failed: 'Failed', pending: 'Pending' };
+
+function Figure({ label, value, to }: { label: string; value: string; to: string }) {
+  return (
+    <div>
+      <Note>{label}</Note>
+      <Text component="div" fw={650} size="xl">
+        <PageLink to={to} underline="hover" c="inherit" aria-label={`${label}: ${value}`}>
+          {value}
+        </PageLink>
+      </Text>
+    </div>
+  );
+}
+
+/** Counts only deliveries that ended. Rounded down, so that one failure among many never shows as 100 %. */
+function formatRate({ succeeded, failed }: DeliveryStats['total']): string {
+  const ended = succeeded + failed;
+  if (ended === 0) return '–';
+  return `${(Math.floor((succeeded / ended) * 1000) / 10).toLocaleString()} %`;
+}

@@ -1,0 +1,80 @@
+import { useQuery } from '@tanstack/react-query';
+import { useRef, useState } from 'react';
+import { deliveries, type DeliveryScope } from '../api/operations.ts';
+import { StatsSection } from '../charts/stats-section.tsx';
+import { Loaded } from '../ui/loaded.tsx';
+import { moveFocus } from '../ui/move-focus.ts';
+import { DeliveryFilters } from './delivery-filters.tsx';
+import { DeliveryList } from './delivery-list.tsx';
+import { toQuery, useFilters, type Filters } from './filters.ts';
+
+const perPage = 50;
+const liveEveryMs = 2_000;
+/** A search reads up to 10,000 deliveries. */
+const searchEveryMs = 10_000;
+/** After an error, polls less often. */
+const afterErrorEveryMs = 10_000;
+
+/** Charts, filters and the list of deliveries, newest first, which updates live. */
+export function Deliveries(scope: DeliveryScope) {
+  const [filters, change] = useFilters();
+  const [pausedAt, setPausedAt] = useState<number | null>(null);
+  const [query, nowMs] = useDeliveries(scope, filters, pausedAt);
+  const list = useRef<HTMLElement>(null);
+  const focus = () => moveFocus(list.current);
+  const changeAndFocus = (some: Partial<Filters>) => {
+    change(some);
+    focus();
+  };
+  return (
+    <>
+      <StatsSection {...scope} />
+      <DeliveryFilters
+        filters={filters}
+        change={change}
+        changeAndFocus={changeAndFocus}
+        ofApp={scope.webhookId === null}
+      />
+      <Loaded query={query}>
+        {(page) => (
+          <DeliveryList
+            scope={scope}
+            page={page}
+            readAt={query.dataUpdatedAt}
+            isStale={query.isPlaceholderData}
+            filters={filters}
+            changeAndFocus={changeAndFocus}
+            element={list}
+            focus={focus}
+            isPaused={pausedAt !== null}
+            setPaused={(isPaused) => setPausedAt(isPaused ? nowMs : null)}
+          />
+        )}
+      </Loaded>
+    </>
+  );
+}
+
+/** Polls while the tab is visible. While paused, it keeps the time range of the moment of pausing and does not poll. */
+function useDeliveries(
+  { appId, webhookId }: DeliveryScope,
+  filters: Filters,
+  pausedAt: number | null,
+) {
+  const isPaused = pausedAt !== null;
+  const nowMs = pausedAt ?? Date.now();
+  const query = useQuery({
+    ...deliveries(appId, {
+      ...toQuery(filters, nowMs),
+      ...(webhookId !== null && { webhookId }),
+      limit: perPage,
+    }),
+    refetchOnWindowFocus: !isPaused,
+    refetchInterval: ({ state }) => {
+      if (isPaused || filters.page > 1) return false;
+      if (state.status === 'error') return afterErrorEveryMs;
+      return state.data?.searched ? searchEveryMs : liveEveryMs;
+    },
+  });
+  return [query, nowMs] as const;
+}

@@ -1,0 +1,23 @@
+/** All pages except the overview, as one script. Few people open only one of them, and a cache keeps it. */
+export { AccountPage } from './account/account-page.tsx';
+export { DeleteAccountPage } from './account/delete-account.tsx';
+export { SecurityPage } from './security/security-page.tsx';
+export { AppPage } from './apps/app-page.tsx';
+export { AppsPage } from './apps/apps-page.tsx';
+export { AppDeliveriesPage, WebhookDeliveriesPage } from './deliveries/deliveries-page.tsx';
+export { DeliveryPage } from './deliveries/delivery-page.tsx';
+export { KeysPage } from './keys/keys-page.tsx';
+export { MembersPage } from './members/members-page.tsx';
+export { NewWebhookPage } from './webhooks/new-webhook-page.tsx';
+export { WebhookSettingsPage } from './webhooks/settings-page.tsx';
+export { WebhookSigningPage } from './webhooks/signing-page.tsx';
+export { WebhookTestPage } from './webhooks/test-page.tsx';
+export { WebhooksPage } from './webhooks/webhooks-page.tsx';
+export { AuditPage } from './audit/audit-page.tsx';
+export { EventsPage } from './events/events-page.tsx';
+export { ChangeAddressPage } from './account/change-address-page.tsx';
+export { SetPasswordPage } from './account/set-password-page.tsx';
+export { InvitationPage } from './members/invitation-page.tsx';
+export { FirstAccountPage } from './sign-in/first-account-page.tsx';
+export { ForgotPasswordPage } from './sign-in/request-link-page.tsx';
+export { SignInPage, SignUpPage } from './sign-in/sign-in-page.tsx';

@@ -1,0 +1,102 @@
+/** The state of a webhook at the top of its page: an alert if it fails, and the buttons that change it. */
+import { Alert, Text } from '@mantine/core';
+import { useRef } from 'react';
+import { updateWebhook } from '../api/operations.ts';
+import type { Webhook } from '../api/types.ts';
+import { appChanges, useWrite } from '../api/use-write.ts';
+import { Recover } from '../deliveries/recover.tsx';
+import { Confirm } from '../ui/confirm.tsx';
+import { moveFocus } from '../ui/move-focus.ts';
+import { Problem } from '../ui/problem.tsx';
+import { Time } from '../ui/time.tsx';
+import { toastSuccess } from '../ui/toast.ts';
+import { deactivationReasons, describeFailures, stateOf } from './describe-webhook.ts';
+import { useWebhookId } from './use-webhook-id.ts';
+
+export function WebhookActions({ webhook }: { webhook: Webhook }) {
+  return (
+    <>
+      <Recover webhook={webhook} />
+      <StateButton webhook={webhook} />
+    </>
+  );
+}
+
+/** Only deactivating asks. One button for both, so that it keeps the focus. */
+function StateButton({ webhook: { active } }: { webhook: Webhook }) {
+  const id = useWebhookId();
+  const button = useRef<HTMLButtonElement>(null);
+  const deactivate = useWrite(() => updateWebhook(id, { active: false }), appChanges, {
+    done: () => {
+      toastSuccess('The webhook is deactivated.');
+      moveFocus(button.current);
+    },
+  });
+  const reactivate = useWrite(() => updateWebhook(id, { active: true }), appChanges, {
+    done: () => toastSuccess('The webhook is active again.'),
+  });
+  const { isPending: busy, mutate } = reactivate;
+  return (
+    <>
+      <Confirm
+        button={{
+          ref: button,
+          children: active ? 'Deactivate' : 'Reactivate',
+          ...(!active && { busy, onClick: () => mutate(undefined) }),
+        }}
+        title="Deactivate this webhook?"
+        action="Deactivate"
+        write={deactivate}
+      >
+        <Text size="sm">
+          No events are sent until you reactivate it, and pending deliveries are cancelled now. You
+          can recover them afterwards, and read the events you missed from the API.
+        </Text>
+      </Confirm>
+      {reactivate.isError && <Problem error={reactivate.error} />}
+    </>
+  );
+}
+
+/** Advice while the webhook fails or is deactivated. */
+export function WebhookTrouble({ webhook, mayChange }: { webhook: Webhook; mayChange: boolean }) {
+  const state = stateOf(webhook);
+  if (state === 'failing') return <Failing webhook={webhook} mayChange={mayChange} />;
+  if (state === 'deactivated') return <Deactivated webhook={webhook} mayChange={mayChange} />;
+  return null;
+}
+
+type Props = { webhook: Webhook; mayChange: boolean };
+
+function Failing({ webhook, mayChange }: Props) {
+  return (
+    <Alert color="red" title={`Failing: ${describeFailures(webhook)}`}>
+      <Text size="sm">
+        All attempts failed. If this continues, the webhook is deactivated. The failed deliveries
+        show the reason{mayChange && '. Once it is fixed, recover them'}: the next successful
+        delivery resets the count.
+      </Text>
+    </Alert>
+  );
+}
+
+function Deactivated({ webhook: { deactivatedAt, deactivatedReason }, mayChange }: Props) {
+  const reason = deactivatedReason ?? 'owner';
+  return (
+    <Alert
+      color={reason === 'owner' ? 'gray' : 'red'}
+      title={`Deactivated: ${deactivationReasons[reason]}`}
+    >
+      <Text size="sm">
+        {deactivatedAt && (
+          <>
+            Deactivated <Time at={deactivatedAt} exact />.{' '}
+          </>
+        )}
+        Pending deliveries were cancelled, and events since then are not sent.
+        {mayChange &&
+          ' When your server works again, recover: this reactivates the webhook and sends the failed and cancelled deliveries again.'}
+      </Text>
+    </Alert>
+  );
+}

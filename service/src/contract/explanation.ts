@@ -1,0 +1,66 @@
+import { Type, type Static } from 'typebox';
+import { nullable, strictObject, time, uuid } from './shapes.ts';
+import { Delivery } from './webhook.ts';
+
+const check = (description: string) => nullable(Type.Boolean({ description }));
+
+export const explanationResults = {
+  unavailable: 'The event is not available to this app.',
+  waiting: 'The event is being processed.',
+  delivered: 'There is a delivery; its status says what happened.',
+  not_sent: 'The event was not sent to the webhook.',
+  would_send: 'An event at that time is sent to the webhook.',
+  unknown: 'There is no record of the settings at that time.',
+} as const;
+
+const ExplainedEvent = strictObject(
+  {
+    id: uuid({ description: 'The id of the event.' }),
+    name: Type.String({ description: 'The name of the event.', examples: ['event.created'] }),
+    createdAt: time({ description: 'When the event happened.' }),
+  },
+  { title: 'ExplainedEvent', description: 'An event that the app may have.' },
+);
+
+export const Explanation = strictObject(
+  {
+    webhookId: uuid({ description: 'The id of the webhook.' }),
+    result: Type.Enum(Object.keys(explanationResults) as (keyof typeof explanationResults)[], {
+      type: 'string',
+      description: Object.entries(explanationResults)
+        .map(([result, text]) => `\`${result}\`: ${text}`)
+        .join(' '),
+    }),
+    message: Type.String({
+      description: 'What happened and what you can change, for people to read.',
+      examples: ['The webhook was not active.'],
+    }),
+    at: nullable(
+      time({
+        description: 'The time whose settings decided: when the event was processed, or `at`.',
+      }),
+    ),
+    event: nullable(ExplainedEvent),
+    checks: strictObject(
+      {
+        bound: check('Whether the app was bound to the organisation or alliance.'),
+        listed: check('Whether the organisation was listed.'),
+        existed: check('Whether the webhook existed.'),
+        active: check('Whether the webhook was active.'),
+        subscribed: check('Whether the webhook was subscribed to the event.'),
+      },
+      {
+        title: 'ExplanationChecks',
+        description: 'The conditions at that time. Null if one is unknown or does not apply.',
+      },
+    ),
+    delivery: nullable(Delivery),
+    nearby: Type.Array(ExplainedEvent, {
+      maxItems: 20,
+      description:
+        'The first events of the organisation or alliance within a minute of `at` that the app may have. Empty for a single event.',
+    }),
+  },
+  { title: 'Explanation', description: 'Why a webhook did or did not get an event.' },
+);
+export type Explanation = Static<typeof Explanation>;

@@ -1,0 +1,49 @@
+/** GET …/recoverable lets the portal show what a recovery would send before it does. */
+import { Type } from 'typebox';
+import { envelope } from '../../contract/envelope.ts';
+import { strictObject, time } from '../../contract/shapes.ts';
+import { countRecoverable } from '../../webhooks/management/recover.ts';
+import { oneOf } from '../responses.ts';
+import { recoverDaysMax } from '../webhooks/bodies.ts';
+import { requireRecent } from '../webhooks/delivery-operations.ts';
+import { operation } from '../webhooks/operation.ts';
+
+const Recoverable = strictObject(
+  {
+    count: Type.Integer({
+      minimum: 0,
+      description: 'The number of deliveries that a recovery would queue, at most 10,000.',
+    }),
+  },
+  { title: 'Recoverable', description: 'The deliveries that a recovery would send.' },
+);
+
+export const countRecoverableDeliveries = operation({
+  operationId: 'countRecoverableDeliveries',
+  method: 'GET',
+  path: '/:id/recoverable',
+  summary: 'Count recoverable deliveries',
+  description:
+    'Counts the deliveries that have failed, or were cancelled by a deactivation, since a time.',
+  query: Type.Object(
+    {
+      since: Type.Optional(
+        time({
+          description: `Count deliveries that ended at this time or later, at most ${recoverDaysMax} days ago, which is the default.`,
+        }),
+      ),
+    },
+    { additionalProperties: false },
+  ),
+  returns: { 200: 'The count.' },
+  response: oneOf(Recoverable, 'RecoverableResponse', { count: 12 }),
+  async run({ database, appId, params, query }) {
+    const since =
+      query.since === undefined ? longestAgo() : requireRecent(query.since, 'query.since');
+    return envelope({ count: await countRecoverable(database, appId, params.id, since) });
+  },
+});
+
+function longestAgo(): Date {
+  return new Date(Date.now() - recoverDaysMax * 86_400_000);
+}

@@ -1,0 +1,223 @@
+/**
+ * Explains why a webhook did or did not get an event. The conditions are those of fan-out (`may_receive` and
+ * `takes_event`), over the settings that were valid then (`queue/versions.ts`). An event that the app may not have gives
+ * the same result as one that does not exist, from the same statement.
+ */
+import type { Explanation } from '../../contract/explanation.ts';
+import { toUtc } from '../../contract/parse-time.ts';
+import { sql, type Executor, type LeftJoined } from '../../database/database.ts';
+import { ServiceError } from '../../errors.ts';
+import { catalogueEntry } from '../../events/catalogue.ts';
+import { endedColumns, pendingColumns, toRecord, type DeliveryRow } from './deliveries.ts';
+
+export type Explained = { appId: string; webhookId: string };
+/** An event that the caller cannot name by its id: one of the `publishableEvents`, and the slug of its subject. */
+export type EventAt = { event: string; slug: string; at: Date };
+type Checks = Explanation['checks'];
+type Verdict = Pick<Explanation, 'result' | 'message'>;
+
+type EventColumns = { known_id: string; name: string; happened_at: Date; waits: boolean };
+type DeliveryColumns = DeliveryRow & { cancelled_by: string | null };
+type Row = { at: Date | null; available: boolean; sent: boolean } & Checks &
+  LeftJoined<EventColumns> &
+  LeftJoined<DeliveryColumns>;
+
+/** A fan-out makes the deliveries of an event when it stores it, so only those of that time are read. */
+const fanOutSlack = sql`interval '1 minute'`;
+
+/** Explains one event. Throws `not_found` if the app does not have the webhook. */
+export async function explainEvent(
+  executor: Executor,
+  { appId, webhookId }: Explained,
+  eventId: string,
+): Promise<Explanation> {
+  const { rows } = await sql<Row>`
+    select d.*, e.id as known_id, e.name, e.created_at as happened_at, e.waits, e.fanned_out_at as at,
+      coalesce(d.id is not null or may_receive(e.audience, e.org_id, e.alliance_id, e.created_at,
+        (select o.listed from orgs o where o.id = e.org_id), b.org_id, b.alliance_id, b.created_at), false) as available,
+      coalesce(takes_event(v.active, v.events, e.name) and may_receive(e.audience, e.org_id, e.alliance_id, e.created_at,
+        e.org_listed, bv.org_id, bv.alliance_id, bv.bound_at), false) as sent,
+      case when e.audience <> 'global' and bv.id is not null then coalesce(bv.org_id = e.org_id or bv.alliance_id = e.alliance_id, false) end as bound,
+      case when e.audience = 'global' and e.org_id is not null and not e.waits then e.org_listed end as listed,
+      ${webhookChecks(sql`e.fanned_out_at`, sql`e.name`)}
+    from webhooks w
+    left join bindings b on b.app_id = w.app_id
+    left join lateral (
+      select id, name, audience, org_id, alliance_id, created_at, fanned_out_at, org_listed, false as waits
+      from events where id = ${eventId}::uuid and position is not null
+      union all
+      select id, name, audience, org_id, alliance_id, created_at, null, null, true from outbox where id = ${eventId}::uuid
+    ) e on true
+    left join lateral (
+      select ${pendingColumns}, null as cancelled_by from pending_deliveries where webhook_id = w.id and event_id = e.id
+      union all
+      select ${endedColumns}, cancelled_by from deliveries
+      where webhook_id = w.id and event_id = e.id
+        and id >= uuid_v7_floor(coalesce(e.fanned_out_at - ${fanOutSlack}, e.created_at - interval '1 day'))
+        and id < uuid_v7_floor(coalesce(e.fanned_out_at + ${fanOutSlack}, e.created_at + interval '2 days'))
+      limit 1
+    ) d on true
+    ${versionsAt(sql`e.fanned_out_at`)}
+    where w.id = ${webhookId} and w.app_id = ${appId}
+  `.execute(executor);
+  const [row] = rows;
+  if (!row) throw new ServiceError('not_found');
+  const { available } = row;
+  return {
+    webhookId,
+    ...verdictOfEvent(row),
+    at: available ? (row.at?.toISOString() ?? null) : null,
+    event: available ? toEvent(row) : null,
+    checks: available ? checksOf(row) : noChecks,
+    delivery: row.id === null ? null : toRecord(row),
+    nearby: [],
+  };
+}
+
+/**
+ * Explains an event by its name, subject and time. A slug that does not exist is like one to which the app was
+ * not bound. Throws `not_found` if the app does not have the webhook.
+ */
+export async function explainTime(
+  executor: Executor,
+  { appId, webhookId }: Explained,
+  { event, slug, at }: EventAt,
+): Promise<Explanation> {
+  const audience = catalogueEntry(event)?.audience ?? '';
+  const isOrg = audience === 'organization' || event === 'org.created';
+  const time = sql`${at.toISOString()}::timestamptz`;
+  type TimeRow = Checks & { sent: boolean; nearby: Explanation['nearby'] | null };
+  const { rows } = await sql<TimeRow>`
+    select
+      coalesce(takes_event(v.active, v.events, ${event}) and may_receive(${audience}, s.org_id, s.alliance_id, ${time}, true,
+        bv.org_id, bv.alliance_id, bv.bound_at), false) as sent,
+      case when ${audience}::text <> 'global' and bv.id is not null
+        then coalesce(bv.org_id = s.org_id or bv.alliance_id = s.alliance_id, false) end as bound,
+      null::boolean as listed, ${webhookChecks(time, sql`${event}`)},
+      (
+        select json_agg(json_build_object('id', n.id, 'name', n.name, 'createdAt', n.created_at) order by n.position)
+        from (
+          select id, name, created_at, position from events e
+          where e.id >= uuid_v7_floor(${time} - interval '2 minutes') and e.id < uuid_v7_floor(${time} + interval '2 minutes')
+            and e.created_at between ${time} - interval '1 minute' and ${time} + interval '1 minute'
+            and e.name = ${event} and e.position is not null and (e.org_id = s.org_id or e.alliance_id = s.alliance_id)
+            and may_receive(e.audience, e.org_id, e.alliance_id, e.created_at,
+              (select o.listed from orgs o where o.id = e.org_id), b.org_id, b.alliance_id, b.created_at)
+          order by position limit 20
+        ) n
+      ) as nearby
+    from webhooks w
+    left join bindings b on b.app_id = w.app_id
+    left join lateral (
+      select id as org_id, null::uuid as alliance_id from orgs where ${isOrg} and slug = ${slug}
+      union all
+      select null, id from alliances where not ${isOrg} and slug = ${slug}
+    ) s on true
+    ${versionsAt(time)}
+    where w.id = ${webhookId} and w.app_id = ${appId}
+  `.execute(executor);
+  const [row] = rows;
+  if (!row) throw new ServiceError('not_found');
+  const found = checksOf(row);
+  // JSON made by PostgreSQL has times in another format.
+  const nearby = (row.nearby ?? []).map(({ id, name, createdAt }) => ({
+    id,
+    name,
+    createdAt: toUtc(createdAt),
+  }));
+  return {
+    webhookId,
+    ...(row.sent
+      ? { result: 'would_send', message: nearby.length > 0 ? lookAtNearby : noneNearby }
+      : verdictOfChecks(found, event)),
+    at: at.toISOString(),
+    event: null,
+    checks: found,
+    delivery: null,
+    nearby,
+  };
+}
+
+/** The settings at a time: `v` of the webhook, `bv` of its app's binding. */
+function versionsAt(time: ReturnType<typeof sql>) {
+  return sql`
+    left join webhook_versions v on v.webhook_id = w.id and v.valid_from <= ${time} and coalesce(v.valid_to > ${time}, true)
+    left join binding_versions bv on bv.app_id = w.app_id and bv.valid_from <= ${time} and coalesce(bv.valid_to > ${time}, true)
+  `;
+}
+
+function webhookChecks(time: ReturnType<typeof sql>, name: ReturnType<typeof sql>) {
+  return sql`
+    case when v.id is not null then true when ${time} < w.created_at then false end as existed,
+    v.active, case when v.id is not null then takes_event(true, v.events, ${name}) end as subscribed
+  `;
+}
+
+function verdictOfEvent(row: Row): Verdict {
+  if (!row.available) return unavailable;
+  if (row.id !== null) return { result: 'delivered', message: messageOf(row) };
+  if (row.waits) return waiting;
+  return row.sent ? unknown : verdictOfChecks(row, row.name ?? '');
+}
+
+/** The first condition that was not met. */
+function verdictOfChecks(
+  { bound, listed, existed, active, subscribed }: Checks,
+  name: string,
+): Verdict {
+  const missing = [
+    bound === false &&
+      'The app was not bound to the organisation or alliance then. An app gets only what happens while it is bound.',
+    listed === false && 'The organisation was not listed then, so its event was sent to nobody.',
+    existed === false && 'The webhook did not exist then. Read earlier events from GET /events.',
+    subscribed === false &&
+      `The webhook was not subscribed to ${name}. Add it to the events of the webhook.`,
+    active === false && 'The webhook was deactivated. Activate it, then replay what it missed.',
+  ].find((text) => typeof text === 'string');
+  return missing === undefined ? unknown : { result: 'not_sent', message: missing };
+}
+
+const unavailable: Verdict = {
+  result: 'unavailable',
+  message:
+    'The event is not available to this app. Check the id: the event may not exist, may have expired, may belong to an organisation or alliance to which the app is not bound, or may have happened before the app was bound.',
+};
+const waiting: Verdict = {
+  result: 'waiting',
+  message: 'The event is being processed. Ask again in a moment.',
+};
+const unknown: Verdict = {
+  result: 'unknown',
+  message:
+    'The settings at that time are not known: there is no record of them, or they changed at that moment. A replay sends the event if the webhook missed it.',
+};
+const lookAtNearby = 'The webhook gets such an event. Explain the nearby events by their ids.';
+const noneNearby =
+  'The webhook gets such an event, but none is known within a minute of that time. Check the time, or ask whoever publishes the event.';
+
+function messageOf({ status, cancelled_by: by }: DeliveryColumns): string {
+  if (status === 'pending')
+    return 'The delivery is pending. Its attempts show the responses so far.';
+  if (status === 'succeeded') return 'The receiver accepted the event with a 2xx status.';
+  if (status === 'failed')
+    return 'All attempts failed. Fix the receiver, then redeliver the delivery.';
+  return by === 'deactivation'
+    ? 'The delivery was cancelled because the webhook was deactivated. Activate the webhook, then replay what it missed.'
+    : 'The delivery was cancelled because the app may no longer have the event.';
+}
+
+function checksOf({ bound, listed, existed, active, subscribed }: Checks): Checks {
+  return { bound, listed, existed, active, subscribed };
+}
+
+const noChecks: Checks = {
+  bound: null,
+  listed: null,
+  existed: null,
+  active: null,
+  subscribed: null,
+};
+
+function toEvent({ known_id: id, name, happened_at: happenedAt }: Row): Explanation['event'] {
+  return id === null ? null : { id, name, createdAt: happenedAt.toISOString() };
+}
