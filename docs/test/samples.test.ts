@@ -81,7 +81,7 @@ async function createWebhook(): Promise<Values> {
   const { id } = (await service.call('/webhooks', { method: 'POST', json })).body.data;
   await announce(service.database, 'acme-corporation');
   const delivery = await endedDelivery(service, id);
-  return { id, deliveryId: delivery.id, eventId: delivery.eventId };
+  return { id, deliveryId: delivery.id, eventId: delivery.event_id };
 }
 
 function unless(command: string, argument: string): string | false {

@@ -45,30 +45,18 @@ export type ListPlan = {
   joins: Sql;
 };
 
-/** Reads a page of a list. Without a search text it is the whole list. */
-export async function readPage<Row>(
-  { database, search }: DirectoryReads,
-  plan: Omit<ListPlan, 'found'> & { search?: string | undefined },
-): Promise<Page<Row>> {
-  const { kind, page, limit, reader } = plan;
-  if (plan.search === undefined) return readFound(database, plan);
-  const found = await search.find(kind, plan.search, {
-    ...(isRanked(plan) ? { offset: (page - 1) * limit, limit } : everything),
-    ...(reader === 'platform' ? { unlisted: 'all', isNewest: true } : {}),
-    pageSize: limit,
-  });
-  return readFound(database, { ...plan, found });
-}
-
-export const everything = { offset: 0, limit: Number.POSITIVE_INFINITY };
-
 /** A row, or a null ordinal if the page has none. */
 type Listed<Row> = { revision: number; total: number; facets: Facets | null } & (
   | (Row & { ordinal: number })
   | { ordinal: null; [column: string]: unknown }
 );
 
-async function readFound<Row>(database: Database, plan: ListPlan): Promise<Page<Row>> {
+/** Reads a page of a list. Without a search text it is the whole list. */
+export async function readPage<Row>(
+  { database, search }: DirectoryReads,
+  requested: SearchPlan,
+): Promise<Page<Row>> {
+  const plan: ListPlan = { ...requested, found: await find(search, requested) };
   const { rows } = await sql<Listed<Row>>`
     ${keysOf(plan)}
     select r.revision, totals.total, ${facetsOf(plan)} as facets, found.*
@@ -88,6 +76,21 @@ async function readFound<Row>(database: Database, plan: ListPlan): Promise<Page<
   const revision = plan.found?.revision ?? first.revision;
   return { revision, total, facets, rows: rows.filter((row) => row.ordinal !== null) };
 }
+
+type SearchPlan = Omit<ListPlan, 'found'> & { search?: string | undefined };
+
+/** Null without a search text. */
+async function find(search: DirectoryReads['search'], plan: SearchPlan): Promise<FoundAt | null> {
+  const { kind, page, limit, reader } = plan;
+  if (plan.search === undefined) return null;
+  return search.find(kind, plan.search, {
+    ...(isRanked(plan) ? { offset: (page - 1) * limit, limit } : everything),
+    ...(reader === 'platform' ? { unlisted: 'all', isNewest: true } : {}),
+    pageSize: limit,
+  });
+}
+
+export const everything = { offset: 0, limit: Number.POSITIVE_INFINITY };
 
 function keysOf(plan: ListPlan): Sql {
   if (isNarrowed(plan)) return plan.found ? narrowedHits(plan, plan.found) : filtered(plan);

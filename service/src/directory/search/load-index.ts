@@ -104,7 +104,8 @@ export async function readChanges(
       group by ordinal limit ${changesMax + 1}
     )
     select r.revision, extract(epoch from now())::float8 as read_at, c.ordinal, c.is_written,
-      s.ordinal as found, s.members, s.listed, s.search_text, ${hasDescription} as has_description, before.ordinal as after
+      s.ordinal as found, s.members, s.listed, s.search_text, before.ordinal as after,
+      case when s.ordinal is not null then ${hasDescription} end as has_description
     from revisions r
     left join changed c on true
     left join ${entries} s on s.ordinal = c.ordinal
