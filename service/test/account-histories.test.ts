@@ -17,7 +17,7 @@ import { addressTokenOf, callPortal, cookiesOf, postPortal, tokenOf } from './su
 import { startSmtpServer } from './support/smtp-server.ts';
 import { startTestService, type Answer } from './support/service.ts';
 
-const histories = Number(process.env['ACCOUNT_HISTORIES'] ?? 100);
+const histories = Number(process.env['ACCOUNT_HISTORIES'] ?? 50);
 const provider = await startOidcProvider();
 const smtp = await startSmtpServer();
 const service = await startTestService({
