@@ -20,6 +20,7 @@ export async function findWork(
   minAgeMs: number,
 ): Promise<Work> {
   const { rows } = await sql<Work>`
+    -- prepared: find_work
     with event as materialized (
       select xid, created_at from outbox where xid >= ${floors.events}::xid8 order by xid limit 1
     ),
