@@ -35,23 +35,25 @@ async function openDocs(path: string, options: Options = {}): Promise<Page> {
   return page;
 }
 
-for (const width of [1280, 360])
-  for (const colorScheme of ['light', 'dark'] as const)
-    test(`pages are accessible at ${width} px, ${colorScheme}`, skip, async () => {
-      const page = await openDocs('', { viewport: { width, height: 900 }, colorScheme });
-      for (const kind of kinds) {
-        await page.goto(`${testPublicUrl}/docs${kind}`);
-        assert.deepEqual(await violations(page), [], kind);
-        assert.ok(await fits(page), `${kind} is wider than the screen`);
-      }
-      await page.keyboard.press('/');
-      await page.keyboard.insertText('retry');
-      await page
-        .getByRole('link', { name: /Retries/ })
-        .first()
-        .waitFor();
-      assert.deepEqual(await violations(page), [], 'search');
-    });
+for (const { width, colorScheme } of [
+  { width: 1280, colorScheme: 'light' },
+  { width: 360, colorScheme: 'dark' },
+] as const)
+  test(`pages are accessible at ${width} px, ${colorScheme}`, skip, async () => {
+    const page = await openDocs('', { viewport: { width, height: 900 }, colorScheme });
+    for (const kind of kinds) {
+      await page.goto(`${testPublicUrl}/docs${kind}`);
+      assert.deepEqual(await violations(page), [], kind);
+      assert.ok(await fits(page), `${kind} is wider than the screen`);
+    }
+    await page.keyboard.press('/');
+    await page.keyboard.insertText('retry');
+    await page
+      .getByRole('link', { name: /Retries/ })
+      .first()
+      .waitFor();
+    assert.deepEqual(await violations(page), [], 'search');
+  });
 
 async function violations(page: Page): Promise<string[]> {
   const { violations: found } = await new AxeBuilder({ page }).setLegacyMode().analyze();

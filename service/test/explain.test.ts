@@ -7,6 +7,7 @@ import { sql } from '../src/database/database.ts';
 import { migrate } from '../src/database/migrate.ts';
 import { findOrg } from '../src/directory/orgs.ts';
 import { publishEvent } from '../src/directory/publish-event.ts';
+import { requireAppOf } from '../src/webhooks/management/list-all-deliveries.ts';
 import { dropOldVersions } from '../src/webhooks/queue/versions.ts';
 import { testActor } from './support/actor.ts';
 import { put } from './support/directory.ts';
@@ -178,4 +179,10 @@ test('an upgrade records the settings from then on', async () => {
     join binding_versions b on b.app_id = w.app_id and b.valid_to is null
   `.execute(old);
   assert.deepEqual(rows, [{ active: true, events: ['org.created'], later: true, org_id: null }]);
+});
+
+test('an operator names a webhook without its app', async () => {
+  const webhook = await makeWebhook();
+  assert.equal(await requireAppOf(database, webhook.id), webhook.appId);
+  await assert.rejects(requireAppOf(database, randomUUID()), { code: 'not_found' });
 });

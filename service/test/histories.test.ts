@@ -10,7 +10,7 @@ import { loopbackAllowed, startReceiver } from './support/receiver.ts';
 import { startTestService } from './support/service.ts';
 
 /** Concurrent histories, each in its own database, so that one works while another waits. */
-const histories = Number(process.env['HISTORIES'] ?? 400);
+const histories = Number(process.env['HISTORIES'] ?? 200);
 const lanes = 4;
 /** A failure prints its seed; with the seed in the environment, the same histories run again. */
 const chosenSeed = process.env['HISTORIES_SEED'];

@@ -18,7 +18,7 @@ import { put } from './support/directory.ts';
 import { signUp } from './support/portal.ts';
 import { startTestService } from './support/service.ts';
 
-const histories = Number(process.env['MEMBER_HISTORIES'] ?? 25);
+const histories = Number(process.env['MEMBER_HISTORIES'] ?? 20);
 const service = await startTestService({ hashing: cheapHashing });
 const { database } = service;
 const people = ['ada', 'bob', 'mallory'] as const;

@@ -22,7 +22,7 @@ import {
 } from './columns.ts';
 import type { AllianceInput } from './inputs.ts';
 import type { AllianceQuery } from './list-query.ts';
-import { readOne, readPage, type Page, type DirectoryReads, type Sql } from './list.ts';
+import { readOne, findHits, readPage, type Page, type DirectoryReads, type Sql } from './list.ts';
 import { computedValues, rowReader, toRow, type Row } from './rows.ts';
 
 export type AllianceRow = Row & { slug: string };
@@ -52,11 +52,14 @@ export async function listAlliances(
   query: AllianceQuery,
   baseUrl: string,
 ): Promise<Page<Alliance>> {
-  const page = await readPage<AllianceRow>(reads, {
-    ...query,
-    ...allianceSource,
-    filters: [],
-  });
+  const page = await readPage<AllianceRow>(
+    reads.database,
+    await findHits(reads.search, {
+      ...query,
+      ...allianceSource,
+      filters: [],
+    }),
+  );
   return { ...page, rows: page.rows.map((row) => toAlliance(row, baseUrl)) };
 }
 

@@ -12,7 +12,15 @@ import {
 import { foldText } from './fold-text.ts';
 import type { BlueprintInput } from './inputs.ts';
 import type { blueprintFacets, BlueprintQuery, PublicBlueprintQuery } from './list-query.ts';
-import { pickFacets, readOne, readPage, type Page, type DirectoryReads, type Sql } from './list.ts';
+import {
+  pickFacets,
+  readOne,
+  findHits,
+  readPage,
+  type Page,
+  type DirectoryReads,
+  type Sql,
+} from './list.ts';
 import { computedValues, rowReader, toRow, type Row } from './rows.ts';
 
 const source = {
@@ -34,7 +42,10 @@ export async function listBlueprints(
 ): Promise<Page<Blueprint>> {
   const filters = filtersOf(query);
   const facets = pickFacets(facetValues, query.facets);
-  const page = await readPage<Row>(reads, { ...query, ...source, filters, facets });
+  const page = await readPage<Row>(
+    reads.database,
+    await findHits(reads.search, { ...query, ...source, filters, facets }),
+  );
   return { ...page, rows: page.rows.map(toBlueprint) };
 }
 
@@ -48,7 +59,10 @@ export async function listManagedBlueprints(
   query: BlueprintQuery,
 ): Promise<Page<Blueprint>> {
   const filters = filtersOf(query);
-  const page = await readPage<Row>(reads, { ...query, ...source, filters, reader: 'platform' });
+  const page = await readPage<Row>(
+    reads.database,
+    await findHits(reads.search, { ...query, ...source, filters, reader: 'platform' }),
+  );
   return { ...page, rows: page.rows.map(toBlueprint) };
 }
 

@@ -51,12 +51,8 @@ type Listed<Row> = { revision: number; total: number; facets: Facets | null } & 
   | { ordinal: null; [column: string]: unknown }
 );
 
-/** Reads a page of a list. Without a search text it is the whole list. */
-export async function readPage<Row>(
-  { database, search }: DirectoryReads,
-  requested: SearchPlan,
-): Promise<Page<Row>> {
-  const plan: ListPlan = { ...requested, found: await find(search, requested) };
+/** Reads a page of a list, or of what a search found in it. */
+export async function readPage<Row>(database: Database, plan: ListPlan): Promise<Page<Row>> {
   const { rows } = await sql<Listed<Row>>`
     ${keysOf(plan)}
     select r.revision, totals.total, ${facetsOf(plan)} as facets, found.*
@@ -79,15 +75,19 @@ export async function readPage<Row>(
 
 type SearchPlan = Omit<ListPlan, 'found'> & { search?: string | undefined };
 
-/** Null without a search text. */
-async function find(search: DirectoryReads['search'], plan: SearchPlan): Promise<FoundAt | null> {
+/** Adds to a plan what its search finds. */
+export async function findHits(
+  search: DirectoryReads['search'],
+  { search: text, ...plan }: SearchPlan,
+): Promise<ListPlan> {
+  if (text === undefined) return plan;
   const { kind, page, limit, reader } = plan;
-  if (plan.search === undefined) return null;
-  return search.find(kind, plan.search, {
+  const found = await search.find(kind, text, {
     ...(isRanked(plan) ? { offset: (page - 1) * limit, limit } : everything),
     ...(reader === 'platform' ? { unlisted: 'all', isNewest: true } : {}),
     pageSize: limit,
   });
+  return { ...plan, found };
 }
 
 export const everything = { offset: 0, limit: Number.POSITIVE_INFINITY };

@@ -16,7 +16,15 @@ import {
   writableFields,
 } from './columns.ts';
 import type { orgFacets, OrgQuery, PublicOrgQuery } from './list-query.ts';
-import { pickFacets, readOne, readPage, type Page, type DirectoryReads, type Sql } from './list.ts';
+import {
+  pickFacets,
+  readOne,
+  findHits,
+  readPage,
+  type Page,
+  type DirectoryReads,
+  type Sql,
+} from './list.ts';
 import type { OrgInput } from './inputs.ts';
 import { canonicalLanguage } from './language.ts';
 import { computedValues, rowReader, toRow, type Row } from './rows.ts';
@@ -47,12 +55,15 @@ export async function listOrgs(
   query: PublicOrgQuery,
   baseUrl: string,
 ): Promise<Page<Organisation>> {
-  const page = await readPage<OrgRow>(reads, {
-    ...query,
-    ...orgSource,
-    filters: orgFilters(query),
-    facets: pickFacets(facetValues, query.facets),
-  });
+  const page = await readPage<OrgRow>(
+    reads.database,
+    await findHits(reads.search, {
+      ...query,
+      ...orgSource,
+      filters: orgFilters(query),
+      facets: pickFacets(facetValues, query.facets),
+    }),
+  );
   return { ...page, rows: page.rows.map((row) => toOrganisation(row, baseUrl)) };
 }
 

@@ -23,6 +23,13 @@ export async function readOverview(
   return { webhooks, keys, deliveries };
 }
 
+/** The newest deliveries to the webhook `w` that did not succeed. Older ones are not read, however many there are. */
+const latestUnsent = sql`
+  select status, cancelled_by, completed_at from deliveries
+  where webhook_id = w.id and status <> 'succeeded' and event not in ('webhook.test', 'webhook.probe')
+  order by id desc limit ${unsentMax}
+`;
+
 async function failingWebhooks(executor: Executor, email: string): Promise<Overview['webhooks']> {
   type Webhook = Overview['webhooks'][number];
   type Row = Omit<Webhook, 'host' | 'since' | 'failingSince' | 'lastError'> & {
@@ -40,22 +47,14 @@ async function failingWebhooks(executor: Executor, email: string): Promise<Overv
       case when w.active then 'failing' else 'deactivated' end as state,
       w.deactivated_reason as reason, w.deactivated_at as since, trouble.since as "failingSince",
       coalesce(h.exhausted_in_a_row, 0) as "exhaustedInARow", last.*,
-      (select count(*) from (
-        select from deliveries
-        where webhook_id = w.id and ${recoverable} and completed_at >= coalesce(trouble.since, w.deactivated_at)
-          and event not in ('webhook.test', 'webhook.probe')
-        limit ${unsentMax}
-      ) unsent) as unsent
+      (select count(*) from (${latestUnsent}) latest
+       where ${recoverable} and completed_at >= coalesce(trouble.since, w.deactivated_at)) as unsent
     from webhooks w join apps a on a.id = w.app_id join app_members m on m.app_id = a.id
       left join webhook_health h on h.webhook_id = w.id
     -- The first failure since the last success.
     left join lateral (
-      select min(completed_at) as since from (
-        select completed_at from deliveries
-        where webhook_id = w.id and ${recoverable} and status = 'failed' and event not in ('webhook.test', 'webhook.probe')
-          and completed_at > coalesce(h.last_success_at, '-infinity')
-        order by id desc limit ${unsentMax}
-      ) failed
+      select min(completed_at) as since from (${latestUnsent}) latest
+      where status = 'failed' and completed_at > coalesce(h.last_success_at, '-infinity')
     ) trouble on w.deactivated_reason is distinct from 'owner'
     left join lateral (
       select started_at as at, status_code as "statusCode", error
