@@ -245,7 +245,8 @@ test('the worker signs and sends probes, and events follow', async () => {
   assert.deepEqual([(await read()).active, (await read()).selfHealing], [false, true]);
   await eventually(async () => {
     await sql`
-      update pending_deliveries set due_at = queue_now() where trigger = 'probe' and due_at > queue_now()
+      update pending_deliveries set due_at = queue_now()
+      where trigger = 'probe' and lease_token is null and due_at > queue_now()
     `.execute(service.database);
     return (await read()).active;
   });

@@ -29,6 +29,8 @@ type RecoveryFailure = {
 
 /** How long leases that cannot be recovered wait, so that they do not block the others. */
 const tryAgainMs = 30_000;
+/** How long a lease that has ended is looked for in each look. */
+const againMs = 20_000;
 
 /** Looks for leases that have ended since an earlier look that found everything, or ever if `since` is null. */
 export async function recoverLeases(
@@ -78,8 +80,8 @@ async function listExpired(
         least(extract(epoch from due_at - leased_at) * 1000, 2147483647)::int as "durationMs"
       from pending_deliveries
       where lease_token is not null and due_at < (select now from clock)
-        -- Leases end long after the transactions that gave them, so none can end before an earlier look and be found later.
-        and due_at >= coalesce(${since}::timestamptz, '-infinity')
+        -- One that an earlier look found may not have been recorded, because the database was away.
+        and due_at >= coalesce(${since}::timestamptz - ${againMs}::int * interval '1 millisecond', '-infinity')
       order by due_at limit ${sql.lit(recordMax)}
     ) e on true
   `.execute(database);
