@@ -106,7 +106,8 @@ function Stats({ stats, span, linkTo }: StatsProps) {
           </>
         )}
       </Group>
-      <SimpleGrid cols={{ base: 1, md: 2 }} spacing="xl">
+      <Note>Counts how each delivery first ended. Redeliveries do not change it.</Note>
+      <SimpleGrid cols={{ base: 1, md: p50 === null ? 1 : 2 }} spacing="xl">
         <CountsChart stats={stats} listOf={listOf} />
         {p50 !== null && <LatencyChart stats={stats} listOf={listOf} />}
       </SimpleGrid>

@@ -103,7 +103,7 @@ function welcome(
   const metrics = `Metrics:   ${internalAddress}/metrics`;
   if (address === null) return console.log(metrics);
   const lines = [
-    `Serving at ${address}  (API reference: ${address}/docs)`,
+    `Serving at ${address}  (documentation: ${address}/docs)`,
     // Sign-in works only at the public address: cookies and redirects belong to it.
     `Portal:    ${publicUrl}/profile/developer`,
     metrics,

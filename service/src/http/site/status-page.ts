@@ -68,9 +68,14 @@ function renderDeliveries({ lastDay, days }: ServiceStats): Html {
       </thead>
       <tbody>
         ${renderPeriod('Last 24 hours', lastDay)}
-        ${days.map(({ day, ...period }) => renderPeriod(day, period))}
+        ${sinceFirstDelivery(days).map(({ day, ...period }) => renderPeriod(day, period))}
       </tbody>
     </table>`;
+}
+
+/** Newest first, without the days before the first delivery. */
+function sinceFirstDelivery(days: ServiceStats['days']): ServiceStats['days'] {
+  return days.slice(0, days.findLastIndex(({ successShare }) => successShare !== null) + 1);
 }
 
 function renderPeriod(name: string, period: ServicePeriod): Html {
