@@ -172,7 +172,9 @@ function createTasks(dependencies: TaskDependencies, leads: () => boolean) {
   const ingest = loop('intake', () =>
     ingestBatch(dependencies, published.current(), () => fanOut.wake()),
   );
-  const fanOut = loop('fan-out', () => onceJoined(() => dispatcher.fanOutAll(minAgeMs())));
+  const fanOut = loop('fan-out', () =>
+    onceJoined(async () => (await dispatcher.fanOutAll(minAgeMs())) ?? rarelyMs),
+  );
   const due = loop('claim', () => onceJoined(() => dispatcher.claimAllDue()));
   const parked = loop('parked', () => onceJoined(() => dispatcher.claimAllParked()));
   const health = loop('health', () =>
