@@ -221,7 +221,11 @@ test('an interrupted probe is sent again soon and says nothing about the receive
   await takeProbe(id);
   now += dayMs;
   await stage.setClock(now);
-  assert.equal((await recoverLeases(database, { baseMs: 1, factor: 1 })).recorded.length, 1);
+  assert.equal(
+    (await recoverLeases(database, { backoff: { baseMs: 1, factor: 1 }, leaseMs: 0 })).recorded
+      .length,
+    1,
+  );
   assert.deepEqual((await updateWebhookHealth(database, 2)).healed, []);
   const { probe, waitMs } = await takeProbe(id);
   assert.ok(waitMs <= 5 * 60_000, `${waitMs}`);

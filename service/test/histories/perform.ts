@@ -184,7 +184,7 @@ const acts: { [V in Verb]: Act<Extract<Command, { do: V }>> } = {
   'recover-leases':
     ({ database }) =>
     async () => {
-      await recoverLeases(database, backoff);
+      await recoverLeases(database, { backoff, leaseMs: 0 });
     },
   'update-health':
     ({ database }) =>

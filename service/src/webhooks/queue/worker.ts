@@ -16,7 +16,12 @@ import {
 import { createListener, type Listener } from '../../database/listener.ts';
 import { dropExpiredKeys } from '../../events/idempotency-keys.ts';
 import { dropOldRejected, type Rejection } from '../../events/published-events.ts';
-import { createDispatcher, type Dispatcher, type DispatcherDependencies } from './dispatcher.ts';
+import {
+  createDispatcher,
+  leaseMs,
+  type Dispatcher,
+  type DispatcherDependencies,
+} from './dispatcher.ts';
 import { createFloor, type Floor } from './floor.ts';
 import { createLoop } from '../../loop.ts';
 import { dropOldOperationalEvents } from '../notifications/operational-events.ts';
@@ -167,7 +172,9 @@ function createTasks(dependencies: TaskDependencies, leads: () => boolean) {
   const ingest = loop('intake', () =>
     ingestBatch(dependencies, published.current(), () => fanOut.wake()),
   );
-  const fanOut = loop('fan-out', () => onceJoined(() => dispatcher.fanOutAll(minAgeMs())));
+  const fanOut = loop('fan-out', () =>
+    onceJoined(async () => (await dispatcher.fanOutAll(minAgeMs())) ?? rarelyMs),
+  );
   const due = loop('claim', () => onceJoined(() => dispatcher.claimAllDue()));
   const parked = loop('parked', () => onceJoined(() => dispatcher.claimAllParked()));
   const health = loop('health', () =>
@@ -274,8 +281,9 @@ async function recoverExpiredLeases(
 ): Promise<number> {
   const { webhooks, clock, metrics, log } = dependencies;
   const backoff = { baseMs: webhooks.retryBaseMs, factor: webhooks.retryFactor };
-  const done = await recoverLeases(database, backoff, clock, ended.next());
-  if (!done.more) ended.reached(done.at);
+  const options = { backoff, clock, since: ended.next(), leaseMs: leaseMs(webhooks) };
+  const done = await recoverLeases(database, options);
+  if (done.floor !== null) ended.reached(done.floor);
   for (const failure of done.failures) log.error(failure, 'lease.not_recovered');
   for (const { delivery, durationMs } of done.recorded)
     metrics.attempted({ outcome: 'interrupted', trigger: delivery.trigger, durationMs });
