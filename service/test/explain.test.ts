@@ -2,7 +2,10 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
+import { deleteApp } from '../src/access/apps.ts';
 import { unbindApp } from '../src/access/bindings.ts';
+import { removeManager } from '../src/access/managers.ts';
+import { lockApp } from '../src/access/require-role.ts';
 import { sql } from '../src/database/database.ts';
 import { migrate } from '../src/database/migrate.ts';
 import { findOrg } from '../src/directory/orgs.ts';
@@ -163,6 +166,23 @@ test('times without a record are unknown', async () => {
     database,
   );
   assert.equal((await explain(webhook, eventId)).body.data.result, 'unknown');
+});
+
+test('a manager is removed while the app of a binding is being changed', async () => {
+  const { appId, owner } = await makeKey(service, { bindTo: acme });
+  await database.transaction().execute(async (tx) => {
+    await lockApp(tx, appId);
+    await database.transaction().execute(async (other) => {
+      await sql`set local lock_timeout = '2s'`.execute(other);
+      assert.equal(await removeManager(other, testActor, acme, owner), true);
+    });
+    // Ends the same binding, if it were still there.
+    await deleteApp(tx, testActor, appId);
+  });
+  const { rows } = await sql`select from binding_versions where app_id = ${appId}`.execute(
+    database,
+  );
+  assert.equal(rows.length, 0, 'versions of a deleted app');
 });
 
 test('an upgrade records the settings from then on', async () => {
