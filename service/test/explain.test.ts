@@ -65,7 +65,8 @@ test('an event waits, has a delivery, or was not sent for a reason', async () =>
   const inactive = await makeWebhook({}, acme);
   await patch(inactive, { active: false });
   const eventId = await publish('acme');
-  assert.equal((await explain(getting, eventId)).body.data.result, 'waiting');
+  const waiting = (await explain(getting, eventId)).body.data;
+  assert.deepEqual([waiting.result, waiting.unknown], ['waiting', []]);
   await fanOutParked(database);
   const late = await service.call('/webhooks', {
     method: 'POST',
@@ -83,8 +84,8 @@ test('an event waits, has a delivery, or was not sent for a reason', async () =>
   );
   const unsubscribed = (await explain(other, eventId)).body.data;
   assert.deepEqual(
-    [unsubscribed.result, unsubscribed.checks],
-    ['not_sent', { bound: true, listed: null, existed: true, active: true, subscribed: false }],
+    [unsubscribed.result, unsubscribed.checks, unsubscribed.unknown],
+    ['not_sent', { bound: true, listed: null, existed: true, active: true, subscribed: false }, []],
   );
   assert.match(unsubscribed.message, /not subscribed to application\.created/);
   const missed = (await explain(inactive, eventId)).body.data;
@@ -161,7 +162,15 @@ test('times without a record are unknown', async () => {
     where webhook_id = ${webhook.id} and valid_to is not null
   `.execute(database);
   await dropOldVersions(database, 30);
-  assert.equal((await explain(webhook, eventId)).body.data.result, 'unknown');
+  const unknown = (await explain(webhook, eventId)).body.data;
+  assert.equal(unknown.result, 'unknown');
+  assert.deepEqual(
+    [unknown.checks, unknown.unknown],
+    [
+      { bound: true, listed: null, existed: null, active: null, subscribed: null },
+      ['existed', 'active', 'subscribed'],
+    ],
+  );
   await sql`update events set fanned_out_at = null, org_listed = null where id = ${eventId}`.execute(
     database,
   );
