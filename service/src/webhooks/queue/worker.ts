@@ -57,7 +57,7 @@ export type Worker = {
 
 /** How long the end of the pool, and of what is written before it, may take if the database does not respond. */
 const poolEndTimeoutMs = 500;
-/** How often a process looks for work of which it may not have been notified. */
+/** How often the leader looks for work of which it may not have been notified. */
 const lookMs = 100;
 /** What has waited for this long is left for any process: the leader is full, frozen or gone, or has too much to do. */
 const leftMs = 500;
@@ -167,12 +167,14 @@ function createTasks(dependencies: TaskDependencies, leads: () => boolean) {
     published.reached(found.publishedFloor);
     if (found.events) fanOut.wake();
     if (found.published) ingest.wake();
-    return lookMs;
+    return leads() ? lookMs : leftMs;
   });
   const ingest = loop('intake', () =>
     ingestBatch(dependencies, published.current(), () => fanOut.wake()),
   );
-  const fanOut = loop('fan-out', () => onceJoined(() => dispatcher.fanOutAll(minAgeMs())));
+  const fanOut = loop('fan-out', () =>
+    onceJoined(async () => (await dispatcher.fanOutAll(minAgeMs())) ?? rarelyMs),
+  );
   const due = loop('claim', () => onceJoined(() => dispatcher.claimAllDue()));
   const parked = loop('parked', () => onceJoined(() => dispatcher.claimAllParked()));
   const health = loop('health', () =>
