@@ -57,7 +57,7 @@ export type Worker = {
 
 /** How long the end of the pool, and of what is written before it, may take if the database does not respond. */
 const poolEndTimeoutMs = 500;
-/** How often a process looks for work of which it may not have been notified. */
+/** How often the leader looks for work of which it may not have been notified. */
 const lookMs = 100;
 /** What has waited for this long is left for any process: the leader is full, frozen or gone, or has too much to do. */
 const leftMs = 500;
@@ -167,7 +167,7 @@ function createTasks(dependencies: TaskDependencies, leads: () => boolean) {
     published.reached(found.publishedFloor);
     if (found.events) fanOut.wake();
     if (found.published) ingest.wake();
-    return lookMs;
+    return leads() ? lookMs : leftMs;
   });
   const ingest = loop('intake', () =>
     ingestBatch(dependencies, published.current(), () => fanOut.wake()),
