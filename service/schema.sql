@@ -151,6 +151,7 @@ table apps
   created_at timestamp(3) with time zone not null default now()
   apps_name_check: CHECK ((name <> ''::text))
   apps_pkey: PRIMARY KEY (id)
+  CREATE TRIGGER drop_binding_versions AFTER DELETE ON orgdir.apps FOR EACH ROW EXECUTE FUNCTION drop_binding_versions()
   CREATE TRIGGER start_binding_versions AFTER INSERT ON orgdir.apps FOR EACH ROW EXECUTE FUNCTION start_binding_versions()
 
 table attempts partition by RANGE (delivery_id)
@@ -212,7 +213,6 @@ table binding_versions
   bound_at timestamp with time zone
   valid_from timestamp with time zone not null default clock_timestamp()
   valid_to timestamp with time zone
-  binding_versions_app_id_fkey: FOREIGN KEY (app_id) REFERENCES apps(id) ON DELETE CASCADE
   binding_versions_check: CHECK ((valid_to >= valid_from))
   binding_versions_check1: CHECK ((num_nonnulls(org_id, alliance_id) = num_nonnulls(bound_at)))
   binding_versions_pkey: PRIMARY KEY (id)
@@ -1059,6 +1059,16 @@ AS $function$
   select coalesce(nullif(current_setting('orgdir.actor', true), '')::jsonb,
     jsonb_build_object('kind', 'system', 'name', 'database role ' || session_user))
 $function$
+
+CREATE OR REPLACE FUNCTION orgdir.drop_binding_versions()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'orgdir', 'public'
+AS $function$
+begin
+  delete from binding_versions where app_id = old.id;
+  return null;
+end $function$
 
 CREATE OR REPLACE FUNCTION orgdir.end_what_depends_on_owner()
  RETURNS trigger

@@ -502,7 +502,7 @@ test('an event that a webhook did not get is explained', options, async () => {
   for (const [condition, met] of [
     ['The webhook was active', 'Yes'],
     ['The webhook was subscribed to the event', 'No'],
-    ['The app was bound to the organisation or alliance', 'Unknown or not needed'],
+    ['The app was bound to the organisation or alliance', 'Does not apply'],
   ] as const)
     assert.equal(
       await notSent

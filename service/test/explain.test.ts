@@ -2,7 +2,10 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
+import { deleteApp } from '../src/access/apps.ts';
 import { unbindApp } from '../src/access/bindings.ts';
+import { removeManager } from '../src/access/managers.ts';
+import { lockApp } from '../src/access/require-role.ts';
 import { sql } from '../src/database/database.ts';
 import { migrate } from '../src/database/migrate.ts';
 import { findOrg } from '../src/directory/orgs.ts';
@@ -62,7 +65,8 @@ test('an event waits, has a delivery, or was not sent for a reason', async () =>
   const inactive = await makeWebhook({}, acme);
   await patch(inactive, { active: false });
   const eventId = await publish('acme');
-  assert.equal((await explain(getting, eventId)).body.data.result, 'waiting');
+  const waiting = (await explain(getting, eventId)).body.data;
+  assert.deepEqual([waiting.result, waiting.unknown], ['waiting', []]);
   await fanOutParked(database);
   const late = await service.call('/webhooks', {
     method: 'POST',
@@ -80,8 +84,8 @@ test('an event waits, has a delivery, or was not sent for a reason', async () =>
   );
   const unsubscribed = (await explain(other, eventId)).body.data;
   assert.deepEqual(
-    [unsubscribed.result, unsubscribed.checks],
-    ['not_sent', { bound: true, listed: null, existed: true, active: true, subscribed: false }],
+    [unsubscribed.result, unsubscribed.checks, unsubscribed.unknown],
+    ['not_sent', { bound: true, listed: null, existed: true, active: true, subscribed: false }, []],
   );
   assert.match(unsubscribed.message, /not subscribed to application\.created/);
   const missed = (await explain(inactive, eventId)).body.data;
@@ -158,11 +162,36 @@ test('times without a record are unknown', async () => {
     where webhook_id = ${webhook.id} and valid_to is not null
   `.execute(database);
   await dropOldVersions(database, 30);
-  assert.equal((await explain(webhook, eventId)).body.data.result, 'unknown');
+  const unknown = (await explain(webhook, eventId)).body.data;
+  assert.equal(unknown.result, 'unknown');
+  assert.deepEqual(
+    [unknown.checks, unknown.unknown],
+    [
+      { bound: true, listed: null, existed: null, active: null, subscribed: null },
+      ['existed', 'active', 'subscribed'],
+    ],
+  );
   await sql`update events set fanned_out_at = null, org_listed = null where id = ${eventId}`.execute(
     database,
   );
   assert.equal((await explain(webhook, eventId)).body.data.result, 'unknown');
+});
+
+test('a manager is removed while the app of a binding is being changed', async () => {
+  const { appId, owner } = await makeKey(service, { bindTo: acme });
+  await database.transaction().execute(async (tx) => {
+    await lockApp(tx, appId);
+    await database.transaction().execute(async (other) => {
+      await sql`set local lock_timeout = '2s'`.execute(other);
+      assert.equal(await removeManager(other, testActor, acme, owner), true);
+    });
+    // Ends the same binding, if it were still there.
+    await deleteApp(tx, testActor, appId);
+  });
+  const { rows } = await sql`select from binding_versions where app_id = ${appId}`.execute(
+    database,
+  );
+  assert.equal(rows.length, 0, 'versions of a deleted app');
 });
 
 test('an upgrade records the settings from then on', async () => {

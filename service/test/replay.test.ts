@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import { bindApp, unbindApp } from '../src/access/bindings.ts';
-import { sql } from '../src/database/database.ts';
+import { openDatabase, sql } from '../src/database/database.ts';
 import { findOrg } from '../src/directory/orgs.ts';
 import { publishEvent } from '../src/directory/publish-event.ts';
 import { endProbes } from '../src/webhooks/queue/healing.ts';
@@ -95,7 +95,7 @@ test('a replay queues what failed, was cancelled or was missed, in the order of 
   assert.deepEqual((await replay(webhook, { dryRun: true })).body.data, counts);
   assert.deepEqual(await pendingOf(webhook), []);
   const answers = await Promise.all([1, 2, 3].map(() => replay(webhook)));
-  assert.ok(answers.some(({ body }) => body.data.missed === 2));
+  assert.ok(answers.some(({ body }) => body.data?.missed === 2));
   const pending = await pendingOf(webhook);
   assert.deepEqual(
     pending.map(({ eventId }) => eventId),
@@ -136,6 +136,22 @@ test('a replay ends before until, and begins at most 14 days ago', async () => {
   assert.equal((await replay(webhook, { since: early })).status, 400);
 });
 
+test('one replay of an app runs at a time, and one that takes too long says so', async () => {
+  const webhook = await makeWebhook();
+  await database.transaction().execute(async (tx) => {
+    await sql`lock table events in access exclusive mode`.execute(tx);
+    const slow = replay(webhook, { dryRun: true });
+    await lockAwaited();
+    const second = await replay(webhook);
+    assert.equal(second.status, 409);
+    assert.match(second.body.error.message, /Another replay/);
+    const { status, body } = await slow;
+    assert.equal(status, 409);
+    assert.match(body.error.message, /choose a shorter one/);
+  });
+  assert.equal((await replay(webhook)).status, 202);
+});
+
 test("another app's webhook looks like a missing one", async () => {
   const [webhook, other] = [await makeWebhook(), await makeWebhook()];
   assert.equal((await replay({ ...webhook, key: other.key })).status, 404);
@@ -154,6 +170,28 @@ test('after self-healing, a replay follows if the owner wants it, once', async (
     (await pendingOf(webhook)).map(({ eventId }) => eventId),
     [missed],
   );
+});
+
+test('a replay after self-healing that takes too long keeps no other one waiting', async () => {
+  const webhooks = [await makeWebhook(), await makeWebhook()];
+  for (const { id } of webhooks)
+    await sql`
+      insert into webhook_healing (webhook_id, replay_since) values (${id}, ${since}::timestamptz)
+    `.execute(database);
+  const impatient = openDatabase(service.connection, {
+    applicationName: 'test',
+    statementTimeoutMs: 100,
+  });
+  await database.transaction().execute(async (tx) => {
+    await sql`lock table events in access exclusive mode`.execute(tx);
+    const failures = await replayHealed(impatient);
+    assert.deepEqual(
+      failures.map(({ webhookId }) => webhookId).toSorted(),
+      webhooks.map(({ id }) => id).toSorted(),
+    );
+  });
+  await impatient.destroy();
+  assert.deepEqual(await replayHealed(database), []);
 });
 
 test('a change by the owner and a replay after self-healing wait for each other', async () => {

@@ -42,3 +42,26 @@ test('an event that waits for fan-out survives the end of its day', async () => 
   assert.equal((await fanOutWith(database)).events, 1);
   assert.ok((await rotatePartitions(database, 30)).includes(partition));
 });
+
+test('a probe that waits keeps no expired day, and stays due at its time', async () => {
+  await sql`select ensure_partitions(current_date - 41, current_date - 39)`.execute(database);
+  const { rows: made } = await sql<{ dueAt: Date }>`
+    with app as (insert into apps (id, name) values (uuid_v7(), 'Herald') returning id),
+    webhook as (
+      insert into webhooks (id, app_id, url, secret)
+      select uuid_v7(), id, 'https://example.org/', '\\x00' from app returning id
+    ),
+    event as (
+      insert into events (id, name, audience, data)
+      select uuid_v7(now() - interval '40 days'), 'webhook.probe', 'webhook', '{}' returning id
+    )
+    insert into pending_deliveries (id, event_id, event, webhook_id, trigger, due_at)
+    select uuid_v7(now() - interval '40 days'), event.id, 'webhook.probe', webhook.id, 'probe', now() + interval '2 days'
+    from event, webhook returning due_at as "dueAt"
+  `.execute(database);
+  assert.ok((await rotatePartitions(database, 30)).includes(partition));
+  const { rows } = await sql`
+    select due_at as "dueAt", e.name from pending_deliveries p join events e on e.id = p.event_id where trigger = 'probe'
+  `.execute(database);
+  assert.deepEqual(rows, [{ ...made[0], name: 'webhook.probe' }]);
+});

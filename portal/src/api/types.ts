@@ -720,6 +720,12 @@ export interface Explanation {
   at: string | null;
   event: ExplainedEvent | null;
   checks: ExplanationChecks;
+  /**
+   * The checks that are null because the service has no record of the settings at that time. Those that are null and not in this list do not apply to the event, or are not decided yet.
+   *
+   * @maxItems 5
+   */
+  unknown: ('bound' | 'listed' | 'existed' | 'active' | 'subscribed')[];
   delivery: Delivery | null;
   /**
    * The first events of the organisation or alliance within a minute of `at` that the app may have. Empty for a single event.
@@ -729,7 +735,7 @@ export interface Explanation {
   nearby: ExplainedEvent[];
 }
 
-/** The conditions at that time. Null if one is unknown or does not apply. */
+/** The conditions at that time. Null if one is unknown or does not apply: see `unknown`. */
 export interface ExplanationChecks {
   /** Whether the app was bound to the organisation or alliance. */
   bound: boolean | null;

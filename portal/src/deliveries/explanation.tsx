@@ -20,6 +20,9 @@ const titles: Record<Explanation['result'], string> = {
   unknown: 'Unknown',
 };
 
+/** No condition is known to the app, or decided yet. */
+const withoutChecks = new Set<Explanation['result']>(['unavailable', 'waiting']);
+
 const checkLabels: Record<keyof ExplanationChecks, string> = {
   bound: 'The app was bound to the organisation or alliance',
   listed: 'The organisation was listed',
@@ -29,7 +32,7 @@ const checkLabels: Record<keyof ExplanationChecks, string> = {
 };
 
 export function ExplanationSection({ explanation }: { explanation: Explanation }) {
-  const { result, message, at, event, delivery, nearby } = explanation;
+  const { result, message, event, delivery, nearby } = explanation;
   const heading = useRef<HTMLHeadingElement>(null);
   // The form that had the focus starts again with the new address.
   useEffect(() => moveFocus(heading.current), []);
@@ -44,7 +47,7 @@ export function ExplanationSection({ explanation }: { explanation: Explanation }
           ]}
         />
       )}
-      {result !== 'unavailable' && <Checks checks={explanation.checks} at={at} />}
+      {!withoutChecks.has(result) && <Checks explanation={explanation} />}
       {nearby.length > 0 && <Nearby events={nearby} />}
     </Section>
   );
@@ -71,7 +74,7 @@ function DeliveryLink({ delivery: { id, status } }: { delivery: Delivery }) {
   );
 }
 
-function Checks({ checks, at }: Pick<Explanation, 'checks' | 'at'>) {
+function Checks({ explanation: { checks, unknown, at } }: { explanation: Explanation }) {
   const names = Object.keys(checkLabels) as (keyof ExplanationChecks)[];
   return (
     <Stack gap="xs">
@@ -83,7 +86,10 @@ function Checks({ checks, at }: Pick<Explanation, 'checks' | 'at'>) {
       <DescriptionList
         entries={names.map((name) => [
           checkLabels[name],
-          <Condition key={name} isMet={checks[name]} />,
+          <Condition
+            key={name}
+            condition={`${checks[name] ?? (unknown.includes(name) ? 'unknown' : 'inapplicable')}`}
+          />,
         ])}
       />
     </Stack>
@@ -93,15 +99,16 @@ function Checks({ checks, at }: Pick<Explanation, 'checks' | 'at'>) {
 const conditions = {
   true: { label: 'Yes', Icon: CircleCheck, color: 'var(--mantine-color-green-text)' },
   false: { label: 'No', Icon: CircleX, color: 'var(--mantine-color-red-text)' },
-  null: {
-    label: 'Unknown or not needed',
+  unknown: { label: 'Unknown', Icon: CircleSlash, color: 'var(--mantine-color-dimmed)' },
+  inapplicable: {
+    label: 'Does not apply',
     Icon: CircleSlash,
     color: 'var(--mantine-color-dimmed)',
   },
 } as const;
 
-function Condition({ isMet }: { isMet: boolean | null }): ReactNode {
-  const { label, Icon, color } = conditions[`${isMet}`];
+function Condition({ condition }: { condition: keyof typeof conditions }): ReactNode {
+  const { label, Icon, color } = conditions[condition];
   return (
     <Group component="span" gap={6} wrap="nowrap" display="inline-flex">
       <Icon size={16} color={color} aria-hidden />

@@ -57,7 +57,16 @@ Examples:
   });
 }
 
-function toLines({ result, message, event, at, checks, delivery, nearby }: Explanation): string[] {
+function toLines({
+  result,
+  message,
+  event,
+  at,
+  checks,
+  unknown,
+  delivery,
+  nearby,
+}: Explanation): string[] {
   const known = Object.entries(checks).filter(([, met]) => met !== null);
   return [
     `${result}: ${message}`,
@@ -65,6 +74,7 @@ function toLines({ result, message, event, at, checks, delivery, nearby }: Expla
     ...(known.length > 0
       ? [`at ${at}: ${known.map(([name, met]) => `${met ? '' : 'not '}${name}`).join(', ')}`]
       : []),
+    ...(unknown.length > 0 ? [`unknown: ${unknown.join(', ')}`] : []),
     ...(delivery ? [`delivery ${delivery.id} ${delivery.status}`] : []),
     ...nearby.map((one) => `nearby ${one.id} ${one.name} ${one.createdAt}`),
   ];

@@ -203,6 +203,7 @@ const explanation: Explanation = {
   at: exampleTime,
   event: { id: exampleId, name: 'org.created', createdAt: exampleTime },
   checks: { bound: null, listed: true, existed: true, active: false, subscribed: true },
+  unknown: [],
   delivery: null,
   nearby: [],
 };

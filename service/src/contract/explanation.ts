@@ -22,6 +22,14 @@ const ExplainedEvent = strictObject(
   { title: 'ExplainedEvent', description: 'An event that the app may have.' },
 );
 
+const checks = {
+  bound: check('Whether the app was bound to the organisation or alliance.'),
+  listed: check('Whether the organisation was listed.'),
+  existed: check('Whether the webhook existed.'),
+  active: check('Whether the webhook was active.'),
+  subscribed: check('Whether the webhook was subscribed to the event.'),
+};
+
 export const Explanation = strictObject(
   {
     webhookId: uuid({ description: 'The id of the webhook.' }),
@@ -41,17 +49,17 @@ export const Explanation = strictObject(
       }),
     ),
     event: nullable(ExplainedEvent),
-    checks: strictObject(
+    checks: strictObject(checks, {
+      title: 'ExplanationChecks',
+      description:
+        'The conditions at that time. Null if one is unknown or does not apply: see `unknown`.',
+    }),
+    unknown: Type.Array(
+      Type.Enum(Object.keys(checks) as (keyof typeof checks)[], { type: 'string' }),
       {
-        bound: check('Whether the app was bound to the organisation or alliance.'),
-        listed: check('Whether the organisation was listed.'),
-        existed: check('Whether the webhook existed.'),
-        active: check('Whether the webhook was active.'),
-        subscribed: check('Whether the webhook was subscribed to the event.'),
-      },
-      {
-        title: 'ExplanationChecks',
-        description: 'The conditions at that time. Null if one is unknown or does not apply.',
+        maxItems: Object.keys(checks).length,
+        description:
+          'The checks that are null because the service has no record of the settings at that time. Those that are null and not in this list do not apply to the event, or are not decided yet.',
       },
     ),
     delivery: nullable(Delivery),

@@ -13,7 +13,7 @@ import {
 import { recover } from '../../webhooks/management/recover.ts';
 import { redeliver } from '../../webhooks/management/redeliver.ts';
 import { requireWebhook } from '../../webhooks/management/webhooks.ts';
-import { countReplay, replay, replaysPerSecond } from '../../webhooks/queue/replay.ts';
+import { countReplay, replay, replaysPerSecond, runReplay } from '../../webhooks/queue/replay.ts';
 import { listOf, oneOf } from '../responses.ts';
 import { redeliveriesPerMinute } from './app-limits.ts';
 import {
@@ -121,11 +121,9 @@ export const deliveryOperations = [
         until: until === undefined ? new Date() : requireTime(until),
       };
       return envelope(
-        await database
-          .transaction()
-          .execute((tx) =>
-            dryRun === true ? countReplay(tx, webhook, range) : replay(tx, actor, webhook, range),
-          ),
+        await runReplay(database, appId, (tx) =>
+          dryRun === true ? countReplay(tx, webhook, range) : replay(tx, actor, webhook, range),
+        ),
       );
     },
   }),

@@ -24,6 +24,10 @@ type Row = { at: Date | null; available: boolean; sent: boolean } & Checks &
 
 /** A fan-out makes the deliveries of an event when it stores it, so only those of that time are read. */
 const fanOutSlack = sql`interval '1 minute'`;
+const madeAtFanOut = sql`
+  id >= uuid_v7_floor(coalesce(e.fanned_out_at - ${fanOutSlack}, e.created_at - interval '1 day'))
+  and id < uuid_v7_floor(coalesce(e.fanned_out_at + ${fanOutSlack}, e.created_at + interval '2 days'))
+`;
 
 /** Explains one event. Throws `not_found` if the app does not have the webhook. */
 export async function explainEvent(
@@ -49,12 +53,11 @@ export async function explainEvent(
       select id, name, audience, org_id, alliance_id, created_at, null, null, true from outbox where id = ${eventId}::uuid
     ) e on true
     left join lateral (
-      select ${pendingColumns}, null as cancelled_by from pending_deliveries where webhook_id = w.id and event_id = e.id
+      select ${pendingColumns}, null as cancelled_by from pending_deliveries
+      where webhook_id = w.id and event_id = e.id and ${madeAtFanOut}
       union all
       select ${endedColumns}, cancelled_by from deliveries
-      where webhook_id = w.id and event_id = e.id
-        and id >= uuid_v7_floor(coalesce(e.fanned_out_at - ${fanOutSlack}, e.created_at - interval '1 day'))
-        and id < uuid_v7_floor(coalesce(e.fanned_out_at + ${fanOutSlack}, e.created_at + interval '2 days'))
+      where webhook_id = w.id and event_id = e.id and ${madeAtFanOut}
       limit 1
     ) d on true
     ${versionsAt(sql`e.fanned_out_at`)}
@@ -69,6 +72,7 @@ export async function explainEvent(
     at: available ? (row.at?.toISOString() ?? null) : null,
     event: available ? toEvent(row) : null,
     checks: available ? checksOf(row) : noChecks,
+    unknown: available && !row.waits ? unknownChecks(row, row.name ?? '') : [],
     delivery: row.id === null ? null : toRecord(row),
     nearby: [],
   };
@@ -133,6 +137,7 @@ export async function explainTime(
     at: at.toISOString(),
     event: null,
     checks: found,
+    unknown: unknownChecks(found, event),
     delivery: null,
     nearby,
   };
@@ -208,6 +213,19 @@ function messageOf({ status, cancelled_by: by }: DeliveryColumns): string {
 
 function checksOf({ bound, listed, existed, active, subscribed }: Checks): Checks {
   return { bound, listed, existed, active, subscribed };
+}
+
+/** The checks that apply to the event and of which there is no record. */
+function unknownChecks(checks: Checks, name: string): Explanation['unknown'] {
+  const applying = {
+    bound: catalogueEntry(name)?.audience !== 'global',
+    listed: name === 'org.created',
+    existed: true,
+    active: checks.existed !== false,
+    subscribed: checks.existed !== false,
+  };
+  const names = Object.keys(applying) as (keyof Checks)[];
+  return names.filter((check) => applying[check] && checks[check] === null);
 }
 
 const noChecks: Checks = {

@@ -6,7 +6,7 @@
  */
 import type { Actor } from '../../access/actor.ts';
 import { recordAudit } from '../../access/audit-log.ts';
-import { sql, type Transaction } from '../../database/database.ts';
+import { sql, type Database, type Transaction } from '../../database/database.ts';
 import { recordOperationalEvents } from '../notifications/operational-events.ts';
 import { urlHost } from '../sending/url-host.ts';
 
@@ -55,6 +55,27 @@ export async function endProbes(tx: Transaction, webhookId: string): Promise<voi
   await sql`
     delete from pending_deliveries where webhook_id = ${webhookId} and trigger = 'probe' and lease_token is null
   `.execute(tx);
+}
+
+/**
+ * Gives the probes that wait from before the first day that retention keeps a new id and a new event, so that they do not
+ * keep the partitions of that day. Leaves out webhooks that another session has locked; the next call takes them.
+ */
+export async function renewProbes(database: Database, retentionDays: number): Promise<void> {
+  await sql`
+    with old as materialized (
+      select p.id from pending_deliveries p cross join lateral (
+        -- Changes by owners lock the webhook before its probe, and must not miss the new one.
+        select from webhooks where id = p.webhook_id for no key update skip locked
+      ) w
+      where p.id < uuid_v7_floor(((queue_now() at time zone 'utc')::date - ${retentionDays}::int)::timestamp at time zone 'utc')
+        and p.trigger = 'probe' and p.lease_token is null
+    ),
+    ${insertProbes(sql`
+      delete from pending_deliveries where id = any(array(select id from old)) and lease_token is null
+      returning webhook_id, due_at
+    `)}
+  `.execute(database);
 }
 
 /** Adds probes that have ended, in order. Returns the webhooks that they activated. */
@@ -185,7 +206,7 @@ async function scheduleProbe(
   await sql`with ${insertProbes(sql`select ${webhookId}::uuid, ${dueAt}`)}`.execute(tx);
 }
 
-/** Queues a probe for each row of `given`: webhook and time. */
+/** Queues a probe for each row of `given`: webhook and time. Part of a `with`. */
 function insertProbes(given: ReturnType<typeof sql>) {
   return sql`
     probes (webhook_id, due_at) as (${given}),

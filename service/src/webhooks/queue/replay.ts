@@ -12,6 +12,7 @@ import {
   type Executor,
   type Transaction,
 } from '../../database/database.ts';
+import { ServiceError } from '../../errors.ts';
 import { urlHost } from '../sending/url-host.ts';
 import { fanOutLock } from './fan-out.ts';
 import { queueChannel } from './queue-channel.ts';
@@ -30,6 +31,44 @@ export type ReplayCounts = {
   more: boolean;
 };
 export type Replayed = { appId: string; webhookId: string };
+
+/** The advisory locks of replays that users ask for: one per app. */
+const appReplayLock = 70420017;
+/** A statement of such a replay that takes longer is cancelled. */
+const statementMaxMs = 5_000;
+
+/**
+ * Runs a replay or its count for a user. Allows one per app at a time, because each may read all events of 14 days.
+ * Throws `conflict`, also when the time range has more events than can be read in time.
+ */
+export async function runReplay<Result>(
+  database: Database,
+  appId: string,
+  run: (tx: Transaction) => Promise<Result>,
+): Promise<Result> {
+  return database.transaction().execute(async (tx) => {
+    await sql`set local statement_timeout = ${sql.lit(statementMaxMs)}`.execute(tx);
+    const { rows } = await sql<{ mine: boolean }>`
+      select pg_try_advisory_xact_lock(${appReplayLock}::int, hashtext(${appId})) as mine
+    `.execute(tx);
+    if (rows[0]?.mine !== true)
+      throw new ServiceError(
+        'conflict',
+        'Another replay of this app is being counted or queued; try again in a moment.',
+      );
+    return run(tx).catch((error: unknown) => {
+      if (!isCanceled(error)) throw error;
+      throw new ServiceError(
+        'conflict',
+        'This time range has too many events to read at once; choose a shorter one.',
+        { cause: error },
+      );
+    });
+  });
+}
+
+/** Whether a statement ran into `statement_timeout`. */
+const isCanceled = (error: unknown) => (error as { code?: string }).code === '57014';
 
 /** Queues at most 10,000 deliveries, those of the oldest events first. Throws `not_found`, `conflict`. */
 export async function replay(
@@ -103,7 +142,8 @@ export async function replayHealed(database: Database): Promise<ReplayFailure[]>
     try {
       await database.transaction().execute((tx) => replayAfterHealing(tx, webhookId));
     } catch (error) {
-      if (isConnectionFault(error)) throw error;
+      // One that takes too long, because it has too many events, must not keep the others waiting.
+      if (isConnectionFault(error) && !isCanceled(error)) throw error;
       failures.push({ webhookId, reason: (error as Error).message });
     }
   return failures;

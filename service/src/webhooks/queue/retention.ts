@@ -5,6 +5,7 @@
 import { sql, type Database, type Transaction } from '../../database/database.ts';
 import { ensurePartitions } from '../../database/migrate.ts';
 import { dropTotals, keepFoldsOut } from './fold-delivery-changes.ts';
+import { renewProbes } from './healing.ts';
 
 /** One worker at a time; two that lock and drop the same tables would deadlock. */
 const dropLock = 70420007;
@@ -29,6 +30,8 @@ export async function rotatePartitions(
   onKept: (day: string) => void = () => {},
 ): Promise<string[]> {
   await ensurePartitions(database);
+  // They wait for up to a week, which may be longer than history is kept.
+  await renewProbes(database, retentionDays);
   const dropped: string[] = [];
   for (const day of await listExpired(database, retentionDays)) {
     // Drops days in order and stops at the first that stays, so that every delivery that is still listed has its event.

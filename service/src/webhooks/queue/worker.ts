@@ -62,8 +62,8 @@ const leaderLock = 70420013;
 const checkMs = 1_000;
 /** How long outcomes are collected before the health of their webhooks is updated, once. */
 const collectMs = healthDelayMs / 2;
-/** When a replay that failed is tried again. */
-const replayAgainMs = 60_000;
+/** When a replay that failed is tried again. It may have taken as long as a statement may. */
+const replayAgainMs = 600_000;
 /** How often partitions are checked. A task that is woken for its work waits for no longer either. */
 const rarelyMs = 3_600_000;
 /** Tasks that are under way at the same time; the rare ones wait for a connection. */
