@@ -120,7 +120,7 @@ test('probes follow 1, 4, 12 and 24 hours after the last one, then daily for 14 
   assert.deepEqual(waits, probeHours);
   const { active, kinds, actions } = await stateOf(webhook.id);
   assert.equal(active, false);
-  assert.deepEqual(kinds?.slice(-2), ['webhook.deactivated', 'webhook.not_recovered']);
+  assert.deepEqual(kinds?.slice(-2), ['webhook.deactivated', 'webhook.not_healed']);
   assert.equal(actions?.filter((one) => one === 'webhook.probed').length, waits.length);
 });
 
@@ -136,7 +136,7 @@ test('two successes in a row activate the webhook, and count as no success of it
   assert.deepEqual(await respond((await takeProbe(id)).probe, succeeded), [id]);
   const { active, healthy, kinds, actions } = await stateOf(id);
   assert.deepEqual([active, healthy], [true, false]);
-  assert.equal(kinds?.at(-1), 'webhook.recovered');
+  assert.equal(kinds?.at(-1), 'webhook.healed');
   assert.equal(actions?.at(-1), 'webhook.reactivated');
   assert.equal(await nextProbeAt(id), null);
 });
@@ -156,7 +156,7 @@ test('a receiver that comes back for one probe at a time is never activated', as
   assert.deepEqual(outages, probeHours);
   const { active, kinds } = await stateOf(id);
   assert.equal(active, false);
-  assert.deepEqual(kinds, ['webhook.deactivated', 'webhook.not_recovered']);
+  assert.deepEqual(kinds, ['webhook.deactivated', 'webhook.not_healed']);
 });
 
 test('a response of 410 to a probe is a failed probe', async () => {

@@ -103,7 +103,9 @@ type Probed = {
 async function readProbed(tx: Transaction, webhookId: string): Promise<Probed | null> {
   const { rows } = await sql<Probed>`
     select w.id as "webhookId", w.app_id as "appId", w.url, coalesce(health.exhausted_in_a_row, 0) as exhausted,
-      health.last_success_at as "lastSuccessAt", h.failed_probes as "failedProbes", h.succeeded
+      -- A mail says from when to replay. An attempt under way at the deactivation may have succeeded after it.
+      case when health.last_success_at > w.deactivated_at then w.deactivated_at else health.last_success_at end as "lastSuccessAt",
+      h.failed_probes as "failedProbes", h.succeeded
     from webhooks w join webhook_healing h on h.webhook_id = w.id
       left join webhook_health health on health.webhook_id = w.id
     where w.id = ${webhookId} and not w.active and h.failed_probes is not null
@@ -124,7 +126,7 @@ async function addProbe(tx: Transaction, probed: Probed, outcome: ProbeOutcome):
   const succeeded = outcome.verdict === 'probe_succeeded';
   await auditProbe(tx, probed, succeeded);
   if (succeeded && probed.succeeded) {
-    await activate(tx, probed);
+    await activate(tx, probed, outcome.statusCode);
     return true;
   }
   const failedProbes = probed.failedProbes + (succeeded ? 0 : 1);
@@ -138,7 +140,7 @@ async function addProbe(tx: Transaction, probed: Probed, outcome: ProbeOutcome):
   return false;
 }
 
-async function activate(tx: Transaction, probed: Probed): Promise<void> {
+async function activate(tx: Transaction, probed: Probed, statusCode: number | null): Promise<void> {
   const { webhookId, appId, url } = probed;
   await noteHealed(tx, webhookId);
   await sql`
@@ -156,7 +158,7 @@ async function activate(tx: Transaction, probed: Probed): Promise<void> {
     appId,
     details: { wasDeactivated: 'failing', cause: 'probes', host: urlHost(url) },
   });
-  await notifyOwners(tx, probed, { kind: 'webhook.recovered', statusCode: null, error: null });
+  await notifyOwners(tx, probed, { kind: 'webhook.healed', statusCode, error: null });
 }
 
 /** The webhook still has the time of its deactivation. */
@@ -182,7 +184,7 @@ async function noteHealed(tx: Transaction, webhookId: string): Promise<void> {
 async function giveUp(tx: Transaction, probed: Probed, outcome: ProbeOutcome): Promise<void> {
   await endProbes(tx, probed.webhookId);
   const { statusCode, error } = outcome;
-  await notifyOwners(tx, probed, { kind: 'webhook.not_recovered', statusCode, error });
+  await notifyOwners(tx, probed, { kind: 'webhook.not_healed', statusCode, error });
 }
 
 async function auditProbe(
