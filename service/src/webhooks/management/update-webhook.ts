@@ -56,7 +56,7 @@ export async function updateWebhook(
   // The last probe tested another receiver.
   if (webhook.url !== before.url)
     await sql`update webhook_healing set succeeded = false where webhook_id = ${id}`.execute(tx);
-  // What happened before does not count against a webhook that was activated or moved.
+  // Earlier outcomes do not count against a webhook that was activated or moved.
   if (changes.active === true || webhook.url !== before.url)
     // The outcome of a probe schedules the next one, unless the owner has ended the probes.
     await sql`

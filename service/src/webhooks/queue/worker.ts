@@ -54,7 +54,7 @@ export type Worker = {
 const poolEndTimeoutMs = 500;
 /** How often a process looks for work of which it may not have been notified. */
 const lookMs = 100;
-/** What has waited for this long is left for any process: the leader is full, frozen or gone, or has too much to do. */
+/** Any process takes what has waited for this long: the leader is full, frozen or gone, or has too much to do. */
 const leftMs = 500;
 /** The advisory lock that the leader holds. */
 const leaderLock = 70420013;
