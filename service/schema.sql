@@ -440,7 +440,7 @@ table operational_events
   operational_events_check2: CHECK (((mail_leased_until IS NULL) OR (next_mail_at IS NOT NULL)))
   operational_events_error_check: CHECK ((error = ANY (ARRAY['dns'::text, 'connect'::text, 'tls'::text, 'timeout'::text, 'blocked'::text, 'reset'::text])))
   operational_events_exhausted_in_a_row_check: CHECK ((exhausted_in_a_row >= 0))
-  operational_events_kind_check: CHECK ((kind = ANY (ARRAY['webhook.failing'::text, 'webhook.deactivated'::text, 'webhook.recovered'::text, 'webhook.not_recovered'::text])))
+  operational_events_kind_check: CHECK ((kind = ANY (ARRAY['webhook.failing'::text, 'webhook.deactivated'::text, 'webhook.healed'::text, 'webhook.not_healed'::text])))
   operational_events_mail_attempts_check: CHECK (((mail_attempts >= 0) AND (mail_attempts <= 8)))
   operational_events_pkey: PRIMARY KEY (id)
   operational_events_reason_check: CHECK ((reason = ANY (ARRAY['failing'::text, 'gone'::text])))
@@ -797,6 +797,7 @@ table webhook_stats
   bucket smallint not null
   deliveries bigint not null
   webhook_stats_pkey: PRIMARY KEY (webhook_id, hour, status, bucket)
+  CREATE INDEX webhook_stats_by_hour ON orgdir.webhook_stats USING btree (hour)
 
 table webhook_versions
   id bigint not null

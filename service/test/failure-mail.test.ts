@@ -168,12 +168,33 @@ test('a mail has the cause, the last response and the way to recover', async () 
     `Last success:  ${lastSuccessAt.toISOString()}`,
     `curl -X PATCH "${base}" -H "Authorization: Bearer $KEY"`,
     `-d '{"active":true}'`,
-    `curl -X POST "${base}/recover"`,
+    `curl -X POST "${base}/replay"`,
     // What failed just before the success was recorded may have been recorded with it.
     `-d '{"since":"${new Date(lastSuccessAt.getTime() - 60_000).toISOString()}"}'`,
   ])
     assert.ok(mail.text.includes(part), `${part} is not in:\n${mail.text}`);
   assert.doesNotMatch(mail.text, /hunter2|token|\/in\b/);
+});
+
+test('a mail about an activation by probes says whether the service replays what was missed', async () => {
+  const server = await startSmtpServer();
+  startFailureMail(server);
+  const [webhook, replayed] = [await makeWebhook(), await makeWebhook()];
+  await sql`update webhooks set replay_after_healing = true where id = ${replayed.webhookId}`.execute(
+    database,
+  );
+  for (const each of [webhook, replayed])
+    await happen(each, { kind: 'webhook.healed', statusCode: 204 });
+  const mails = await server.received(2);
+  const textTo = ({ owner }: { owner: string }) =>
+    mails.find(({ to }) => to.includes(owner))?.text ?? '';
+  for (const each of [webhook, replayed]) {
+    assert.match(textTo(each), /Last response: HTTP status 204/);
+    assert.doesNotMatch(textTo(each), /Once the receiver works/);
+  }
+  assert.match(textTo(webhook), /To replay what it missed:\n\n {2}curl -X POST .*\/replay"/);
+  assert.match(textTo(replayed), /The service replays what it missed\./);
+  assert.doesNotMatch(textTo(replayed), /\/replay"/);
 });
 
 test('addresses in a mail are those of the api process, not those of the worker', async () => {

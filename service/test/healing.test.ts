@@ -10,6 +10,7 @@ import { updateWebhook, type WebhookChanges } from '../src/webhooks/management/u
 import { probeHours } from '../src/webhooks/queue/healing.ts';
 import { loadDeliveries } from '../src/webhooks/queue/load-deliveries.ts';
 import { recordAttempts } from '../src/webhooks/queue/record.ts';
+import { listHealed } from '../src/webhooks/queue/replay.ts';
 import { recoverLeases } from '../src/webhooks/queue/recover-leases.ts';
 import { updateWebhookHealth } from '../src/webhooks/queue/update-webhook-health.ts';
 import type { Deliverable } from '../src/webhooks/sending/deliverable.ts';
@@ -119,7 +120,7 @@ test('probes follow 1, 4, 12 and 24 hours after the last one, then daily for 14 
   assert.deepEqual(waits, probeHours);
   const { active, kinds, actions } = await stateOf(webhook.id);
   assert.equal(active, false);
-  assert.deepEqual(kinds?.slice(-2), ['webhook.deactivated', 'webhook.not_recovered']);
+  assert.deepEqual(kinds?.slice(-2), ['webhook.deactivated', 'webhook.not_healed']);
   assert.equal(actions?.filter((one) => one === 'webhook.probed').length, waits.length);
 });
 
@@ -135,7 +136,7 @@ test('two successes in a row activate the webhook, and count as no success of it
   assert.deepEqual(await respond((await takeProbe(id)).probe, succeeded), [id]);
   const { active, healthy, kinds, actions } = await stateOf(id);
   assert.deepEqual([active, healthy], [true, false]);
-  assert.equal(kinds?.at(-1), 'webhook.recovered');
+  assert.equal(kinds?.at(-1), 'webhook.healed');
   assert.equal(actions?.at(-1), 'webhook.reactivated');
   assert.equal(await nextProbeAt(id), null);
 });
@@ -155,7 +156,7 @@ test('a receiver that comes back for one probe at a time is never activated', as
   assert.deepEqual(outages, probeHours);
   const { active, kinds } = await stateOf(id);
   assert.equal(active, false);
-  assert.deepEqual(kinds, ['webhook.deactivated', 'webhook.not_recovered']);
+  assert.deepEqual(kinds, ['webhook.deactivated', 'webhook.not_healed']);
 });
 
 test('a response of 410 to a probe is a failed probe', async () => {
@@ -182,7 +183,12 @@ test('a receiver that only accepts probes is activated at most three times in an
 });
 
 test('an owner decides instead of the probes', async () => {
-  for (const changes of [{ selfHealing: false }, { active: false }, { active: true }]) {
+  for (const changes of [
+    { selfHealing: false },
+    { active: false },
+    { active: false, selfHealing: true },
+    { active: true },
+  ]) {
     const webhook = await makeFailing();
     await update(webhook, changes);
     assert.equal(await nextProbeAt(webhook.id), null, JSON.stringify(changes));
@@ -213,6 +219,53 @@ test('a probe that ends while the owner changes the webhook keeps the schedule',
   assert.deepEqual(await respond(underWay, failed), []);
   assert.notEqual(await nextProbeAt(toggled.id), null, 'after a switch off and on');
   await remove(toggled);
+});
+
+test('two successes at different URLs do not activate a webhook', async () => {
+  const webhook = await makeFailing();
+  assert.deepEqual(await respond((await takeProbe(webhook.id)).probe, succeeded), []);
+  await update(webhook, { url: 'https://example.com/' });
+  assert.deepEqual(await respond((await takeProbe(webhook.id)).probe, succeeded), []);
+  assert.deepEqual(await respond((await takeProbe(webhook.id)).probe, succeeded), [webhook.id]);
+});
+
+test('a probe that was put back after its series ended keeps back no later series', async () => {
+  const webhook = await makeFailing();
+  await takeProbe(webhook.id);
+  await update(webhook, { active: true });
+  await sql`
+    update pending_deliveries set lease_token = null, leased_at = null, parked = true where webhook_id = ${webhook.id}
+  `.execute(database);
+  await fail(webhook.id);
+  const { rows } = await sql<{ parked: boolean }>`
+    select parked from pending_deliveries where webhook_id = ${webhook.id} and trigger = 'probe' order by id
+  `.execute(database);
+  assert.deepEqual(
+    rows.map(({ parked }) => parked),
+    [true, false],
+  );
+  await remove(webhook);
+});
+
+test('a replay after healing begins before the deactivation, and only a deactivation ends it', async () => {
+  const webhook = await makeWebhook();
+  await update(webhook, { replayAfterHealing: true });
+  const deactivatedAt = Date.now();
+  now = Math.max(now, deactivatedAt + hourMs);
+  await fail(webhook.id);
+  // An attempt was under way.
+  await recordNew(database, { webhookId: webhook.id, ...succeeded });
+  await updateWebhookHealth(database, 2);
+  while ((await respond((await takeProbe(webhook.id)).probe, succeeded)).length === 0);
+  const { rows } = await sql<{ since: Date }>`
+    select replay_since as since from webhook_healing where webhook_id = ${webhook.id}
+  `.execute(database);
+  assert.ok(rows[0] && rows[0].since.getTime() < deactivatedAt);
+  await update(webhook, { active: true });
+  await update(webhook, { selfHealing: false });
+  assert.deepEqual(await listHealed(database), [webhook.id]);
+  await update(webhook, { active: false });
+  assert.deepEqual(await listHealed(database), []);
 });
 
 test('an interrupted probe is sent again soon and says nothing about the receiver', async () => {

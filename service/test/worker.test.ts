@@ -154,3 +154,26 @@ test('an unreadable secret sends nothing and uses up no attempt', async () => {
   assert.equal((await endedDelivery({ database }, webhook)).status, 'succeeded');
   await healed.worker.stop();
 });
+
+test('a webhook whose row is locked keeps back no replay of another one', async () => {
+  const [locked, free] = [
+    await register('https://example.org'),
+    await register('https://example.org'),
+  ];
+  assert.ok(locked < free, 'the locked one comes first');
+  await sql`
+    insert into webhook_healing (webhook_id, replay_since) select id, now() from webhooks where id in (${locked}, ${free})
+  `.execute(database);
+  const { worker, logged } = startWorker(service);
+  await database.transaction().execute(async (tx) => {
+    await sql`select from webhooks where id = ${locked} for no key update`.execute(tx);
+    worker.start();
+    await logged((lines) => lines.some(({ msg }) => msg === 'replay.failed'));
+    const replayed = () =>
+      sql`
+      select from webhook_healing where webhook_id = ${free} and replay_since is null
+    `.execute(database);
+    await eventually(async () => (await replayed()).rows.length === 1);
+  });
+  await worker.stop();
+});

@@ -940,7 +940,7 @@ export interface TroubledWebhook {
   /** When deliveries began to fail. Null if they did not fail: the owner deactivated it. */
   failingSince: string | null;
   lastError: LastError | null;
-  /** The number of deliveries that failed or were cancelled since then, which a recovery sends again. At most 10,000 are counted. */
+  /** The number of deliveries that failed or were cancelled since then, which a recovery sends again. At most 1,000 are counted. */
   unsent: number;
   /** The number of failed deliveries since the last success. */
   exhaustedInARow: number;

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { countReplay, replay, type ReplayCounts } from '../webhooks/queue/replay.ts';
+import { countReplay, replay, runReplay, type ReplayCounts } from '../webhooks/queue/replay.ts';
 import { requireAppOf } from '../webhooks/management/list-all-deliveries.ts';
 import { cliActor } from './cli-actor.ts';
 import { parseId, parseTimeOption } from './parse-option.ts';
@@ -33,13 +33,11 @@ Examples:
       const counts = await withDatabase(async ({ database }) => {
         const webhook = { webhookId, appId: await requireAppOf(database, webhookId) };
         const range = { since, until: until ?? new Date() };
-        return database
-          .transaction()
-          .execute((tx) =>
-            dryRun === true
-              ? countReplay(tx, webhook, range)
-              : replay(tx, cliActor(), webhook, range),
-          );
+        return runReplay(database, (tx) =>
+          dryRun === true
+            ? countReplay(tx, webhook, range)
+            : replay(tx, cliActor(), webhook, range),
+        );
       });
       print(json, counts, toLines(counts, dryRun === true));
     });

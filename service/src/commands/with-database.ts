@@ -1,5 +1,5 @@
 import { loadConfig, type Config } from '../config.ts';
-import { isConnectionFault } from '../database/database.ts';
+import { isConnectionFault, isStatementTimeout } from '../database/database.ts';
 import { StartError } from '../errors.ts';
 import { openConfiguredDatabase, type OpenedDatabase } from '../open-database.ts';
 import { escapeControls, toJsonLine } from './escape-controls.ts';
@@ -31,8 +31,11 @@ export async function withDatabase<T>(
     // The process is about to exit, and the error only comes from the interruption.
     if (signals?.received()) return await new Promise<never>(() => {});
     if (!isConnectionFault(error)) throw error;
+    const cause = isStatementTimeout(error)
+      ? 'a statement took too long'
+      : 'the connection to the database was lost';
     throw new StartError(
-      `the connection to the database was lost, and nothing was changed; run the command again: ${(error as Error).message}`,
+      `${cause}, and nothing was changed; run the command again: ${(error as Error).message}`,
       { cause: error },
     );
   } finally {

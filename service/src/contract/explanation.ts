@@ -41,7 +41,7 @@ export const Explanation = strictObject(
     }),
     message: Type.String({
       description: 'What happened and what you can change, for people to read.',
-      examples: ['The webhook was not active.'],
+      examples: ['The webhook was deactivated. Activate it, then replay what it missed.'],
     }),
     at: nullable(
       time({

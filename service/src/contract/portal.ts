@@ -303,7 +303,7 @@ export const Overview = strictObject(
           ),
           lastError: nullable(LastError),
           unsent: count(
-            'The number of deliveries that failed or were cancelled since then, which a recovery sends again. At most 10,000 are counted.',
+            'The number of deliveries that failed or were cancelled since then, which a recovery sends again. At most 1,000 are counted.',
           ),
           exhaustedInARow: count('The number of failed deliveries since the last success.'),
         },

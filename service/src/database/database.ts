@@ -125,6 +125,11 @@ export function isConnectionFault(error: unknown): boolean {
   );
 }
 
+/** Whether a statement was cancelled because it took too long. */
+export function isStatementTimeout(error: unknown): boolean {
+  return (error as { code?: unknown }).code === '57014';
+}
+
 /** The name of the constraint that a write violated (class 23 of PostgreSQL's codes), or null. */
 export function violatedConstraint(error: unknown): string | null {
   const { code, constraint } = error as { code?: string; constraint?: string };

@@ -29,6 +29,9 @@ const madeAtFanOut = sql`
   and id < uuid_v7_floor(coalesce(e.fanned_out_at + ${fanOutSlack}, e.created_at + interval '2 days'))
 `;
 
+/** The latest events that wait for fan-out. An earlier one is explained once it has been processed. */
+const waitingMax = 10_000;
+
 /** Explains one event. Throws `not_found` if the app does not have the webhook. */
 export async function explainEvent(
   executor: Executor,
@@ -50,7 +53,10 @@ export async function explainEvent(
       select id, name, audience, org_id, alliance_id, created_at, fanned_out_at, org_listed, false as waits
       from events where id = ${eventId}::uuid and position is not null
       union all
-      select id, name, audience, org_id, alliance_id, created_at, null, null, true from outbox where id = ${eventId}::uuid
+      select id, name, audience, org_id, alliance_id, created_at, null, null, true
+      -- The events that wait have no index by id.
+      from (select * from outbox order by xid desc, id desc limit ${waitingMax}) waiting where id = ${eventId}::uuid
+      limit 1
     ) e on true
     left join lateral (
       select ${pendingColumns}, null as cancelled_by from pending_deliveries

@@ -12,7 +12,7 @@ type Row = DeliveryRow &
   LeftJoined<LastAttemptRow> &
   LeftJoined<SubjectRow> & { url: string; description: string | null };
 
-/** Of one webhook, or of all if it is null. The caller has checked the app and the webhook. */
+/** Lists the deliveries of one webhook, or of all if it is null. The caller has checked the app and the webhook. */
 export async function listAppDeliveries(
   executor: Executor,
   { appId, webhookId }: { appId: string; webhookId: string | null },

@@ -6,8 +6,8 @@ import { urlHost } from '../sending/url-host.ts';
 import { readDeliveryStats } from './delivery-stats.ts';
 
 const keyNoticeDays = 14;
-/** As many as a recovery sends. */
-const unsentMax = 10_000;
+/** Each is a read of the table, for every webhook that needs attention. */
+const unsentMax = 1_000;
 /** More than a page shows. */
 const entriesMax = 200;
 
@@ -47,15 +47,20 @@ async function failingWebhooks(executor: Executor, email: string): Promise<Overv
       case when w.active then 'failing' else 'deactivated' end as state,
       w.deactivated_reason as reason, w.deactivated_at as since, trouble.since as "failingSince",
       coalesce(h.exhausted_in_a_row, 0) as "exhaustedInARow", last.*,
-      (select count(*) from (${latestUnsent}) latest
-       where ${recoverable} and completed_at >= coalesce(trouble.since, w.deactivated_at)) as unsent
+      coalesce(trouble.unsent, 0) as unsent
     from webhooks w join apps a on a.id = w.app_id join app_members m on m.app_id = a.id
       left join webhook_health h on h.webhook_id = w.id
-    -- The first failure since the last success.
     left join lateral (
-      select min(completed_at) as since from (${latestUnsent}) latest
-      where status = 'failed' and completed_at > coalesce(h.last_success_at, '-infinity')
-    ) trouble on w.deactivated_reason is distinct from 'owner'
+      select since, count(*) filter (where ${recoverable} and completed_at >= coalesce(since, w.deactivated_at)) as unsent
+      from (
+        select latest.*,
+          -- The first failure since the last success.
+          min(completed_at) filter (where status = 'failed' and completed_at > coalesce(h.last_success_at, '-infinity')
+            and w.deactivated_reason is distinct from 'owner') over () as since
+        from (${latestUnsent}) latest
+      ) latest
+      group by since
+    ) trouble on true
     left join lateral (
       select started_at as at, status_code as "statusCode", error
       from (

@@ -48,9 +48,15 @@ export async function updateWebhook(
   await recordChange(tx, actor, appId, before, webhook);
   // An owner who says whether the webhook is active decides instead of the probes.
   if (changes.active !== undefined || changes.selfHealing === false) await endProbes(tx, id);
-  if (changes.selfHealing === true) await startProbes(tx, [id]);
-  if (changes.active === false) await cancelPending(tx, [id], 'deactivation');
-  // What happened before does not count against a webhook that was activated or moved.
+  if (changes.selfHealing === true && changes.active === undefined) await startProbes(tx, [id]);
+  if (changes.active === false) {
+    await cancelPending(tx, [id], 'deactivation');
+    await sql`update webhook_healing set replay_since = null where webhook_id = ${id}`.execute(tx);
+  }
+  // The last probe tested another receiver.
+  if (webhook.url !== before.url)
+    await sql`update webhook_healing set succeeded = false where webhook_id = ${id}`.execute(tx);
+  // Earlier outcomes do not count against a webhook that was activated or moved.
   if (changes.active === true || webhook.url !== before.url)
     // The outcome of a probe schedules the next one, unless the owner has ended the probes.
     await sql`

@@ -17,6 +17,8 @@ export type ClaimedMail = OperationalEvent & {
   active: boolean;
   /** Whether the service probes it while it is deactivated as failing. */
   selfHealing: boolean;
+  /** Whether the service replays what it missed once probes have activated it. */
+  replayAfterHealing: boolean;
   /** The number of this try, from 1. */
   attempt: number;
 };
@@ -57,6 +59,7 @@ export async function claimMails(database: Database, room: number): Promise<Clai
     returning e.id, e.app_id as "appId", e.webhook_id as "webhookId", e.kind, e.reason, e.status_code as "statusCode", e.error,
       e.exhausted_in_a_row as "exhaustedInARow", e.cancelled, e.host, e.last_success_at as "lastSuccessAt",
       e.repeats, e.created_at as "createdAt", e.mail_attempts as attempt, w.active, w.self_healing as "selfHealing",
+      w.replay_after_healing as "replayAfterHealing",
       w.created_at as "webhookCreatedAt", a.name as "appName", array(
         select m.email from app_members m
         where m.app_id = e.app_id and m.role in ('owner', 'developer') and m.failure_mails

@@ -9,7 +9,7 @@ import { deleteInBatches } from '../../database/delete-in-batches.ts';
 export type OperationalEvent = {
   appId: string;
   webhookId: string;
-  kind: 'webhook.failing' | 'webhook.deactivated' | 'webhook.recovered' | 'webhook.not_recovered';
+  kind: 'webhook.failing' | 'webhook.deactivated' | 'webhook.healed' | 'webhook.not_healed';
   /** The reason of a deactivation. */
   reason: 'failing' | 'gone' | null;
   /** The status of the last attempt, or the error if no response came. */

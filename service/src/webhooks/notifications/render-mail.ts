@@ -5,8 +5,8 @@ export type MailContext = { serviceName: string; publicUrl: string; deactivateAf
 
 type MailText = { subject: string; text: string };
 
-/** Recovery reaches back 14 days; this leaves a day to read the mail. */
-const recoverableMs = 13 * 86_400_000;
+/** A replay reaches back 14 days; this leaves a day to read the mail. */
+const replayableMs = 13 * 86_400_000;
 
 export function renderMail(mail: ClaimedMail, context: MailContext): MailText {
   const isActiveAgain = mail.active && needsActivation(mail);
@@ -15,7 +15,8 @@ export function renderMail(mail: ClaimedMail, context: MailContext): MailText {
     facts(mail),
     repeated(mail),
     isActiveAgain ? 'It has been activated again since.' : '',
-    recoverySteps(mail, context),
+    replaySteps(mail, context),
+    readingSteps(mail, context),
     `${context.serviceName} at ${context.publicUrl} sends this mail to the owners and developers of the app. To get no more of them, turn failure mails off at ${context.publicUrl}/profile/developer/apps/${mail.appId}. Replies are not read.`,
   ];
   return {
@@ -27,21 +28,21 @@ export function renderMail(mail: ClaimedMail, context: MailContext): MailText {
 const subjects: Record<ClaimedMail['kind'], string> = {
   'webhook.failing': 'is failing',
   'webhook.deactivated': 'was deactivated',
-  'webhook.recovered': 'is active again',
-  'webhook.not_recovered': 'stays deactivated',
+  'webhook.healed': 'is active again',
+  'webhook.not_healed': 'stays deactivated',
 };
 
 const openings: Record<ClaimedMail['kind'], (mail: ClaimedMail, context: MailContext) => string> = {
   'webhook.failing': failing,
   'webhook.deactivated': deactivated,
-  'webhook.recovered': ({ appName, host }) =>
+  'webhook.healed': ({ appName, host }) =>
     `The webhook of your app ${quote(appName)} at ${host} responds again and was activated. It gets new events.`,
-  'webhook.not_recovered': ({ appName, host }) =>
+  'webhook.not_healed': ({ appName, host }) =>
     `The webhook of your app ${quote(appName)} at ${host} did not respond to any series of probes. It stays deactivated, and is not probed any more.`,
 };
 
 function needsActivation({ kind }: ClaimedMail): boolean {
-  return kind === 'webhook.deactivated' || kind === 'webhook.not_recovered';
+  return kind === 'webhook.deactivated' || kind === 'webhook.not_healed';
 }
 
 function failing({ appName, host }: ClaimedMail, { deactivateAfter }: MailContext): string {
@@ -87,8 +88,8 @@ const errors: Record<string, string> = {
 const changes: Record<ClaimedMail['kind'], string> = {
   'webhook.failing': 'started to fail',
   'webhook.deactivated': 'was deactivated',
-  'webhook.recovered': 'was activated',
-  'webhook.not_recovered': 'stayed deactivated',
+  'webhook.healed': 'was activated',
+  'webhook.not_healed': 'stayed deactivated',
 };
 
 function repeated({ kind, repeats }: ClaimedMail): string {
@@ -96,33 +97,45 @@ function repeated({ kind, repeats }: ClaimedMail): string {
   return `It ${changes[kind]} ${count(repeats, 'more time', 'more times')} before without a mail, because at most one is sent per hour.`;
 }
 
-function recoverySteps(mail: ClaimedMail, { publicUrl }: MailContext): string {
-  const webhook = `${publicUrl}/api/v1/webhooks/${mail.webhookId}`;
-  const activate = needsActivation(mail)
-    ? `Once the receiver works, activate the webhook:
+function replaySteps(mail: ClaimedMail, { publicUrl }: MailContext): string {
+  if (mail.kind === 'webhook.healed' && mail.replayAfterHealing)
+    return 'The service replays what it missed.';
+  const webhook = addressOf(mail, publicUrl);
+  const replay = curl('POST', `${webhook}/replay`, { since: replaySince(mail).toISOString() });
+  if (!needsActivation(mail))
+    return `${mail.kind === 'webhook.healed' ? 'To' : 'Once the receiver works,'} replay what it missed:
+
+${replay}`;
+  return `Once the receiver works, activate the webhook:
 
 ${curl('PATCH', webhook, { active: true })}
 
-Then`
-    : 'Once the receiver works,';
-  return `${activate} redeliver the failed and cancelled deliveries of the last 14 days:
+Then replay what it missed:
 
-${curl('POST', `${webhook}/recover`, { since: recoverSince(mail).toISOString() })}
+${replay}`;
+}
 
-KEY is an API key of the app with the scope write:webhooks. To see the response to each attempt:
+function readingSteps(mail: ClaimedMail, { publicUrl }: MailContext): string {
+  return `To see the response to each attempt:
 
-${curl('GET', `${webhook}/deliveries?status=failed`)}`;
+${curl('GET', `${addressOf(mail, publicUrl)}/deliveries?status=failed`)}
+
+KEY is an API key of the app with the scope write:webhooks.`;
+}
+
+function addressOf({ webhookId }: ClaimedMail, publicUrl: string): string {
+  return `${publicUrl}/api/v1/webhooks/${webhookId}`;
 }
 
 /** A success is dated when it is recorded, and failures of the same batch just before it. */
 const recordingSlackMs = 60_000;
 
 /** Every failure since the last success belongs to this. */
-function recoverSince({ lastSuccessAt, webhookCreatedAt, createdAt }: ClaimedMail): Date {
+function replaySince({ lastSuccessAt, webhookCreatedAt, createdAt }: ClaimedMail): Date {
   const from = lastSuccessAt
     ? lastSuccessAt.getTime() - recordingSlackMs
     : webhookCreatedAt.getTime();
-  return new Date(Math.max(from, createdAt.getTime() - recoverableMs));
+  return new Date(Math.max(from, createdAt.getTime() - replayableMs));
 }
 
 function curl(method: string, url: string, body?: object): string {

@@ -4,6 +4,7 @@
  * at any time. Reads of totals are in `management/count-deliveries.ts`.
  */
 import { sql, type Database, type Transaction } from '../../database/database.ts';
+import { deleteInBatches } from '../../database/delete-in-batches.ts';
 
 /** Changes per call; the next call takes the rest. */
 const changesMax = 5_000;
@@ -82,9 +83,11 @@ export async function keepFoldsOut(tx: Transaction): Promise<void> {
 }
 
 export async function dropOldStats(database: Database): Promise<void> {
-  await sql`
-    delete from webhook_stats where hour < queue_now() - ${sql.lit(webhookStatsDays)} * interval '1 day'
-  `.execute(database);
+  await deleteInBatches(database, {
+    table: 'webhook_stats',
+    key: 'ctid',
+    condition: sql`hour < (select queue_now()) - ${webhookStatsDays} * interval '1 day'`,
+  });
   await sql`
     delete from service_stats where hour < queue_now() - ${sql.lit(serviceStatsDays)} * interval '1 day'
   `.execute(database);

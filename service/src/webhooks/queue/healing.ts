@@ -32,9 +32,10 @@ export async function startProbes(tx: Transaction, webhookIds: string[]): Promis
       insert into webhook_healing as h (webhook_id, failed_probes)
       select id, 0 from webhooks
       where id = any(${webhookIds}::uuid[]) and not active and deactivated_reason = 'failing' and self_healing
-        -- One under way is of an earlier deactivation, and has no effect.
+        -- One under way, or one that waits while the webhook is not probed, is of an earlier deactivation and has no effect.
         and not exists (
-          select from pending_deliveries where webhook_id = webhooks.id and trigger = 'probe' and lease_token is null)
+          select from pending_deliveries p join webhook_healing probed using (webhook_id)
+          where webhook_id = webhooks.id and trigger = 'probe' and lease_token is null and failed_probes is not null)
       on conflict (webhook_id) do update set failed_probes = 0, succeeded = false, replay_since = null
       returning webhook_id, healed_at
     ),
@@ -50,7 +51,7 @@ export async function startProbes(tx: Transaction, webhookIds: string[]): Promis
 /** Stops probing a webhook. A probe under way ends by itself and has no effect. */
 export async function endProbes(tx: Transaction, webhookId: string): Promise<void> {
   await sql`
-    update webhook_healing set failed_probes = null, replay_since = null where webhook_id = ${webhookId}
+    update webhook_healing set failed_probes = null where webhook_id = ${webhookId}
   `.execute(tx);
   await sql`
     delete from pending_deliveries where webhook_id = ${webhookId} and trigger = 'probe' and lease_token is null
@@ -102,7 +103,9 @@ type Probed = {
 async function readProbed(tx: Transaction, webhookId: string): Promise<Probed | null> {
   const { rows } = await sql<Probed>`
     select w.id as "webhookId", w.app_id as "appId", w.url, coalesce(health.exhausted_in_a_row, 0) as exhausted,
-      health.last_success_at as "lastSuccessAt", h.failed_probes as "failedProbes", h.succeeded
+      -- A mail says from when to replay. An attempt under way at the deactivation may have succeeded after it.
+      case when health.last_success_at > w.deactivated_at then w.deactivated_at else health.last_success_at end as "lastSuccessAt",
+      h.failed_probes as "failedProbes", h.succeeded
     from webhooks w join webhook_healing h on h.webhook_id = w.id
       left join webhook_health health on health.webhook_id = w.id
     where w.id = ${webhookId} and not w.active and h.failed_probes is not null
@@ -123,7 +126,7 @@ async function addProbe(tx: Transaction, probed: Probed, outcome: ProbeOutcome):
   const succeeded = outcome.verdict === 'probe_succeeded';
   await auditProbe(tx, probed, succeeded);
   if (succeeded && probed.succeeded) {
-    await activate(tx, probed);
+    await activate(tx, probed, outcome.statusCode);
     return true;
   }
   const failedProbes = probed.failedProbes + (succeeded ? 0 : 1);
@@ -137,8 +140,9 @@ async function addProbe(tx: Transaction, probed: Probed, outcome: ProbeOutcome):
   return false;
 }
 
-async function activate(tx: Transaction, probed: Probed): Promise<void> {
+async function activate(tx: Transaction, probed: Probed, statusCode: number | null): Promise<void> {
   const { webhookId, appId, url } = probed;
+  await noteHealed(tx, webhookId);
   await sql`
     update webhooks
     set active = true, deactivated_at = null, deactivated_reason = null, updated_at = now()
@@ -147,17 +151,6 @@ async function activate(tx: Transaction, probed: Probed): Promise<void> {
   await sql`update webhook_health set exhausted_in_a_row = 0 where webhook_id = ${webhookId}`.execute(
     tx,
   );
-  await sql`
-    update webhook_healing h
-    set failed_probes = null, succeeded = false,
-      healed_at = (healed_at || queue_now()::timestamptz(3))[greatest(cardinality(healed_at) + 2 - ${healsPerWeekMax}::int, 1):],
-      replay_since = (
-        select coalesce(health.last_success_at, w.created_at)
-        from webhooks w left join webhook_health health on health.webhook_id = w.id
-        where w.id = h.webhook_id and w.replay_after_healing
-      )
-    where webhook_id = ${webhookId}
-  `.execute(tx);
   await sql`delete from webhook_outcomes where webhook_id = ${webhookId}`.execute(tx);
   await recordAudit(tx, worker, {
     action: 'webhook.reactivated',
@@ -165,13 +158,33 @@ async function activate(tx: Transaction, probed: Probed): Promise<void> {
     appId,
     details: { wasDeactivated: 'failing', cause: 'probes', host: urlHost(url) },
   });
-  await notifyOwners(tx, probed, { kind: 'webhook.recovered', statusCode: null, error: null });
+  await notifyOwners(tx, probed, { kind: 'webhook.healed', statusCode, error: null });
+}
+
+/** The webhook still has the time of its deactivation. */
+async function noteHealed(tx: Transaction, webhookId: string): Promise<void> {
+  await sql`
+    update webhook_healing h
+    set failed_probes = null, succeeded = false,
+      healed_at = (healed_at || queue_now()::timestamptz(3))[greatest(cardinality(healed_at) + 2 - ${healsPerWeekMax}::int, 1):],
+      replay_since = (
+        select case
+          when health.last_success_at is null then w.created_at
+          -- An attempt under way at the deactivation may have succeeded after it. A success is dated when it is recorded,
+          -- after the failures of the same batch.
+          else least(health.last_success_at, w.deactivated_at) - interval '1 minute'
+        end
+        from webhooks w left join webhook_health health on health.webhook_id = w.id
+        where w.id = h.webhook_id and w.replay_after_healing
+      )
+    where webhook_id = ${webhookId}
+  `.execute(tx);
 }
 
 async function giveUp(tx: Transaction, probed: Probed, outcome: ProbeOutcome): Promise<void> {
   await endProbes(tx, probed.webhookId);
   const { statusCode, error } = outcome;
-  await notifyOwners(tx, probed, { kind: 'webhook.not_recovered', statusCode, error });
+  await notifyOwners(tx, probed, { kind: 'webhook.not_healed', statusCode, error });
 }
 
 async function auditProbe(

@@ -1,4 +1,4 @@
-/** What a process puts on the deliveries that it leases with one statement. */
+/** The mark of a process on the deliveries that it leases with one statement. */
 export type Lease = {
   /** Unique, so that a late record of an earlier lease of the same delivery writes nothing. */
   token: string;

@@ -7,9 +7,9 @@ import type { Actor } from '../../access/actor.ts';
 import { recordAudit } from '../../access/audit-log.ts';
 import {
   isConnectionFault,
+  isStatementTimeout,
   sql,
   type Database,
-  type Executor,
   type Transaction,
 } from '../../database/database.ts';
 import { ServiceError } from '../../errors.ts';
@@ -32,32 +32,26 @@ export type ReplayCounts = {
 };
 export type Replayed = { appId: string; webhookId: string };
 
-/** The advisory locks of replays that users ask for: one per app. */
-const appReplayLock = 70420017;
-/** A statement of such a replay that takes longer is cancelled. */
+/** The first key of the advisory lock of an app's replays; the second is the app. */
+const replayLock = 70420016;
+/** A statement of a replay that somebody waits for is cancelled after this time. */
 const statementMaxMs = 5_000;
+/** How long a replay after healing waits for a row that somebody has locked. */
+const lockTimeoutMs = 250;
 
 /**
- * Runs a replay or its count for a user. Allows one per app at a time, because each may read all events of 14 days.
- * Throws `conflict`, also when the time range has more events than can be read in time.
+ * Runs a replay or its count for a user. Throws `conflict`, also when the time range has more events than can be read in
+ * time.
  */
 export async function runReplay<Result>(
   database: Database,
-  appId: string,
   run: (tx: Transaction) => Promise<Result>,
 ): Promise<Result> {
+  await waitForFanOut(database);
   return database.transaction().execute(async (tx) => {
     await sql`set local statement_timeout = ${sql.lit(statementMaxMs)}`.execute(tx);
-    const { rows } = await sql<{ mine: boolean }>`
-      select pg_try_advisory_xact_lock(${appReplayLock}::int, hashtext(${appId})) as mine
-    `.execute(tx);
-    if (rows[0]?.mine !== true)
-      throw new ServiceError(
-        'conflict',
-        'Another replay of this app is being counted or queued; try again in a moment.',
-      );
     return run(tx).catch((error: unknown) => {
-      if (!isCanceled(error)) throw error;
+      if (!isStatementTimeout(error)) throw error;
       throw new ServiceError(
         'conflict',
         'This time range has too many events to read at once; choose a shorter one.',
@@ -67,37 +61,74 @@ export async function runReplay<Result>(
   });
 }
 
-/** Whether a statement ran into `statement_timeout`. */
-const isCanceled = (error: unknown) => (error as { code?: string }).code === '57014';
+/** A fan-out under way may have seen a webhook as inactive. Once it has ended, a replay finds what it left out. */
+async function waitForFanOut(database: Database): Promise<void> {
+  await database
+    .transaction()
+    .execute((tx) => sql`select pg_advisory_xact_lock_shared(${fanOutLock})`.execute(tx));
+}
 
-/** Queues at most 10,000 deliveries, those of the oldest events first. Throws `not_found`, `conflict`. */
+/**
+ * Queues at most 10,000 deliveries, those of the oldest events first, and returns how many. Throws `not_found`,
+ * `conflict`.
+ */
 export async function replay(
   tx: Transaction,
   actor: Actor,
-  { appId, webhookId }: Replayed,
+  webhook: Replayed,
   range: TimeRange,
 ): Promise<ReplayCounts> {
-  // Chooses before it locks, because that may take a while.
-  await requireActive(tx, appId, webhookId);
-  const { chosen, counts } = await choose(tx, webhookId, range);
-  // Replays of a webhook take turns, so that none queues what another one has just queued.
+  const { appId, webhookId } = webhook;
+  // Chooses before it locks the webhook, because that may take a while.
+  const { chosen, more } = await choose(tx, webhook, range);
   const { url } = await requireActive(tx, appId, webhookId, sql`for no key update`);
   const dueTimes = await spread(tx, chosen.length);
-  const places = [...chosen.keys()];
-  const ended = places.filter((place) => chosen[place]?.deliveryId !== null);
-  const missed = places.filter((place) => chosen[place]?.deliveryId === null);
-  const timesOf = (some: number[]) => some.map((place) => dueTimes[place] as Date);
-  const endedIds = ended.map((place) => chosen[place]?.deliveryId as string);
-  const requeued = await requeue(tx, appId, webhookId, endedIds, recoverable, timesOf(ended));
-  const missedIds = missed.map((place) => chosen[place]?.eventId as string);
-  const queued = await queueMissed(tx, webhookId, missedIds, timesOf(missed));
+  const queue = async (kind: Kind) => {
+    const some = [...chosen.entries()].filter(([, { status }]) => status === kind);
+    if (some.length === 0) return 0;
+    const times = some.map(([place]) => dueTimes[place] as Date);
+    if (kind === 'missed')
+      return queueMissed(
+        tx,
+        webhookId,
+        some.map(([, { eventId }]) => eventId),
+        times,
+      );
+    const ids = some.map(([, { deliveryId }]) => deliveryId as string);
+    return requeue(tx, appId, webhookId, ids, recoverable, times);
+  };
+  const counts = {
+    failed: await queue('failed'),
+    cancelled: await queue('cancelled'),
+    missed: await queue('missed'),
+  };
   await recordAudit(tx, actor, {
     action: 'webhook.replayed',
     subject: { kind: 'webhook', id: webhookId },
     appId,
-    details: { ...range, count: requeued + queued, host: urlHost(url) },
+    details: {
+      ...range,
+      count: counts.failed + counts.cancelled + counts.missed,
+      host: urlHost(url),
+    },
   });
-  return counts;
+  return { ...counts, more };
+}
+
+/** Counts what a replay queues. Throws `not_found`, `conflict`. */
+export async function countReplay(
+  tx: Transaction,
+  webhook: Replayed,
+  range: TimeRange,
+): Promise<ReplayCounts> {
+  const { chosen, more } = await choose(tx, webhook, range);
+  const count = (kind: Kind) => chosen.filter(({ status }) => status === kind).length;
+  return {
+    failed: count('failed'),
+    cancelled: count('cancelled'),
+    missed: count('missed'),
+    more,
+  };
 }
 
 /** Returns a time for each delivery, from now on, by the clock of the queue. */
@@ -110,60 +141,41 @@ async function spread(tx: Transaction, count: number): Promise<Date[]> {
   );
 }
 
-/** Counts what a replay queues. Throws `not_found`, `conflict`. */
-export async function countReplay(
-  tx: Transaction,
-  { appId, webhookId }: Replayed,
-  range: TimeRange,
-): Promise<ReplayCounts> {
-  await requireActive(tx, appId, webhookId);
-  return (await choose(tx, webhookId, range)).counts;
-}
-
 const worker: Actor = { kind: 'system', id: null, name: 'delivery worker' };
 
-/** The advisory lock of a replay after healing, so that processes take turns. */
-const replayLock = 70420016;
-
-export type ReplayFailure = { webhookId: string; reason: string };
-
-/**
- * Replays what webhooks missed that probes have activated and whose owners want it. Returns those that could not be
- * replayed; the next call tries them again.
- */
-export async function replayHealed(database: Database): Promise<ReplayFailure[]> {
+/** The webhooks that probes have activated and whose owners want a replay. */
+export async function listHealed(database: Database): Promise<string[]> {
   const { rows } = await sql<{ webhookId: string }>`
-    select webhook_id as "webhookId" from webhook_healing where replay_since is not null
+    select webhook_id as "webhookId" from webhook_healing where replay_since is not null order by webhook_id
   `.execute(database);
-  // A fan-out under way may have seen a webhook as inactive.
-  if (rows.length > 0) await waitForFanOut(database);
-  const failures: ReplayFailure[] = [];
-  for (const { webhookId } of rows)
-    try {
-      await database.transaction().execute((tx) => replayAfterHealing(tx, webhookId));
-    } catch (error) {
-      // One that takes too long, because it has too many events, must not keep the others waiting.
-      if (isConnectionFault(error) && !isCanceled(error)) throw error;
-      failures.push({ webhookId, reason: (error as Error).message });
-    }
-  return failures;
+  return rows.map(({ webhookId }) => webhookId);
 }
 
-async function waitForFanOut(database: Database): Promise<void> {
-  await database
-    .transaction()
-    .execute((tx) => sql`select pg_advisory_xact_lock_shared(${fanOutLock})`.execute(tx));
+/** Replays what such a webhook missed. Returns why that failed, or null. The webhook is listed until it succeeds. */
+export async function replayHealed(database: Database, webhookId: string): Promise<string | null> {
+  try {
+    await waitForFanOut(database);
+    await database.transaction().execute((tx) => replayAfterHealing(tx, webhookId));
+    return null;
+  } catch (error) {
+    // Another replay of the app, or a deactivation, came first.
+    if (error instanceof ServiceError && error.code === 'conflict') return null;
+    // One webhook that is locked, or that takes too long, must not keep back the others.
+    if (isConnectionFault(error) && !isStatementTimeout(error)) throw error;
+    return (error as Error).message;
+  }
 }
 
 async function replayAfterHealing(tx: Transaction, webhookId: string): Promise<void> {
   // The number of events decides how they are best read.
   await sql`set local plan_cache_mode = force_custom_plan`.execute(tx);
+  await sql`set local lock_timeout = ${sql.lit(lockTimeoutMs)}`.execute(tx);
   type Healed = { appId: string; active: boolean; replaySince: Date; since: Date; until: Date };
   const { rows } = await sql<Healed>`
     select w.app_id as "appId", w.active, h.replay_since as "replaySince", now() as until,
       greatest(h.replay_since, now() - interval '14 days') as since
     from webhook_healing h join webhooks w on w.id = h.webhook_id
-    where h.webhook_id = ${webhookId} and h.replay_since is not null and pg_try_advisory_xact_lock(${replayLock})
+    where h.webhook_id = ${webhookId} and h.replay_since is not null
   `.execute(tx);
   const [healed] = rows;
   if (!healed) return;
@@ -176,16 +188,20 @@ async function replayAfterHealing(tx: Transaction, webhookId: string): Promise<v
   `.execute(tx);
 }
 
-type Chosen = { deliveryId: string | null; eventId: string };
+type Kind = 'failed' | 'cancelled' | 'missed';
+type Chosen = { deliveryId: string | null; eventId: string; status: Kind };
 
+/** One at a time for each app, because it may read many events. Throws `not_found`, `conflict`. */
 async function choose(
-  executor: Executor,
-  webhookId: string,
+  tx: Transaction,
+  { appId, webhookId }: Replayed,
   { since, until }: TimeRange,
-): Promise<{ chosen: Chosen[]; counts: ReplayCounts }> {
+): Promise<{ chosen: Chosen[]; more: boolean }> {
+  await requireActive(tx, appId, webhookId);
+  await takeTurn(tx, appId);
   const from = sql`${since.toISOString()}::timestamptz`;
   const to = sql`${until.toISOString()}::timestamptz`;
-  const { rows } = await sql<Chosen & { status: 'failed' | 'cancelled' | 'missed' }>`
+  const { rows } = await sql<Chosen>`
     select "deliveryId", "eventId", status from (
       select d.id as "deliveryId", d.event_id as "eventId", d.status, e.position
       from webhooks w left join bindings b on b.app_id = w.app_id
@@ -194,29 +210,37 @@ async function choose(
       where w.id = ${webhookId} and e.audience <> 'webhook' and ${mayReceiveNow}
       union all
       select null, e.id, 'missed', e.position
-      from webhooks w left join bindings b on b.app_id = w.app_id
-      join webhook_versions v on v.webhook_id = w.id
-      join events e on e.fanned_out_at >= v.valid_from and coalesce(e.fanned_out_at < v.valid_to, true)
+      from webhooks w left join bindings b on b.app_id = w.app_id cross join events e
+      -- However many versions there are, each event looks up its own.
+      cross join lateral (
+        select events from webhook_versions
+        where webhook_id = w.id and valid_from <= e.fanned_out_at and coalesce(valid_to > e.fanned_out_at, true)
+        order by valid_from desc limit 1
+      ) v
       where w.id = ${webhookId} and e.position is not null and e.fanned_out_at >= ${from} and e.fanned_out_at < ${to}
-        -- The id contains the time, by the clock of the process that published.
+        -- The id contains the time, by the clock of the process that published; the event may have waited for fan-out.
         and e.id >= uuid_v7_floor(${from} - interval '1 day') and e.id < uuid_v7_floor(${to} + interval '1 day')
         -- Fan-out's conditions, except that the webhook was active: an event without a delivery was missed.
         and takes_event(true, v.events, e.name)
         and may_receive(e.audience, e.org_id, e.alliance_id, e.created_at, e.org_listed, b.org_id, b.alliance_id, b.created_at)
-        and ${mayReceiveNow} and ${hasNoDelivery(sql`w.id`, sql`${from} - interval '1 day'`)}
+        and ${mayReceiveNow} and ${hasNoDelivery(sql`w.id`, from, to)}
         -- The delivery gets the day of its event, which retention drops earlier than the event.
         and to_regclass('orgdir.deliveries_' || to_char(e.fanned_out_at at time zone 'utc', 'YYYYMMDD')) is not null
     ) found
     order by position limit ${replayedMax + 1}
-  `.execute(executor);
-  const chosen = rows.slice(0, replayedMax);
-  const count = (kind: string) => chosen.filter(({ status }) => status === kind).length;
-  const counts = {
-    failed: count('failed'),
-    cancelled: count('cancelled'),
-    missed: count('missed'),
-  };
-  return { chosen, counts: { ...counts, more: rows.length > replayedMax } };
+  `.execute(tx);
+  return { chosen: rows.slice(0, replayedMax), more: rows.length > replayedMax };
+}
+
+async function takeTurn(tx: Transaction, appId: string): Promise<void> {
+  const { rows } = await sql<{ mine: boolean }>`
+    select pg_try_advisory_xact_lock(${replayLock}::int, hashtext(${appId})) as mine
+  `.execute(tx);
+  if (rows[0]?.mine) return;
+  throw new ServiceError(
+    'conflict',
+    'Another replay of this app is being counted or queued; try again in a moment.',
+  );
 }
 
 /** Over the event `e` and the binding `b`. */
@@ -225,12 +249,13 @@ const mayReceiveNow = sql`
     b.org_id, b.alliance_id, b.created_at)
 `;
 
-/** No delivery of the event `e` to the webhook, among those made at that time or later. */
-function hasNoDelivery(webhook: ReturnType<typeof sql>, since: ReturnType<typeof sql>) {
+/** No delivery of the event `e`, which was fanned out in that time. A fan-out gives deliveries ids of its own time. */
+function hasNoDelivery(...[webhook, from, to]: ReturnType<typeof sql>[]) {
   return sql`
     not exists (select from pending_deliveries p where p.webhook_id = ${webhook} and p.event_id = e.id)
     and not exists (
-      select from deliveries o where o.webhook_id = ${webhook} and o.event_id = e.id and o.id >= uuid_v7_floor(${since})
+      select from deliveries o where o.webhook_id = ${webhook} and o.event_id = e.id
+        and o.id >= uuid_v7_floor(${from} - interval '1 minute') and o.id < uuid_v7_floor(${to} + interval '1 minute')
     )
   `;
 }
@@ -242,14 +267,13 @@ async function queueMissed(
   eventIds: string[],
   dueTimes: Date[],
 ): Promise<number> {
-  if (eventIds.length === 0) return 0;
   const { rows } = await sql<{ count: number }>`
     with queued as (
       insert into pending_deliveries (id, event_id, event, webhook_id, trigger, created_at, due_at)
       select uuid_v7(e.fanned_out_at), e.id, e.name, ${webhookId}, 'redelivery', e.fanned_out_at, g.due_at
       from unnest(${eventIds}::uuid[], ${dueTimes.map((at) => at.toISOString())}::timestamptz[]) as g(event_id, due_at)
       join events e on e.id = g.event_id
-      where ${hasNoDelivery(sql`${webhookId}::uuid`, sql`e.fanned_out_at - interval '1 day'`)}
+      where ${hasNoDelivery(sql`${webhookId}::uuid`, sql`e.fanned_out_at`, sql`e.fanned_out_at`)}
       returning 1
     )
     select count(*) as count from queued

@@ -10,8 +10,9 @@ import { queueChannel } from './queue-channel.ts';
 export const recoverable = sql`(status <> 'succeeded' and (status = 'failed' or cancelled_by = 'deactivation'))`;
 
 /**
- * Queues those of `deliveryIds` that still match `among`, each due at its time or now, and returns how many. Locks the webhook until the end of the
- * transaction, against its deactivation, which would find none of these deliveries to cancel. Choose the deliveries before calling. Throws `not_found`, `conflict`.
+ * Queues those of `deliveryIds` that still match `among`, each due at its time or now, and returns how many. Locks the
+ * webhook until the end of the transaction, against its deactivation, which would find none of these deliveries to cancel.
+ * Choose the deliveries before calling. Throws `not_found`, `conflict`.
  */
 export async function requeue(
   tx: Transaction,

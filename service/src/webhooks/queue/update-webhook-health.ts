@@ -27,7 +27,7 @@ export type Deactivation = {
   more: boolean;
 };
 
-/** What one attempt says about its webhook. */
+/** The result of one attempt, as far as it affects its webhook. */
 type Outcome = {
   webhookId: string;
   verdict: 'succeeded' | 'retry' | 'failed' | ProbeOutcome['verdict'];

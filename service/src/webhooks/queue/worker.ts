@@ -31,7 +31,7 @@ import { healthDelayMs, joinWorkers, leaveWorkers } from './members.ts';
 import { queueChannel } from './queue-channel.ts';
 import { recoverLeases } from './recover-leases.ts';
 import { logDeactivations } from './log-deactivations.ts';
-import { replayHealed } from './replay.ts';
+import { listHealed, replayHealed } from './replay.ts';
 import { rotatePartitions } from './retention.ts';
 import { updateWebhookHealth } from './update-webhook-health.ts';
 import { dropOldVersions } from './versions.ts';
@@ -59,7 +59,7 @@ export type Worker = {
 const poolEndTimeoutMs = 500;
 /** How often the leader looks for work of which it may not have been notified. */
 const lookMs = 100;
-/** What has waited for this long is left for any process: the leader is full, frozen or gone, or has too much to do. */
+/** Any process takes what has waited for this long: the leader is full, frozen or gone, or has too much to do. */
 const leftMs = 500;
 /** The advisory lock that the leader holds. */
 const leaderLock = 70420013;
@@ -67,8 +67,8 @@ const leaderLock = 70420013;
 const checkMs = 1_000;
 /** How long outcomes are collected before the health of their webhooks is updated, once. */
 const collectMs = healthDelayMs / 2;
-/** When a replay that failed is tried again. It may have taken as long as a statement may. */
-const replayAgainMs = 600_000;
+/** How often replays that failed, or were left by a process that died, are looked for. */
+const replayAgainMs = 60_000;
 /** How often partitions are checked. A task that is woken for its work waits for no longer either. */
 const rarelyMs = 3_600_000;
 /** Tasks that are under way at the same time; the rare ones wait for a connection. */
@@ -178,12 +178,19 @@ function createTasks(dependencies: TaskDependencies, leads: () => boolean) {
   const due = loop('claim', () => onceJoined(() => dispatcher.claimAllDue()));
   const parked = loop('parked', () => onceJoined(() => dispatcher.claimAllParked()));
   const health = loop('health', () =>
-    updateHealth(database, dependencies, outcomes.current(), () => replays.wake()),
+    updateHealth(database, dependencies, outcomes.current(), () => {
+      toReplay = [];
+      replays.wake();
+    }),
   );
+  let toReplay: string[] = [];
+  // One webhook per turn, so that a stop waits for one at most.
   const replays = loop('replays', async () => {
-    const failures = await replayHealed(database);
-    for (const failure of failures) log.error(failure, 'replay.failed');
-    return failures.length > 0 ? replayAgainMs : rarelyMs;
+    if (toReplay.length === 0) toReplay = await listHealed(database);
+    const webhookId = toReplay.shift();
+    const reason = webhookId === undefined ? null : await replayHealed(database, webhookId);
+    if (reason !== null) log.error({ webhookId, reason }, 'replay.failed');
+    return toReplay.length > 0 ? 0 : replayAgainMs;
   });
   const ended = createFloor(null);
   const leases = loop('leases', () =>
