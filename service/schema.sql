@@ -93,6 +93,7 @@ table api_keys
   created_at timestamp(3) with time zone not null default now()
   used_on date
   uses bigint not null default 0
+  temporary boolean not null default false
   api_keys_app_id_fkey: FOREIGN KEY (app_id) REFERENCES apps(id) ON DELETE CASCADE
   api_keys_hash_check: CHECK ((length(hash) = 32))
   api_keys_hash_key: UNIQUE (hash)

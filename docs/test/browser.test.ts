@@ -4,6 +4,7 @@ import type { Page } from 'playwright-core';
 import { assertAccessible } from '../../portal/test/support/accessibility.ts';
 import { openPortal, signUp } from '../../portal/test/support/portal-browser.ts';
 import { create } from '../../portal/test/support/create.ts';
+import { sql } from '../../service/src/database/database.ts';
 import { put } from '../../service/test/support/directory.ts';
 import { testPublicUrl } from '../../service/test/support/service.ts';
 import { noBrowser } from '../../test/support/browser.ts';
@@ -79,8 +80,32 @@ test('the search finds events, operations, errors and guides', skip, async () =>
     await page.getByRole('searchbox', { name: 'Search' }).fill(query);
     await page.locator(`dialog a[href*="/docs/${path}"]`).first().waitFor();
   }
-  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'Close' }).click();
   await page.locator('dialog').waitFor({ state: 'hidden' });
+});
+
+test('the first stop of the keyboard skips the navigation', skip, async () => {
+  const page = await openDocs('/deliveries');
+  await page.keyboard.press('Tab');
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/#main$/);
+  await page.keyboard.press('Tab');
+  assert.ok(await page.locator('main :focus').count());
+});
+
+test('a page works without storage and clipboard', skip, async () => {
+  const page = await openDocs('', { colorScheme: 'light' });
+  await page.addInitScript(`
+    const blocked = { get() { throw new DOMException('blocked', 'SecurityError'); } };
+    Object.defineProperties(window, { localStorage: blocked, sessionStorage: blocked });
+    Object.defineProperty(navigator, 'clipboard', { value: undefined });
+  `);
+  await page.goto(`${testPublicUrl}/docs/api/getStatus`);
+  await page.getByRole('button', { name: 'Switch between light and dark' }).click();
+  await page.locator('html[data-scheme="dark"]').waitFor();
+  await page.getByRole('button', { name: 'Copy' }).first().click();
+  await page.getByRole('status').getByText('Not copied: the text is selected').waitFor();
+  assert.match(String(await page.evaluate('String(getSelection())')), /^curl /);
 });
 
 test('light or dark is kept, also for the developer portal', skip, async () => {
@@ -123,7 +148,7 @@ test('a signed-in user sends a request with a temporary key', skip, async () => 
   await status.getByText('Create an app in the developer portal first.').waitFor();
   await create(ada, '/apps', { name: 'Reader' });
   await page.getByRole('button', { name: 'Get a temporary key' }).click();
-  await status.getByText('for 15 minutes').waitFor();
+  await status.getByText('can read the directory until').waitFor();
 
   await page.getByText('Optional parameters').click();
   await page.getByLabel('limit', { exact: true }).fill('1');
@@ -136,8 +161,24 @@ test('a signed-in user sends a request with a temporary key', skip, async () => 
   // The key is kept for the other pages of this tab.
   await page.goto(`${testPublicUrl}/docs/api/getOrg`);
   await page.getByLabel('slug').fill('acme');
-  await page.getByRole('button', { name: 'Send request' }).click();
+  let requests = 0;
+  page.on('request', (request) => (requests += Number(request.url().endsWith('/orgs/acme'))));
+  await page.evaluate(
+    `for (let sent = 0; sent < 2; sent += 1) document.querySelector('form').requestSubmit()`,
+  );
   await status.getByText(/^Status 200/).waitFor();
+  assert.equal(requests, 1, 'one request at a time');
+  await page.getByRole('button', { name: 'Get a temporary key' }).click();
+  await status.getByText('can read the directory until').waitFor();
+  const keys = await sql`select from api_keys where temporary`.execute(portal.service.database);
+  assert.equal(keys.rows.length, 1, 'a valid key is used again');
+
+  await sql`update api_keys set revoked_at = now() where temporary`.execute(
+    portal.service.database,
+  );
+  await portal.service.settled();
+  await page.getByRole('button', { name: 'Send request' }).click();
+  await status.getByText('Get another one').waitFor();
 });
 
 test('a request with a body is sent with the key that the reader enters', skip, async () => {

@@ -76,6 +76,25 @@ test('a temporary key needs no recent proof, and only reads the directory for 15
     assert.equal((await service.call(path, { key })).status, 403, path);
 });
 
+test('temporary keys have a limit of their own and leave the list when they expire', async () => {
+  const app = await post('/apps', { name: 'Many' });
+  const createTemporary = () => owner.call(`/apps/${app.id}/temporary-keys`, { method: 'POST' });
+  for (let made = 0; made < 20; made += 1) assert.equal((await createTemporary()).status, 201);
+  assert.equal((await createTemporary()).status, 409);
+  const kept = await post(`/apps/${app.id}/keys`, { name: 'Server', scopes: ['read:events'] });
+  await sql`update api_keys set expires_at = now() where app_id = ${app.id} and temporary`.execute(
+    service.database,
+  );
+  const listed = await owner.call(`/apps/${app.id}/keys`);
+  assert.deepEqual([listed.body.pagination.total, listed.body.data[0].id], [1, kept.id]);
+  assert.equal((await createTemporary()).status, 201);
+  const { rows } = await sql`select from api_keys where app_id = ${app.id}`.execute(
+    service.database,
+  );
+  assert.equal(rows.length, 2, 'expired ones are deleted');
+  await post(`/apps/${app.id}`, undefined, 'DELETE');
+});
+
 test('an app has the name of its binding and its counts', async () => {
   const app = await post('/apps', { name: 'Counted' });
   assert.deepEqual([app.keyCount, app.webhookCount, app.binding], [0, 0, null]);
