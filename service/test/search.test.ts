@@ -247,7 +247,16 @@ test('facets count the entries that the whole request matches', async () => {
   const { facets } = await facetsOf('search=gnu&recruiting=true&page=7');
   assert.deepEqual(facets.language, [{ value: 'de', count: 1 }]);
   assert.deepEqual((await facetsOf('alliance=herd')).facets.language, [{ value: 'en', count: 1 }]);
-  assert.equal((await service.call('/orgs?facets=notes')).status, 400);
+  for (const text of ['notes', 'activity,', 'activity;language', '']) {
+    const { status, body } = await service.call(`/orgs?facets=${text}`);
+    assert.equal(status, 400);
+    assert.equal(
+      body.error.message,
+      'query.facets: must be one or more of activity, language, recruiting, alliance, separated by commas',
+    );
+  }
+  const wrong = await service.call('/blueprints?facets=active');
+  assert.equal(wrong.body.error.message, 'query.facets: must be category');
   await put(database, 'blueprints', [blueprint()]);
   await service.settled();
   const { body } = await service.call('/blueprints?facets=category');
