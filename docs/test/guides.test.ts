@@ -57,7 +57,8 @@ test('deactivation and recovery', async () => {
   const output = await runGuide('guides/deactivation-and-recovery.md', { env: { ID: id } });
   assert.match(output, /"deactivatedReason":"failing"/);
   assert.match(output, /"status":"succeeded"/);
-  assert.match(output, /"count":1/);
+  assert.match(output, /("failed":1,"cancelled":0,"missed":0[^]*){2}/);
+  assert.match(output, /"replayAfterHealing":true/);
 });
 
 test('poll /events', async () => {
