@@ -33,7 +33,7 @@ Examples:
       const counts = await withDatabase(async ({ database }) => {
         const webhook = { webhookId, appId: await requireAppOf(database, webhookId) };
         const range = { since, until: until ?? new Date() };
-        return runReplay(database, (tx) =>
+        return runReplay(database, webhook.appId, (tx) =>
           dryRun === true
             ? countReplay(tx, webhook, range)
             : replay(tx, cliActor(), webhook, range),

@@ -121,7 +121,7 @@ export const deliveryOperations = [
         until: until === undefined ? new Date() : requireTime(until),
       };
       return envelope(
-        await runReplay(database, (tx) =>
+        await runReplay(database, appId, (tx) =>
           dryRun === true ? countReplay(tx, webhook, range) : replay(tx, actor, webhook, range),
         ),
       );

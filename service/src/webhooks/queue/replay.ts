@@ -40,16 +40,18 @@ const statementMaxMs = 5_000;
 const lockTimeoutMs = 250;
 
 /**
- * Runs a replay or its count for a user. Throws `conflict`, also when the time range has more events than can be read in
- * time.
+ * Runs a replay or its count for a user. Throws `conflict` if another one of the app runs, or if the time range has more
+ * events than can be read in time.
  */
 export async function runReplay<Result>(
   database: Database,
+  appId: string,
   run: (tx: Transaction) => Promise<Result>,
 ): Promise<Result> {
   await waitForFanOut(database);
   return database.transaction().execute(async (tx) => {
     await sql`set local statement_timeout = ${sql.lit(statementMaxMs)}`.execute(tx);
+    await takeTurn(tx, appId);
     return run(tx).catch((error: unknown) => {
       if (!isStatementTimeout(error)) throw error;
       throw new ServiceError(
@@ -59,6 +61,18 @@ export async function runReplay<Result>(
       );
     });
   });
+}
+
+/** One at a time for each app, because it may read many events. Throws `conflict`. */
+async function takeTurn(tx: Transaction, appId: string): Promise<void> {
+  const { rows } = await sql<{ mine: boolean }>`
+    select pg_try_advisory_xact_lock(${replayLock}::int, hashtext(${appId})) as mine
+  `.execute(tx);
+  if (rows[0]?.mine) return;
+  throw new ServiceError(
+    'conflict',
+    'Another replay of this app is being counted or queued; try again in a moment.',
+  );
 }
 
 /** A fan-out under way may have seen a webhook as inactive. Once it has ended, a replay finds what it left out. */
@@ -180,6 +194,7 @@ async function replayAfterHealing(tx: Transaction, webhookId: string): Promise<v
   const [healed] = rows;
   if (!healed) return;
   const { active, appId, replaySince, since, until } = healed;
+  await takeTurn(tx, appId);
   // Locks the webhook before its healing, as changes by owners do.
   if (active) await replay(tx, worker, { appId, webhookId }, { since, until });
   await sql`
@@ -191,14 +206,13 @@ async function replayAfterHealing(tx: Transaction, webhookId: string): Promise<v
 type Kind = 'failed' | 'cancelled' | 'missed';
 type Chosen = { deliveryId: string | null; eventId: string; status: Kind };
 
-/** One at a time for each app, because it may read many events. Throws `not_found`, `conflict`. */
+/** Throws `not_found`, `conflict`. */
 async function choose(
   tx: Transaction,
   { appId, webhookId }: Replayed,
   { since, until }: TimeRange,
 ): Promise<{ chosen: Chosen[]; more: boolean }> {
   await requireActive(tx, appId, webhookId);
-  await takeTurn(tx, appId);
   const from = sql`${since.toISOString()}::timestamptz`;
   const to = sql`${until.toISOString()}::timestamptz`;
   const { rows } = await sql<Chosen>`
@@ -230,17 +244,6 @@ async function choose(
     order by position limit ${replayedMax + 1}
   `.execute(tx);
   return { chosen: rows.slice(0, replayedMax), more: rows.length > replayedMax };
-}
-
-async function takeTurn(tx: Transaction, appId: string): Promise<void> {
-  const { rows } = await sql<{ mine: boolean }>`
-    select pg_try_advisory_xact_lock(${replayLock}::int, hashtext(${appId})) as mine
-  `.execute(tx);
-  if (rows[0]?.mine) return;
-  throw new ServiceError(
-    'conflict',
-    'Another replay of this app is being counted or queued; try again in a moment.',
-  );
 }
 
 /** Over the event `e` and the binding `b`. */
