@@ -237,9 +237,16 @@ test('one finds what failed by its response, its subject and its body', options,
   await page.getByLabel('Organisation or alliance').fill('nobody');
   await page.keyboard.press('Enter');
   await nothing.waitFor();
-  await page.getByLabel('Organisation or alliance').fill('acme');
+  const subject = page.getByLabel('Slug of the organisation or alliance');
+  await subject.and(page.locator(':focus')).waitFor();
+  await subject.fill('Acme Corporation');
+  await page.keyboard.press('Enter');
+  await page.getByText('Enter a slug').waitFor();
+  await subject.fill(' ACME ');
   await page.keyboard.press('Enter');
   await row.waitFor();
+  await page.waitForURL(/subject=acme$/);
+  await subject.and(page.locator(':focus')).waitFor();
   await page.getByLabel('Time', { exact: true }).selectOption('Yesterday');
   await nothing.waitFor();
   await page.getByRole('search').getByRole('button', { name: 'Clear filters' }).click();
@@ -247,6 +254,7 @@ test('one finds what failed by its response, its subject and its body', options,
   for (const text of [id, 'BOBBY TABLES', "IT'S"]) {
     await search.fill(text);
     await search.press('Enter');
+    await search.and(page.locator(':focus')).waitFor();
     await (text === 'BOBBY TABLES' ? nothing : row).waitFor();
   }
   await row.getByRole('link', { name: 'org.created' }).click();
@@ -412,7 +420,7 @@ test(
   },
 );
 
-test('what failed while a receiver was down is recovered at once', options, async () => {
+test('failures while a receiver was down are recovered at once', options, async () => {
   const receiver = await startReceiver((response) => response.writeHead(503).end());
   const webhook = await makeWebhook(ada, receiver.url);
   for (const count of [1, 2, 3]) {
@@ -466,7 +474,7 @@ test('events from while a webhook was deactivated are replayed', options, async 
   await dialog.getByRole('button', { name: 'Cancel' }).click();
 
   await page.goto(`${portalUrl}${webhook.path}/explain?id=${eventId}`);
-  const explanation = page.getByRole('region', { name: 'The webhook has a delivery of it' });
+  const explanation = page.getByRole('region', { name: 'Delivery found' });
   await explanation.getByText('The receiver accepted the event with a 2xx status.').waitFor();
   await explanation.getByRole('link', { name: 'All attempts' }).click();
   await page.getByRole('heading', { name: 'Delivery of org.created' }).waitFor();
@@ -480,7 +488,7 @@ test('an event that a webhook did not get is explained', options, async () => {
   await fannedOut(eventId);
   const page = await portal.open({ as: cleo, path: `${webhook.path}/deliveries` });
   await page.getByRole('link', { name: 'Find out why.' }).click();
-  await page.getByRole('heading', { name: 'Why did I not get it?' }).waitFor();
+  await page.getByRole('heading', { name: "Why wasn't this event delivered?" }).waitFor();
   await page.getByLabel('Event id').fill(eventId);
   await page.getByRole('button', { name: 'Explain' }).click();
   const notSent = page.getByRole('region', { name: 'It was not sent to the webhook' });
@@ -500,8 +508,8 @@ test('an event that a webhook did not get is explained', options, async () => {
     );
   await assertAccessible(page, 'an explanation');
 
-  await page.getByLabel('Its name, subject and time').check();
-  await page.getByLabel('Organisation or alliance', { exact: true }).fill('acme');
+  await page.getByLabel('Event name, subject and time').check();
+  await page.getByLabel('Slug of the organisation or alliance').fill('Acme');
   await page.getByLabel('Time', { exact: true }).fill(minute);
   await page.getByRole('button', { name: 'Explain' }).click();
   await page.waitForURL(/subject=acme&at=/);
@@ -513,7 +521,7 @@ test('an event that a webhook did not get is explained', options, async () => {
 
   await page.getByLabel('Event id').fill(crypto.randomUUID());
   await page.getByRole('button', { name: 'Explain' }).click();
-  await page.getByRole('heading', { name: 'The app cannot get it' }).waitFor();
+  await page.getByRole('heading', { name: 'Not available to this app' }).waitFor();
   await page.getByLabel('Event id').fill('it');
   await page.getByRole('button', { name: 'Explain' }).click();
   await page.locator('input:invalid').and(page.locator(':focus')).waitFor();
@@ -552,7 +560,7 @@ test('a recovery that is refused says why, whichever time was chosen', options, 
   assert.ok(await dialog.getByRole('button', { name: 'Resend' }).isDisabled());
 });
 
-test('what the app may no longer have is not shown, and it is said why', options, async () => {
+test('events that the app may no longer have are not shown, with the reason', options, async () => {
   const receiver = await startReceiver();
   const webhook = await makeWebhook(ada, receiver.url);
   await announce(portal.service.database);

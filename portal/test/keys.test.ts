@@ -139,7 +139,7 @@ test('one click creates a key, and leaving before it is saved asks first', optio
   await page.getByRole('heading', { name: 'Webhooks of Quick' }).waitFor();
 });
 
-test('what is shown to try suits the scopes that a key has', options, async () => {
+test('the sample request suits the scopes of the key', options, async () => {
   const { id } = await create(ada, '/apps', { name: 'Scopes' });
   const page = await openKeys(ada, id);
   for (const [scopes, path, words] of [
