@@ -56,7 +56,6 @@ async function inFourClicks(run: (task: Task) => Promise<void>): Promise<void> {
     },
   });
   assert.ok(clicks <= clicksMax, `${clicks} clicks`);
-  await page.context().close();
 }
 
 const rowsOf = (page: Page) =>
