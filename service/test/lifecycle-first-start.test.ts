@@ -204,6 +204,7 @@ test('the demo data is not mixed with an imported directory', options, async () 
   await stop(service, dataDir);
 });
 
+/** None of its folders exists, and the database's user must be able to enter all of them. */
 const longName = `${'long name/'.repeat(14)}end`;
 for (const [what, name] of [
   ['spaces, quotes, commas and Unicode', `it's "my", dätä \\ dir`],
@@ -270,16 +271,6 @@ test('a pid file of another program is not a running database', options, async (
   assert.equal(again.code, 0, again.stderr);
   assert.equal(await serverPid(dataDir), null);
 });
-
-test(
-  'new parent folders of DATA_DIR are accessible for the database',
-  { ...options, skip: rootOnly },
-  async () => {
-    const dataDir = await freshDataDir('not/there/yet');
-    const made = await runCommand(['migrate'], { env: { DATA_DIR: dataDir } });
-    assert.equal(made.code, 0, made.stderr);
-  },
-);
 
 test('an existing DATA_DIR keeps its mode', { ...options, skip: rootOnly }, async () => {
   const dataDir = await freshDataDir();
