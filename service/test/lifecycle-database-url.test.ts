@@ -13,7 +13,7 @@ const DATABASE_URL = toUrl(connection);
 const SECRET_KEY = randomBytes(32).toString('base64');
 const dataDir = await newDataDir();
 after(() => removeDataDir(dataDir));
-const options = { timeout: 60_000 };
+const options = { timeout: 300_000 };
 
 test('with DATABASE_URL, two processes serve without demo data and DATA_DIR', options, async () => {
   const env = { DATABASE_URL, SECRET_KEY, DATA_DIR: dataDir };

@@ -17,7 +17,7 @@ import {
 } from './support/command.ts';
 import { eventually } from './support/eventually.ts';
 
-const options = { timeout: 90_000, skip: embeddedOnly };
+const options = { timeout: 300_000, skip: embeddedOnly };
 const isRoot = process.getuid?.() === 0;
 const rootOnly = isRoot ? embeddedOnly : 'only root runs the database as another user';
 const dataDirs: string[] = [];
