@@ -38,7 +38,7 @@ async function startShell(): Promise<(command: string) => Promise<{ status: numb
   await writeFile(join(home, '.curlrc'), `${lines.join('\n')}\n`);
   const env = { PATH: process.env['PATH'], HOME: home, CURL_HOME: home };
   return async (command) => {
-    const { stdout } = await promisify(execFile)('sh', ['-c', command], { env, timeout: 30_000 });
+    const { stdout } = await promisify(execFile)('sh', ['-c', command], { env, timeout: 120_000 });
     const [body = '', status] = stdout.split(/\n(?=\d+$)/);
     return { status: Number(status), body: JSON.parse(body) };
   };

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { sql } from '../src/database/database.ts';
 import { blueprint, put } from './support/directory.ts';
-import { eventually } from './support/eventually.ts';
+import { withinASecond } from './support/eventually.ts';
 import { startInternalApi } from './support/internal-api.ts';
 import { startTestService } from './support/service.ts';
 
@@ -141,12 +141,10 @@ test('a change is found in every process within a second', async () => {
   const other = await startTestService({ beside: service });
   assert.equal((await other.call('/orgs?search=quokka')).body.pagination.total, 0);
   await put(database, 'orgs', [{ slug: 'quokka', name: 'Quokka' }]);
-  const writtenAt = performance.now();
-  await eventually(async () => {
+  await withinASecond(async () => {
     const { body } = await other.call('/orgs?search=quokka');
     return body.pagination.total === 1;
   });
-  assert.ok(performance.now() - writtenAt < 1_000);
 });
 
 test('an import larger than what an index takes in is found too', async () => {

@@ -28,8 +28,10 @@ import { launchBrowser } from '../../../test/support/browser.ts';
 
 export type PortalBrowser = {
   service: TestService;
-  /** Opens a new window, signed in as a person or signed out. It closes when the test ends. */
-  open: (options?: { as?: Person; path?: string } & BrowserContextOptions) => Promise<Page>;
+  /** Opens a new window, signed in as a person or signed out, on a page of the portal or at `url`. It closes when the test ends. */
+  open: (
+    options?: { as?: Person; path?: string; url?: string } & BrowserContextOptions,
+  ) => Promise<Page>;
 };
 
 export { password, postPortal, signInAs, signUp, type Person };
@@ -75,13 +77,13 @@ export async function openPortal(
   });
   return {
     service,
-    async open({ as, path = '', ...options } = {}) {
+    async open({ as, path = '', url = `${portalUrl}${path}`, ...options } = {}) {
       const context = await launched.newContext({ reducedMotion: 'reduce', ...options });
       windows.push(context);
       if (as) await context.addCookies(cookiesOf(as));
       watch(context, providers, complaints);
       const page = await context.newPage();
-      await page.goto(`${portalUrl}${path}`);
+      await page.goto(url);
       return page;
     },
   };

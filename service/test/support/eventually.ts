@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { TestDatabase } from './database.ts';
 import { sql } from '../../src/database/database.ts';
@@ -17,6 +18,21 @@ export async function eventually<T>(ask: () => Promise<T | null | undefined | fa
     if (Date.now() > deadline) throw new Error(`still waiting for: ${ask.toString()}`);
     await wait(pauseMs);
   }
+}
+
+/** For a change that takes effect within a second, apart from pauses that a busy machine prolongs. */
+export async function withinASecond(ask: () => Promise<boolean>): Promise<void> {
+  const startedAt = performance.now();
+  let prolongedMs = 0;
+  let pausedAt = startedAt - pauseMs;
+  await eventually(async () => {
+    prolongedMs += performance.now() - pausedAt - pauseMs;
+    const answer = await ask();
+    pausedAt = performance.now();
+    return answer;
+  });
+  const tookMs = Math.round(performance.now() - startedAt - prolongedMs);
+  assert.ok(tookMs < 1_000, `took ${tookMs} ms`);
 }
 
 /** The delivery of an event to a webhook once it has ended. */
