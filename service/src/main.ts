@@ -48,6 +48,7 @@ export async function startService(
     purpose: 'service',
     applicationName: `orgdir serve, pid ${process.pid}`,
     onLost: options.onFatal,
+    onMoved: (move) => log.warn(move, 'database.moved'),
   });
   try {
     return await startOn(opened, config, log, options);
@@ -106,6 +107,7 @@ export async function startWorkerProcess(
     purpose: 'service',
     applicationName: `orgdir serve, pid ${process.pid}`,
     poolSize: workerProcessPoolSize,
+    onMoved: (move) => log.warn(move, 'database.moved'),
   });
   const { database, connection } = opened;
   const secretKeys = await readSecretKeys(config, false);

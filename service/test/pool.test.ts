@@ -59,6 +59,13 @@ test('a prepared statement that the server has lost fails once, and then runs on
     assert.equal(await read(database), '1');
   }));
 
+test('a connection on which a write was refused as read-only is replaced', () =>
+  withOneConnection(async (database) => {
+    await sql`set default_transaction_read_only = on`.execute(database);
+    await assert.rejects(sql`insert into kept values (8)`.execute(database), { code: '25006' });
+    await sql`insert into kept values (8)`.execute(database);
+  }));
+
 const pid = async (database: Executor) =>
   (await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(database)).rows[0]?.pid;
 

@@ -109,10 +109,10 @@ function isRefusedPlan(error: unknown): boolean {
 }
 
 /**
- * Whether the server closes the connection after this error (admin_shutdown, crash_shutdown). It does so a moment later,
- * when the next statement may have been sent already.
+ * Whether the connection is of no use after this error. The server closes it (admin_shutdown, crash_shutdown), but a moment
+ * later, when the next statement may have been sent already; or it no longer accepts writes (read_only_sql_transaction).
  */
 function isLastError(error: unknown): boolean {
   const { code } = error as { code?: unknown };
-  return code === '57P01' || code === '57P02';
+  return code === '57P01' || code === '57P02' || code === '25006';
 }
