@@ -106,7 +106,7 @@ test('a process that is alone writes nothing, and hands over its counts when ano
 test('random requests over several processes never exceed the limit, nor leave much of it', async () => {
   for (const perMinute of [1, 7, 100, 600, 2_500]) {
     const counters = Array.from({ length: 5 }, () => createCounter(perMinute));
-    const keys = [randomUUID(), randomUUID(), randomUUID()];
+    const keys: string[] = [randomUUID(), randomUUID(), randomUUID()];
     const served = new Map(keys.map((key) => [key, 0]));
     let sent = 0;
     while (sent < perMinute * keys.length * 2) {

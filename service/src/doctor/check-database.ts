@@ -21,10 +21,7 @@ export type DatabaseCheckOptions = {
   onOpening: (opening: Promise<Closable>) => void;
 };
 type Closable = { close(): Promise<void> };
-type Where = Pick<
-  Config,
-  'databaseUrl' | 'dataDir' | 'secretKeys' | 'roles' | 'workers'
->;
+type Where = Pick<Config, 'databaseUrl' | 'dataDir' | 'secretKeys' | 'roles' | 'workers'>;
 type Opened =
   | { kind: 'opened'; connection: ConnectionSettings; servers: Finding[]; close(): Promise<void> }
   | { kind: 'reported'; findings: Finding[] };

@@ -21,7 +21,7 @@ import {
   updateWebhook,
   type WebhookChanges,
 } from '../../src/webhooks/management/update-webhook.ts';
-import { replay, replayHealed } from '../../src/webhooks/queue/replay.ts';
+import { listHealed, replay, replayHealed } from '../../src/webhooks/queue/replay.ts';
 import { recoverLeases } from '../../src/webhooks/queue/recover-leases.ts';
 import { updateWebhookHealth } from '../../src/webhooks/queue/update-webhook-health.ts';
 import {
@@ -195,7 +195,12 @@ const acts: { [V in Verb]: Act<Extract<Command, { do: V }>> } = {
     },
   'replay-healed':
     ({ database }) =>
-    async () => ({ refused: (await replayHealed(database)).length > 0 }),
+    async () => {
+      const reasons: (string | null)[] = [];
+      for (const webhookId of await listHealed(database))
+        reasons.push(await replayHealed(database, webhookId));
+      return { refused: reasons.some((reason) => reason !== null) };
+    },
   pass:
     (stage, { ms }, state) =>
     () =>
