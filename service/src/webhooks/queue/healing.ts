@@ -64,12 +64,14 @@ export async function endProbes(tx: Transaction, webhookId: string): Promise<voi
  */
 export async function renewProbes(database: Database, retentionDays: number): Promise<void> {
   await sql`
+    -- prepared: renew_probes
     with old as materialized (
       select p.id from pending_deliveries p cross join lateral (
         -- Changes by owners lock the webhook before its probe, and must not miss the new one.
         select from webhooks where id = p.webhook_id for no key update skip locked
       ) w
-      where p.id < uuid_v7_floor(((queue_now() at time zone 'utc')::date - ${retentionDays}::int)::timestamp at time zone 'utc')
+      -- A subquery, because an index takes no condition with a clock in it.
+      where p.id < (select uuid_v7_floor(((queue_now() at time zone 'utc')::date - ${retentionDays}::int)::timestamp at time zone 'utc'))
         and p.trigger = 'probe' and p.lease_token is null
     ),
     ${insertProbes(sql`
