@@ -21,7 +21,7 @@ import { attemptOf, claimWith, failed, recordNew, succeeded } from './support/qu
 import { loopbackAllowed, startReceiver } from './support/receiver.ts';
 import { startTestService } from './support/service.ts';
 
-const stage = await openStage({ probes: true });
+const stage = await openStage();
 const { database } = stage;
 const guard = { allowedNetworks: [], allowHttp: false };
 const hourMs = 3_600_000;

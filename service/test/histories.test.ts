@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { sql } from '../src/database/database.ts';
 import { describeHistory, type History } from './histories/commands.ts';
 import { history, historyBesideWorker } from './histories/generate.ts';
 import { runHistory } from './histories/run-history.ts';
@@ -73,6 +74,37 @@ for (const { what, from, to } of [
       fault ?? 'nothing was found',
       /leak|\/events gives|deliveries: the service has|the body reads|were leased at fan-out|by a fan-out that did not create it/,
     );
+  });
+
+for (const { what, table, change, seen } of [
+  {
+    what: 'probes that come too early',
+    table: 'pending_deliveries',
+    change: `if new.trigger = 'probe' then new.due_at = new.due_at - interval '1 minute'; end if;`,
+    seen: /"probeAt"/,
+  },
+  {
+    what: 'a webhook that probes activate too often',
+    table: 'webhook_healing',
+    change: `new.healed_at = '{}';`,
+    seen: /"probeAt"|flaps/,
+  },
+  {
+    what: 'a replay that does not follow an activation by probes',
+    table: 'webhook_healing',
+    change: 'new.replay_since = null;',
+    seen: /deliveries: the service has/,
+  },
+])
+  test(`the model catches ${what}`, async () => {
+    const stage = await openStage();
+    await sql
+      .raw(
+        `create function orgdir.break_it() returns trigger language plpgsql as $$ begin ${change} return new; end $$;
+        create trigger break_it before insert or update on orgdir.${table} for each row execute function orgdir.break_it()`,
+      )
+      .execute(stage.database);
+    assert.match((await findFault(stage, 2, 1_000, false)) ?? 'nothing was found', seen);
   });
 
 /** Runs histories until one fails, and reports it, as short as possible, with its seed. */

@@ -13,6 +13,7 @@ export type Name =
   | BoundName
   | 'org.created'
   | 'alliance.created'
+  | 'webhook.probe'
   | 'system.maintenance.enabled'
   | 'system.maintenance.disabled';
 /** The response of a receiver; `final` is the response to the last attempt of a cycle. */
@@ -35,10 +36,11 @@ export type Command =
   | { do: 'subscribe'; webhook: number; events: Name[] | null }
   | { do: 'move-webhook' | 'delete-webhook' | 'recover' | 'replay'; webhook: number }
   | { do: 'activate'; webhook: number; active: boolean }
+  | { do: 'set-healing'; webhook: number; selfHealing?: boolean; replayAfterHealing?: boolean }
   | { do: 'announce'; what: Place }
   | { do: 'maintenance'; on: boolean }
   | { do: 'publish'; name: BoundName; of: number; text: string; amount: number }
-  | { do: 'recover-leases' | 'update-health' }
+  | { do: 'recover-leases' | 'update-health' | 'replay-healed' }
   | { do: 'fan-out' | 'claim'; worker: number; room: number }
   | { do: 'record'; worker: number; answers: Answer[] }
   | { do: 'pass'; ms: number }
@@ -55,7 +57,7 @@ export type Opening = {
   alliances: number;
   orgs: { listed: boolean; alliance: number | null }[];
   apps: { owner: number; to: Place | null }[];
-  webhooks: { app: number; events: Name[] | null }[];
+  webhooks: { app: number; events: Name[] | null; replayAfterHealing: boolean }[];
 };
 export type History = { opening: Opening; steps: Step[] };
 
@@ -89,12 +91,10 @@ export function openingCommands({ alliances, orgs, apps, webhooks }: Opening): C
             { do: 'bind' as const, app, to, by: owner },
           ]),
     ]),
-    ...webhooks.map(({ app, events }, webhook): Command => ({
-      do: 'create-webhook',
-      webhook,
-      app: app % apps.length,
-      events,
-    })),
+    ...webhooks.flatMap(({ app, events, replayAfterHealing }, webhook): Command[] => [
+      { do: 'create-webhook', webhook, app: app % apps.length, events },
+      { do: 'set-healing', webhook, replayAfterHealing },
+    ]),
   ];
 }
 

@@ -7,7 +7,7 @@ import type {
   StoredWebhook,
 } from './observation.ts';
 import { addressOf, privateWord } from './naming.ts';
-import { Disagreement, type Event, type Outcome, type State } from './state.ts';
+import { Disagreement, webhookByKey, type Event, type Outcome, type State } from './state.ts';
 
 /** Throws `Disagreement`. */
 export function compare(state: State, snapshot: Snapshot): void {
@@ -19,17 +19,39 @@ export function compare(state: State, snapshot: Snapshot): void {
 
 /** The ids of events and deliveries that the model knows of and has not seen yet. */
 export function learn(state: State, { events, deliveries }: Snapshot): void {
+  learnProbes(state, events, deliveries);
   const known = new Set(state.events.map(({ stored }) => stored?.id));
   // Of two equal rows, the earlier one has the smaller id.
   const fresh = byId(events.filter(({ id }) => !known.has(id)));
   for (const event of state.events.filter(({ stored }) => stored === null)) {
     const index = fresh.findIndex((row) => fits(event, row));
     const [row] = index === -1 ? [] : fresh.splice(index, 1);
-    event.stored = row
-      ? { id: row.id, createdAt: row.createdAt, data: row.data, xid: row.xid }
-      : null;
+    event.stored = row ? toStored(row) : null;
   }
   learnDeliveries(state, deliveries);
+}
+
+const toStored = ({ id, createdAt, data, xid }: StoredEvent) => ({ id, createdAt, data, xid });
+
+/** All events of probes are equal, so their deliveries say whose they are. */
+function learnProbes(state: State, events: StoredEvent[], rows: StoredDelivery[]): void {
+  const known = new Set(state.events.map(({ stored }) => stored?.id));
+  const fresh = new Map(
+    events
+      .filter(({ id, name }) => name === 'webhook.probe' && !known.has(id))
+      .map((row) => [row.id, row]),
+  );
+  if (fresh.size === 0) return;
+  for (const delivery of state.deliveries.values()) {
+    const event = state.events[delivery.event];
+    if (event?.name !== 'webhook.probe' || event.stored !== null) continue;
+    const id = webhookByKey(state, delivery.webhook)?.id;
+    const found = rows.find(({ eventId, webhookId }) => webhookId === id && fresh.has(eventId));
+    const row = fresh.get(found?.eventId ?? '');
+    if (!row) continue;
+    event.stored = toStored(row);
+    fresh.delete(row.id);
+  }
 }
 
 function compareEvents(state: State, rows: StoredEvent[]): void {
@@ -64,10 +86,11 @@ function subjectId({ expected, subject }: Event): string | null {
 }
 
 function compareWebhooks(state: State, rows: StoredWebhook[]): void {
-  const expected = [...state.webhooks].map(([slot, { id, moves, active, exhausted }]) => ({
+  const expected = [...state.webhooks].map(([slot, { id, moves, active, reason, exhausted }]) => ({
     id,
     url: addressOf(slot, moves),
     active,
+    reason,
     exhausted,
   }));
   same('webhooks', byId(rows), byId(expected));
@@ -75,20 +98,28 @@ function compareWebhooks(state: State, rows: StoredWebhook[]): void {
 
 function compareDeliveries(state: State, rows: StoredDelivery[]): void {
   const keys = new Map([...state.deliveries].map(([key, { id }]) => [id, key]));
+  const dueTimes = new Map<string | null, number | null>(
+    rows.map(({ id, probeAt }) => [id, probeAt]),
+  );
   const expected = [...state.deliveries].map(([key, delivery]) => ({
     key,
     status: delivery.status,
     cancelledBy: delivery.cancelledBy,
     count: delivery.count,
     lease: delivery.lease?.token ?? null,
+    // Null if the probe is parked, which the model does not follow.
+    probeAt: dueTimes.get(delivery.id) === null ? null : delivery.due.from,
   }));
-  const actual = rows.map(({ id, eventId, webhookId, status, cancelledBy, count, leaseToken }) => ({
-    key: keys.get(id) ?? `event ${eventId} for webhook ${webhookId}, unexpected`,
-    status,
-    cancelledBy,
-    count,
-    lease: leaseToken,
-  }));
+  const actual = rows.map(
+    ({ id, eventId, webhookId, status, cancelledBy, count, leaseToken, probeAt }) => ({
+      key: keys.get(id) ?? `event ${eventId} for webhook ${webhookId}, unexpected`,
+      status,
+      cancelledBy,
+      count,
+      lease: leaseToken,
+      probeAt,
+    }),
+  );
   same('deliveries', byKey(actual), byKey(expected));
 }
 

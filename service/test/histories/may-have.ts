@@ -7,6 +7,7 @@ export function mayHave(state: State, event: Event, app: string): boolean {
     case 'org.created':
       // Global, but unlisted organisations are not announced.
       return [...state.orgs.values()].some(({ key, listed }) => key === event.subject && listed);
+    case 'webhook.probe':
     case 'alliance.created':
     case 'system.maintenance.enabled':
     case 'system.maintenance.disabled':

@@ -3,7 +3,7 @@ import { attemptsMax } from '../../src/contract/delivery-rules.ts';
 import type { Command } from './commands.ts';
 import { mayHave } from './may-have.ts';
 import type { Rule, Seen } from './rules.ts';
-import { eventOf } from './model-webhooks.ts';
+import { eventOf, isProbe } from './model-deliveries.ts';
 import { addressOf } from './naming.ts';
 import type { Handed, Leasing } from './observation.ts';
 import { Disagreement, webhookByKey, type Delivery, type State } from './state.ts';
@@ -79,7 +79,8 @@ function hand(state: State, due: Delivery[], handed: Handed): Delivery {
     [handed.number, handed.cycleAttempt].join(),
     [delivery.count, delivery.cycle].join(),
   );
-  if (delivery.cycle > attemptsMax) throw new Disagreement(`attempt ${delivery.cycle} of ${what}`);
+  if (delivery.cycle > (isProbe(state, delivery) ? 1 : attemptsMax))
+    throw new Disagreement(`attempt ${delivery.cycle} of ${what}`);
   delivery.lease = { token: handed.leaseToken, until: state.now + leaseMs };
   return delivery;
 }
@@ -92,13 +93,14 @@ export function bodyOf(state: State, delivery: Delivery): string {
 
 function isStanding(state: State, delivery: Delivery): boolean {
   const webhook = webhookByKey(state, delivery.webhook);
-  return Boolean(webhook?.active) && mayHave(state, eventOf(state, delivery), delivery.app);
+  const isOn = webhook && (webhook.active || isProbe(state, delivery));
+  return Boolean(isOn) && mayHave(state, eventOf(state, delivery), delivery.app);
 }
 
 function reasonFor(state: State, delivery: Delivery): 'deletion' | 'deactivation' | 'permission' {
   const webhook = webhookByKey(state, delivery.webhook);
   if (!webhook) return 'deletion';
-  return webhook.active ? 'permission' : 'deactivation';
+  return webhook.active || isProbe(state, delivery) ? 'permission' : 'deactivation';
 }
 
 /** Which of those that had to be cancelled had their turn, only the tables tell. */

@@ -25,20 +25,26 @@ export const explainRules: Rules<'explain'> = {
       if (!actual) continue;
       const delivery = state.deliveries.get(`${index}/${found.key}`);
       const known = delivery !== undefined || mayHave(state, event, found.app);
-      if (!known) same(event, actual, explained.missing);
+      // Only events that an app may read are explained.
+      if (!known || event.name === 'webhook.probe') same(event, actual, explained.missing);
       else if (delivery)
         same(
           event,
           { result: actual.result, id: actual.delivery?.id, status: actual.delivery?.status },
           { result: 'delivered', id: delivery.id, status: delivery.status },
         );
-      else if (!(event.routing?.raced && actual.result === 'unknown'))
-        same(event, { result: actual.result, checks: actual.checks }, notSent(event, found.key));
+      else if (!(event.routing?.raced && actual.result === 'unknown')) {
+        const { result, checks, unknown } = actual;
+        same(event, { result, checks, unknown }, notSent(event, found.key));
+      }
     }
   },
 };
 
-function notSent(event: Event, webhook: string): Pick<Explanation, 'result' | 'checks'> {
+function notSent(
+  event: Event,
+  webhook: string,
+): Pick<Explanation, 'result' | 'checks' | 'unknown'> {
   const { routing, name } = event;
   const settings = routing?.webhooks.get(webhook);
   const isGlobal = !/^(application|event|resource)/.test(name);
@@ -51,6 +57,7 @@ function notSent(event: Event, webhook: string): Pick<Explanation, 'result' | 'c
       active: settings?.active ?? null,
       subscribed: settings?.subscribed ?? null,
     },
+    unknown: [],
   };
 }
 

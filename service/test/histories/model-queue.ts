@@ -4,9 +4,17 @@ import { mayHave } from './may-have.ts';
 import { claimRule, handBorn, requireLeases } from './model-claim.ts';
 import { routingOf } from './model-explain.ts';
 import type { Rules } from './rules.ts';
-import { cancelWaiting, newDelivery } from './model-webhooks.ts';
+import { cancelWaiting, isProbe, newDelivery } from './model-deliveries.ts';
+import { addProbe, startProbes } from './model-healing.ts';
 import type { RecordedAnswer } from './observation.ts';
-import { Disagreement, webhookByKey, type Delivery, type Outcome, type State } from './state.ts';
+import {
+  Disagreement,
+  isOfProbe,
+  webhookByKey,
+  type Delivery,
+  type Outcome,
+  type State,
+} from './state.ts';
 
 /** The values of WEBHOOK_DEACTIVATE_AFTER and WEBHOOK_RETRY_* in the runner. */
 export const deactivateAfter = 2;
@@ -22,7 +30,8 @@ export const queueRules: Rules<
     const { fannedOut } = observation;
     if (!fannedOut) throw new Disagreement('nothing is known of the fan-out');
     const waiting = [...state.events.keys()].filter(
-      (index) => state.events[index]?.position === null,
+      (index) =>
+        state.events[index]?.position === null && state.events[index]?.name !== 'webhook.probe',
     );
     waiting.sort((one, other) => compareAge(state, one, other));
     const { events, room } = fannedOut;
@@ -44,6 +53,11 @@ export const queueRules: Rules<
       if (!isHeld) continue;
       settle(state, delivery, answer);
       const { kind } = answer.verdict;
+      if (isProbe(state, delivery)) {
+        if (kind === 'retry') throw new Disagreement('a probe is sent once');
+        state.outcomes.push({ webhook: delivery.webhook, kind: `probe_${kind}`, gone: false });
+        continue;
+      }
       const gone = kind === 'failed' && delivery.answer === 410;
       if (kind === 'retry' || (kind === 'succeeded' && !endsRun(state, delivery.webhook))) continue;
       state.outcomes.push({ webhook: delivery.webhook, kind, gone });
@@ -54,11 +68,20 @@ export const queueRules: Rules<
       if (delivery.lease && delivery.lease.until < state.now) interrupt(state, delivery);
   },
   'update-health'(state) {
-    const deactivated = new Set(
-      state.outcomes.flatMap((outcome) => (addOutcome(state, outcome) ? outcome.webhook : [])),
-    );
+    const { outcomes } = state;
     state.outcomes = [];
-    for (const webhook of deactivated) cancelWaiting(state, webhook, 'deactivation');
+    const others = outcomes.filter((outcome) => !isOfProbe(outcome));
+    const deactivated = new Set(
+      others.flatMap((outcome) => (addOutcome(state, outcome) ? outcome.webhook : [])),
+    );
+    for (const key of deactivated) {
+      const webhook = webhookByKey(state, key);
+      if (!webhook) continue;
+      webhook.reason = others.some((one) => one.webhook === key && one.gone) ? 'gone' : 'failing';
+      cancelWaiting(state, key, 'deactivation');
+      startProbes(state, webhook);
+    }
+    for (const outcome of outcomes.filter(isOfProbe)) addProbe(state, outcome);
   },
   pass(state, { ms }) {
     state.now += ms;
@@ -68,6 +91,11 @@ export const queueRules: Rules<
 /** Retried after the normal backoff, without affecting health; the last response stays. */
 function interrupt(state: State, delivery: Delivery): void {
   delivery.lease = null;
+  if (isProbe(state, delivery)) {
+    delivery.status = 'failed';
+    state.outcomes.push({ webhook: delivery.webhook, kind: 'probe_interrupted', gone: false });
+    return;
+  }
   const waitMs = backoff.baseMs * backoff.factor ** (delivery.cycle - 1);
   delivery.due = { from: state.now + waitMs * (1 - jitter), to: state.now + waitMs * (1 + jitter) };
   if (delivery.cycle < attemptsMax) return;

@@ -2,7 +2,7 @@
 import { mayHave } from './may-have.ts';
 import { bodyOf } from './model-claim.ts';
 import type { Rules } from './rules.ts';
-import { eventOf } from './model-webhooks.ts';
+import { eventOf } from './model-deliveries.ts';
 import { Disagreement, requireThat } from './state.ts';
 
 export const readingRules: Rules<'read-delivery' | 'pull'> = {

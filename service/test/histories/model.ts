@@ -7,6 +7,7 @@ import type { Command } from './commands.ts';
 import { accessRules } from './model-access.ts';
 import { directoryRules } from './model-directory.ts';
 import { explainRules } from './model-explain.ts';
+import { healingRules } from './model-healing.ts';
 import { queueRules } from './model-queue.ts';
 import { readingRules } from './model-reading.ts';
 import { webhookRules } from './model-webhooks.ts';
@@ -20,6 +21,7 @@ const rules: Rules<Command['do']> = {
   ...queueRules,
   ...readingRules,
   ...explainRules,
+  ...healingRules,
 };
 
 /** Changes the state as the command must. Throws `Disagreement` where the service did something else. */

@@ -60,8 +60,16 @@ export type StoredDelivery = {
   cancelledBy: string | null;
   count: number;
   leaseToken: string | null;
+  /** When a probe is due that waits; null for others. */
+  probeAt: number | null;
 };
-export type StoredWebhook = { id: string; url: string; active: boolean; exhausted: number };
+export type StoredWebhook = {
+  id: string;
+  url: string;
+  active: boolean;
+  reason: string | null;
+  exhausted: number;
+};
 export type StoredOutcome = { webhookId: string } & Pick<Outcome, 'kind' | 'gone'>;
 export type Snapshot = {
   events: StoredEvent[];

@@ -1,6 +1,5 @@
 /** Fan-out, claims and records of two workers, called directly so that other steps can happen in between. */
 import { randomUUID } from 'node:crypto';
-import { attemptsMax } from '../../src/contract/delivery-rules.ts';
 import {
   claimDue,
   claimMax,
@@ -15,7 +14,7 @@ import { recordAttempts } from '../../src/webhooks/queue/record.ts';
 import { systemClock } from '../../src/webhooks/sending/clock.ts';
 import { unsent, type RecordedAttempt } from '../../src/webhooks/sending/deliver.ts';
 import type { Deliverable, LeasedDelivery } from '../../src/webhooks/sending/deliverable.ts';
-import { decideVerdict } from '../../src/webhooks/sending/retry.ts';
+import { cycleOf, decideVerdict } from '../../src/webhooks/sending/retry.ts';
 import { renderBody } from '../../src/webhooks/sending/sign.ts';
 import type { Answer } from './commands.ts';
 import { leaseMs, perWebhookMax } from './model-claim.ts';
@@ -148,7 +147,7 @@ function attempt(delivery: Handed, { status, final }: Answer): RecordedAttempt {
   };
   const cycle = {
     attempt: delivery.cycleAttempt,
-    attemptsMax: final ? delivery.cycleAttempt : attemptsMax,
+    attemptsMax: final ? delivery.cycleAttempt : cycleOf(delivery).attemptsMax,
   };
   return {
     statusCode: result.statusCode,

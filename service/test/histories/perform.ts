@@ -21,7 +21,7 @@ import {
   updateWebhook,
   type WebhookChanges,
 } from '../../src/webhooks/management/update-webhook.ts';
-import { replay } from '../../src/webhooks/queue/replay.ts';
+import { replay, replayHealed } from '../../src/webhooks/queue/replay.ts';
 import { recoverLeases } from '../../src/webhooks/queue/recover-leases.ts';
 import { updateWebhookHealth } from '../../src/webhooks/queue/update-webhook-health.ts';
 import {
@@ -149,6 +149,8 @@ const acts: { [V in Verb]: Act<Extract<Command, { do: V }>> } = {
     change(stage, state, webhook, (moves) => ({ url: addressOf(webhook, moves + 1) })),
   activate: (stage, { webhook, active }, state) =>
     change(stage, state, webhook, () => ({ active })),
+  'set-healing': (stage, { webhook, selfHealing, replayAfterHealing }, state) =>
+    change(stage, state, webhook, () => ({ selfHealing, replayAfterHealing })),
   'delete-webhook': (stage, { webhook }, state) =>
     onWebhook(state, webhook, ({ id, appId }) =>
       inTransaction(stage, (tx) => deleteWebhook(tx, testActor, appId, id)),
@@ -191,6 +193,9 @@ const acts: { [V in Verb]: Act<Extract<Command, { do: V }>> } = {
     async () => {
       await updateWebhookHealth(database, deactivateAfter);
     },
+  'replay-healed':
+    ({ database }) =>
+    async () => ({ refused: (await replayHealed(database)).length > 0 }),
   pass:
     (stage, { ms }, state) =>
     () =>

@@ -13,8 +13,9 @@ import { Disagreement, type State } from './state.ts';
 import type { Stage } from './stage.ts';
 
 /** Longer than any wait and any lease. */
-const longMs = 100 * 86_400_000;
-const start = Date.parse('2026-11-20T12:00:00Z');
+const longMs = 8 * 86_400_000;
+/** Before the real time, by which events are fanned out: so a replay after healing takes all of them. */
+const start = Date.parse('2020-11-20T12:00:00Z');
 
 /** Throws an error with the whole history if the service and the model differ. */
 export async function runHistory(stage: Stage, { opening, steps }: History): Promise<void> {
@@ -59,8 +60,9 @@ const drain: Command[] = [
     answers: Array.from({ length: 100 }, () => ({ status: 200, final: false })),
   },
   { do: 'update-health' },
+  { do: 'replay-healed' },
 ];
-const turnsMax = 20;
+const turnsMax = 100;
 
 const hasWork = (states: State[]) =>
   states.some(({ deliveries }) =>
@@ -75,10 +77,12 @@ const loud = new Set<Command['do']>([
   'recover-leases',
   'update-health',
   'activate',
+  'set-healing',
   'delete-webhook',
   'redeliver',
   'recover',
   'replay',
+  'replay-healed',
 ]);
 
 async function take(stage: Stage, states: State[], step: Step, log: Entry[]): Promise<State[]> {

@@ -31,10 +31,10 @@ function* statements(state: State, { secretBox }: Stage): Generator<string> {
     yield `insert into bindings (app_id, owner_email, ${column})
       values (${idOf(state.apps, app)}, '${personOf(by)}', ${found})`;
   }
-  for (const [slot, { id, app, events }] of state.webhooks)
-    yield `insert into webhooks (id, app_id, url, events, secret)
+  for (const [slot, { id, app, events, replayAfterHealing }] of state.webhooks)
+    yield `insert into webhooks (id, app_id, url, events, replay_after_healing, secret)
       values ('${id}', ${idOf(state.apps, app)}, '${addressOf(slot, 0)}',
-        ${events ? `'{${events.join()}}'` : 'null'}, '\\x${secretBox.seal('whsec_c2VjcmV0', id).toString('hex')}')`;
+        ${events ? `'{${events.join()}}'` : 'null'}, ${replayAfterHealing}, '\\x${secretBox.seal('whsec_c2VjcmV0', id).toString('hex')}')`;
 }
 
 function storage(state: State, subject: string): [string, string, string] {

@@ -27,23 +27,15 @@ export type Stage = TestDatabase & {
   changeRule(from: RegExp, to: string): Promise<void>;
 };
 
-/**
- * Without `ownClock` time is the database's, as a worker that runs by itself needs it. Without `probes` webhooks are not
- * probed: `healing.test.ts` tests probes.
- */
-export async function openStage({ ownClock = true, probes = false } = {}): Promise<Stage> {
+/** Without `ownClock` time is the database's, as a worker that runs by itself needs it. */
+export async function openStage({ ownClock = true } = {}): Promise<Stage> {
   const opened = await openTestDatabase();
   const { database } = opened;
   const secretKeys = [randomBytes(32)];
   // Planning looks at every partition; a history needs today's, and tomorrow's where it runs past midnight.
   if (ownClock) await sql.raw(pruning).execute(database);
   if (ownClock) await sql.raw(clock).execute(database);
-  if (!probes)
-    await sql`alter table webhooks alter column self_healing set default false`.execute(database);
-  const { rows: tables } = await sql<{ statements: string }>`${sql.raw(emptyTables)}`.execute(
-    database,
-  );
-  const clearing = tables[0]?.statements ?? '';
+  await sql.raw(clearing).execute(database);
   const stage: Stage = {
     ...opened,
     secretKeys,
@@ -53,11 +45,17 @@ export async function openStage({ ownClock = true, probes = false } = {}): Promi
       stage.workers = [startWorker(), startWorker()];
     },
     async setClock(ms) {
-      await sql`update orgdir.history_clock set at = ${new Date(ms)}`.execute(database);
+      await sql`
+        -- prepared: set_clock
+        update orgdir.history_clock set at = ${new Date(ms)}
+      `.execute(database);
     },
     async clear() {
       stage.crash();
-      await sql.raw(clearing).execute(database);
+      await sql`
+        -- prepared: clear
+        select orgdir.clear_history()
+      `.execute(database);
     },
     async snapshot() {
       const { rows } = await sql<Snapshot>`${sql.raw(everything)}`.execute(database);
@@ -83,14 +81,20 @@ function startWorker(): StageWorker {
   return { handed: [], outboxFloor: '0', dueSince: null };
 }
 
-/** Every table that is empty before the first history, in one round trip. Foreign keys cascade, so the order is no matter. */
-const emptyTables = `
-  select string_agg('delete from ' || c.oid::regclass, ';') as statements from pg_class c
+/**
+ * Deletes from every table that is empty before the first history: in a function, whose statements PostgreSQL plans once.
+ * Foreign keys cascade, so the order is no matter.
+ */
+const clearing = `do $$ begin execute format('create function orgdir.clear_history() returns void language plpgsql as %L', (
+  -- Deletes that find nothing would still run the triggers of their statement.
+  select 'begin ' || string_agg(format('if exists (select from %1$s) then delete from %1$s; end if;', c.oid::regclass), ' ') || ' end'
+  from pg_class c
   where relnamespace = 'orgdir'::regnamespace and relkind in ('r', 'p') and not relispartition
     and relname <> 'audit_log' -- append-only, and no part of any history
     and relname <> 'app_members' -- deleted with their apps, which must keep an owner
+    and relname <> 'history_clock'
     and (xpath('/row/empty/text()', query_to_xml(format('select not exists (select from %s) as empty', c.oid::regclass), true, true, '')))[1]::text = 'true'
-`;
+)); end $$`;
 
 const clock = `
   create table orgdir.history_clock as select now() as at;
@@ -104,6 +108,7 @@ const pruning = `do $$ declare partition regclass; begin
   loop execute 'drop table ' || partition; end loop; end $$`;
 
 const everything = `
+  -- prepared: snapshot
   select
     (select coalesce(json_agg(json_build_object('id', id, 'name', name, 'subjectId', coalesce(org_id, alliance_id),
        'position', position, 'xid', xid, 'createdAt', created_at, 'data', data)), '[]')
@@ -113,15 +118,19 @@ const everything = `
        select id, name, org_id, alliance_id, null, xid::text::bigint, created_at, data from outbox
      ) event) as events,
     (select coalesce(json_agg(json_build_object('id', id, 'url', url, 'active', active,
-       'exhausted', coalesce(exhausted_in_a_row, 0))), '[]')
+       'reason', deactivated_reason, 'exhausted', coalesce(exhausted_in_a_row, 0))), '[]')
      from webhooks left join webhook_health on webhook_id = id) as webhooks,
     (select coalesce(json_agg(each.*), '[]') from (
        select id, event_id as "eventId", webhook_id as "webhookId", 'pending' as status, null as "cancelledBy",
-         attempt_count as count, lease_token as "leaseToken" from pending_deliveries
+         attempt_count as count, lease_token as "leaseToken",
+         case when trigger = 'probe' and lease_token is null and not parked
+           then extract(epoch from due_at)::float8 * 1000 end as "probeAt"
+       from pending_deliveries
        union all
-       select id, event_id, webhook_id, status, cancelled_by, attempt_count, null from deliveries
+       select id, event_id, webhook_id, status, cancelled_by, attempt_count, null, null from deliveries
      ) each) as deliveries,
     (select coalesce(json_agg(json_build_object('webhookId', webhook_id, 'gone', gone,
-       'kind', case when error = 'interrupted' then error else verdict end) order by seq), '[]')
+       'kind', case when error is distinct from 'interrupted' then verdict
+         else case when verdict like 'probe%' then 'probe_' else '' end || error end) order by seq), '[]')
      from webhook_outcomes where verdict <> 'retry') as outcomes
 `;

@@ -12,7 +12,7 @@ type Org = {
 };
 type Alliance = { key: string; id: string; version: number; disbanded: boolean };
 export type App = { key: string; id: string; members: Map<number, AppRole> };
-type Webhook = {
+export type Webhook = {
   key: string;
   id: string;
   app: string;
@@ -20,14 +20,29 @@ type Webhook = {
   moves: number;
   events: Name[] | null;
   active: boolean;
+  /** Why it is deactivated. */
+  reason: 'failing' | 'gone' | 'owner' | null;
   /** Deliveries exhausted in a row. */
   exhausted: number;
+  selfHealing: boolean;
+  replayAfterHealing: boolean;
+  healing: Healing;
+};
+type Healing = {
+  /** Probes that failed since the deactivation; null while it is not probed. */
+  failed: number | null;
+  /** Whether the last probe succeeded. */
+  succeeded: boolean;
+  /** When probes activated it. */
+  activations: number[];
+  /** Whether a replay follows the last activation. */
+  replays: boolean;
 };
 export type Event = {
   /** When it was recorded, in the order of all that happened. */
   at: number;
   name: Name;
-  /** The organisation or alliance, by key; null: the installation. */
+  /** The organisation or alliance, by key; null: the installation, or a webhook. */
   subject: string | null;
   /** What its data must say, or what of it must be found in it. */
   expected: Expected;
@@ -64,10 +79,11 @@ export type Delivery = {
   lease: { token: string; until: number } | null;
 };
 
+type ProbeKind = 'probe_succeeded' | 'probe_failed' | 'probe_interrupted';
 /** `gone`: the delivery failed, and its last response was 410. */
 export type Outcome = {
   webhook: string;
-  kind: 'succeeded' | 'failed' | 'interrupted';
+  kind: 'succeeded' | 'failed' | 'interrupted' | ProbeKind;
   gone: boolean;
 };
 
@@ -146,3 +162,15 @@ export function newKey(state: State, name: string): string {
 export function webhookByKey(state: State, key: string): Webhook | undefined {
   return [...state.webhooks.values()].find((webhook) => webhook.key === key);
 }
+
+/** What happened before does not count against a webhook that was activated or moved. */
+export function forgetOutcomes(
+  state: State,
+  key: string,
+  which: (outcome: Outcome) => boolean = () => true,
+): void {
+  state.outcomes = state.outcomes.filter((one) => one.webhook !== key || !which(one));
+}
+
+/** Probes affect nothing but the next probe. */
+export const isOfProbe = ({ kind }: Outcome) => kind.startsWith('probe_');
