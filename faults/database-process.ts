@@ -9,7 +9,7 @@ import {
   startIfStopped,
   stopServer,
 } from '../service/src/database/embedded-server.ts';
-import { childrenOf, isRunning, killAll } from './processes.ts';
+import { gone, killTree } from './processes.ts';
 import { recordProcess } from './run-folder.ts';
 
 export type DatabaseProcess = {
@@ -34,7 +34,6 @@ export type DatabaseProcess = {
 /** Illegal instruction, bus error, arithmetic error, segmentation fault: a bug of PostgreSQL. */
 const crash = /^.*was terminated by signal (?:4|7|8|11):.*(?:\n.*DETAIL:.*(?:\n\t.*)*)?/gm;
 const startDeadlineMs = 30_000;
-const endDeadlineMs = 15_000;
 const pollMs = 10;
 
 export function createDatabaseProcess(installation: Installation): DatabaseProcess {
@@ -80,12 +79,7 @@ async function start(installation: Installation): Promise<void> {
 
 async function kill(installation: Installation): Promise<void> {
   const server = await findServer(installation);
-  if (!server) return;
-  // Stopped first, so that it starts no process while the list is read.
-  process.kill(server.pid, 'SIGSTOP');
-  const pids = [server.pid, ...childrenOf(server.pid)];
-  killAll(pids);
-  await gone(pids);
+  if (server) await killTree(server.pid);
 }
 
 async function abort(installation: Installation): Promise<void> {
@@ -93,12 +87,4 @@ async function abort(installation: Installation): Promise<void> {
   if (!server) return;
   process.kill(server.pid, 'SIGQUIT');
   await gone([server.pid]);
-}
-
-async function gone(pids: number[]): Promise<void> {
-  const deadline = Date.now() + endDeadlineMs;
-  while (pids.some(isRunning)) {
-    if (Date.now() > deadline) throw new Error('the database does not end');
-    await wait(pollMs);
-  }
 }

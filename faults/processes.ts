@@ -1,5 +1,9 @@
-/** Reads from /proc whether processes run, and their children. */
+/** Reads from /proc whether processes run, and their children; freezes and kills them. */
 import { readFileSync } from 'node:fs';
+import { setTimeout as wait } from 'node:timers/promises';
+
+const endDeadlineMs = 15_000;
+const pollMs = 10;
 
 /** A zombie does not count as running. */
 export function isRunning(pid: number): boolean {
@@ -26,6 +30,29 @@ export function killAll(pids: number[]): void {
       // It has already ended.
     }
   }
+}
+
+/** Resolves when none of them runs. */
+export async function gone(pids: number[]): Promise<void> {
+  const deadline = Date.now() + endDeadlineMs;
+  while (pids.some(isRunning)) {
+    if (Date.now() > deadline) throw new Error('a process does not end');
+    await wait(pollMs);
+  }
+}
+
+/** Stops a process and all its children at once, so that it starts none meanwhile. Returns their ids. */
+export function freezeTree(pid: number): number[] {
+  process.kill(pid, 'SIGSTOP');
+  const pids = [pid, ...childrenOf(pid)];
+  for (const each of pids) process.kill(each, 'SIGSTOP');
+  return pids;
+}
+
+export async function killTree(pid: number): Promise<void> {
+  const pids = freezeTree(pid);
+  killAll(pids);
+  await gone(pids);
 }
 
 function readStat(pid: number): { state: string; startedAt: string } | null {

@@ -82,7 +82,7 @@ export function createPublisher(database: Database, alliance: string): Publisher
 }
 
 /** Values that are hard to preserve: key order, characters of all planes, extreme numbers. */
-function payload(name: string, number: number): object {
+export function payload(name: string, number: number): object {
   const until = name === commonEvent ? 'deadline' : 'availableUntil';
   return {
     id: `r-${number}`,

@@ -53,7 +53,8 @@ const aftermathMs = 1_000;
 const drainDeadlineMs = 60_000;
 const pollMs = 50;
 
-const shortTimes = {
+/** Settings of the service with the times of all scenarios. */
+export const shortTimes = {
   ...loopbackAllowed,
   NODE_EXTRA_CA_CERTS: join(tlsFolder, 'authority.pem'),
   PORT: '0',
@@ -153,7 +154,8 @@ async function countPending(database: Database) {
   return rows[0] ?? { published: 0, pending: 0, leased: 0 };
 }
 
-async function drained(database: Database): Promise<void> {
+/** Resolves when no event and no delivery is pending. */
+export async function drained(database: Database): Promise<void> {
   const deadline = Date.now() + drainDeadlineMs;
   for (;;) {
     const left = await countPending(database);

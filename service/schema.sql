@@ -93,6 +93,7 @@ table api_keys
   created_at timestamp(3) with time zone not null default now()
   used_on date
   uses bigint not null default 0
+  temporary boolean not null default false
   api_keys_app_id_fkey: FOREIGN KEY (app_id) REFERENCES apps(id) ON DELETE CASCADE
   api_keys_hash_check: CHECK ((length(hash) = 32))
   api_keys_hash_key: UNIQUE (hash)
@@ -589,6 +590,7 @@ table pending_deliveries
   pending_deliveries_trigger_check: CHECK ((trigger = ANY (ARRAY['event'::text, 'test'::text, 'redelivery'::text, 'probe'::text])))
   CREATE INDEX pending_deliveries_by_webhook ON orgdir.pending_deliveries USING btree (webhook_id, due_at)
   CREATE INDEX pending_deliveries_due ON orgdir.pending_deliveries USING btree (due_at) WHERE ((lease_token IS NULL) AND (NOT parked))
+  CREATE INDEX pending_deliveries_late ON orgdir.pending_deliveries USING btree (event_id) WHERE ("left"((id)::text, 6) <> "left"((event_id)::text, 6))
   CREATE INDEX pending_deliveries_leased ON orgdir.pending_deliveries USING btree (due_at) WHERE (lease_token IS NOT NULL)
   CREATE INDEX pending_deliveries_parked ON orgdir.pending_deliveries USING btree (webhook_id, due_at) WHERE parked
 
@@ -609,6 +611,13 @@ table published_events
   published_events_reason_check: CHECK ((length(reason) <= 2000))
   CREATE INDEX published_events_rejected ON orgdir.published_events USING btree (rejected_at, id) WHERE (rejected_at IS NOT NULL)
   CREATE INDEX published_events_to_take ON orgdir.published_events USING btree (xid, id) WHERE (rejected_at IS NULL)
+
+table rate_windows
+  key_id uuid not null
+  ends_at timestamp with time zone not null
+  used bigint not null
+  granted integer not null
+  rate_windows_pkey: PRIMARY KEY (key_id)
 
 table recovery_codes
   user_id uuid not null

@@ -83,7 +83,12 @@ async function run(): Promise<void> {
 
 async function prepare(systemOptions: SystemOptions, receivers: Receivers): Promise<Side> {
   const system = await startSystem(systemOptions, cleanUps);
-  const side = { system, world: await createWorld(system, receivers.urls) };
+  const world = await createWorld(system, receivers.urls).catch(async (error: unknown) => {
+    throw new Error(`${system.name}: the service logged\n${await system.readLog()}`, {
+      cause: error,
+    });
+  });
+  const side = { system, world };
   for (const load of warmUps) await measure(load, side, receivers);
   if (options.analyze) await system.analyze();
   return side;

@@ -19,6 +19,8 @@ export type System = {
   internalUrl: string;
   /** Runs a command of its `orgdir` and returns its JSON. */
   command<T>(...args: string[]): Promise<T>;
+  /** Of the process with the API. */
+  readLog(): Promise<string>;
   /** Updates the planner's statistics of the whole database. */
   analyze(): Promise<void>;
   /** Resolves when no delivery is pending, so every attempt is recorded. */
@@ -75,12 +77,14 @@ export async function startSystem(
   cleanUps.defer(() => client.end());
   const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid');
   const postmaster = await parentPid(rows[0]?.pid as number);
-  const internalUrl = await readInternalUrl(join(folder, 'service-0.log'));
+  const logFile = join(folder, 'service-0.log');
+  const internalUrl = await readInternalUrl(logFile);
   return {
     name,
     url: `http://127.0.0.1:${services[0]?.port}`,
     internalUrl,
     command: (...args) => runCommand(checkout, env, args),
+    readLog: () => readFile(logFile, 'utf8'),
     analyze: async () => void (await client.query('analyze')),
     drained: () => drained(internalUrl),
     cpuMs: () => sumCpuMs([postmaster, ...services.map(({ pid }) => pid)]),

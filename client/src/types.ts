@@ -385,6 +385,8 @@ export interface CreatedWebhook {
   lastFailureAt: string | null;
   /** The number of failed deliveries since the last success. */
   exhaustedInARow: number;
+  /** When the service probes the webhook next. Null if it does not probe it. */
+  nextProbeAt: string | null;
   /** When the previous secret expires. Until then, deliveries are signed with both secrets. */
   previousSecretExpiresAt: string | null;
   /** When the webhook was created. */
@@ -510,7 +512,7 @@ export interface Explanation {
   result: 'unavailable' | 'waiting' | 'delivered' | 'not_sent' | 'would_send' | 'unknown';
   /** What happened and what you can change, for people to read. */
   message: string;
-  /** The time whose settings decided: when the event was processed, or `at`. */
+  /** The time at which settings were checked: when the event was processed, or `at`. */
   at: string | null;
   event: ExplainedEvent | null;
   checks: ExplanationChecks;
@@ -880,6 +882,8 @@ export interface Webhook {
   lastFailureAt: string | null;
   /** The number of failed deliveries since the last success. */
   exhaustedInARow: number;
+  /** When the service probes the webhook next. Null if it does not probe it. */
+  nextProbeAt: string | null;
   /** When the previous secret expires. Until then, deliveries are signed with both secrets. */
   previousSecretExpiresAt: string | null;
   /** When the webhook was created. */

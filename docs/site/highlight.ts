@@ -9,10 +9,14 @@ const theme = createCssVariablesTheme({
 const languages = ['sh', 'json', 'ts', 'js', 'python', 'go', 'php', 'sql'] as const;
 const highlighter = await createHighlighter({ themes: [theme], langs: [...languages] });
 
+/** The grammar of Python splits `{{url}}`, so marks are words while the highlighter runs. */
+const markWord = { of: (name: string) => `zMark${name}Mark`, all: /zMark(\w+?)Mark/g };
+
 export function highlight(code: string, language: string): string {
   const lang = languages.find((each) => each === language);
   if (!lang) return escapeHtml(code);
-  const { tokens } = highlighter.codeToTokens(code, { lang, theme: theme.name ?? '' });
+  const words = code.replace(/\{\{(\w+)\}\}/g, (_, name: string) => markWord.of(name));
+  const { tokens } = highlighter.codeToTokens(words, { lang, theme: theme.name ?? '' });
   return tokens
     .map((line) =>
       line
@@ -23,7 +27,8 @@ export function highlight(code: string, language: string): string {
         })
         .join(''),
     )
-    .join('\n');
+    .join('\n')
+    .replace(markWord.all, '{{$1}}');
 }
 
 export function escapeHtml(text: string): string {

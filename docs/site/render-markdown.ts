@@ -15,8 +15,8 @@ export function renderMarkdown(
   page: Page,
   targets: Map<string, string>,
 ): Rendered {
-  const marked = createMarked(page, targets);
   const sections: SearchSection[] = [];
+  const marked = createMarked(page, targets, () => sections.at(-1)?.title ?? page.label);
   const slugs = new Map<string, number>();
   const html: string[] = [];
   let tabs: Tab[] = [];
@@ -47,7 +47,12 @@ export function renderMarkdown(
   }
 }
 
-function createMarked(page: Page, targets: Map<string, string>): Marked {
+/** `currentTitle`: of the section that is being rendered; it names its tables. */
+function createMarked(
+  page: Page,
+  targets: Map<string, string>,
+  currentTitle: () => string,
+): Marked {
   let isInLink = false;
   return new Marked({
     renderer: {
@@ -67,13 +72,15 @@ function createMarked(page: Page, targets: Map<string, string>): Marked {
       },
       table(token) {
         const head = token.header.map((cell) =>
-          cell.text === '' ? '<td></td>' : `<th>${this.parser.parseInline(cell.tokens)}</th>`,
+          cell.text === ''
+            ? '<td></td>'
+            : `<th scope="col">${this.parser.parseInline(cell.tokens)}</th>`,
         );
         const rows = token.rows.map(
           (cells) =>
             `<tr>${cells.map((cell) => `<td>${this.parser.parseInline(cell.tokens)}</td>`).join('')}</tr>`,
         );
-        return `<div class="table" tabindex="0"><table><thead><tr>${head.join('')}</tr></thead><tbody>${rows.join('')}</tbody></table></div>`;
+        return `<div class="table" role="group" aria-label="${escapeHtml(`Table: ${currentTitle()}`)}" tabindex="0"><table><thead><tr>${head.join('')}</tr></thead><tbody>${rows.join('')}</tbody></table></div>`;
       },
     },
   });
@@ -103,13 +110,20 @@ function renderTabs(tabs: Tab[], index: number): string {
     ({ title }, at) =>
       `<label><input type="radio" name="tabs-${index}" value="${escapeHtml(title)}"${at === 0 ? ' checked' : ''}>${escapeHtml(title)}</label>`,
   );
-  const panels = tabs.map(({ code, language }) => renderCode(code, language));
+  const panels = tabs.map(({ title, code, language }) =>
+    renderBlock(code, language, `Code: ${title}`),
+  );
   return `<fieldset class="tabs"><legend>Language</legend>${choices.join('')}${panels.join('')}</fieldset>`;
 }
 
 function renderCode(code: string, language: string, title = ''): string {
   const head = title && `<div class="title">${escapeHtml(title)}</div>`;
-  return `<div class="code">${head}<pre tabindex="0"><code>${highlight(code, language)}</code></pre></div>`;
+  return renderBlock(code, language, `Code: ${title || language}`, head);
+}
+
+/** It can be focused, so that the keyboard scrolls it. */
+function renderBlock(code: string, language: string, label: string, head = ''): string {
+  return `<div class="code">${head}<pre role="group" aria-label="${escapeHtml(label)}" tabindex="0"><code>${highlight(code, language)}</code></pre></div>`;
 }
 
 /** As GitHub makes them, because the files link to each other. */
@@ -130,6 +144,7 @@ function plain(markdown: string): string {
     .replace(/[`*|]|-{3,}/g, ' ')
     .replace(/\{\{(url|base)\}\}/g, '')
     .replaceAll('{{name}}', 'Service')
+    .replaceAll('{{lowerName}}', 'service')
     .replace(/\s+/g, ' ')
     .trim();
 }

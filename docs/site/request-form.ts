@@ -34,8 +34,9 @@ function keyField(scope: string): string {
     scope === 'read:directory'
       ? '<button type="button" data-temporary-key="{{base}}/portal/api">Get a temporary key</button>'
       : '';
+  const kept = temporary && ' A temporary key stays in this tab until it expires.';
   return `<label>API key<input name="key" type="password" autocomplete="off" required placeholder="odk_…"></label>
-<p class="soft">Needs the scope <code>${scope}</code>. <a href="{{base}}/profile/developer">Create a key</a> in the developer portal. The page does not store it.</p>${temporary}`;
+<p class="soft">Needs the scope <code>${scope}</code>. <a href="{{base}}/profile/developer">Create a key</a> in the developer portal. The page does not store keys that you enter.${kept}</p>${temporary}`;
 }
 
 function field({ name, in: place, required, schema, example }: Parameter): string {

@@ -12,28 +12,39 @@ const root = new URL('../../', import.meta.url);
 const served: Record<string, string> = { 'openapi.json': '{{url}}/api/v1/openapi.json' };
 
 const exampleAddresses = /http:\/\/127\.0\.0\.1:3000|https:\/\/directory\.example\.org/g;
-/** Headers that have the name of the service. */
-const exampleName = /\bX-Service-|\bService-Webhooks/g;
+/** Headers that have the name of the service, also in lower case as Node.js has them. */
+const exampleName = /\bX-Service-|\bx-service-|\bService-Webhooks/g;
+/** Links in parentheses, with nothing else. */
+const references = /\s\((?:\[[^\]]+\]\([^)\s]+\)(?:,\s)?)+\)/g;
+const link = /\[((?:[^[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)/g;
 
 export function resolveLinks(page: Page, pages: Page[]): string {
   const folder = page.source === null ? 'docs' : posix.dirname(page.source);
   const byFile = new Map(pages.map((each) => [fileOf(each), each]));
   return outsideFences(includeSources(page.markdown, folder), (text) =>
-    text.replace(
-      /\[((?:[^[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)/g,
-      (link, label: string, target: string) => {
-        if (/^(https?:|#)/.test(target)) return link;
-        const [path = '', anchor] = target.split('#');
-        const file = posix.join(folder, path);
-        const found = byFile.get(file);
-        const address = found ? markdownAddress(found) : served[file];
-        // Other files of the repository are not part of the site.
-        return address ? `[${label}](${address}${anchor ? `#${anchor}` : ''})` : label;
-      },
-    ),
+    text
+      .replace(references, (found) =>
+        [...found.matchAll(link)].some(([, , target = '']) => resolve(target)) ? found : '',
+      )
+      .replace(link, (_, label: string, target: string) => {
+        const address = resolve(target);
+        return address === null ? label : `[${label}](${address})`;
+      }),
   )
     .replace(exampleAddresses, '{{url}}')
-    .replace(exampleName, (name) => name.replace('Service', '{{name}}'));
+    .replace(exampleName, (name) =>
+      name.replace('Service', '{{name}}').replace('service', '{{lowerName}}'),
+    );
+
+  /** Null for files of the repository that the site does not have. */
+  function resolve(target: string): string | null {
+    if (/^(https?:|#)/.test(target)) return target;
+    const [path = '', anchor] = target.split('#');
+    const file = posix.join(folder, path);
+    const found = byFile.get(file);
+    const address = found ? markdownAddress(found) : served[file];
+    return address ? `${address}${anchor ? `#${anchor}` : ''}` : null;
+  }
 }
 
 const languages: Record<string, string> = { py: 'python' };

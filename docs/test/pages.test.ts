@@ -58,15 +58,34 @@ test('every link leads to a page and a heading', async () => {
 
 test('pages have the name and the address of this service', () => {
   const all = [...texts.values()].join('');
-  assert.doesNotMatch(
-    all,
-    /\{\{(base|url|name)\}\}|127\.0\.0\.1:3000|directory\.example\.org|X-Service-/,
-  );
+  // Highlighting must not split a mark.
+  for (const text of [all, all.replaceAll(/<[^>]*>/g, '')])
+    assert.equal(
+      text.match(/.*(\{\{|zMark|127\.0\.0\.1:3000|directory\.example\.org|\bx-service-).*/i)?.[0],
+      undefined,
+    );
   const page = texts.get('/docs/api/listOrgs') ?? '';
   assert.match(page, /<title>List organisations – Atlas<\/title>/);
   assert.match(page, /https:\/\/directory\.test\/base\/api\/v1\/orgs/);
   assert.match(page, /href="\/base\/docs\/api\/listOrgs" aria-current="page"/);
   assert.match(texts.get('/docs/deliveries') ?? '', /X-Atlas-Signature/);
+  assert.match(texts.get('/docs/quick-start') ?? '', /'x-atlas-signature'/);
+});
+
+test('pages name no file that the site does not have', () => {
+  for (const [path, text] of texts)
+    assert.equal(text.match(/decision \d|delivery-speed|openapi\.internal/)?.[0], undefined, path);
+});
+
+test('the command for generated clients names every API', () => {
+  const { tags } = JSON.parse(readFileSync(`${root}openapi.json`, 'utf8'));
+  const page = texts.get('/docs/generated-clients')?.replaceAll(/<[^>]*>/g, '') ?? '';
+  const [, apis = ''] = /APIS=([\w:]+)/.exec(page) ?? [];
+  const names = (tags as { name: string }[]).map(({ name }) => name);
+  assert.deepEqual(
+    names.filter((name) => !['Webhook events', 'Description'].includes(name)).toSorted(),
+    apis.split(':'),
+  );
 });
 
 test('every page is Markdown too, and llms.txt lists them', async () => {
@@ -79,7 +98,7 @@ test('every page is Markdown too, and llms.txt lists them', async () => {
     assert.equal(response.headers.get('content-type'), 'text/markdown; charset=utf-8', link);
     const text = await response.text();
     assert.match(text, /^# /);
-    assert.doesNotMatch(text, /\{\{(base|url|name)\}\}|<!--/, link);
+    assert.doesNotMatch(text, /\{\{|<!--/, link);
   }
 });
 

@@ -157,7 +157,7 @@ test('an app is renamed, and every screen has the new name', options, async () =
   assert.equal(await page.getByText('Old name').count(), 0);
 });
 
-test('what is lost with an app is said, and its name has to be typed', options, async () => {
+test('deleting an app lists the losses and requires its name', options, async () => {
   const { page, id } = await openApp(ada, 'Doomed');
   await create(ada, `/apps/${id}/keys`, { name: 'One', scopes: ['read:events'] });
   await page.reload();

@@ -39,7 +39,6 @@ test(
       JSON.parse(JSON.stringify(catalogue['resource.offer.created'].data)),
     );
     await assertAccessible(page, 'the catalogue');
-    await page.context().close();
   },
 );
 
@@ -76,5 +75,4 @@ test('a link leads to one event, and the chosen app stays in the address', optio
   await page.route(`**/apps/${other.body.data.id}/events`, () => {});
   await page.getByLabel('For the app').selectOption('Not bound');
   await page.getByText('Available to this app.').first().waitFor({ state: 'detached' });
-  await page.context().close();
 });

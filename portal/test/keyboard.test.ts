@@ -68,7 +68,7 @@ test(
 
     await pressOn(page, page.getByRole('button', { name: 'Deactivate' }));
     await confirm(page, 'Deactivate');
-    await page.getByText('Deactivated: by the app or one of its members').first().waitFor();
+    await page.getByText('Deactivated: by a member or an API key').first().waitFor();
     await pressOn(page, page.getByRole('button', { name: 'Reactivate' }));
     await page.getByText('The webhook is active again.').waitFor();
 

@@ -38,7 +38,7 @@ async function startShell(): Promise<(command: string) => Promise<{ status: numb
   await writeFile(join(home, '.curlrc'), `${lines.join('\n')}\n`);
   const env = { PATH: process.env['PATH'], HOME: home, CURL_HOME: home };
   return async (command) => {
-    const { stdout } = await promisify(execFile)('sh', ['-c', command], { env, timeout: 30_000 });
+    const { stdout } = await promisify(execFile)('sh', ['-c', command], { env, timeout: 120_000 });
     const [body = '', status] = stdout.split(/\n(?=\d+$)/);
     return { status: Number(status), body: JSON.parse(body) };
   };
@@ -139,7 +139,7 @@ test('one click creates a key, and leaving before it is saved asks first', optio
   await page.getByRole('heading', { name: 'Webhooks of Quick' }).waitFor();
 });
 
-test('what is shown to try suits the scopes that a key has', options, async () => {
+test('the sample request suits the scopes of the key', options, async () => {
   const { id } = await create(ada, '/apps', { name: 'Scopes' });
   const page = await openKeys(ada, id);
   for (const [scopes, path, words] of [

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { sql } from '../../service/src/database/database.ts';
 import { announce, put } from '../../service/test/support/directory.ts';
 import { queueDrained } from '../../service/test/support/queue.ts';
 import { testActor } from '../../service/test/support/actor.ts';
@@ -21,7 +22,7 @@ async function post(person: Person, path: string, json: object) {
 test('somebody new is told what to do next', options, async () => {
   const person = await signUp(portal.service, 'new@example.org');
   const page = await portal.open({ as: person });
-  await page.getByText('Nothing. All webhooks work').waitFor();
+  await page.getByText('Nothing. No webhook fails').waitFor();
   await assertAccessible(page, 'an empty overview');
   await page.getByRole('link', { name: 'Create an app' }).click();
   await page.getByRole('heading', { name: 'Apps', level: 1 }).waitFor();
@@ -49,9 +50,9 @@ test('it shows what fails, what expires, and the deliveries of the day', options
 
   const page = await portal.open({ as: person });
   const attention = page.getByRole('region', { name: 'Needs attention' });
-  await attention.getByText('failing, 1 delivery failed for good').waitFor();
+  await attention.getByText('failing, 1 delivery failed').waitFor();
   await attention.getByText('Last error: Your server failed (500)').waitFor();
-  await attention.getByRole('link', { name: '1 event not delivered' }).waitFor();
+  await attention.getByText('1 delivery failed or cancelled.').waitFor();
   await attention.getByRole('link', { name: /^Server \(…/ }).waitFor();
   await page.getByRole('link', { name: 'Success rate: 50 %' }).waitFor();
   const chart = page.getByRole('figure', { name: 'Deliveries' });
@@ -74,15 +75,33 @@ test('it shows what fails, what expires, and the deliveries of the day', options
   await page.getByText('2 deliveries', { exact: true }).waitFor();
   await page.goBack();
   await page.getByRole('link', { name: 'Failed: 1' }).click();
-  await page.waitForURL(`${portalUrl}/apps/${app.id}/deliveries?status=failed&time=week`);
+  await page.waitForURL(
+    `${portalUrl}/apps/${app.id}/deliveries?status=failed&time=week&range=week`,
+  );
   await page.getByText('1 delivery', { exact: true }).waitFor();
+  await page.getByRole('heading', { name: 'Last 7 days' }).waitFor();
+  await page.getByRole('table').getByRole('link', { name: '500' }).click();
+  await page.waitForURL(/response=500&time=week&range=week$/);
   await page.goBack();
+  await page.goBack();
+
+  const viewer = await signUp(service, 'watching@example.org');
+  await sql`
+    insert into app_members (app_id, email, role) values (${app.id}, ${viewer.email}, 'viewer')
+  `.execute(service.database);
+  const watched = await portal.open({ as: viewer });
+  await watched.getByRole('link', { name: 'See failures' }).waitFor();
+  assert.equal(await watched.getByRole('link', { name: 'Recover…' }).count(), 0);
+  await watched.context().close();
 
   // One button leads to the recovery.
   bad.respond = (response) => response.writeHead(204).end();
   await attention.getByRole('link', { name: 'Recover…' }).click();
   await page.getByRole('button', { name: 'Resend 1' }).click();
   await page.getByText('1 delivery is being sent again.').waitFor();
+  await page.reload();
+  await page.getByRole('button', { name: 'Recover…' }).waitFor();
+  assert.equal(await page.getByRole('dialog').count(), 0, 'a reload opens no dialog');
   assert.equal(new URL(page.url()).pathname.split('/').at(-2), hooks[1].id);
 });
 

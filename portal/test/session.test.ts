@@ -33,7 +33,7 @@ test(
   },
 );
 
-test('what is on the screen stays while nobody can say who is signed in', options, async () => {
+test('the page stays on the screen while the session cannot be read', options, async () => {
   const cleo = await signUp(portal.service, 'cleo@example.org');
   const { id } = await create(cleo, '/apps', { name: 'Announcer' });
   const page = await portal.open({ as: cleo, path: `/apps/${id}/keys` });

@@ -18,8 +18,7 @@ test('the start page and the status page are accessible', options, async () => {
     select date_bin('1 hour', now(), 'epoch') - n * interval '1 day', status, 40, 100 + n
     from generate_series(0, 29) n, unnest(array['succeeded', 'failed']) status
   `.execute(database);
-  const page = await portal.open();
-  await page.goto(`${testPublicUrl}/`);
+  const page = await portal.open({ url: testPublicUrl });
   await assertAccessible(page, 'the start page');
   await page.getByRole('link', { name: 'Status' }).click();
   await page.getByRole('heading', { name: 'Everything works', level: 1 }).waitFor();

@@ -14,8 +14,7 @@ if (!noBrowser) {
 }
 
 test('the start page shows hits while somebody types', options, async () => {
-  const page = await portal.open();
-  await page.goto(testPublicUrl);
+  const page = await portal.open({ url: testPublicUrl });
   const box = page.getByRole('searchbox');
   await box.fill('quoka');
   await page.locator('#results').getByText('Quokka <b>Works</b>').waitFor();
@@ -28,8 +27,7 @@ test('the start page shows hits while somebody types', options, async () => {
 });
 
 test('the search of the start page works without JavaScript', options, async () => {
-  const page = await portal.open({ javaScriptEnabled: false });
-  await page.goto(testPublicUrl);
+  const page = await portal.open({ url: testPublicUrl, javaScriptEnabled: false });
   await page.getByRole('searchbox').fill('works');
   await page.getByRole('button', { name: 'Search' }).click();
   await page.locator('#results').getByText('Quokka <b>Works</b>').waitFor();

@@ -56,7 +56,6 @@ async function inFourClicks(run: (task: Task) => Promise<void>): Promise<void> {
     },
   });
   assert.ok(clicks <= clicksMax, `${clicks} clicks`);
-  await page.context().close();
 }
 
 const rowsOf = (page: Page) =>
@@ -67,7 +66,7 @@ const rowsOf = (page: Page) =>
 
 test('why did this delivery fail?', options, () =>
   inFourClicks(async ({ page, click }) => {
-    await click(page.getByRole('link', { name: 'not delivered' }));
+    await click(page.getByRole('link', { name: 'See failures' }));
     await click(rowsOf(page).getByRole('link', { name: 'org.created' }).first());
     await page.getByText('Your server failed (500)').first().waitFor();
     await page.getByText('What to check').first().waitFor();

@@ -259,7 +259,7 @@ test('it is edited, deactivated and reactivated', options, async () => {
   await button(page, 'Deactivate').click();
   await assertFocused(button(page.getByRole('dialog'), 'Cancel'));
   await button(page.getByRole('dialog'), 'Deactivate').click();
-  await page.getByText('Deactivated: by the app or one of its members').waitFor();
+  await page.getByText('Deactivated: by a member or an API key').waitFor();
   await assertFocused(button(page, 'Reactivate'));
   assert.equal((await webhookOf(appId, id)).deactivatedReason, 'owner');
   await button(page, 'Reactivate').click();
@@ -348,7 +348,7 @@ test(
     await happen();
     await eventually(async () => (await webhookOf(appId, id)).exhaustedInARow === 1);
     const page = await openWebhook(appId, id, 'Deliveries');
-    await page.getByText('Failing: 1 delivery failed for good').waitFor();
+    await page.getByText('Failing: 1 delivery failed').waitFor();
     await happen();
     await eventually(async () => !(await webhookOf(appId, id)).active);
     await page.getByRole('link', { name: 'Webhooks', exact: true }).click();
@@ -357,7 +357,7 @@ test(
     await assertAccessible(page, 'a list of webhooks');
     await page.getByRole('link', { name: new URL(broken.url).host }).click();
     await page.getByText('Deactivated: too many deliveries failed').waitFor();
-    const probed = page.getByText('The service probes it for two weeks');
+    const probed = page.getByText('The service probes it, next in');
     await probed.waitFor();
     await assertAccessible(page, 'a deactivated webhook');
     await page.getByRole('link', { name: 'the settings' }).click();
@@ -377,7 +377,7 @@ test(
     await happen();
     await eventually(async () => !(await webhookOf(appId, id)).active);
     await page.reload();
-    await page.getByText('Deactivated: your server answered 410 Gone').waitFor();
+    await page.getByText('Deactivated: your server responded with 410 Gone').waitFor();
   },
 );
 

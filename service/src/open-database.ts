@@ -11,7 +11,9 @@ import {
 } from './database/database.ts';
 import { openEmbedded, type EmbeddedDatabase, type EmbeddedOptions } from './database/embedded.ts';
 import { migrate } from './database/migrate.ts';
+import { followPrimary, type Primary, type PrimaryMove } from './database/primary.ts';
 import { StartError } from './errors.ts';
+import { namesServers, splitHosts } from './setting-types.ts';
 
 export type OpenedDatabase = {
   database: Database;
@@ -22,7 +24,10 @@ export type OpenedDatabase = {
 };
 
 export type OpenOptions = Pick<EmbeddedOptions, 'purpose' | 'onLost'> &
-  Pick<DatabaseOptions, 'applicationName' | 'poolSize'>;
+  Pick<DatabaseOptions, 'applicationName' | 'poolSize'> & {
+    /** Called after a failover to another host of DATABASE_URL. */
+    onMoved?: (move: PrimaryMove) => void;
+  };
 
 /** Statements that still run after this belong to requests that were cut. */
 const poolEndTimeoutMs = 500;
@@ -37,11 +42,13 @@ export async function openConfiguredDatabase(
     config.databaseUrl === null
       ? await openEmbedded({ ...options, dataDir: config.dataDir })
       : null;
-  const connection = server?.connection ?? { connectionString: config.databaseUrl ?? '' };
+  const connection =
+    server?.connection ?? (await connectionTo(config.databaseUrl ?? '', options.onMoved));
   try {
     if (!server) await requireUsable(connection, applicationName);
     await migrateOnce(connection, applicationName);
   } catch (error) {
+    connection.primary?.stop();
     await server?.close();
     throw server ? error : toStartError(error);
   }
@@ -56,12 +63,27 @@ export async function openConfiguredDatabase(
     database,
     connection,
     embedded: server !== null,
-    close: () => (closing ??= close(database, server)),
+    close: () => (closing ??= close(database, server, connection.primary)),
   };
 }
 
-async function close(database: Database, server: EmbeddedDatabase | null): Promise<void> {
+/** With several hosts, the connection follows the primary until it is stopped. */
+async function connectionTo(
+  databaseUrl: string,
+  onMoved: OpenOptions['onMoved'] = () => {},
+): Promise<ConnectionSettings> {
+  if (!namesServers(databaseUrl)) return { connectionString: databaseUrl };
+  const primary = await followPrimary(splitHosts(databaseUrl), onMoved);
+  return { connectionString: databaseUrl, primary };
+}
+
+async function close(
+  database: Database,
+  server: EmbeddedDatabase | null,
+  primary: Primary | undefined,
+): Promise<void> {
   await Promise.race([database.destroy(), wait(poolEndTimeoutMs, undefined, { ref: false })]);
+  primary?.stop();
   await server?.close();
 }
 

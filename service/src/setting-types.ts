@@ -124,10 +124,39 @@ export const baseUrl = parsed(
 );
 
 export const postgresUrl = parsed(
-  'a PostgreSQL address',
-  (value) => (/^postgres(ql)?:$/.test(URL.parse(value)?.protocol ?? '') ? value : null),
-  { examples: ['postgres://orgdir:password@127.0.0.1:5432/orgdir'], secret: 'password' },
+  'a PostgreSQL address (several hosts separated by commas; target_session_attrs is read-write or primary)',
+  (value) => (splitHosts(value).every(isPostgresHost) ? value : null),
+  {
+    examples: [
+      'postgres://orgdir:password@127.0.0.1:5432/orgdir',
+      'postgres://orgdir:password@a:5432,b:5432/orgdir?target_session_attrs=read-write',
+    ],
+    secret: 'password',
+  },
 );
+
+/** The addresses of the hosts in a PostgreSQL address, which may name several before its path, as libpq allows. */
+export function splitHosts(address: string): string[] {
+  const [, start = '', hosts = '', rest = ''] =
+    /^(\w+:\/\/(?:[^/?#]*@)?)([^/?#]*)(.*)$/.exec(address) ?? [];
+  return hosts.includes(',') ? hosts.split(',').map((host) => `${start}${host}${rest}`) : [address];
+}
+
+/** Whether the primary has to be found among the hosts. */
+export function namesServers(address: string): boolean {
+  const [first = '', ...others] = splitHosts(address);
+  return others.length > 0 || URL.parse(first)?.searchParams.has('target_session_attrs') === true;
+}
+
+function isPostgresHost(address: string): boolean {
+  const url = URL.parse(address);
+  const attributes = url?.searchParams.get('target_session_attrs') ?? 'read-write';
+  return (
+    url !== null &&
+    /^postgres(ql)?:$/.test(url.protocol) &&
+    /^(read-write|primary)$/.test(attributes)
+  );
+}
 
 export const secretKeys = matching(
   '32 bytes in base64 (several separated by commas)',

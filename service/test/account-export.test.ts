@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from '../src/database/database.ts';
-import { cheapHashing } from './support/cheap-hashing.ts';
 import { put } from './support/directory.ts';
 import { signInAs, signUp } from './support/portal.ts';
 import { startTestService } from './support/service.ts';
 
-const service = await startTestService({ hashing: cheapHashing });
+const service = await startTestService();
 const { database } = service;
 await put(database, 'orgs', [
   { slug: 'acme', name: 'Acme', listed: false, managers: ['ada@example.org'] },

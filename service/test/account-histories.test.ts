@@ -10,7 +10,6 @@ import fc from 'fast-check';
 import { sql } from '../src/database/database.ts';
 import { createPasswordLink } from '../src/sign-in/password-links.ts';
 import { codeOf, createDevice, type Device } from './support/authenticator.ts';
-import { cheapHashing } from './support/cheap-hashing.ts';
 import { eventually } from './support/eventually.ts';
 import { startOidcProvider } from './support/oidc-provider.ts';
 import { addressTokenOf, callPortal, cookiesOf, postPortal, tokenOf } from './support/portal.ts';
@@ -29,7 +28,6 @@ const service = await startTestService({
     OIDC_CLIENT_ID: provider.client.id,
     OIDC_CLIENT_SECRET: provider.client.secret,
   },
-  hashing: cheapHashing,
 });
 
 const people = ['ada', 'bob', 'mallory'] as const;

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { sql } from '../src/database/database.ts';
-import { cheapHashing } from './support/cheap-hashing.ts';
 import { eventually } from './support/eventually.ts';
 import { openTestDatabase, toUrl } from './support/database.ts';
 import { startOidcProvider } from './support/oidc-provider.ts';
@@ -29,7 +28,7 @@ const oidc = {
   OIDC_NAME: 'Example Login',
 };
 /** Prints its links, for signing up. */
-const local = await startTestService({ env: oidc, hashing: cheapHashing });
+const local = await startTestService({ env: oidc });
 const { database } = local;
 const service = await startTestService({
   env: {
@@ -38,7 +37,6 @@ const service = await startTestService({
     MAIL_FROM: 'Directory <no-reply@example.org>',
   },
   beside: local,
-  hashing: cheapHashing,
 });
 const newPassword = 'another horse entirely';
 const page = '/profile/developer/account';

@@ -10,7 +10,7 @@ import { testActor } from './support/actor.ts';
 import { toUrl } from './support/database.ts';
 import { put } from './support/directory.ts';
 import { eventually } from './support/eventually.ts';
-import { runCommand } from './support/run-command.ts';
+import { runHere } from './support/run-here.ts';
 import { makeKey, startTestService } from './support/service.ts';
 
 const service = await startTestService();
@@ -21,7 +21,7 @@ const env = {
   DATABASE_URL: toUrl(service.connection),
   SECRET_KEY: Buffer.alloc(32).toString('base64'),
 };
-const run = (...words: string[]) => runCommand([...words, '--json'], env);
+const run = (...words: string[]) => runHere([...words, '--json'], env);
 
 async function json(...words: string[]): Promise<any> {
   const { code, stdout, stderr } = await run(...words);

@@ -14,7 +14,7 @@ import { toUrl } from './support/database.ts';
 import { put } from './support/directory.ts';
 import { eventually } from './support/eventually.ts';
 import { password, postPortal, signInAs, signUp, type Person } from './support/portal.ts';
-import { runCommand } from './support/run-command.ts';
+import { runHere } from './support/run-here.ts';
 import { startTestService, type Answer } from './support/service.ts';
 
 const service = await startTestService();
@@ -403,7 +403,7 @@ test('commands list, add and remove members, and change their roles', async () =
   const appId = await inTransaction((tx) => createApp(tx, testActor, { name: 'Herald', owner }));
   const env = { DATABASE_URL: toUrl(service.connection) };
   const run = async (...words: string[]) => {
-    const { code, stdout, stderr } = await runCommand(['apps', 'members', ...words, '--json'], env);
+    const { code, stdout, stderr } = await runHere(['apps', 'members', ...words, '--json'], env);
     return code === 0 ? JSON.parse(stdout) : stderr;
   };
   const email = ['--email', ` ${other.toUpperCase()} `];

@@ -17,7 +17,7 @@ import { startInternalApi } from './support/internal-api.ts';
 import { eventually } from './support/eventually.ts';
 import { queueDrained } from './support/queue.ts';
 import { loopbackAllowed, startReceiver } from './support/receiver.ts';
-import { runCommand } from './support/run-command.ts';
+import { runHere } from './support/run-here.ts';
 import { makeKey, startTestService } from './support/service.ts';
 
 const service = await startTestService({ env: loopbackAllowed });
@@ -346,7 +346,7 @@ test('a deactivation by workers has one audit entry, with its reason', async () 
   const { length } = await listAudit(first.database, { ...everything, appId });
   assert.equal(length, ['app', 'key', failing, gone, healthy, ...entries].length);
 
-  const { stdout } = await runCommand(['audit', 'list', '--action', 'webhook.deactivated'], {
+  const { stdout } = await runHere(['audit', 'list', '--action', 'webhook.deactivated'], {
     DATABASE_URL: toUrl(first.connection),
     SECRET_KEY: Buffer.alloc(32).toString('base64'),
   });
@@ -428,7 +428,7 @@ test('a command is audited under its user, and `audit list` shows it', async () 
   };
   const me = userInfo().username;
   const run = async (...args: string[]) => {
-    const { code, stdout, stderr } = await runCommand(args, env);
+    const { code, stdout, stderr } = await runHere(args, env);
     assert.equal(code, 0, stderr);
     return stdout;
   };
@@ -455,7 +455,7 @@ test('a command is audited under its user, and `audit list` shows it', async () 
     shown,
     /name=Herald\\u001b\[2J\\u000d\\u000asecond line\\u202e owner=e@example\.org$/m,
   );
-  const { code, stderr } = await runCommand(['audit', 'list', '--action', 'nothing'], env);
+  const { code, stderr } = await runHere(['audit', 'list', '--action', 'nothing'], env);
   assert.equal(code, 2);
   assert.match(stderr, /It must be one of account, app, binding, invitation, key/);
 });

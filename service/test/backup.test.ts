@@ -33,7 +33,7 @@ import { startTestService, testPublicUrl } from './support/service.ts';
 
 const run = promisify(execFile);
 const programs = '/usr/lib/postgresql/15/bin';
-const options = { timeout: 120_000 };
+const options = { timeout: 300_000 };
 
 /** Debian's programs dump their own version and older ones. */
 const noDump = process.env['DATABASE_URL']

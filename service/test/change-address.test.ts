@@ -4,7 +4,6 @@ import { addManager, removeManager } from '../src/access/managers.ts';
 import { setMember } from '../src/access/members.ts';
 import { sql } from '../src/database/database.ts';
 import { testActor } from './support/actor.ts';
-import { cheapHashing } from './support/cheap-hashing.ts';
 import { put } from './support/directory.ts';
 import { eventually } from './support/eventually.ts';
 import { startOidcProvider } from './support/oidc-provider.ts';
@@ -27,7 +26,7 @@ import { makeKey, startTestService } from './support/service.ts';
 const provider = await startOidcProvider();
 const smtp = await startSmtpServer();
 /** Prints its links, for signing up. */
-const local = await startTestService({ hashing: cheapHashing });
+const local = await startTestService();
 const { database } = local;
 const service = await startTestService({
   env: {
@@ -39,7 +38,6 @@ const service = await startTestService({
     OIDC_CLIENT_SECRET: provider.client.secret,
   },
   beside: local,
-  hashing: cheapHashing,
 });
 await put(database, 'orgs', [
   { slug: 'acme', name: 'Acme' },
@@ -379,7 +377,6 @@ test('a service without mail changes no address', async () => {
   const silent = await startTestService({
     env: { TRUST_PROXY: '127.0.0.0/8' },
     beside: local,
-    hashing: cheapHashing,
   });
   await signUp(local, 'max@example.org');
   const max = await signInAs(silent, 'max@example.org');

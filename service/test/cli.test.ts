@@ -10,9 +10,11 @@ import { sql } from '../src/database/database.ts';
 import { testActor } from './support/actor.ts';
 import { toUrl } from './support/database.ts';
 import { put } from './support/directory.ts';
+import { eventually } from './support/eventually.ts';
 import { recordedEvents } from './support/queue.ts';
 import { loopbackAllowed, startReceiver } from './support/receiver.ts';
-import { runCommand } from './support/run-command.ts';
+import { runCommand, type CommandResult } from './support/run-command.ts';
+import { runHere } from './support/run-here.ts';
 import { startTestService, testPublicUrl } from './support/service.ts';
 
 const service = await startTestService({ worker: true, env: loopbackAllowed });
@@ -23,25 +25,40 @@ const env = {
   PUBLIC_URL: testPublicUrl,
   DATA_DIR: folder,
 };
-const run = (args: string[], input?: string) => runCommand(args, env, input);
+const run = (args: string[]) => runHere(args, env);
 await put(service.database, 'orgs', [
   { slug: 'acme', name: 'Acme' },
   { slug: 'hidden', name: 'Hidden', listed: false },
 ]);
 
 async function json(args: string[]): Promise<any> {
-  const result = await run([...args, '--json']);
-  assert.equal(result.code, 0, result.stderr);
-  return JSON.parse(result.stdout);
+  return parse(await run([...args, '--json']));
+}
+
+/** The same in a process of its own, as users run it. */
+async function byProcess(args: string[]): Promise<any> {
+  return parse(await runCommand([...args, '--json'], env));
+}
+
+function parse({ code, stdout, stderr }: CommandResult): any {
+  assert.equal(code, 0, stderr);
+  return JSON.parse(stdout);
 }
 
 test('from an app to a verified delivery, by commands alone', async () => {
-  const app = await json(['apps', 'create', '--name', 'Herald', '--owner', ' Ada@Example.org ']);
+  const app = await byProcess([
+    'apps',
+    'create',
+    '--name',
+    'Herald',
+    '--owner',
+    ' Ada@Example.org ',
+  ]);
   assert.deepEqual(
     [app.name, app.owners, app.organizationId],
     ['Herald', ['ada@example.org'], null],
   );
-  const { id, key } = await json([
+  const { id, key } = await byProcess([
     'keys',
     'create',
     '--app',
@@ -59,7 +76,7 @@ test('from an app to a verified delivery, by commands alone', async () => {
     key,
     json: { url: receiver.url },
   });
-  const event = await json(['events', 'publish', 'org.created', '--org', 'acme']);
+  const event = await byProcess(['events', 'publish', 'org.created', '--org', 'acme']);
   const [delivery] = await receiver.waitFor(1);
   assert.equal(JSON.parse(String(delivery?.body)).data.slug, 'acme');
   const { rows } = await sql<{ event_id: string }>`
@@ -68,14 +85,14 @@ test('from an app to a verified delivery, by commands alone', async () => {
   `.execute(service.database);
   assert.equal(rows[0]?.event_id, event.id);
 
-  const listed = await json(['keys', 'list', '--app', app.id]);
+  const listed = await byProcess(['keys', 'list', '--app', app.id]);
   assert.deepEqual(
     listed.map((each: any) => [each.id, each.last4, each.revokedAt]),
     [[id, key.slice(-4), null]],
   );
   assert.ok(!JSON.stringify(listed).includes(key));
-  assert.deepEqual(await json(['keys', 'revoke', id]), { id, revoked: true, changed: true });
-  assert.deepEqual(await json(['keys', 'revoke', id]), { id, revoked: true, changed: false });
+  assert.deepEqual(await byProcess(['keys', 'revoke', id]), { id, revoked: true, changed: true });
+  assert.deepEqual(await byProcess(['keys', 'revoke', id]), { id, revoked: true, changed: false });
   await service.settled();
   assert.equal((await service.call('/orgs/acme', { key })).status, 401);
 });
@@ -162,7 +179,7 @@ test('an import reports its counts and each bad line', async () => {
   );
   const kept = await json(['import', 'orgs', file, '--skip-bad']);
   assert.deepEqual([kept.created, kept.bad], [1, 1]);
-  const piped = await run(['import', 'alliances', '-'], '{"name":"North"}\n');
+  const piped = await runCommand(['import', 'alliances', '-'], env, '{"name":"North"}\n');
   assert.deepEqual([piped.code, piped.stdout], [0, '1 alliances created, 0 updated.\n']);
   const missing = await run(['import', 'orgs', join(folder, 'nowhere.ndjson')]);
   assert.match(missing.stderr, /nowhere\.ndjson is not a file/);
@@ -178,8 +195,10 @@ test('maintenance is visible in the API within a second, and each change publish
     '--until',
     '2099-01-01T00:00:00Z',
   ]);
-  let answer = await service.call('/orgs');
-  while (answer.body?.error?.message !== 'Still moving.') answer = await service.call('/orgs');
+  const answer = await eventually(async () => {
+    const each = await service.call('/orgs');
+    return each.body?.error?.message === 'Still moving.' && each;
+  });
   assert.deepEqual([answer.status, answer.body.error.code], [503, 'maintenance']);
   assert.ok(answer.headers.get('retry-after'));
   const status = await service.call('/status');
@@ -190,7 +209,7 @@ test('maintenance is visible in the API within a second, and each change publish
   assert.equal((await service.call('/openapi.json')).status, 200);
   assert.deepEqual(await json(['maintenance', 'off']), { changed: true });
   assert.deepEqual(await json(['maintenance', 'off']), { changed: false });
-  while ((await service.call('/orgs')).status !== 200);
+  await eventually(async () => (await service.call('/orgs')).status === 200);
   const { rows } = await sql<{
     name: string;
   }>`select name from ${recordedEvents} where name like 'system.%' order by id`.execute(

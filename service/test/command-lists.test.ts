@@ -7,7 +7,7 @@ import { publishEvent } from '../src/directory/publish-event.ts';
 import { sql } from '../src/database/database.ts';
 import { toUrl } from './support/database.ts';
 import { put } from './support/directory.ts';
-import { endedDelivery } from './support/eventually.ts';
+import { endedDelivery, eventually } from './support/eventually.ts';
 import { loopbackAllowed, startReceiver } from './support/receiver.ts';
 import { runHere } from './support/run-here.ts';
 import { makeKey, startTestService, testPublicUrl } from './support/service.ts';
@@ -56,7 +56,10 @@ const announced = await publish('org.created');
 const applied = await publish('application.created', application);
 await endedDelivery(service, good.id);
 await endedDelivery(service, bad.id);
-while ((await list('deliveries', 'list', '--status', 'pending')).length > 0);
+await eventually(async () => {
+  const pending = await list('deliveries', 'list', '--status', 'pending');
+  return pending.length === 0;
+});
 
 test('events list shows recorded events, newest first, with subject and data', async () => {
   const events = await list('events', 'list');

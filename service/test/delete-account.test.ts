@@ -6,7 +6,6 @@ import { sql } from '../src/database/database.ts';
 import type { AppRole } from '../src/contract/app-roles.ts';
 import { disableMaintenance, enableMaintenance } from '../src/system/maintenance.ts';
 import { testActor } from './support/actor.ts';
-import { cheapHashing } from './support/cheap-hashing.ts';
 import { announce, put } from './support/directory.ts';
 import { eventually } from './support/eventually.ts';
 import {
@@ -25,7 +24,7 @@ import { startTestService, type Answer } from './support/service.ts';
 
 const smtp = await startSmtpServer();
 /** Prints its links, for signing up. */
-const local = await startTestService({ env: loopbackAllowed, hashing: cheapHashing });
+const local = await startTestService({ env: loopbackAllowed });
 const { database } = local;
 const service = await startTestService({
   env: {
@@ -34,7 +33,6 @@ const service = await startTestService({
     MAIL_FROM: 'Directory <no-reply@example.org>',
   },
   beside: local,
-  hashing: cheapHashing,
 });
 await put(database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
 
@@ -297,7 +295,6 @@ test('deletions succeed while deliveries are under way and webhooks are deactiva
       WEBHOOK_DEACTIVATE_AFTER: '1',
     },
     beside: local,
-    hashing: cheapHashing,
     worker: true,
   });
   let release: () => void = () => {};

@@ -22,7 +22,9 @@ import {
   runCommand,
   serverPid,
 } from './support/command.ts';
+import { openCuttableDatabase } from './support/cuttable-database.ts';
 import { openTestDatabase, testServer, toUrl, withName } from './support/database.ts';
+import { freePort } from './support/free-port.ts';
 import { smtpUser, startSmtpServer } from './support/smtp-server.ts';
 import { startTestService } from './support/service.ts';
 
@@ -76,6 +78,21 @@ async function listening(server: Server): Promise<string> {
   after(() => server.close());
   return String((server.address() as AddressInfo).port);
 }
+
+test('it reports hosts that are gone, and commits that wait for no standby', async () => {
+  const { opened } = await openCuttableDatabase({ database, connection });
+  const { host, port, user, password, database: name } = opened.connection;
+  const dead = `127.0.0.1:${await freePort()}`;
+  const address = (hosts: string) =>
+    `postgres://${user}:${encodeURIComponent(String(password ?? ''))}@${hosts}/${name}`;
+  const findings = await look({
+    DATABASE_URL: address(`${dead},${host}:${port}`),
+  });
+  assert.equal(findings('database')[0]?.status, 'ok');
+  const [gone, commits] = findings('servers').toReversed();
+  assert.match(gone?.message ?? '', /^127.0.0.1:\d+ cannot be reached: connect ECONNREFUSED/);
+  assert.match(commits?.message ?? '', /^commits do not wait for a standby/);
+});
 
 test('every check is ok or skipped on a healthy installation', async () => {
   const findings = await runChecks({

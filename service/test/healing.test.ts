@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { Webhook as StandardWebhook } from 'standardwebhooks';
 import { createApp } from '../src/access/apps.ts';
 import { sql } from '../src/database/database.ts';
-import { createWebhook, deleteWebhook } from '../src/webhooks/management/webhooks.ts';
+import { createWebhook, deleteWebhook, readWebhook } from '../src/webhooks/management/webhooks.ts';
 import { updateWebhook, type WebhookChanges } from '../src/webhooks/management/update-webhook.ts';
 import { probeHours } from '../src/webhooks/queue/healing.ts';
 import { loadDeliveries } from '../src/webhooks/queue/load-deliveries.ts';
@@ -109,6 +109,9 @@ const remove = ({ id, appId }: { id: string; appId: string }) =>
 
 test('probes follow 1, 4, 12 and 24 hours after the last one, then daily for 14 days', async () => {
   const webhook = await makeFailing();
+  const shownNextProbeAt = async () =>
+    (await readWebhook(database, webhook.appId, webhook.id)).nextProbeAt;
+  assert.equal(await shownNextProbeAt(), new Date(now + hourMs).toISOString());
   const waits: number[] = [];
   while ((await nextProbeAt(webhook.id)) !== null) {
     const { probe, waitMs } = await takeProbe(webhook.id);
@@ -118,6 +121,7 @@ test('probes follow 1, 4, 12 and 24 hours after the last one, then daily for 14 
   }
   assert.deepEqual(waits, [1, 4, 12, 24, ...Array.from({ length: 14 }, () => 24)]);
   assert.deepEqual(waits, probeHours);
+  assert.equal(await shownNextProbeAt(), null, 'after the last one');
   const { active, kinds, actions } = await stateOf(webhook.id);
   assert.equal(active, false);
   assert.deepEqual(kinds?.slice(-2), ['webhook.deactivated', 'webhook.not_healed']);
@@ -274,7 +278,11 @@ test('an interrupted probe is sent again soon and says nothing about the receive
   await takeProbe(id);
   now += dayMs;
   await stage.setClock(now);
-  assert.equal((await recoverLeases(database, { baseMs: 1, factor: 1 })).recorded.length, 1);
+  assert.equal(
+    (await recoverLeases(database, { backoff: { baseMs: 1, factor: 1 }, leaseMs: 0 })).recorded
+      .length,
+    1,
+  );
   assert.deepEqual((await updateWebhookHealth(database, 2)).healed, []);
   const { probe, waitMs } = await takeProbe(id);
   assert.ok(waitMs <= 5 * 60_000, `${waitMs}`);

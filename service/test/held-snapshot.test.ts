@@ -142,7 +142,11 @@ const looks: Record<string, (isFull: boolean) => Promise<unknown>> = {
       lookBackMs: isFull ? 20_000 : 1_000,
     }),
   'looks for leases that have ended': (isFull) =>
-    recoverLeases(worker, { baseMs: 1, factor: 1 }, undefined, isFull ? null : afterDue(25_000)),
+    recoverLeases(worker, {
+      backoff: { baseMs: 1, factor: 1 },
+      leaseMs: 30_000,
+      since: isFull ? null : afterDue(5_000),
+    }),
   'lists of webhooks with parked deliveries': (isFull) =>
     listParked(worker, '00000000-0000-0000-0000-000000000000', isFull ? null : afterDue(30_000)),
   'joining the processes that deliver': (isFull) =>

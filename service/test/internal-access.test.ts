@@ -8,7 +8,7 @@ import { createLogger } from '../src/log.ts';
 import { createReadinessCheck } from '../src/system/readiness.ts';
 import { testActor } from './support/actor.ts';
 import { put } from './support/directory.ts';
-import { eventually } from './support/eventually.ts';
+import { eventually, withinASecond } from './support/eventually.ts';
 import { startInternalApi } from './support/internal-api.ts';
 import { rawRequest } from './support/raw-request.ts';
 import { startTestService } from './support/service.ts';
@@ -75,10 +75,7 @@ test('a revoked key is rejected within a second, an expired one at once', async 
   for (let round = 0; round < 3; round += 1)
     assert.equal((await internal.call('/orgs', { key })).status, 200);
   await database.transaction().execute((tx) => revokeKey(tx, testActor, id));
-  const revokedAt = performance.now();
-  await eventually(async () => (await internal.call('/orgs', { key })).status === 401);
-  const tookMs = performance.now() - revokedAt;
-  assert.ok(tookMs < 1_000, `refused after ${Math.round(tookMs)} ms`);
+  await withinASecond(async () => (await internal.call('/orgs', { key })).status === 401);
   const expiring = await makePlatformKey(new Date(Date.now() + 300));
   await eventually(async () => (await internal.call('/orgs', expiring)).status === 401);
   assert.equal((await internal.call('/orgs')).status, 200);

@@ -20,7 +20,7 @@ import { startTestService } from './support/service.ts';
 
 const opened = await openTestDatabase();
 const { url } = await startListener(opened.database);
-const options = { timeout: 60_000 };
+const options = { timeout: 300_000 };
 
 async function startListener(database: Database, env: Record<string, string> = {}) {
   const metrics = createMetrics();

@@ -7,7 +7,7 @@ import { createKeyCache } from '../src/access/key-cache.ts';
 import { listKeys, revokeKey, scopes } from '../src/access/keys.ts';
 import { sql } from '../src/database/database.ts';
 import { testActor } from './support/actor.ts';
-import { eventually } from './support/eventually.ts';
+import { eventually, withinASecond } from './support/eventually.ts';
 import { makeKey, startTestService } from './support/service.ts';
 
 const service = await startTestService();
@@ -117,11 +117,10 @@ test('a revoked key is rejected within a second, also from the cache', async () 
     for (let round = 0; round < 3; round += 1)
       assert.equal((await each.call('/orgs', { key })).status, 200);
   await database.transaction().execute((tx) => revokeKey(tx, testActor, keyId));
-  const revokedAt = performance.now();
-  await eventually(async () => (await statusOf(key)) === 401);
-  await eventually(async () => (await beside.call('/orgs', { key })).status === 401);
-  const tookMs = performance.now() - revokedAt;
-  assert.ok(tookMs < 1_000, `refused after ${Math.round(tookMs)} ms`);
+  await withinASecond(
+    async () =>
+      (await statusOf(key)) === 401 && (await beside.call('/orgs', { key })).status === 401,
+  );
   assert.equal(await statusOf(service.key), 200, 'others go on');
 });
 
@@ -133,10 +132,7 @@ test('a revoked key is rejected within a second while the listening connections 
     where datname = current_database() and application_name like 'orgdir listener%'
   `.execute(database);
   await database.transaction().execute((tx) => revokeKey(tx, testActor, keyId));
-  const revokedAt = performance.now();
-  await eventually(async () => (await statusOf(key)) === 401);
-  const tookMs = performance.now() - revokedAt;
-  assert.ok(tookMs < 1_000, `refused after ${Math.round(tookMs)} ms`);
+  await withinASecond(async () => (await statusOf(key)) === 401);
 });
 
 test('a page of keys reads only its own rows', async () => {

@@ -7,13 +7,14 @@ import { createServer, type AddressInfo } from 'node:net';
 import { after, test } from 'node:test';
 import { openTestDatabase, toUrl } from './support/database.ts';
 import { newDataDir, removeDataDir, runCommand, startCommand } from './support/command.ts';
+import { runHere } from './support/run-here.ts';
 
 const { connection } = await openTestDatabase();
 const DATABASE_URL = toUrl(connection);
 const SECRET_KEY = randomBytes(32).toString('base64');
 const dataDir = await newDataDir();
 after(() => removeDataDir(dataDir));
-const options = { timeout: 60_000 };
+const options = { timeout: 300_000 };
 
 test('with DATABASE_URL, two processes serve without demo data and DATA_DIR', options, async () => {
   const env = { DATABASE_URL, SECRET_KEY, DATA_DIR: dataDir };
@@ -43,8 +44,8 @@ test('a missing SECRET_KEY is reported in one line', options, async () => {
 });
 
 async function refused(url: string): Promise<string> {
-  const env = { DATABASE_URL: url, SECRET_KEY };
-  const { code, stdout, stderr } = await runCommand(['serve'], { env });
+  const env = { DATABASE_URL: url, SECRET_KEY, PORT: '0', INTERNAL_PORT: '0' };
+  const { code, stdout, stderr } = await runHere(['serve'], env);
   assert.equal(code, 1);
   assert.equal(stdout, '');
   assert.match(stderr, /^DATABASE_URL .+\n$/);

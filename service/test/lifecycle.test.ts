@@ -57,7 +57,7 @@ async function stopped(service: Command): Promise<void> {
   assert.equal(service.stderr, '');
 }
 
-suite('on one DATA_DIR', { timeout: 170_000, skip: embeddedOnly }, () => {
+suite('on one DATA_DIR', { timeout: 600_000, skip: embeddedOnly }, () => {
   let firstKey = '';
 
   test('a first start loads the demo and prints the address, a key and a curl line that works', async () => {

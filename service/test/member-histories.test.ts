@@ -13,13 +13,12 @@ import { listMembers } from '../src/access/members.ts';
 import { appRoles, type AppRole } from '../src/contract/app-roles.ts';
 import { ServiceError } from '../src/errors.ts';
 import { testActor } from './support/actor.ts';
-import { cheapHashing } from './support/cheap-hashing.ts';
 import { put } from './support/directory.ts';
 import { signUp } from './support/portal.ts';
 import { startTestService } from './support/service.ts';
 
 const histories = Number(process.env['MEMBER_HISTORIES'] ?? 20);
-const service = await startTestService({ hashing: cheapHashing });
+const service = await startTestService();
 const { database } = service;
 const people = ['ada', 'bob', 'mallory'] as const;
 type Who = (typeof people)[number];

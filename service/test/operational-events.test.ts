@@ -14,7 +14,7 @@ import { put } from './support/directory.ts';
 import { eventually } from './support/eventually.ts';
 import { loopbackAllowed, startReceiver } from './support/receiver.ts';
 import { attemptOf, failed, insertLeased, recordNew, succeeded } from './support/queue-steps.ts';
-import { runCommand } from './support/run-command.ts';
+import { runHere } from './support/run-here.ts';
 import { makeKey, startTestService } from './support/service.ts';
 
 const opened = await openTestDatabase();
@@ -241,7 +241,7 @@ test('a failing receiver shows in the list of webhooks', async () => {
   after(() => rm(folder, { recursive: true }));
   const env = { DATABASE_URL: toUrl(service.connection), DATA_DIR: folder };
   const list = async (...args: string[]) => {
-    const result = await runCommand(['webhooks', 'list', ...args], env);
+    const result = await runHere(['webhooks', 'list', ...args], env);
     assert.equal(result.code, 0, result.stderr);
     assert.doesNotMatch(result.stdout, /hunter2|whsec_|token/);
     return result.stdout;
@@ -279,7 +279,7 @@ test('a failing receiver shows in the list of webhooks', async () => {
   );
   const { appId: none } = await makeKey(service);
   assert.deepEqual(JSON.parse(await list('--json', '--app', none)), []);
-  const unknown = await runCommand(['webhooks', 'list', '--app', 'nonsense'], env);
+  const unknown = await runHere(['webhooks', 'list', '--app', 'nonsense'], env);
   assert.equal(unknown.code, 1);
   assert.match(unknown.stderr, /^There is no app with the id nonsense\.\n$/);
 });

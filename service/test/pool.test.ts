@@ -59,6 +59,13 @@ test('a prepared statement that the server has lost fails once, and then runs on
     assert.equal(await read(database), '1');
   }));
 
+test('a connection on which a write was refused as read-only is replaced', () =>
+  withOneConnection(async (database) => {
+    await sql`set default_transaction_read_only = on`.execute(database);
+    await assert.rejects(sql`insert into kept values (8)`.execute(database), { code: '25006' });
+    await sql`insert into kept values (8)`.execute(database);
+  }));
+
 const pid = async (database: Executor) =>
   (await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(database)).rows[0]?.pid;
 
@@ -71,20 +78,30 @@ for (const transactionSettings of [undefined, settings])
       assert.equal(await pid(database), before);
     }, transactionSettings));
 
+/** Not prepared. */
+const readSeqscan = async (database: Executor) =>
+  (
+    await sql<{ seqscan: string }>`
+      select current_setting('enable_seqscan') as seqscan
+    `.execute(database)
+  ).rows[0]?.seqscan;
+
 const readSettings = async (database: Executor) =>
   (
     await sql<{ seqscan: string; lockTimeout: string }>`
+      -- prepared: read_settings
       select current_setting('enable_seqscan') as seqscan, current_setting('lock_timeout') as "lockTimeout"
     `.execute(database)
   ).rows[0];
 
-test('settings hold in each statement and each transaction, and not in the session', () =>
+test('settings hold in each prepared statement and each transaction, and not in the session', () =>
   withOneConnection(async (database) => {
     const expected = { seqscan: 'off', lockTimeout: '500ms' };
     assert.deepEqual(await readSettings(database), expected);
     await database.transaction().execute(async (tx) => {
       assert.deepEqual(await readSettings(tx), expected);
       assert.deepEqual(await readSettings(tx), expected);
+      assert.equal(await readSeqscan(tx), 'off');
     });
     await assert.rejects(
       database.transaction().execute(async (tx) => {
@@ -93,6 +110,7 @@ test('settings hold in each statement and each transaction, and not in the sessi
       }),
     );
     assert.deepEqual(await readSettings(database), expected);
+    assert.equal(await readSeqscan(database), 'on');
     const { rows } = await sql<{ inTransaction: number; session: string }>`
       select (select count(*) from kept where value::int = 7)::int as "inTransaction",
         (select reset_val from pg_settings where name = 'enable_seqscan') as session
@@ -100,15 +118,18 @@ test('settings hold in each statement and each transaction, and not in the sessi
     assert.deepEqual(rows[0], { inTransaction: 0, session: 'on' });
   }, settings));
 
-test('with settings, a statement that fails when it is committed is refused and leaves nothing', () =>
+test('with settings, a prepared statement that fails when it is committed is refused and leaves nothing', () =>
   withOneConnection(async (database) => {
     await sql`create table once (value int unique deferrable initially deferred)`.execute(other);
-    await sql`insert into once values (1)`.execute(database);
-    await assert.rejects(sql`insert into once values (1), (2)`.execute(database), {
-      code: '23505',
-    });
+    const insert = (value: number) =>
+      sql`
+        -- prepared: insert_twice
+        insert into once values (${value}), (2)
+      `.execute(database);
+    await insert(1);
+    await assert.rejects(insert(3), { code: '23505' });
     const { rows } = await sql<{ value: number }>`select value from once`.execute(database);
-    assert.deepEqual(rows, [{ value: 1 }]);
+    assert.deepEqual(rows, [{ value: 1 }, { value: 2 }]);
   }, settings));
 
 test('with settings, a connection that the server ends is replaced', () =>

@@ -28,6 +28,7 @@ const service = await startTestService();
 const { database } = service;
 await put(database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
 const backoff = { baseMs: 1, factor: 1 };
+const leaseMs = 30_000;
 const record = (...attempts: RecordedAttempt[]) => recordAttempts(database, attempts);
 
 async function register(): Promise<string> {
@@ -80,7 +81,7 @@ test('a process that wakes after its lease was taken back records nothing', asyn
   await announce(database);
   const [frozen] = (await fanOutWith(database, { lease: newLease(0) })).leased;
   assert.ok(frozen);
-  const { recorded } = await recoverLeases(database, backoff);
+  const { recorded } = await recoverLeases(database, { backoff, leaseMs });
   assert.deepEqual(ids(recorded), [frozen.id]);
   assert.deepEqual(await record(attemptOf(frozen, succeeded)), []);
   assert.deepEqual(await attemptsMade(database, frozen.id), [{ number: 1, error: 'interrupted' }]);
@@ -94,7 +95,7 @@ test('a late attempt is told from the one that replaced it, also in one batch', 
   await announce(database);
   const [late] = (await fanOutWith(database, { lease: newLease(0) })).leased;
   assert.ok(late);
-  await recoverLeases(database, backoff);
+  await recoverLeases(database, { backoff, leaseMs });
   await setDue();
   const [fresh] = (await claimWith(database)).leased;
   assert.ok(fresh);
@@ -128,7 +129,7 @@ test('crashes never cause a seventh attempt, and do not affect health', async ()
     const [delivery] = (await claimWith(database, { lease: newLease(0) })).leased;
     assert.equal(delivery?.number, crash);
     id = delivery?.id ?? '';
-    await recoverLeases(database, backoff);
+    await recoverLeases(database, { backoff, leaseMs });
   }
   assert.equal((await claimWith(database)).leased.length, 0);
   assert.equal((await endedOf(id))[0]?.['status'], 'failed');

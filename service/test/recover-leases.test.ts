@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import { sql } from '../src/database/database.ts';
-import { recoverLeases } from '../src/webhooks/queue/recover-leases.ts';
+import { recoverLeases, type RecoveryOptions } from '../src/webhooks/queue/recover-leases.ts';
 import { recordAttempts } from '../src/webhooks/queue/record.ts';
 import { systemClock } from '../src/webhooks/sending/clock.ts';
 import { unsent, type RecordedAttempt } from '../src/webhooks/sending/deliver.ts';
@@ -10,7 +10,8 @@ import { openTestDatabase } from './support/database.ts';
 import { claimWith } from './support/queue-steps.ts';
 
 const { database } = await openTestDatabase();
-const recover = () => recoverLeases(database, { baseMs: 1, factor: 1 });
+const recover = (options: Partial<RecoveryOptions> = {}) =>
+  recoverLeases(database, { backoff: { baseMs: 1, factor: 1 }, leaseMs: 30_000, ...options });
 
 /** A delivery of `daysAgo`, its lease over for as many seconds. */
 async function insertLeased(
@@ -106,6 +107,21 @@ test('a lease that has not ended stays', async () => {
   await insertLeased(0, -60);
   const { recorded, failures, more } = await recover();
   assert.deepEqual({ recorded, failures, more }, { recorded: [], failures: [], more: false });
+});
+
+test('a look begins where the last one that found nothing ended', async () => {
+  await clear();
+  await insertLeased(0, 10);
+  assert.equal((await recover()).floor, null, 'what it found may not have been recorded');
+  const { floor: since } = await recover();
+  const lease = await insertLeased(0, 10);
+  assert.deepEqual((await recover({ since })).recorded, []);
+  // A short lease may end before the transaction that gave it.
+  const { recorded } = await recover({ since, leaseMs: 1_000 });
+  assert.deepEqual(
+    recorded.map(({ delivery }) => delivery.id),
+    [lease.id],
+  );
 });
 
 test('processes that find the same leases count each attempt once', async () => {

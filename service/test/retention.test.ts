@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { sql } from '../src/database/database.ts';
+import { openDatabase, sql } from '../src/database/database.ts';
 import { rotatePartitions } from '../src/webhooks/queue/retention.ts';
+import { queueSettings } from '../src/webhooks/queue/worker.ts';
 import { openTestDatabase } from './support/database.ts';
 import { fanOutWith } from './support/queue-steps.ts';
 
-const { database } = await openTestDatabase();
+const { database, connection } = await openTestDatabase();
 
 const { rows: days } = await sql<{ day: string }>`
   select to_char((now() - interval '40 days') at time zone 'utc', 'YYYYMMDD') as day
@@ -64,4 +65,29 @@ test('a probe that waits keeps no expired day, and stays due at its time', async
     select due_at as "dueAt", e.name from pending_deliveries p join events e on e.id = p.event_id where trigger = 'probe'
   `.execute(database);
   assert.deepEqual(rows, [{ ...made[0], name: 'webhook.probe' }]);
+});
+
+test('a large queue is not read to drop a day', async (t) => {
+  await sql`select ensure_partitions(current_date - 41, current_date - 39)`.execute(database);
+  await sql`
+    insert into pending_deliveries (id, event_id, event, webhook_id, trigger, due_at)
+    select uuid_v7(), uuid_v7(), 'org.created', uuid_v7(), 'event', now() from generate_series(1, 5000)
+  `.execute(database);
+  const worker = openDatabase(connection, {
+    applicationName: 'test',
+    poolSize: 1,
+    transactionSettings: queueSettings,
+  });
+  t.after(() => worker.destroy());
+  const readRows = async () => {
+    await sql`select pg_stat_force_next_flush()`.execute(worker);
+    const { rows } = await sql<{ count: number }>`
+      select seq_tup_read + idx_tup_fetch as count from pg_stat_user_tables where relname = 'pending_deliveries'
+    `.execute(worker);
+    return rows[0]?.count ?? assert.fail();
+  };
+  const before = await readRows();
+  assert.ok((await rotatePartitions(worker, 30)).includes(partition));
+  const read = (await readRows()) - before;
+  assert.ok(read < 100, `${read} rows of 5,000 were read`);
 });

@@ -6,7 +6,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
-import { getTypeParser, openDatabase, sql, type Database } from '../src/database/database.ts';
+import {
+  getTypeParser,
+  openDatabase,
+  sql,
+  type Database,
+  type Transaction,
+} from '../src/database/database.ts';
 import { createPool } from '../src/database/pool.ts';
 import { claimParked, listParked, type Claim } from '../src/webhooks/queue/claim.ts';
 import { findWork } from '../src/webhooks/queue/find-work.ts';
@@ -125,7 +131,7 @@ for (const [name, settings] of [
       .execute((tx) => recover(tx, testActor, service.appId, webhookId, since));
     const third = await claimWith(watched, { lease: newLease(0) });
     assert.equal(third.leased.length, 3);
-    await recoverLeases(watched, { baseMs: 1, factor: 1 });
+    await recoverLeases(watched, { backoff: { baseMs: 1, factor: 1 }, leaseMs: 0 });
     await updateWebhookHealth(watched, 1);
     await rotatePartitions(watched, 30);
 
@@ -198,7 +204,7 @@ function* nodesOf(node: Node): Generator<Node> {
 }
 
 /** The plans that a session keeps, by the names of its prepared statements. The arguments do not matter to them. */
-async function readPlans(session: Database): Promise<Map<string, Node>> {
+async function readPlans(session: Transaction): Promise<Map<string, Node>> {
   const { rows } = await sql<{ name: string; parameters: number }>`
     select name, cardinality(parameter_types) as parameters from pg_prepared_statements
   `.execute(session);
@@ -264,7 +270,7 @@ test('plans made while the database was empty and analysed read a full queue by 
       leased.map((one) => attemptOf(one, { ...timedOut, ...failed })),
     );
     while ((await updateWebhookHealth(worker, 1_000_000)).more);
-    await recoverLeases(worker, { baseMs: 1, factor: 1 });
+    await recoverLeases(worker, { backoff: { baseMs: 1, factor: 1 }, leaseMs: 0 });
   }
 
   await runAll();
@@ -278,7 +284,7 @@ test('plans made while the database was empty and analysed read a full queue by 
   const read = (await countRead(worker)) - before;
   assert.ok(read > 0 && read < 2_000, `${read} of 20,000 rows were read`);
 
-  const plans = await readPlans(worker);
+  const plans = await worker.transaction().execute(readPlans);
   assert.ok(plans.size >= 10);
   const found: string[] = [];
   for (const [name, plan] of plans)

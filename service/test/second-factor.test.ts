@@ -5,7 +5,6 @@ import { sql } from '../src/database/database.ts';
 import { codeAt, matchingStep, toBase32 } from '../src/sign-in/one-time-code.ts';
 import { testActor } from './support/actor.ts';
 import { codeOf, createDevice, wrongCodeOf, type Device } from './support/authenticator.ts';
-import { cheapHashing } from './support/cheap-hashing.ts';
 import { toUrl } from './support/database.ts';
 import { put } from './support/directory.ts';
 import { eventually } from './support/eventually.ts';
@@ -37,9 +36,9 @@ const oidc = {
   OIDC_CLIENT_SECRET: provider.client.secret,
 };
 /** Prints its links, for signing up. */
-const local = await startTestService({ env: oidc, hashing: cheapHashing });
+const local = await startTestService({ env: oidc });
 const { database } = local;
-const beside = { beside: local, hashing: cheapHashing };
+const beside = { beside: local };
 const service = await startTestService({ env: { ...oidc, ...mailEnv }, ...beside });
 const page = '/profile/developer';
 

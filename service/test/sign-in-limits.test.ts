@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createSignInLimits } from '../src/http/portal/sign-in-limits.ts';
-import { cheapHashing } from './support/cheap-hashing.ts';
 import {
   callPortal,
   choosePassword,
@@ -21,9 +20,9 @@ const env = {
   SMTP_URL: `smtp://127.0.0.1:${smtp.port}`,
   MAIL_FROM: 'Directory <no-reply@example.org>',
 };
-const service = await startTestService({ env, hashing: cheapHashing });
+const service = await startTestService({ env });
 /** Of the same installation, on a terminal: for signing up. */
-const local = await startTestService({ beside: service, hashing: cheapHashing });
+const local = await startTestService({ beside: service });
 
 /** From another address each time, as a botnet would. */
 let next = 0;

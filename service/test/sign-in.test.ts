@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { mock, test } from 'node:test';
 import { pino } from 'pino';
 import { sql } from '../src/database/database.ts';
+import { createPasswordHashing } from '../src/sign-in/hash-password.ts';
 import {
   callPortal,
   choosePassword,
@@ -15,7 +16,9 @@ import {
 } from './support/portal.ts';
 import { startTestService, testPublicUrl } from './support/service.ts';
 
-const service = await startTestService();
+/** Real, as in production: this file is about passwords. */
+const hashing = createPasswordHashing();
+const service = await startTestService({ hashing });
 const { database } = service;
 const newPassword = 'another horse entirely';
 
@@ -174,6 +177,7 @@ test('the session cookie is host-only and hidden from scripts', async () => {
   const tls = await startTestService({
     env: { PUBLIC_URL: 'https://directory.test' },
     beside: service,
+    hashing,
   });
   const secure = await postPortal(
     tls,
@@ -314,6 +318,7 @@ test('a new first key of SECRET_KEY ends sessions and keeps passwords', async ()
   const { secretKeys } = service;
   const rotated = await startTestService({
     beside: { ...service, secretKeys: [randomBytes(32), ...secretKeys] },
+    hashing,
   });
   const session = await callPortal(rotated, '/session', {}, person.credentials['cookie']);
   assert.equal(session.status, 401);

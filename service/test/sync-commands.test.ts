@@ -19,6 +19,7 @@ import { blueprint, put } from './support/directory.ts';
 import { startDiscord } from './support/discord-server.ts';
 import { eventually } from './support/eventually.ts';
 import { loopbackAllowed, startReceiver } from './support/receiver.ts';
+import { runHere } from './support/run-here.ts';
 import { startTestService } from './support/service.ts';
 import { eventsOf, stateOf } from './support/syncs.ts';
 
@@ -28,7 +29,7 @@ const folder = await mkdtemp(join(tmpdir(), 'orgdir-sync-'));
 after(() => rm(folder, { recursive: true }));
 const env = { DATABASE_URL: toUrl(service.connection), DATA_DIR: folder };
 const run = (args: string[], more: Record<string, string> = {}) =>
-  runCommand(['sync', ...args], { env: { ...env, ...more } });
+  runHere(['sync', ...args], { ...env, ...more });
 
 const rows = Array.from({ length: 5 }, () => blueprint());
 const text = rows.map((row) => `${JSON.stringify(row)}\n`).join('');

@@ -1,31 +1,56 @@
 /** Sends the request of an operation's page to this server, without the parameters that are left empty. */
-type Control = HTMLInputElement | HTMLSelectElement;
+import {
+  createTemporaryKey,
+  forgetTemporaryKey,
+  readTemporaryKey,
+  RequestError,
+  type TemporaryKey,
+} from './temporary-key.ts';
 
-/** The temporary key is kept for the other pages of this tab. */
-const storageKey = 'docs-temporary-key';
+type Control = HTMLInputElement | HTMLSelectElement;
 
 export function startRequestForm(form: HTMLFormElement): void {
   const key = form.querySelector<HTMLInputElement>('[name="key"]');
   const status = form.querySelector('[role="status"]') as HTMLElement;
   const output = form.querySelector('pre') as HTMLElement;
+  /** The temporary key in the field. */
+  let temporary: TemporaryKey | null = null;
+  let isRunning = false;
   form.hidden = false;
   form.addEventListener('submit', (event) => {
     event.preventDefault();
-    void run(() => send(form, key?.value ?? null));
+    void run(() => sendWithKey(key?.value ?? null));
   });
   const button = form.querySelector<HTMLElement>('[data-temporary-key]');
   if (button && key) {
-    key.value = sessionStorage.getItem(storageKey) ?? '';
+    fillIn(readTemporaryKey());
     button.addEventListener('click', () => {
-      output.hidden = true;
       void run(async () => {
-        key.value = await createTemporaryKey(button.dataset['temporaryKey'] as string);
-        return { summary: 'This key can read the directory for 15 minutes.' };
+        const given =
+          readTemporaryKey() ??
+          (await createTemporaryKey(button.dataset['temporaryKey'] as string));
+        fillIn(given);
+        return { summary: `This key can read the directory until ${timeOf(given)}.` };
       });
     });
   }
 
+  function fillIn(given: TemporaryKey | null): void {
+    temporary = given;
+    if (key && given) key.value = given.key;
+  }
+
+  async function sendWithKey(value: string | null): Promise<Outcome> {
+    const isTemporary = temporary !== null && value === temporary.key;
+    const outcome = await send(form, value);
+    if (!isTemporary || outcome.status !== 401) return outcome;
+    forgetTemporaryKey();
+    throw new RequestError('The temporary key has expired or was revoked. Get another one.');
+  }
+
   async function run(action: () => Promise<Outcome>): Promise<void> {
+    if (isRunning) return;
+    isRunning = true;
     status.textContent = 'Please wait…';
     try {
       const { summary, body } = await action();
@@ -33,14 +58,19 @@ export function startRequestForm(form: HTMLFormElement): void {
       output.hidden = body === undefined;
       output.textContent = body ?? '';
     } catch (error) {
+      output.hidden = true;
       status.textContent =
         error instanceof RequestError ? error.message : 'The service did not respond.';
     }
+    isRunning = false;
   }
 }
 
-type Outcome = { summary: string; body?: string };
-class RequestError extends Error {}
+function timeOf({ expiresAt }: TemporaryKey): string {
+  return new Date(expiresAt).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' });
+}
+
+type Outcome = { summary: string; status?: number; body?: string };
 
 async function send(form: HTMLFormElement, key: string | null): Promise<Outcome> {
   const { method = '', path = '' } = form.dataset;
@@ -67,7 +97,8 @@ async function send(form: HTMLFormElement, key: string | null): Promise<Outcome>
   });
   const text = await response.text();
   const ms = Math.round(performance.now() - started);
-  return { summary: `Status ${response.status}, ${ms} ms`, body: indent(text) };
+  const { status } = response;
+  return { summary: `Status ${status}, ${ms} ms`, status, body: indent(text) };
 }
 
 function indent(text: string): string {
@@ -76,25 +107,4 @@ function indent(text: string): string {
   } catch {
     return text;
   }
-}
-
-/** Uses the first app for which the signed-in user may create keys. */
-async function createTemporaryKey(portal: string): Promise<string> {
-  const { data: apps } = await callPortal<{ id: string; role: string }[]>(`${portal}/apps`);
-  const app = apps.find(({ role }) => role !== 'viewer');
-  if (!app) throw new RequestError('Create an app in the developer portal first.');
-  const { data } = await callPortal<{ key: string }>(
-    `${portal}/apps/${app.id}/temporary-keys`,
-    'POST',
-  );
-  sessionStorage.setItem(storageKey, data.key);
-  return data.key;
-}
-
-async function callPortal<T>(address: string, method = 'GET'): Promise<{ data: T }> {
-  const response = await fetch(address, { method });
-  const body = await response.json();
-  if (response.status === 401) throw new RequestError('Sign in to the developer portal first.');
-  if (!response.ok) throw new RequestError(body.error.message);
-  return body;
 }

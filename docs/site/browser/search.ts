@@ -18,7 +18,7 @@ export function startSearch({ search, docs }: { search: string; docs: string }):
   input.addEventListener('input', () => void show());
   dialog.addEventListener('keydown', moveByArrow);
   dialog.addEventListener('click', ({ target }) => {
-    if (target === dialog || (target as HTMLElement).closest('a')) dialog.close();
+    if (target === dialog || (target as HTMLElement).closest('a, button')) dialog.close();
   });
 
   function open(): void {
@@ -83,7 +83,12 @@ function createDialog() {
   const status = document.createElement('p');
   status.role = 'status';
   const list = document.createElement('ul');
-  dialog.append(input, status, list);
+  const close = document.createElement('button');
+  Object.assign(close, { type: 'button', textContent: 'Close' });
+  const field = document.createElement('div');
+  field.className = 'search';
+  field.append(input, close);
+  dialog.append(field, status, list);
   document.body.append(dialog);
   return { dialog, input, list, status };
 }

@@ -1,11 +1,13 @@
 /** A language chosen once is chosen in all samples, on every page. */
+import { readStored, writeStored } from './stored.ts';
+
 const storageKey = 'docs-language';
 
 export function shareTabChoice(): void {
-  choose(localStorage.getItem(storageKey));
+  choose(readStored('localStorage', storageKey));
   document.addEventListener('change', ({ target }) => {
     if (!(target instanceof HTMLInputElement) || !target.closest('.tabs')) return;
-    localStorage.setItem(storageKey, target.value);
+    writeStored('localStorage', storageKey, target.value);
     choose(target.value);
   });
 }

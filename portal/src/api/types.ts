@@ -252,6 +252,8 @@ export interface ExportedWebhook {
   lastFailureAt: string | null;
   /** The number of failed deliveries since the last success. */
   exhaustedInARow: number;
+  /** When the service probes the webhook next. Null if it does not probe it. */
+  nextProbeAt: string | null;
   /** When the previous secret expires. Until then, deliveries are signed with both secrets. */
   previousSecretExpiresAt: string | null;
   /** When the webhook was created. */
@@ -517,6 +519,8 @@ export interface CreatedWebhook {
   lastFailureAt: string | null;
   /** The number of failed deliveries since the last success. */
   exhaustedInARow: number;
+  /** When the service probes the webhook next. Null if it does not probe it. */
+  nextProbeAt: string | null;
   /** When the previous secret expires. Until then, deliveries are signed with both secrets. */
   previousSecretExpiresAt: string | null;
   /** When the webhook was created. */
@@ -716,7 +720,7 @@ export interface Explanation {
   result: 'unavailable' | 'waiting' | 'delivered' | 'not_sent' | 'would_send' | 'unknown';
   /** What happened and what you can change, for people to read. */
   message: string;
-  /** The time whose settings decided: when the event was processed, or `at`. */
+  /** The time at which settings were checked: when the event was processed, or `at`. */
   at: string | null;
   event: ExplainedEvent | null;
   checks: ExplanationChecks;
@@ -902,11 +906,6 @@ export interface Overview {
   webhooks: TroubledWebhook[];
   /** Keys that expire within 14 days, soonest first. */
   keys: ExpiringKey[];
-  /** The deliveries of the last 24 hours. */
-  deliveries: {
-    /** The last 24 hours, oldest first. */
-    hours: DeliveryPeriod[];
-  };
 }
 
 /** The current maintenance. Apps, keys and webhooks cannot be changed meanwhile. */
@@ -1320,7 +1319,7 @@ export interface RotatedKey {
 export interface SearchedDeliveries {
   /** The number of deliveries that were searched. */
   deliveries: number;
-  /** False if there are more than 10,000, of which only the newest were searched. Search older ones with `until`. */
+  /** False if there are more than 10,000, of which the rest were not searched. Choose a shorter time with `since` and `until`. */
   complete: boolean;
 }
 
@@ -1390,6 +1389,8 @@ export interface Webhook {
   lastFailureAt: string | null;
   /** The number of failed deliveries since the last success. */
   exhaustedInARow: number;
+  /** When the service probes the webhook next. Null if it does not probe it. */
+  nextProbeAt: string | null;
   /** When the previous secret expires. Until then, deliveries are signed with both secrets. */
   previousSecretExpiresAt: string | null;
   /** When the webhook was created. */

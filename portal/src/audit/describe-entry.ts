@@ -76,7 +76,7 @@ function describeWebhook({ subject }: Entry): string {
 
 const deactivationReasons: Record<string, string> = {
   failing: 'deliveries kept failing',
-  gone: 'its server answered 410 Gone',
+  gone: 'its server responded with 410 Gone',
 };
 
 function describeDeactivation(entry: Entry): string {

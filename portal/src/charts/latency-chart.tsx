@@ -35,9 +35,13 @@ export function LatencyChart({ stats: { periods, periodHours }, listOf }: Props)
         return (
           <g key={key} className={className}>
             <path className={classes['line']} d={lineThrough(points)} />
-            {points.map((point) => (
+            {points.map((point, index) => (
               // A line without length is a round dot of the same width on every screen.
-              <path key={point} className={classes['point']} d={point ? `M${point}h0` : ''} />
+              <path
+                key={periods[index]?.start}
+                className={classes['point']}
+                d={point ? `M${point}h0` : ''}
+              />
             ))}
           </g>
         );

@@ -3,7 +3,7 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useSearchParams } from 'react-router';
 import { deliveryStats, type DeliveryScope } from '../api/operations.ts';
 import type { DeliveryStats } from '../api/types.ts';
-import { writeFilters, type Filters, type Span } from '../deliveries/filters.ts';
+import { keepRange, writeFilters, type Filters, type Span } from '../deliveries/filters.ts';
 import { formatDuration } from '../ui/format-duration.ts';
 import { Loaded } from '../ui/loaded.tsx';
 import { Note } from '../ui/note.tsx';
@@ -19,6 +19,7 @@ const refreshMs = 30_000;
 
 /** Success and latency of the last 24 hours or 7 days. Every number and bar links to the deliveries behind it. */
 export function StatsSection({ appId, webhookId }: DeliveryScope) {
+  const [address] = useSearchParams();
   const [range, setRange] = useRange();
   const query = useQuery({
     ...deliveryStats(appId, { range, ...(webhookId !== null && { webhookId }) }),
@@ -29,7 +30,8 @@ export function StatsSection({ appId, webhookId }: DeliveryScope) {
     webhookId === null
       ? `/apps/${appId}/deliveries`
       : `/apps/${appId}/webhooks/${webhookId}/deliveries`;
-  const linkTo = (filters: Partial<Filters>) => `${list}?${writeFilters(filters)}`;
+  const linkTo = (filters: Partial<Filters>) =>
+    `${list}?${keepRange(address, writeFilters(filters))}`;
   return (
     <Section
       title={range === 'day' ? 'Last 24 hours' : 'Last 7 days'}

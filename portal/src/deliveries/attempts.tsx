@@ -14,8 +14,10 @@ const triggers: Record<Attempt['trigger'], string> = {
   redelivery: 'sent again',
 };
 
+type Props = Pick<DeliveryDetail, 'attempts' | 'status' | 'event'>;
+
 /** Lists all attempts, newest first, because the last one matters most. */
-export function Attempts({ attempts, status }: Pick<DeliveryDetail, 'attempts' | 'status'>) {
+export function Attempts({ attempts, status, event }: Props) {
   if (attempts.length === 0)
     return (
       <Text c="dimmed">
@@ -31,7 +33,13 @@ export function Attempts({ attempts, status }: Pick<DeliveryDetail, 'attempts' |
           <Mark attempt={attempt} />
           <Fold
             title={`Attempt ${attempt.number}`}
-            summary={<Summary attempt={attempt} before={attempts[attempts.indexOf(attempt) - 1]} />}
+            summary={
+              <Summary
+                attempt={attempt}
+                cause={event === 'webhook.probe' ? 'as a probe' : triggers[attempt.trigger]}
+                before={attempts[attempts.indexOf(attempt) - 1]}
+              />
+            }
             open={index === 0}
           >
             <AttemptDetail attempt={attempt} />
@@ -58,15 +66,16 @@ function Mark({ attempt }: { attempt: Attempt }) {
 
 type SummaryProps = {
   attempt: Attempt;
+  cause: string;
   /** Undefined for the first. */
   before: Attempt | undefined;
 };
 
-function Summary({ attempt, before }: SummaryProps) {
-  const { trigger, startedAt, durationMs } = attempt;
+function Summary({ attempt, cause, before }: SummaryProps) {
+  const { startedAt, durationMs } = attempt;
   return (
     <>
-      {describeAttempt(attempt).title}, {triggers[trigger]}, <Time at={startedAt} />
+      {describeAttempt(attempt).title}, {cause}, <Time at={startedAt} />
       {before && ` (${formatSpan(Date.parse(startedAt) - Date.parse(before.startedAt))} later)`},
       took {formatDuration(durationMs)}
     </>

@@ -18,6 +18,7 @@ import {
   type ChangeFilters,
   type Filters,
 } from './filters.ts';
+import { subjectFault, subjectLabel, toSubject } from './subject.ts';
 
 type Props = {
   filters: Filters;
@@ -41,7 +42,7 @@ export function DeliveryFilters(props: Props) {
   return (
     <Stack gap="sm" role="search" aria-label="Filters">
       <Group gap="sm" wrap="nowrap">
-        <SearchField key={search} search={search} change={props.change} />
+        <SearchField search={search} change={props.change} />
         {isNarrow && <Sheet {...props} count={count} />}
       </Group>
       {!isNarrow && (
@@ -75,7 +76,7 @@ function Sheet({ count, ...props }: Props & { count: number }) {
 }
 
 function SearchField({ search, change }: { search: string | null; change: ChangeFilters }) {
-  const [text, setText] = useState(search ?? '');
+  const [text, setText] = useDraft(search);
   const mayReadBodies = can(useApp(), 'readInternalBodies');
   return (
     <form
@@ -102,6 +103,13 @@ function SearchField({ search, change }: { search: string | null; change: Change
       />
     </form>
   );
+}
+
+/** The text of a field, which starts again when the filter changes elsewhere, such as by the Back button. */
+function useDraft(filter: string | null): [text: string, setText: (text: string) => void] {
+  const [draft, setDraft] = useState({ filter, text: filter ?? '' });
+  if (draft.filter !== filter) setDraft({ filter, text: filter ?? '' });
+  return [draft.text, (text) => setDraft({ filter, text })];
 }
 
 /** The limit of the service. */
@@ -135,7 +143,7 @@ function Choices({ filters, change, ofApp }: Props) {
         choose={(chosen) => change({ event: chosen })}
       />
       {ofApp && <WebhookChoice filters={filters} change={change} />}
-      <SubjectField key={subject} subject={subject} change={change} />
+      <SubjectField subject={subject} change={change} />
     </>
   );
 }
@@ -197,10 +205,13 @@ function WebhookChoice({ filters: { webhook }, change }: ChoiceProps) {
 }
 
 function SubjectField({ subject, change }: { subject: string | null; change: ChangeFilters }) {
-  const [slug, setSlug] = useState(subject ?? '');
+  const [text, setText] = useDraft(subject);
+  const [isFaulty, setFaulty] = useState(false);
   const apply = () => {
-    const chosen = slug.trim().toLowerCase() || null;
-    if (chosen !== subject) change({ subject: chosen });
+    const chosen = toSubject(text);
+    const isEmpty = text.trim() === '';
+    setFaulty(chosen === null && !isEmpty);
+    if (chosen !== subject && (chosen !== null || isEmpty)) change({ subject: chosen });
   };
   return (
     <form
@@ -210,12 +221,16 @@ function SubjectField({ subject, change }: { subject: string | null; change: Cha
       }}
     >
       <TextInput
-        label="Organisation or alliance"
-        placeholder="acme"
+        label={subjectLabel}
+        placeholder="acme-corporation"
         autoCapitalize="off"
         spellCheck={false}
-        value={slug}
-        onChange={({ currentTarget }) => setSlug(currentTarget.value)}
+        value={text}
+        error={isFaulty && subjectFault}
+        onChange={({ currentTarget }) => {
+          setFaulty(false);
+          setText(currentTarget.value);
+        }}
         onBlur={apply}
       />
     </form>

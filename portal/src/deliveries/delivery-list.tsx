@@ -68,7 +68,7 @@ export function DeliveryList({
           <Note>
             {formatCount(pagination.total, 'delivery')}
             {searched?.complete === false &&
-              ` in the newest ${searched.deliveries.toLocaleString()}`}
+              ` among the ${searched.deliveries.toLocaleString()} searched`}
           </Note>
           {waiting > 0 && <ShowNew waiting={waiting} show={showNew} />}
         </Group>

@@ -58,7 +58,7 @@ function Sections(props: DeliveryProps) {
       <DeliveryFacts delivery={delivery} />
       {mayChange ? <Redeliver {...props} /> : <WebhookRoleNote />}
       <Titled title="Attempts">
-        <Attempts attempts={delivery.attempts} status={delivery.status} />
+        <Attempts {...delivery} />
       </Titled>
       <Titled title="Request">
         {delivery.body === null ? (

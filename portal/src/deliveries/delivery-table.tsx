@@ -1,5 +1,6 @@
 import { Checkbox, Group, Table, Text } from '@mantine/core';
 import type { ComponentProps } from 'react';
+import { useSearchParams } from 'react-router';
 import type { PortalDelivery } from '../api/types.ts';
 import { errorLabels } from '../ui/describe-attempt.ts';
 import { formatCount } from '../ui/format-count.ts';
@@ -10,7 +11,7 @@ import { TableHead } from '../ui/table-head.tsx';
 import { formatExact, Time } from '../ui/time.tsx';
 import { nameOf } from '../webhooks/describe-webhook.ts';
 import { DeliveryStatus } from './delivery-status.tsx';
-import { writeFilters, type Filters } from './filters.ts';
+import { keepRange, writeFilters, type Filters } from './filters.ts';
 import type { Selection } from './use-selection.ts';
 
 /** Navigation state for the page of a delivery: the list to go back to, and the neighbours in it. */
@@ -152,13 +153,16 @@ function Row({ appId, delivery, from, filters, ofApp, selection }: RowProps) {
 /** The status, with the response or the error of the last attempt. */
 function Outcome({ delivery, filters }: Pick<RowProps, 'delivery' | 'filters'>) {
   const { status, lastAttempt, nextAttemptAt } = delivery;
+  const [query] = useSearchParams();
+  const showResponse = (response: string) =>
+    `?${keepRange(query, writeFilters({ ...filters, page: 1, response }))}`;
   return (
     <>
       <Group gap={8} wrap="nowrap">
         <DeliveryStatus status={status} />
         {lastAttempt?.statusCode != null && (
           <PageLink
-            to={`?${writeFilters({ ...filters, page: 1, response: String(lastAttempt.statusCode) })}`}
+            to={showResponse(String(lastAttempt.statusCode))}
             size="sm"
             ff="monospace"
             style={{ whiteSpace: 'nowrap' }}

@@ -11,8 +11,9 @@ import { fromLocalInput, toLocalInput } from '../ui/local-time.ts';
 import { Section } from '../ui/section.tsx';
 import { useWebhookCrumbs, useWebhookId } from '../webhooks/use-webhook-id.ts';
 import { ExplanationSection } from './explanation.tsx';
+import { subjectFault, subjectLabel, subjectPattern } from './subject.ts';
 
-export const explainTitle = 'Why did I not get it?';
+export const explainTitle = "Why wasn't this event delivered?";
 
 type EventName = ExplainTimeQuery['event'];
 
@@ -61,7 +62,7 @@ function EventForm({ asked }: { asked: URLSearchParams }) {
           <Radio.Group label="Find it by" value={by} onChange={setBy}>
             <Group mt={6}>
               <Radio value="id" label="Its id" />
-              <Radio value="time" label="Its name, subject and time" />
+              <Radio value="time" label="Event name, subject and time" />
             </Group>
           </Radio.Group>
           {by === 'id' ? (
@@ -98,9 +99,11 @@ function TimeFields({ asked }: { asked: URLSearchParams }) {
         defaultValue={asked.get('event') ?? undefined}
       />
       <TextInput
-        label="Organisation or alliance"
+        label={subjectLabel}
         name="subject"
-        placeholder="acme"
+        placeholder="acme-corporation"
+        pattern={subjectPattern}
+        title={subjectFault}
         required
         withAsterisk={false}
         autoCapitalize="off"
@@ -122,6 +125,7 @@ function TimeFields({ asked }: { asked: URLSearchParams }) {
 function toAddress(fields: FormData): Record<string, string> {
   const address: Record<string, string> = {};
   for (const [name, value] of fields) if (typeof value === 'string') address[name] = value.trim();
+  if (address['subject'] !== undefined) address['subject'] = address['subject'].toLowerCase();
   if (address['at'] !== undefined) address['at'] = fromLocalInput(address['at']) ?? '';
   return address;
 }

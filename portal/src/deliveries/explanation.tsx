@@ -12,11 +12,11 @@ import { useWebhookId } from '../webhooks/use-webhook-id.ts';
 import { DeliveryStatus } from './delivery-status.tsx';
 
 const titles: Record<Explanation['result'], string> = {
-  delivered: 'The webhook has a delivery of it',
+  delivered: 'Delivery found',
   not_sent: 'It was not sent to the webhook',
   waiting: 'It is being processed',
   would_send: 'The webhook gets such an event',
-  unavailable: 'The app cannot get it',
+  unavailable: 'Not available to this app',
   unknown: 'Unknown',
 };
 

@@ -3,6 +3,7 @@ import { useSearchParams } from 'react-router';
 import type { ListAppDeliveriesQuery } from '../api/types.ts';
 import { errorLabels } from '../ui/describe-attempt.ts';
 import { statusLabels } from './delivery-status.tsx';
+import { toSubject } from './subject.ts';
 
 export type Span = 'hour' | 'day' | 'yesterday' | 'week' | 'own';
 type Response = NonNullable<ListAppDeliveriesQuery['response']>;
@@ -61,12 +62,16 @@ export function useFilters(): [filters: Filters, change: ChangeFilters] {
   const change = (some: Partial<Filters>) => {
     // The rendered filters may be one choice behind the address.
     const before = new URLSearchParams(location.search);
-    const after = writeFilters({ ...readFilters(before), page: 1, ...some });
-    const range = before.get('range');
-    if (range !== null) after.set('range', range);
-    setQuery(after);
+    setQuery(keepRange(before, writeFilters({ ...readFilters(before), page: 1, ...some })));
   };
   return [readFilters(query), change];
+}
+
+/** The time range of the charts is not a filter, and stays when filters change. */
+export function keepRange(before: URLSearchParams, after: URLSearchParams): URLSearchParams {
+  const range = before.get('range');
+  if (range !== null) after.set('range', range);
+  return after;
 }
 
 /** Ignores invalid values in the address. */
@@ -80,7 +85,7 @@ function readFilters(query: URLSearchParams): Filters {
     error: oneOf(errorLabels, query.get('error')),
     event: query.get('event'),
     webhook: query.get('webhook'),
-    subject: query.get('subject'),
+    subject: toSubject(query.get('subject') ?? ''),
     search: query.get('search'),
     span,
     since: span === 'own' ? readTime(query.get('since')) : null,

@@ -1,8 +1,8 @@
 import { Alert, Button, Modal, Text } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
-import { useLocation } from 'react-router';
+import { useEffect, useState } from 'react';
+import { useLocation, useNavigate } from 'react-router';
 import { attemptsMaxInWords } from '../../../service/src/contract/delivery-rules.ts';
 import { recover, recoverable, updateWebhook } from '../api/operations.ts';
 import type { Webhook } from '../api/types.ts';
@@ -23,9 +23,15 @@ export type OpensRecovery = { opensRecovery?: true };
 
 /** Sends again all deliveries that failed since a given time, for example after a receiver was down. */
 export function Recover({ webhook }: { webhook: Webhook }) {
-  const { state } = useLocation();
-  const [opened, { open, close }] = useDisclosure((state as OpensRecovery | null)?.opensRecovery);
+  const { state, pathname, search } = useLocation();
+  const navigate = useNavigate();
+  const isAsked = (state as OpensRecovery | null)?.opensRecovery === true;
+  const [opened, { open, close }] = useDisclosure(isAsked);
   const [isReplaying, setIsReplaying] = useState(false);
+  useEffect(() => {
+    // Otherwise Reload and Back open it again.
+    if (isAsked) void navigate(`${pathname}${search}`, { replace: true, state: null });
+  }, [isAsked, pathname, search, navigate]);
   const openRecovery = () => {
     setIsReplaying(false);
     open();

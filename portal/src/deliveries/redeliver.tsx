@@ -60,7 +60,8 @@ function refusalOf(
   page: string,
 ): ReactNode {
   if (status === 'pending') return 'This delivery is pending and is retried automatically.';
-  if (event === 'webhook.test' || event === 'webhook.probe')
+  if (event === 'webhook.probe') return "Probes can't be redelivered.";
+  if (event === 'webhook.test')
     return (
       <>
         Tests can't be redelivered. <PageLink to={`${page}/test`}>Send a new one</PageLink>

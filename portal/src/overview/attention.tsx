@@ -1,7 +1,10 @@
 /** The top of the overview: webhooks that fail or are deactivated, and keys that expire. */
 import { Alert, Button, Group, Stack, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
 import { Link } from 'react-router';
+import { apps } from '../api/operations.ts';
 import type { ExpiringKey, LastError, Overview, TroubledWebhook } from '../api/types.ts';
+import { can } from '../apps/can.ts';
 import { writeFilters } from '../deliveries/filters.ts';
 import type { OpensRecovery } from '../deliveries/recover.tsx';
 import { nameOfKey } from '../keys/key-state.ts';
@@ -17,7 +20,7 @@ export function NeedsAttention({ webhooks, keys }: Pick<Overview, 'webhooks' | '
   return (
     <Section title="Needs attention">
       {isEmpty ? (
-        <Text c="dimmed">Nothing. All webhooks work, and no keys expire within 14 days.</Text>
+        <Text c="dimmed">Nothing. No webhook fails, and no key expires within 14 days.</Text>
       ) : (
         <ul className="plain-list">
           {webhooks.map((webhook) => (
@@ -35,6 +38,8 @@ export function NeedsAttention({ webhooks, keys }: Pick<Overview, 'webhooks' | '
 function TroubledEntry({ webhook }: { webhook: TroubledWebhook }) {
   const { appId, webhookId, appName, host, description, state, reason, lastError, unsent } =
     webhook;
+  const { data: own } = useQuery(apps());
+  const app = own?.entries.find(({ id }) => id === appId);
   const page = `/apps/${appId}/webhooks/${webhookId}/deliveries`;
   const isByOwner = state === 'deactivated' && reason === 'owner';
   const from = webhook.failingSince ?? webhook.since;
@@ -65,19 +70,22 @@ function TroubledEntry({ webhook }: { webhook: TroubledWebhook }) {
                 Since <Time at={from} exact />.{' '}
               </>
             )}
-            <PageLink to={failures}>{formatCount(unsent, 'event')} not delivered</PageLink>
+            {formatCount(unsent, 'delivery')} failed or cancelled.{' '}
+            <PageLink to={failures}>See failures</PageLink>
           </Text>
         </Stack>
-        <Button
-          component={Link}
-          to={failures}
-          state={{ opensRecovery: true } satisfies OpensRecovery}
-          size="xs"
-          variant={isByOwner ? 'default' : 'filled'}
-          color={isByOwner ? 'gray' : 'red.9'}
-        >
-          Recover…
-        </Button>
+        {can(app, 'changeWebhooks') && (
+          <Button
+            component={Link}
+            to={failures}
+            state={{ opensRecovery: true } satisfies OpensRecovery}
+            size="xs"
+            variant={isByOwner ? 'default' : 'filled'}
+            color={isByOwner ? 'gray' : 'red.9'}
+          >
+            Recover…
+          </Button>
+        )}
       </Group>
     </Alert>
   );

@@ -12,8 +12,8 @@ export function stateOf({ active, exhaustedInARow }: Webhook): WebhookState {
 
 export const deactivationReasons: Record<NonNullable<Webhook['deactivatedReason']>, string> = {
   failing: 'too many deliveries failed',
-  gone: 'your server answered 410 Gone',
-  owner: 'by the app or one of its members',
+  gone: 'your server responded with 410 Gone',
+  owner: 'by a member or an API key',
 };
 
 /** The reason for the state; null if the state needs none. */
@@ -24,11 +24,11 @@ export function describeState(webhook: Webhook): string | null {
   return capitalise(deactivationReasons[webhook.deactivatedReason ?? 'owner']);
 }
 
-/** `2 deliveries in a row failed for good`. */
+/** `2 deliveries in a row failed`. */
 export function describeFailures({
   exhaustedInARow: count,
 }: Pick<Webhook, 'exhaustedInARow'>): string {
-  return `${formatCount(count, 'delivery')}${count === 1 ? '' : ' in a row'} failed for good`;
+  return `${formatCount(count, 'delivery')}${count === 1 ? '' : ' in a row'} failed`;
 }
 
 export function describeEvents(events: string[] | null): string {

@@ -82,7 +82,7 @@ function Failing({ webhook, mayChange }: Props) {
 }
 
 function Deactivated({ webhook, mayChange }: Props) {
-  const { deactivatedAt, deactivatedReason, selfHealing } = webhook;
+  const { deactivatedAt, deactivatedReason, nextProbeAt } = webhook;
   const reason = deactivatedReason ?? 'owner';
   return (
     <Alert
@@ -99,17 +99,17 @@ function Deactivated({ webhook, mayChange }: Props) {
         {mayChange &&
           ' When your server works again, recover: this reactivates the webhook and sends the failed and cancelled deliveries again.'}
       </Text>
-      {reason === 'failing' && selfHealing && <Probed mayChange={mayChange} />}
+      {nextProbeAt && <Probed nextProbeAt={nextProbeAt} mayChange={mayChange} />}
     </Alert>
   );
 }
 
-function Probed({ mayChange }: { mayChange: boolean }) {
+function Probed({ nextProbeAt, mayChange }: { nextProbeAt: string; mayChange: boolean }) {
   const { page } = useWebhookId();
   return (
     <Text size="sm" mt="xs">
-      The service probes it for two weeks, and reactivates it when your server accepts two probes in
-      a row.{' '}
+      The service probes it, next <Time at={nextProbeAt} past="now" />, and reactivates it when your
+      server accepts two probes in a row.{' '}
       {mayChange && (
         <>
           You can turn this off in <PageLink to={`${page}/settings`}>the settings</PageLink>.

@@ -5,12 +5,13 @@ import type { Locator, Page } from 'playwright-core';
 /** More stops than any page has. */
 const stopsMax = 150;
 
-/** Presses Tab until the element has the focus, and checks that the focus is visible. */
+/** Presses Tab, or Shift+Tab, until the element has the focus, and checks that the focus is visible. */
 export async function tabTo(page: Page, target: Locator): Promise<void> {
   await target.waitFor();
   for (let stops = 0; stops < stopsMax; stops += 1) {
-    if (await hasFocus(target)) return assertVisible(target);
-    await page.keyboard.press('Tab');
+    const key = await keyTowards(target);
+    if (key === null) return assertVisible(target);
+    await page.keyboard.press(key);
   }
   assert.fail(`Tab never comes to ${String(target)}`);
 }
@@ -25,8 +26,14 @@ export async function typeInto(page: Page, target: Locator, text: string): Promi
   await page.keyboard.insertText(text);
 }
 
-function hasFocus(target: Locator): Promise<boolean> {
-  return target.evaluate((element) => element === element.ownerDocument.activeElement);
+/** Null if the element has the focus. */
+function keyTowards(target: Locator): Promise<'Tab' | 'Shift+Tab' | null> {
+  return target.evaluate((element) => {
+    const focused = element.ownerDocument.activeElement;
+    if (focused === element) return null;
+    const isPast = element.compareDocumentPosition(focused) & element.DOCUMENT_POSITION_FOLLOWING;
+    return isPast ? 'Shift+Tab' : 'Tab';
+  });
 }
 
 /** In the window, and marked. */

@@ -3,7 +3,7 @@
  * Whatever a page says on its console, breaks of its own policy and calls to other hosts included, fails the test file.
  */
 import assert from 'node:assert/strict';
-import { after } from 'node:test';
+import { after, afterEach } from 'node:test';
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import {
   startOidcProvider,
@@ -28,8 +28,10 @@ import { launchBrowser } from '../../../test/support/browser.ts';
 
 export type PortalBrowser = {
   service: TestService;
-  /** Opens a new window, signed in as a person or signed out. */
-  open: (options?: { as?: Person; path?: string } & BrowserContextOptions) => Promise<Page>;
+  /** Opens a new window, signed in as a person or signed out, on a page of the portal or at `url`. It closes when the test ends. */
+  open: (
+    options?: { as?: Person; path?: string; url?: string } & BrowserContextOptions,
+  ) => Promise<Page>;
 };
 
 export { password, postPortal, signInAs, signUp, type Person };
@@ -68,14 +70,20 @@ export async function openPortal(
   browser = launched;
   const complaints: string[] = [];
   after(() => assert.deepEqual(complaints, [], 'what the pages complained of'));
+  const windows: BrowserContext[] = [];
+  // Pages keep asking the service while they are open, which slows the tests that follow.
+  afterEach(async () => {
+    await Promise.all(windows.splice(0).map((context) => context.close()));
+  });
   return {
     service,
-    async open({ as, path = '', ...options } = {}) {
+    async open({ as, path = '', url = `${portalUrl}${path}`, ...options } = {}) {
       const context = await launched.newContext({ reducedMotion: 'reduce', ...options });
+      windows.push(context);
       if (as) await context.addCookies(cookiesOf(as));
       watch(context, providers, complaints);
       const page = await context.newPage();
-      await page.goto(`${portalUrl}${path}`);
+      await page.goto(url);
       return page;
     },
   };

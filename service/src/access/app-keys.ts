@@ -3,6 +3,9 @@ import { sql, type Executor, type LeftJoined } from '../database/database.ts';
 import { ServiceError } from '../errors.ts';
 import { keyColumns, type ApiKey } from './keys.ts';
 
+/** Temporary keys are of no use to anybody after they have expired. */
+const listed = sql`not (temporary and expires_at <= now())`;
+
 /** Returns one page, newest first, and the total. The caller has checked the member's role. */
 export async function listAppKeys(
   executor: Executor,
@@ -10,9 +13,9 @@ export async function listAppKeys(
   { page, limit }: { page: number; limit: number },
 ): Promise<{ total: number; keys: ApiKey[] }> {
   const { rows } = await sql<{ total: number } & LeftJoined<ApiKey>>`
-    select totals.total, page.* from (select count(*) as total from api_keys where app_id = ${appId}) totals
+    select totals.total, page.* from (select count(*) as total from api_keys where app_id = ${appId} and ${listed}) totals
     left join lateral (
-      select ${keyColumns} from api_keys where app_id = ${appId}
+      select ${keyColumns} from api_keys where app_id = ${appId} and ${listed}
       order by id desc limit ${limit} offset ${(page - 1) * limit}
     ) page on true
     order by page.id desc

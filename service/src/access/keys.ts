@@ -53,6 +53,10 @@ export type Caller = {
 
 /** Revoked and expired keys do not count: docs/reference/errors-and-limits.md#keys-apps-and-the-portal */
 const keysPerAppMax = 20;
+/** More than the members of an app need at a time. */
+const temporaryKeysPerAppMax = 20;
+/** Long enough to try a few requests. */
+const temporaryKeyMs = 15 * 60_000;
 /** The platform needs two keys while it replaces one with the other. */
 const platformKeysMax = 20;
 
@@ -76,6 +80,29 @@ export async function createKey(
   if (!app) throw new ServiceError('not_found', `There is no app with the id ${input.appId}.`);
   await enforceKeyLimit(tx, app.id);
   return storeKey(tx, actor, app.id, fields, chosen);
+}
+
+/**
+ * Creates a key that can only read the directory, for a short time, and deletes those that have ended. Throws `conflict`.
+ * The caller has locked the app's row.
+ */
+export async function createTemporaryKey(
+  tx: Transaction,
+  actor: Actor,
+  appId: string,
+): Promise<{ id: string; key: string }> {
+  await sql`
+    delete from api_keys
+    where app_id = ${appId} and temporary and (expires_at <= now() or revoked_at is not null)
+  `.execute(tx);
+  if ((await countUsableKeys(tx, appId, true)) >= temporaryKeysPerAppMax)
+    throw new ServiceError(
+      'conflict',
+      `The app has ${temporaryKeysPerAppMax} temporary keys, the most that an app may have; try again in a few minutes.`,
+    );
+  const expiresAt = new Date(Date.now() + temporaryKeyMs);
+  const fields = { name: 'Documentation', expiresAt, temporary: true };
+  return storeKey(tx, actor, appId, fields, ['read:directory']);
 }
 
 /** Creates a platform key, for the internal API. Throws `conflict`, `validation_failed`. */
@@ -103,14 +130,14 @@ export async function storeKey(
   tx: Transaction,
   actor: Actor,
   appId: string | null,
-  { name, expiresAt }: KeyFields,
+  { name, expiresAt, temporary = false }: KeyFields & { temporary?: boolean },
   chosen: KeyScope[],
 ): Promise<{ id: string; key: string }> {
   const id = uuidv7();
   const key = generateApiKey();
   await sql`
-    insert into api_keys (id, app_id, name, hash, last4, scopes, expires_at)
-    values (${id}, ${appId}, ${name}, ${hashApiKey(key)}, ${key.slice(-4)}, ${chosen}::text[], ${expiresAt})
+    insert into api_keys (id, app_id, name, hash, last4, scopes, expires_at, temporary)
+    values (${id}, ${appId}, ${name}, ${hashApiKey(key)}, ${key.slice(-4)}, ${chosen}::text[], ${expiresAt}, ${temporary})
   `.execute(tx);
   await recordAudit(tx, actor, {
     action: 'key.created',
@@ -134,7 +161,7 @@ export async function enforceKeyLimit(tx: Transaction, appId: string | null): Pr
   // Prevents two simultaneous commands from both creating the twentieth key; the platform has no row to lock.
   if (appId === null) await sql`select pg_advisory_xact_lock(70420020)`.execute(tx);
   const limit = appId === null ? platformKeysMax : keysPerAppMax;
-  if ((await countUsableKeys(tx, appId)) < limit) return;
+  if ((await countUsableKeys(tx, appId, false)) < limit) return;
   const message =
     appId === null
       ? `There are ${limit} platform keys, the most that there may be; revoke one first.`
@@ -142,10 +169,14 @@ export async function enforceKeyLimit(tx: Transaction, appId: string | null): Pr
   throw new ServiceError('conflict', message);
 }
 
-async function countUsableKeys(tx: Transaction, appId: string | null): Promise<number> {
+async function countUsableKeys(
+  tx: Transaction,
+  appId: string | null,
+  temporary: boolean,
+): Promise<number> {
   const { rows } = await sql<{ count: number }>`
     select count(*) from api_keys
-    where app_id is not distinct from ${appId}::uuid
+    where app_id is not distinct from ${appId}::uuid and temporary = ${temporary}
       and revoked_at is null and (expires_at is null or expires_at > now())
   `.execute(tx);
   return rows[0]?.count ?? 0;

@@ -157,6 +157,7 @@ const webhook: Webhook = {
   lastSuccessAt: exampleTime,
   lastFailureAt: null,
   exhaustedInARow: 0,
+  nextProbeAt: null,
   previousSecretExpiresAt: null,
   ...times,
 };

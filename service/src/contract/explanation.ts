@@ -45,7 +45,8 @@ export const Explanation = strictObject(
     }),
     at: nullable(
       time({
-        description: 'The time whose settings decided: when the event was processed, or `at`.',
+        description:
+          'The time at which settings were checked: when the event was processed, or `at`.',
       }),
     ),
     event: nullable(ExplainedEvent),

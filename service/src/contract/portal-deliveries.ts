@@ -82,7 +82,7 @@ export const PortalDeliveryList = strictObject(
         {
           deliveries: count('The number of deliveries that were searched.'),
           complete: Type.Boolean({
-            description: `False if there are more than ${searchedMax.toLocaleString('en')}, of which only the newest were searched. Search older ones with \`until\`.`,
+            description: `False if there are more than ${searchedMax.toLocaleString('en')}, of which the rest were not searched. Choose a shorter time with \`since\` and \`until\`.`,
           }),
         },
         {

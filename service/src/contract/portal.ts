@@ -2,7 +2,7 @@
 import { Type, type Static } from 'typebox';
 import { appRoles } from './app-roles.ts';
 import { scopes } from './key-scopes.ts';
-import { DeliveryPeriod, LastError, PortalDelivery } from './portal-deliveries.ts';
+import { LastError, PortalDelivery } from './portal-deliveries.ts';
 import { nullable, slug, strictObject, time, uuid } from './shapes.ts';
 
 const appId = uuid({ description: 'The id of the app.' });
@@ -324,12 +324,6 @@ export const Overview = strictObject(
         { title: 'ExpiringKey', description: 'A key that expires soon.' },
       ),
       { description: 'Keys that expire within 14 days, soonest first.' },
-    ),
-    deliveries: strictObject(
-      {
-        hours: Type.Array(DeliveryPeriod, { description: 'The last 24 hours, oldest first.' }),
-      },
-      { description: 'The deliveries of the last 24 hours.' },
     ),
   },
   { title: 'Overview', description: 'An overview of your apps.' },

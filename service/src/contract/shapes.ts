@@ -1,5 +1,6 @@
 /** Building blocks of the API's schemas. A schema is the validation, the type and the documentation. */
 import { Type, type Static, type TSchema, type TUnsafe } from 'typebox';
+import { slugPattern } from './slug-pattern.ts';
 
 /** A nullable field is always present. Simple types list null in `type`, named objects in `anyOf`. */
 export function nullable<T extends TSchema>(schema: T): TUnsafe<Static<T> | null> {
@@ -46,8 +47,6 @@ export const deleted = (idDescription: string, options: { title: string; descrip
 export const time = (options: object = {}) =>
   Type.String({ format: 'date-time', examples: ['2026-11-20T12:00:00.000Z'], ...options });
 
-/** Lower-case ASCII words joined by single hyphens. */
-const slugPattern = '^[a-z0-9]+(-[a-z0-9]+)*$';
 export const slug = (options: object = {}) =>
   Type.String({
     pattern: slugPattern,

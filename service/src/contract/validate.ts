@@ -89,6 +89,11 @@ function issueOf(error: ErrorObject, root: string): Issue {
         path,
         message: `must be one of ${(params['allowedValues'] as unknown[]).map(String).join(', ')}`,
       };
+    case 'pattern':
+      return {
+        path,
+        message: describeList(params['pattern'] as string) ?? error.message ?? 'is not valid',
+      };
     case 'format':
       return { path, message: formatMessages[params['format'] as string] ?? 'is not valid' };
     case 'type':
@@ -96,6 +101,15 @@ function issueOf(error: ErrorObject, root: string): Issue {
     default:
       return { path, message: error.message ?? 'is not valid' };
   }
+}
+
+/** For a pattern such as `^(a|b)(,(a|b))*$`, which `facetsQuery` makes. */
+function describeList(pattern: string): string | null {
+  const names = /^\^\((.+)\)\(,\(\1\)\)\*\$$/.exec(pattern)?.[1]?.split('|');
+  if (!names) return null;
+  return names.length === 1
+    ? `must be ${names[0]}`
+    : `must be one or more of ${names.join(', ')}, separated by commas`;
 }
 
 function nameOf(field: unknown): string {

@@ -45,6 +45,11 @@ const fields = {
     minimum: 0,
     description: 'The number of failed deliveries since the last success.',
   }),
+  nextProbeAt: nullable(
+    time({
+      description: 'When the service probes the webhook next. Null if it does not probe it.',
+    }),
+  ),
   previousSecretExpiresAt: nullable(
     time({
       description:

@@ -3,6 +3,7 @@ import { Kysely, PostgresDialect, sql, type Transaction as KyselyTransaction } f
 import pg from 'pg';
 import { ServiceError } from '../errors.ts';
 import { createPool } from './pool.ts';
+import type { Primary } from './primary.ts';
 
 export { sql };
 
@@ -21,10 +22,20 @@ export type LeftJoined<Row> = Row | { [Column in keyof Row]: null };
 export type ConnectionSettings = Pick<
   pg.ClientConfig,
   'connectionString' | 'host' | 'port' | 'user' | 'password' | 'database'
->;
+> & {
+  /** Chooses among several hosts. */
+  primary?: Primary;
+};
 
 /** All tables are in this schema, so that a platform can keep its own tables in the same database. */
-const sessionSettings = '-c search_path=orgdir,public -c timezone=UTC';
+const schemaSettings = '-c search_path=orgdir,public -c timezone=UTC';
+/**
+ * A server notices within 15 s that a client has vanished, as a client notices by `keepAliveInitialDelayMillis`: by
+ * default it keeps the locks of a machine that was cut off for two hours.
+ */
+const keepAliveSettings =
+  '-c tcp_keepalives_idle=5 -c tcp_keepalives_interval=1 -c tcp_keepalives_count=10 -c tcp_user_timeout=15000';
+const keepAliveDelayMs = 5_000;
 const poolSize = 12;
 const connectTimeoutMs = 5_000;
 /** More than the slowest measured read, much less than a client waits. */
@@ -49,6 +60,7 @@ export const shortTransactionMs = 5_000;
 export function openDatabase(connection: ConnectionSettings, options: DatabaseOptions): Database {
   const pool = new pg.Pool({
     ...clientSettings(connection, options),
+    ...(connection.primary && { Client: connection.primary.Client }),
     pipeline: options.transactionSettings !== undefined,
     max: options.poolSize ?? poolSize,
     idleTimeoutMillis: 30_000,
@@ -64,7 +76,8 @@ export function openDatabase(connection: ConnectionSettings, options: DatabaseOp
 
 /** A single connection, for listening and for long-lived locks. The caller connects and ends it. */
 export function openClient(connection: ConnectionSettings, options: DatabaseOptions): pg.Client {
-  return new pg.Client(clientSettings(connection, options));
+  const Client = connection.primary?.Client ?? pg.Client;
+  return new Client(clientSettings(connection, options));
 }
 
 function clientSettings(connection: ConnectionSettings, options: DatabaseOptions): pg.ClientConfig {
@@ -77,7 +90,8 @@ function clientSettings(connection: ConnectionSettings, options: DatabaseOptions
       ? {}
       : { idle_in_transaction_session_timeout: options.idleInTransactionMs }),
     keepAlive: true,
-    options: sessionSettings,
+    keepAliveInitialDelayMillis: keepAliveDelayMs,
+    options: `${schemaSettings} ${keepAliveSettings}`,
     types: { getTypeParser },
   };
 }
@@ -104,6 +118,10 @@ const connectionFaults = new Set([
   'ETIMEDOUT',
   'ENOTFOUND',
   'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  // read_only_sql_transaction: the server is, or has become, a standby
+  '25006',
   // admin_shutdown, crash_shutdown, cannot_connect_now, too_many_connections, query_canceled
   '57P01',
   '57P02',
@@ -119,7 +137,7 @@ export function isConnectionFault(error: unknown): boolean {
   if (typeof code === 'string' && (connectionFaults.has(code) || code.startsWith('08')))
     return true;
   return (
-    /^(Connection terminated|Query read timeout|Client was closed|timeout exceeded when trying to connect|Client has encountered a connection error)/.test(
+    /^(Connection terminated|Query read timeout|Client was closed|timeout exceeded when trying to connect|timeout expired|Client has encountered a connection error)/.test(
       error.message,
     ) || isConnectionFault(error.cause)
   );

@@ -13,8 +13,9 @@ const marker = /^\s*-- prepared: ([a-z_]+)\n/;
 const names = new Map<string, string>();
 
 /**
- * `settings` hold in each transaction. A single statement gets a transaction of its own, in one round trip, so the
- * pool's clients need `pipeline`.
+ * `settings` hold in each transaction and in each prepared statement. A prepared statement outside a transaction gets one
+ * of its own, in the same round trip, so the pool's clients need `pipeline`. Any other statement is planned each time
+ * it runs, for the tables as they are then, so it needs no settings.
  */
 export function createPool(pool: pg.Pool, settings: Record<string, string> = {}): PostgresPool {
   const set = Object.entries(settings).map(([name, value]) => `; set local ${name} = '${value}'`);
@@ -67,7 +68,7 @@ function wrap(client: pg.PoolClient, set: string): PooledClient {
         return run(`${text}${set}`, values);
       }
       if (text === 'commit' || text === 'rollback') inTransaction = false;
-      else if (!inTransaction) return runInTransaction(text, values);
+      else if (!inTransaction && preparedName(text) !== null) return runInTransaction(text, values);
       return run(text, values);
     },
     release: (destroy?: boolean) => client.release(destroy === true || unusable),
@@ -108,10 +109,10 @@ function isRefusedPlan(error: unknown): boolean {
 }
 
 /**
- * Whether the server closes the connection after this error (admin_shutdown, crash_shutdown). It does so a moment later,
- * when the next statement may have been sent already.
+ * Whether the connection is of no use after this error. The server closes it (admin_shutdown, crash_shutdown), but a moment
+ * later, when the next statement may have been sent already; or it no longer accepts writes (read_only_sql_transaction).
  */
 function isLastError(error: unknown): boolean {
   const { code } = error as { code?: unknown };
-  return code === '57P01' || code === '57P02';
+  return code === '57P01' || code === '57P02' || code === '25006';
 }

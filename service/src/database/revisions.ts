@@ -13,13 +13,25 @@ export type Revisions = {
   current(scope: Scope): number | null;
   /** Calls `listener` whenever a scope has a new revision. */
   onMove(listener: (scope: Scope) => void): void;
+  /** Calls `listener` with the payload of each notification, and with null after every (re)connection. */
+  onNotice(listener: (payload: string | null) => void): void;
+  /** Whether notifications arrive here at the moment. */
+  listens(): boolean;
   start(): Promise<void>;
   stop(): Promise<void>;
 };
 
+/**
+ * A failover to a standby that lacks the last commits takes revisions back, and other content would get a revision that a
+ * cache or a diverged replica already has. So each timeline of the server has its own range of revisions.
+ */
+const revisionsPerTimeline = 2 ** 32;
+
 /** Any change is visible within a second: docs/reference/reads.md#what-is-public */
 const trustedMs = 1_000;
 const pollMs = 400;
+/** API processes share this advisory lock, and `system/api-processes.ts` counts its holders. */
+export const apiProcessLock = 70420021;
 
 export function createRevisions(database: Database, connection: ConnectionSettings): Revisions {
   const revisions = new Map<Scope, number>();
@@ -28,16 +40,21 @@ export function createRevisions(database: Database, connection: ConnectionSettin
   let timer: NodeJS.Timeout | undefined;
   let running = false;
   const refresh = createRefresh(read, () => running);
-  const listener = createListener(connection, ['orgdir_revision'], refresh.soon);
+  const noticeListeners: ((payload: string | null) => void)[] = [];
+  const listener = createListener(connection, ['orgdir_revision'], notice, {
+    shared: apiProcessLock,
+  });
+
+  function notice(channel: string | null, payload: string): void {
+    refresh.soon();
+    for (const call of noticeListeners) call(channel === null ? null : payload);
+  }
 
   async function read(): Promise<void> {
     // The time before the query: its result includes every change committed by then.
     const startedAt = performance.now();
     try {
-      const { rows } = await sql<{
-        scope: Scope;
-        revision: number;
-      }>`select scope, revision from revisions`.execute(database);
+      const rows = await readRevisions(database);
       confirmedAt = startedAt;
       for (const { scope, revision } of rows) update(scope, revision);
     } catch {
@@ -58,6 +75,10 @@ export function createRevisions(database: Database, connection: ConnectionSettin
     onMove(call) {
       listeners.push(call);
     },
+    onNotice(call) {
+      noticeListeners.push(call);
+    },
+    listens: listener.listens,
     async start() {
       if (running) return;
       running = true;
@@ -74,8 +95,39 @@ export function createRevisions(database: Database, connection: ConnectionSettin
   };
 }
 
+/** Whether no failover was between the two. */
+export function isSameTimeline(one: number, other: number): boolean {
+  return Math.floor(one / revisionsPerTimeline) === Math.floor(other / revisionsPerTimeline);
+}
+
+type Row = { scope: Scope; revision: number; timeline: number | null };
+
+/** On a standby without the timeline. */
+async function selectRevisions(database: Database): Promise<Row[]> {
+  const { rows } = await sql<Row>`
+    select scope, revision, case when not pg_is_in_recovery()
+      then ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::integer end as timeline
+    from revisions
+  `.execute(database);
+  return rows;
+}
+
+async function readRevisions(database: Database): Promise<Row[]> {
+  const rows = await selectRevisions(database);
+  const timeline = rows[0]?.timeline;
+  if (!timeline) throw new Error('a standby confirms no revision');
+  const floor = (timeline - 1) * revisionsPerTimeline;
+  if (rows.every(({ revision }) => revision >= floor)) return rows;
+  await sql`
+    -- the lock of move_revision
+    with locked as materialized (select pg_advisory_xact_lock(70420001))
+    update revisions set revision = ${floor} from locked where revision < ${floor}
+  `.execute(database);
+  return readRevisions(database);
+}
+
 /** One read at a time; one that is asked for during another follows it. */
-function createRefresh(read: () => Promise<void>, isRunning: () => boolean) {
+export function createRefresh(read: () => Promise<void>, isRunning: () => boolean) {
   let reading: Promise<void> | null = null;
   let again = false;
 

@@ -5,10 +5,12 @@ import { openDatabase, type ConnectionSettings, type Database } from '../databas
 import { openEmbedded } from '../database/embedded.ts';
 import { exists } from '../database/unfinished.ts';
 import { StartError } from '../errors.ts';
+import { namesServers, splitHosts } from '../setting-types.ts';
 import { checkConnections } from './check-connections.ts';
 import { checkMigrations } from './check-migrations.ts';
 import { checkQueue } from './check-queue.ts';
 import { checkServer } from './check-server.ts';
+import { checkServers, checkSynchronous } from './check-servers.ts';
 import { checkStoredSecrets } from './check-stored-secrets.ts';
 import { failed, ok, skipped, type Finding } from './finding.ts';
 
@@ -21,8 +23,8 @@ export type DatabaseCheckOptions = {
 type Closable = { close(): Promise<void> };
 type Where = Pick<Config, 'databaseUrl' | 'dataDir' | 'secretKeys' | 'roles' | 'workers'>;
 type Opened =
-  | { kind: 'opened'; connection: ConnectionSettings; close(): Promise<void> }
-  | { kind: 'reported'; finding: Finding };
+  | { kind: 'opened'; connection: ConnectionSettings; servers: Finding[]; close(): Promise<void> }
+  | { kind: 'reported'; findings: Finding[] };
 
 /** Short, because somebody waits for the result. */
 const statementTimeoutMs = 5_000;
@@ -35,9 +37,9 @@ export async function checkDatabase(
   if (faulty.has('DATABASE_URL') || faulty.has('DATA_DIR'))
     return [skipped('database', 'not checked: the configuration is invalid')];
   const opened = await open(config, onOpening);
-  if (opened.kind === 'reported') return [opened.finding];
+  if (opened.kind === 'reported') return opened.findings;
   try {
-    return await checkOpened(opened.connection, config, faulty, now);
+    return [...(await checkOpened(opened.connection, config, faulty, now)), ...opened.servers];
   } finally {
     await opened.close();
   }
@@ -47,23 +49,32 @@ async function open(
   { databaseUrl, dataDir }: Where,
   onOpening: DatabaseCheckOptions['onOpening'],
 ): Promise<Opened> {
-  if (databaseUrl !== null)
-    return { kind: 'opened', connection: { connectionString: databaseUrl }, close: async () => {} };
+  if (databaseUrl !== null) return openServer(databaseUrl);
   if (!(await exists(join(dataDir, 'postgres', 'PG_VERSION'))))
     return reported(ok('database', `none yet in ${dataDir}; the first start creates one`));
   try {
     const opening = openEmbedded({ dataDir, purpose: 'tool' });
     onOpening(opening);
     const embedded = await opening;
-    return { kind: 'opened', connection: embedded.connection, close: () => embedded.close() };
+    const { connection } = embedded;
+    return { kind: 'opened', connection, servers: [], close: () => embedded.close() };
   } catch (error) {
     if (!(error instanceof StartError)) throw error;
     return reported(failed('database', error.message, `see ${join(dataDir, 'postgres.log')}`));
   }
 }
 
+async function openServer(databaseUrl: string): Promise<Opened> {
+  const { url, findings } = namesServers(databaseUrl)
+    ? await checkServers(databaseUrl)
+    : { url: databaseUrl, findings: [] };
+  if (url === null) return { kind: 'reported', findings };
+  const connection = { connectionString: url };
+  return { kind: 'opened', connection, servers: findings, close: async () => {} };
+}
+
 function reported(finding: Finding): Opened {
-  return { kind: 'reported', finding };
+  return { kind: 'reported', findings: [finding] };
 }
 
 async function checkOpened(
@@ -78,12 +89,13 @@ async function checkOpened(
     statementTimeoutMs,
   });
   try {
-    const server = await checkServer(database, config.databaseUrl, now);
+    const server = await checkServer(database, connection.connectionString ?? null, now);
     if (!server.isUsable) return server.findings;
     const { isComplete, findings } = await checkMigrations(database);
     return [
       ...server.findings,
       await checkConnections(database, config.workers),
+      ...(hasSeveralHosts(config) ? [await checkSynchronous(database)] : []),
       ...findings,
       ...(isComplete ? await checkContent(database, config, faulty) : [notMigrated]),
     ];
@@ -99,6 +111,10 @@ async function checkOpened(
   } finally {
     await database.destroy();
   }
+}
+
+function hasSeveralHosts({ databaseUrl }: Where): boolean {
+  return databaseUrl !== null && splitHosts(databaseUrl).length > 1;
 }
 
 const notMigrated = skipped(

@@ -105,11 +105,16 @@ export async function registerDocs(
 }
 
 function fillHtml({ basePath, publicUrl, brand }: Site, text: string): string {
-  return fill(text, { base: basePath, url: escape(publicUrl), name: escape(brand.name) });
+  return fill(text, { base: basePath, url: escape(publicUrl), ...namesOf(brand) });
 }
 
 function fillText({ basePath, publicUrl, brand }: Site, text: string): string {
-  return fill(text, { base: basePath, url: publicUrl, name: brand.name });
+  return fill(text, { base: basePath, url: publicUrl, ...namesOf(brand) });
+}
+
+/** A name is ASCII letters and digits, so HTML needs no escaping of it. */
+function namesOf({ name }: Brand): Record<string, string> {
+  return { name, lowerName: name.toLowerCase() };
 }
 
 function fill(text: string, values: Record<string, string>): string {

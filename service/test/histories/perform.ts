@@ -1,5 +1,4 @@
 /** Does what a command says, through the functions that the API, the command line and the worker call. */
-import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { createApp, deleteApp, readApp } from '../../src/access/apps.ts';
 import { bindApp, unbindApp } from '../../src/access/bindings.ts';
@@ -187,7 +186,7 @@ const acts: { [V in Verb]: Act<Extract<Command, { do: V }>> } = {
   'recover-leases':
     ({ database }) =>
     async () => {
-      await recoverLeases(database, backoff);
+      await recoverLeases(database, { backoff, leaseMs: 0 });
     },
   'update-health':
     ({ database }) =>
@@ -197,8 +196,10 @@ const acts: { [V in Verb]: Act<Extract<Command, { do: V }>> } = {
   'replay-healed':
     ({ database }) =>
     async () => {
-      for (const id of await listHealed(database))
-        assert.equal(await replayHealed(database, id), null);
+      const reasons: (string | null)[] = [];
+      for (const webhookId of await listHealed(database))
+        reasons.push(await replayHealed(database, webhookId));
+      return { refused: reasons.some((reason) => reason !== null) };
     },
   pass:
     (stage, { ms }, state) =>

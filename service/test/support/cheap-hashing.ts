@@ -1,6 +1,6 @@
 import type { PasswordHashing } from '../../src/sign-in/hash-password.ts';
 
-/** In the place of scrypt, for tests that set thousands of passwords. */
+/** Instead of scrypt, for tests that are not about passwords. */
 export const cheapHashing: PasswordHashing = {
   hash: async (password) => `cheap ${password}`,
   verify: async ({ hash, password }) => hash === `cheap ${password}`,

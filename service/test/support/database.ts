@@ -61,7 +61,8 @@ export async function createDatabase(name: string, template: string): Promise<vo
   for (let tries = 1; ; tries += 1) {
     try {
       return await onServer(
-        `create database ${name} template ${template}${template === 'template0' ? " encoding 'UTF8'" : ''}`,
+        // The default writes every page to the write-ahead log too, which takes twice the processor time.
+        `create database ${name} template ${template} strategy file_copy${template === 'template0' ? " encoding 'UTF8'" : ''}`,
       );
     } catch (error) {
       if ((error as { code?: string }).code !== '55006' || tries >= 100) throw error;

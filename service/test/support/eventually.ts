@@ -1,8 +1,12 @@
+import assert from 'node:assert/strict';
+import { setTimeout as wait } from 'node:timers/promises';
 import type { TestDatabase } from './database.ts';
 import { sql } from '../../src/database/database.ts';
 
 /** Longer than anything that a test waits for, on a busy machine too. */
 const giveUpAfterMs = 60_000;
+/** Without a pause, asking takes the processor from the work that the test waits for. */
+const pauseMs = 10;
 
 /** Asks until the answer is truthy. Only for what gives no signal. */
 export async function eventually<T>(ask: () => Promise<T | null | undefined | false>): Promise<T> {
@@ -12,8 +16,23 @@ export async function eventually<T>(ask: () => Promise<T | null | undefined | fa
     if (answer) return answer;
     // Otherwise the test's process would outlive the test.
     if (Date.now() > deadline) throw new Error(`still waiting for: ${ask.toString()}`);
-    await new Promise((resolve) => setImmediate(resolve));
+    await wait(pauseMs);
   }
+}
+
+/** For a change that takes effect within a second, apart from pauses that a busy machine prolongs. */
+export async function withinASecond(ask: () => Promise<boolean>): Promise<void> {
+  const startedAt = performance.now();
+  let prolongedMs = 0;
+  let pausedAt = startedAt - pauseMs;
+  await eventually(async () => {
+    prolongedMs += performance.now() - pausedAt - pauseMs;
+    const answer = await ask();
+    pausedAt = performance.now();
+    return answer;
+  });
+  const tookMs = Math.round(performance.now() - startedAt - prolongedMs);
+  assert.ok(tookMs < 1_000, `took ${tookMs} ms`);
 }
 
 /** The delivery of an event to a webhook once it has ended. */

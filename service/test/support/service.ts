@@ -12,6 +12,7 @@ import type { PasswordHashing } from '../../src/sign-in/hash-password.ts';
 import { createLogger, type Logger } from '../../src/log.ts';
 import { stopParts } from '../../src/main.ts';
 import { openTestDatabase, type TestDatabase } from './database.ts';
+import { cheapHashing } from './cheap-hashing.ts';
 import { checkAnswer, type AnswerCheck } from './openapi-check.ts';
 import { testActor } from './actor.ts';
 
@@ -47,7 +48,7 @@ export type TestServiceOptions = {
   /** Another process of the same installation: its database, and its SECRET_KEY unless the test does not need it. */
   beside?: TestDatabase & Partial<Pick<TestService, 'secretKeys'>>;
   log?: Logger;
-  /** In the place of the real hashing of passwords, which takes 60 ms of a core. */
+  /** Cheap by default: real hashing takes 60 ms of a core per password. */
   hashing?: PasswordHashing;
 };
 
@@ -69,11 +70,12 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     secretKeys,
     log: options.log ?? createLogger('silent'),
     print: (line) => void printed.push(line),
-    ...(options.hashing && { hashing: options.hashing }),
+    hashing: options.hashing ?? cheapHashing,
   });
   if (!app || !signIn) throw new Error('a test service needs the role api');
   after(() => stopParts({ app, signIn, ...parts }));
-  const { revisions, health, worker } = parts;
+  const { apiProcesses, revisions, health, worker } = parts;
+  apiProcesses.start();
   await revisions.start();
   await health.start();
   const url = await app.listen({ host: '127.0.0.1', port: 0 });

@@ -1,6 +1,6 @@
 /** Reads the index of a kind from the database, and what has changed since. */
 import { sql, type Database, type LeftJoined } from '../../database/database.ts';
-import type { Scope } from '../../database/revisions.ts';
+import { isSameTimeline, type Scope } from '../../database/revisions.ts';
 import type { SlugTable } from '../lock-directory.ts';
 import type { IndexedEntry, WrittenEntry } from './entries.ts';
 import { createIndexBuilder, type Changes, type SearchIndex } from './search-index.ts';
@@ -122,7 +122,9 @@ export async function readChanges(
   const [first] = rows;
   if (!first) throw new Error(`the revision of ${scope} is missing`);
   const isKnown =
-    first.revision >= state.revision && first.read_at - state.readAt < changesKeptSeconds;
+    first.revision >= state.revision &&
+    isSameTimeline(first.revision, state.revision) &&
+    first.read_at - state.readAt < changesKeptSeconds;
   if (!isKnown || rows.length > changesMax) return null;
   if (!state.index.apply(toChanges(rows))) return null;
   return { index: state.index, revision: first.revision, readAt: first.read_at };

@@ -1,4 +1,4 @@
-/** What POST /events takes and returns: one event, or several with a result for each. */
+/** The requests and responses of POST /events: one event, or several with a result for each. */
 import { Type } from 'typebox';
 import { ErrorObject } from '../../contract/envelope.ts';
 import { exampleTime } from '../../contract/examples.ts';

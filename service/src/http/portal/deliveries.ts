@@ -19,7 +19,7 @@ import { redeliverSeveral } from '../../webhooks/management/redeliver-several.ts
 import { isText } from '../../webhooks/management/search-deliveries.ts';
 import { listWebhookIds, requireWebhook } from '../../webhooks/management/webhooks.ts';
 import { listOf, oneOf } from '../responses.ts';
-import { redeliveriesPerMinute } from '../webhooks/app-limits.ts';
+import { bodySearchesPerMinute, redeliveriesPerMinute } from '../webhooks/app-limits.ts';
 import { DeliveryQuery } from '../webhooks/bodies.ts';
 import { withoutSecrets } from '../webhooks/webhook-operations.ts';
 import { operation } from './surface.ts';
@@ -65,7 +65,7 @@ const counts = {
   latencyP50Ms: 48,
   latencyP95Ms: 210,
 };
-export const examplePeriod = { start: exampleTime, ...counts };
+const examplePeriod = { start: exampleTime, ...counts };
 const lastAttempt = { startedAt: exampleTime, durationMs: 87, statusCode: 200, error: null };
 const exampleDelivery: PortalDelivery = {
   ...examples.deliveryRecord,
@@ -80,7 +80,7 @@ export const deliveryOperations = [
     method: 'GET',
     path: '/apps/:appId/deliveries',
     summary: 'List the deliveries of an app',
-    description: `Returns the deliveries of all webhooks, newest first. \`response\`, \`error\`, \`subject\` and \`search\` search the newest ${searchedMax.toLocaleString('en')} deliveries that match the other filters.`,
+    description: `Returns the deliveries of all webhooks, newest first. \`response\`, \`error\`, \`subject\` and \`search\` search at most ${searchedMax.toLocaleString('en')} deliveries that match the other filters: the newest, or for an id the first ones after it. At most ${bodySearchesPerMinute} searches for text per minute and app.`,
     query: PortalDeliveryQuery,
     returns: { 200: 'The deliveries.' },
     response: {
@@ -91,10 +91,14 @@ export const deliveryOperations = [
       },
     },
     errors: ['forbidden'],
-    async run({ database, email, params: { appId }, query: { webhookId = null, ...query } }) {
+    async run({ database, email, appLimits, params: { appId }, query: given }) {
+      const { webhookId = null, ...query } = given;
       const role = await requireRole(database, email, appId, 'viewer');
-      if (role === 'viewer' && query.search !== undefined && isText(query.search))
-        throw new ServiceError('forbidden', 'Viewers cannot search the bodies of deliveries.');
+      if (query.search !== undefined && isText(query.search)) {
+        if (role === 'viewer')
+          throw new ServiceError('forbidden', 'Viewers cannot search the bodies of deliveries.');
+        appLimits.bodySearches(appId);
+      }
       if (webhookId !== null) await requireWebhook(database, appId, webhookId);
       const { total, deliveries, searched } = await listAppDeliveries(
         database,

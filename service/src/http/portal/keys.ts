@@ -1,8 +1,7 @@
 /** The keys of the user's apps. Viewers may list them, developers and owners may change them. */
-import { Type, type Static } from 'typebox';
-import type { Actor } from '../../access/actor.ts';
+import { Type } from 'typebox';
 import { listAppKeys, readAppKey } from '../../access/app-keys.ts';
-import { createKey, revokeKey, type ApiKey } from '../../access/keys.ts';
+import { createKey, createTemporaryKey, revokeKey, type ApiKey } from '../../access/keys.ts';
 import { lockWithRole, requireRole } from '../../access/require-role.ts';
 import {
   keyOverlapSecondsDefault,
@@ -15,13 +14,10 @@ import { requireTime } from '../../contract/parse-time.ts';
 import { CreatedKey, name, PortalKey, RotatedKey } from '../../contract/portal.ts';
 import { nullable, strictObject, time } from '../../contract/shapes.ts';
 import { PageQuery } from '../../directory/list-query.ts';
-import type { Executor, Transaction } from '../../database/database.ts';
+import type { Executor } from '../../database/database.ts';
 import { invalid } from '../../errors.ts';
 import { listOf, oneOf } from '../responses.ts';
 import { operation } from './surface.ts';
-
-/** Long enough to try a few requests. */
-const temporaryKeyMs = 15 * 60_000;
 
 const NewKey = strictObject(
   {
@@ -73,7 +69,8 @@ export const keyOperations = [
     method: 'GET',
     path: '/apps/:appId/keys',
     summary: 'List the keys of an app',
-    description: 'Returns the keys, newest first, including expired and revoked keys.',
+    description:
+      'Returns the keys, newest first, including expired and revoked keys, except for temporary keys that have expired.',
     query: PageQuery,
     returns: { 200: 'The keys.' },
     response: listOf(PortalKey, 'PortalKeyList', example),
@@ -98,7 +95,9 @@ export const keyOperations = [
       const { expiresAt = null, ...input } = body;
       const data = await database.transaction().execute(async (tx) => {
         await lockWithRole(tx, email, appId, 'developer');
-        return makeKey(tx, actor, { appId, ...input, expiresAt: requireFuture(expiresAt) });
+        const fields = { appId, ...input, expiresAt: requireFuture(expiresAt) };
+        const { id, key } = await createKey(tx, actor, fields);
+        return { ...(await readKey(tx, appId, id)), key };
       });
       return envelope(data);
     },
@@ -109,20 +108,15 @@ export const keyOperations = [
     path: '/apps/:appId/temporary-keys',
     summary: 'Create a temporary key',
     description:
-      'Returns a key that can only read the directory, for 15 minutes. The documentation sends requests with it. It counts towards the 20 valid keys of the app.',
+      'Returns a key that can only read the directory, for 15 minutes. The documentation sends requests with it. It does not count towards the 20 valid keys of the app, which has at most 20 temporary ones.',
     returns: { 201: 'The new key.' },
     response: oneOf(CreatedKey, 'CreatedKeyResponse', { ...created, expiresAt: exampleLaterTime }),
     errors: ['conflict'],
     async run({ database, email, actor, params: { appId } }) {
       const data = await database.transaction().execute(async (tx) => {
         await lockWithRole(tx, email, appId, 'developer');
-        const expiresAt = new Date(Date.now() + temporaryKeyMs);
-        return makeKey(tx, actor, {
-          appId,
-          name: 'Documentation',
-          scopes: ['read:directory'],
-          expiresAt,
-        });
+        const { id, key } = await createTemporaryKey(tx, actor, appId);
+        return { ...(await readKey(tx, appId, id)), key };
       });
       return envelope(data);
     },
@@ -174,15 +168,6 @@ export const keyOperations = [
     },
   }),
 ];
-
-async function makeKey(
-  tx: Transaction,
-  actor: Actor,
-  input: Parameters<typeof createKey>[2],
-): Promise<Static<typeof CreatedKey>> {
-  const { id, key } = await createKey(tx, actor, input);
-  return { ...(await readKey(tx, input.appId, id)), key };
-}
 
 async function readKey(executor: Executor, appId: string, id: string): Promise<PortalKey> {
   return toPortalKey(await readAppKey(executor, appId, id));

@@ -4,7 +4,6 @@ import { envelope } from '../../contract/envelope.ts';
 import { Overview } from '../../contract/portal.ts';
 import { readOverview } from '../../webhooks/management/overview.ts';
 import { oneOf } from '../responses.ts';
-import { examplePeriod } from './deliveries.ts';
 import { operation } from './surface.ts';
 
 const app = { appId: exampleId, appName: 'Announcer' };
@@ -28,9 +27,6 @@ const example: Overview = {
   keys: [
     { ...app, keyId: exampleId, name: 'On the server', last4: '0000', expiresAt: exampleLaterTime },
   ],
-  deliveries: {
-    hours: [examplePeriod],
-  },
 };
 
 export const getOverview = operation({
@@ -38,8 +34,7 @@ export const getOverview = operation({
   method: 'GET',
   path: '/overview',
   summary: 'Get the overview',
-  description:
-    'Returns webhooks and keys that need attention, and the deliveries of the last 24 hours.',
+  description: 'Returns the webhooks and keys that need attention.',
   returns: { 200: 'The overview.' },
   response: oneOf(Overview, 'OverviewResponse', example),
   async run({ database, health, email }) {

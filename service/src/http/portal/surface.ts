@@ -44,7 +44,7 @@ export const portalErrors = {
   write: [...read, 'forbidden', 'maintenance', ...body] as ErrorCode[],
 };
 
-/** What all surfaces of the portal have in common. */
+/** Shared by all surfaces of the portal. */
 const portalSurface = {
   conditional: false,
   responses: portalResponses,

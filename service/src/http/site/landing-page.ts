@@ -20,9 +20,8 @@ export function renderLanding(site: Site, { counts, maintenance, newest }: Landi
   const body = html` ${maintenance ? renderMaintenance(maintenance) : html``}
     <h1>A directory of organisations and alliances</h1>
     <p>
-      Who is there, what they do, whom they are allied with, and the blueprints they build from.
-      Read it over an HTTP API, and let signed webhooks tell your chat bot, web site or tool what
-      changes.
+      Browse organisations, alliances and blueprints. Read the directory over an HTTP API, and let
+      signed webhooks notify your chat bot, web site or tool of changes.
     </p>
     <div class="actions">
       <a href="${basePath}/profile/developer">Get an API key</a

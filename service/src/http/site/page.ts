@@ -52,6 +52,7 @@ export function renderPage(
         ${{ html: `<style>${styleOf(brand)}</style>` }}${head}
       </head>
       <body>
+        <a class="skip" href="#main">Skip to the content</a>
         <header>
           <a class="brand" href="${basePath}/"
             ><img
@@ -67,10 +68,15 @@ export function renderPage(
           </nav>
         </header>
         ${aside}
-        <main>${body}</main>
+        <main id="main">${body}</main>
       </body>
     </html> `;
   return page.html;
+}
+
+/** A time of the API, to the minute. */
+export function formatTime(time: string): string {
+  return `${time.slice(0, 10)} ${time.slice(11, 16)} UTC`;
 }
 
 export const htmlType = 'text/html; charset=utf-8';

@@ -2,7 +2,7 @@
 import type { Status } from '../../contract/status.ts';
 import type { ServicePeriod, ServiceStats } from '../../webhooks/management/service-stats.ts';
 import { renderMaintenance } from './maintenance-notice.ts';
-import { html, renderPage, type Html, type Site } from './page.ts';
+import { formatTime, html, renderPage, type Html, type Site } from './page.ts';
 
 export type StatusContent = {
   state: Status['status'];
@@ -20,7 +20,7 @@ const titles = {
 const databaseStates = { ok: 'Available', unavailable: 'Not available at the moment' };
 const deliveryStates = {
   ok: 'On time',
-  delayed: 'Late: some have waited for more than a minute',
+  delayed: 'Delayed: some deliveries are over a minute late',
   unavailable: 'Not known at the moment',
 };
 
@@ -35,13 +35,17 @@ export function renderStatus(site: Site, content: StatusContent): string {
       <tbody>
         ${rowOf('Directory', databaseStates[components.database])}
         ${rowOf('Webhook deliveries', deliveryStates[components.deliveries])}
-        ${rowOf('Last blueprint sync', formatTime(components.blueprintSync.lastCompletedAt))}
-        ${rowOf('Last chat sync', formatTime(components.chatSync.lastCompletedAt))}
+        ${rowOf('Last blueprint sync', formatLast(components.blueprintSync.lastCompletedAt))}
+        ${rowOf('Last chat sync', formatLast(components.chatSync.lastCompletedAt))}
       </tbody>
     </table>
     ${history ? renderDeliveries(history.stats) : html`<p>The history is not available at the moment.</p>`}
     ${history ? renderPast(history.past) : html``}`;
   return renderPage(site, `Status – ${site.brand.name}`, body);
+}
+
+function formatLast(time: string | null): string {
+  return time === null ? 'Never' : formatTime(time);
 }
 
 function rowOf(name: string, value: string): Html {
@@ -131,8 +135,4 @@ function renderPast(past: { since: string; endedAt: string }[]): Html {
             </tbody>
           </table>`
     }`;
-}
-
-function formatTime(time: string | null): string {
-  return time === null ? 'Never' : `${time.slice(0, 10)} ${time.slice(11, 16)} UTC`;
 }

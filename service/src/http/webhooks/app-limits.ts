@@ -1,10 +1,12 @@
-/** Limits on tests and redeliveries: per app and process, shared by the app's keys and its members in the portal. */
+/** Limits on tests, redeliveries and searches of bodies: per app and process, shared by the app's keys and its members in the portal. */
 import { ServiceError } from '../../errors.ts';
 import { createRequestCounter, minuteMs, secondsUntil } from '../rate-limit.ts';
 
 /** docs/reference/errors-and-limits.md#rate-limits */
 export const testsPerMinute = 10;
 export const redeliveriesPerMinute = 60;
+/** Each reads up to 10,000 bodies. A page of the portal repeats its search every 10 seconds. */
+export const bodySearchesPerMinute = 30;
 
 export type AppLimits = ReturnType<typeof createAppLimits>;
 
@@ -13,6 +15,7 @@ export function createAppLimits() {
   return {
     tests: createAppLimit(testsPerMinute, 'tests'),
     redeliveries: createAppLimit(redeliveriesPerMinute, 'redeliveries'),
+    bodySearches: createAppLimit(bodySearchesPerMinute, 'searches'),
   };
 }
 

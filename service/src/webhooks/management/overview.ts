@@ -1,9 +1,8 @@
-/** Sums up the apps of which somebody is a member: what needs attention, and the outcomes of the last day's deliveries. */
+/** Finds the webhooks and keys that need attention, over all apps of which somebody is a member. */
 import type { Overview } from '../../contract/portal.ts';
 import { sql, type Executor, type LeftJoined } from '../../database/database.ts';
 import { recoverable } from '../queue/requeue.ts';
 import { urlHost } from '../sending/url-host.ts';
-import { readDeliveryStats } from './delivery-stats.ts';
 
 const keyNoticeDays = 14;
 /** Each is a read of the table, for every webhook that needs attention. */
@@ -15,12 +14,11 @@ export async function readOverview(
   executor: Executor,
   email: string,
 ): Promise<Omit<Overview, 'maintenance'>> {
-  const [webhooks, keys, deliveries] = await Promise.all([
+  const [webhooks, keys] = await Promise.all([
     failingWebhooks(executor, email),
     expiringKeys(executor, email),
-    lastDeliveries(executor, email),
   ]);
-  return { webhooks, keys, deliveries };
+  return { webhooks, keys };
 }
 
 /** The newest deliveries to the webhook `w` that did not succeed. Older ones are not read, however many there are. */
@@ -97,12 +95,4 @@ async function expiringKeys(executor: Executor, email: string): Promise<Overview
   return rows.map(({ expiresAt, ...row }) =>
     Object.assign(row, { expiresAt: expiresAt.toISOString() }),
   );
-}
-
-async function lastDeliveries(executor: Executor, email: string): Promise<Overview['deliveries']> {
-  const { rows } = await sql<{ id: string }>`
-    select w.id from webhooks w join app_members m on m.app_id = w.app_id where m.email = ${email}
-  `.execute(executor);
-  const ids = rows.map(({ id }) => id);
-  return { hours: (await readDeliveryStats(executor, ids, 'day')).periods };
 }

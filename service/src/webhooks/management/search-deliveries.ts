@@ -1,6 +1,6 @@
 /**
- * Finds deliveries by what no index and no total has: their last response, what their event is about, or text. Searches
- * only the newest deliveries that match the other filters. Events that the app may no longer receive match neither a
+ * Searches deliveries by fields without an index: their last response, the subject of their event, or text. It reads only
+ * the newest deliveries that match the other filters, or for an id the first ones after it. Events that the app may no longer receive match neither a
  * subject nor a text.
  */
 import { searchedMax, type Searched } from '../../contract/portal-deliveries.ts';

@@ -36,6 +36,7 @@ type WebhookRow = {
   last_success_at: Date | null;
   last_failure_at: Date | null;
   exhausted_in_a_row: number;
+  next_probe_at: Date | null;
   previous_secret_expires_at: Date | null;
   created_at: Date;
   updated_at: Date;
@@ -45,6 +46,9 @@ type WebhookRow = {
 const selectWebhooks = sql`
   select w.id, w.url, w.description, w.events, w.active, w.deactivated_at, w.deactivated_reason,
     w.self_healing, w.replay_after_healing, h.last_success_at, h.last_failure_at, coalesce(h.exhausted_in_a_row, 0) as exhausted_in_a_row, w.created_at, w.updated_at,
+    case when w.deactivated_reason = 'failing' then (
+      select min(due_at) from pending_deliveries where webhook_id = w.id and trigger = 'probe'
+    ) end as next_probe_at,
     case when w.previous_secret_expires_at > now() then w.previous_secret_expires_at end as previous_secret_expires_at
   from webhooks w left join webhook_health h on h.webhook_id = w.id
 `;
@@ -243,6 +247,7 @@ function toWebhook(row: WebhookRow): Webhook {
     lastSuccessAt: row.last_success_at?.toISOString() ?? null,
     lastFailureAt: row.last_failure_at?.toISOString() ?? null,
     exhaustedInARow: row.exhausted_in_a_row,
+    nextProbeAt: row.next_probe_at?.toISOString() ?? null,
     previousSecretExpiresAt: row.previous_secret_expires_at?.toISOString() ?? null,
     createdAt: row.created_at.toISOString(),
     updatedAt: row.updated_at.toISOString(),

@@ -43,8 +43,8 @@ export type DispatcherDependencies = StarterDependencies & {
 
 /** Each of the three returns the number of milliseconds after which to call it again at the latest. */
 export type Dispatcher = {
-  /** Fans out events that are older than `minAgeMs`. */
-  fanOutAll(minAgeMs: number): Promise<number>;
+  /** Fans out events that are older than `minAgeMs`. Returns null if there are none, or no room for them. */
+  fanOutAll(minAgeMs: number): Promise<number | null>;
   claimAllDue(): Promise<number>;
   claimAllParked(): Promise<number>;
   /** Where the next fan-out begins. */
@@ -96,21 +96,21 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
   let deliveriesPerEvent = 1;
   let claiming = true;
 
-  async function fanOutAll(minAgeMs: number): Promise<number> {
+  async function fanOutAll(minAgeMs: number): Promise<number | null> {
     const room = inFlight.room();
-    if (!claiming || room.total === 0) return pollMs;
+    if (!claiming || room.total === 0) return null;
     const options = { lease: newLease(), room, floor: outbox.next(), minAgeMs, deliveriesPerEvent };
     const done = await fanOut(database, options);
     if (done.busy) return minAgeMs === 0 ? busyMs : busyElsewhereMs;
     if (done.floor !== null) outbox.reached(done.floor);
-    if (done.events === 0) return pollMs;
+    if (done.events === 0) return null;
     deliveriesPerEvent = Math.max((deliveriesPerEvent + done.deliveries / done.events) / 2, 1);
     metrics.fannedOut(done);
     log.info({ events: done.events, deliveries: done.deliveries }, 'events.fanned_out');
     begin(done.leased);
     parkAll(done.parked, done.atMs);
     if (done.hasDue) dependencies.onDue();
-    return done.more ? 0 : pollMs;
+    return done.more ? 0 : null;
   }
 
   async function claimAllDue(): Promise<number> {

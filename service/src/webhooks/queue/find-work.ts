@@ -1,4 +1,7 @@
-/** Looks whether there is work of which this process was not notified, in one short statement. */
+/**
+ * Looks whether there is work of which this process was not notified, in one short statement. It is not prepared: an idle
+ * worker runs it most often, and a statement that is planned each time needs no transaction for its settings.
+ */
 import { arrayLiteral } from '../../database/array-literal.ts';
 import { subscribableEvents } from '../../events/catalogue.ts';
 import { sql, type Database } from '../../database/database.ts';
@@ -20,7 +23,6 @@ export async function findWork(
   minAgeMs: number,
 ): Promise<Work> {
   const { rows } = await sql<Work>`
-    -- prepared: find_work
     with event as materialized (
       select xid, created_at from outbox where xid >= ${floors.events}::xid8 order by xid limit 1
     ),

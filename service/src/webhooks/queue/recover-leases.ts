@@ -8,6 +8,7 @@ import { systemClock, type Clock } from '../sending/clock.ts';
 import type { RecordedAttempt } from '../sending/deliver.ts';
 import { cycleOf, decideVerdict, type Backoff } from '../sending/retry.ts';
 import type { LeasedDelivery } from '../sending/deliverable.ts';
+import { transactionMaxMs } from './claim.ts';
 import { isRefusal, recordAttempts, recordMax } from './record.ts';
 
 export type Recovery = {
@@ -16,8 +17,8 @@ export type Recovery = {
   failures: RecoveryFailure[];
   /** Whether more leases may have expired. */
   more: boolean;
-  /** The database's time of the look. */
-  at: string;
+  /** The database's time of a look that found nothing; null if it found leases, whether they were recorded or not. */
+  floor: string | null;
 };
 /** Leases that could not be recovered and are tried again later. Leaves out PostgreSQL's `detail`, which shows rows. */
 type RecoveryFailure = {
@@ -29,22 +30,26 @@ type RecoveryFailure = {
 
 /** How long leases that cannot be recovered wait, so that they do not block the others. */
 const tryAgainMs = 30_000;
-/** How long a lease that has ended is looked for in each look. */
-const againMs = 20_000;
+export type RecoveryOptions = {
+  backoff: Backoff;
+  clock?: Clock;
+  /** The `floor` of an earlier call. Without it, leases count that ended at any time. */
+  since?: string | null;
+  /** How long a lease has. One that ends while the transaction that gave it is still open is found a little later. */
+  leaseMs: number;
+};
 
-/** Looks for leases that have ended since an earlier look that found everything, or ever if `since` is null. */
 export async function recoverLeases(
   database: Database,
-  backoff: Backoff,
-  clock: Clock = systemClock,
-  since: string | null = null,
+  { backoff, clock = systemClock, since = null, leaseMs }: RecoveryOptions,
 ): Promise<Recovery> {
-  const { at, expired } = await listExpired(database, since);
+  const { at, expired } = await listExpired(database, since, leaseMs);
   const recorded: RecordedAttempt[] = [];
   const failures: RecoveryFailure[] = [];
   for (const [leaseToken, rows] of Map.groupBy(expired, (one) => one.leaseToken))
     await recoverTogether(leaseToken, rows);
-  return { recorded, failures, more: expired.length === recordMax, at };
+  const floor = expired.length === 0 ? at : null;
+  return { recorded, failures, more: expired.length === recordMax, floor };
 
   async function recoverTogether(leaseToken: string, rows: Expired[]): Promise<void> {
     const attempts = rows.map((row) => interrupted(row, backoff, clock));
@@ -69,7 +74,9 @@ type Expired = LeasedDelivery & { leasedAt: Date; durationMs: number };
 async function listExpired(
   database: Database,
   since: string | null,
+  leaseMs: number,
 ): Promise<{ at: string; expired: Expired[] }> {
+  const lookBackMs = Math.max(transactionMaxMs - leaseMs, 0);
   const { rows } = await sql<{ at: string } & LeftJoined<Expired>>`
     -- prepared: list_expired
     with clock as materialized (select queue_now() as now)
@@ -80,8 +87,7 @@ async function listExpired(
         least(extract(epoch from due_at - leased_at) * 1000, 2147483647)::int as "durationMs"
       from pending_deliveries
       where lease_token is not null and due_at < (select now from clock)
-        -- One that an earlier look found may not have been recorded, because the database was away.
-        and due_at >= coalesce(${since}::timestamptz - ${againMs}::int * interval '1 millisecond', '-infinity')
+        and due_at >= coalesce(${since}::timestamptz - ${lookBackMs}::int * interval '1 millisecond', '-infinity')
       order by due_at limit ${sql.lit(recordMax)}
     ) e on true
   `.execute(database);

@@ -109,18 +109,19 @@ async function isDropped(tx: Transaction, partitions: string[]): Promise<boolean
   return rows[0]?.gone !== false;
 }
 
-/** It takes no lock, because it reads the queue. */
+/** Whether a delivery of that day, or of an event of the day before, is pending. It takes no lock. */
 async function isNeeded(tx: Transaction, day: string): Promise<boolean> {
+  const dayBefore = sql`${startOf(day)} - interval '1 day'`;
   const { rows } = await sql<{ needed: boolean }>`
-    with d as materialized (
-      -- Once, not per row: the function takes longer than the rest of a scan of the queue.
-      select uuid_v7_floor(start - interval '1 day') as day_before, uuid_v7_floor(start) as day,
-        uuid_v7_floor(start + interval '1 day') as day_after
-      from (select ${startOf(day)} as start) s
-    )
     select exists (
-      select from pending_deliveries p, d
-      where (p.event_id >= d.day_before and p.event_id < d.day) or (p.id >= d.day and p.id < d.day_after)
+      select from pending_deliveries
+      -- Earlier than the events too, because another clock makes their ids.
+      where id >= uuid_v7_floor(${startOf(day)} - interval '2 days') and id < uuid_v7_floor(${startOf(day)} + interval '1 day')
+    ) or exists (
+      -- Those whose ids are of other hours than their events' (migrations/0032).
+      select from pending_deliveries
+      where left(id::text, 6) <> left(event_id::text, 6)
+        and event_id >= uuid_v7_floor(${dayBefore}) and event_id < uuid_v7_floor(${startOf(day)})
     ) as needed
   `.execute(tx);
   return rows[0]?.needed === true;

@@ -16,7 +16,12 @@ import {
 import { createListener, type Listener } from '../../database/listener.ts';
 import { dropExpiredKeys } from '../../events/idempotency-keys.ts';
 import { dropOldRejected, type Rejection } from '../../events/published-events.ts';
-import { createDispatcher, type Dispatcher, type DispatcherDependencies } from './dispatcher.ts';
+import {
+  createDispatcher,
+  leaseMs,
+  type Dispatcher,
+  type DispatcherDependencies,
+} from './dispatcher.ts';
 import { createFloor, type Floor } from './floor.ts';
 import { createLoop } from '../../loop.ts';
 import { dropOldOperationalEvents } from '../notifications/operational-events.ts';
@@ -52,7 +57,7 @@ export type Worker = {
 
 /** How long the end of the pool, and of what is written before it, may take if the database does not respond. */
 const poolEndTimeoutMs = 500;
-/** How often a process looks for work of which it may not have been notified. */
+/** How often the leader looks for work of which it may not have been notified. */
 const lookMs = 100;
 /** Any process takes what has waited for this long: the leader is full, frozen or gone, or has too much to do. */
 const leftMs = 500;
@@ -114,7 +119,9 @@ function startRun(dependencies: WorkerDependencies): Omit<Worker, 'start'> {
   });
   const opened = { ...dependencies, database, dispatcher, outcomes };
   const tasks = createTasks(opened, () => leader.listens());
-  const leader: Listener = createListener(connection, [queueChannel], tasks.wakeAll, leaderLock);
+  const leader: Listener = createListener(connection, [queueChannel], tasks.wakeAll, {
+    exclusive: leaderLock,
+  });
   inFlight.onRoom = () => {
     tasks.wakeAll();
     tasks.parked.wake();
@@ -162,12 +169,14 @@ function createTasks(dependencies: TaskDependencies, leads: () => boolean) {
     published.reached(found.publishedFloor);
     if (found.events) fanOut.wake();
     if (found.published) ingest.wake();
-    return lookMs;
+    return leads() ? lookMs : leftMs;
   });
   const ingest = loop('intake', () =>
     ingestBatch(dependencies, published.current(), () => fanOut.wake()),
   );
-  const fanOut = loop('fan-out', () => onceJoined(() => dispatcher.fanOutAll(minAgeMs())));
+  const fanOut = loop('fan-out', () =>
+    onceJoined(async () => (await dispatcher.fanOutAll(minAgeMs())) ?? rarelyMs),
+  );
   const due = loop('claim', () => onceJoined(() => dispatcher.claimAllDue()));
   const parked = loop('parked', () => onceJoined(() => dispatcher.claimAllParked()));
   const health = loop('health', () =>
@@ -281,8 +290,9 @@ async function recoverExpiredLeases(
 ): Promise<number> {
   const { webhooks, clock, metrics, log } = dependencies;
   const backoff = { baseMs: webhooks.retryBaseMs, factor: webhooks.retryFactor };
-  const done = await recoverLeases(database, backoff, clock, ended.next());
-  if (!done.more) ended.reached(done.at);
+  const options = { backoff, clock, since: ended.next(), leaseMs: leaseMs(webhooks) };
+  const done = await recoverLeases(database, options);
+  if (done.floor !== null) ended.reached(done.floor);
   for (const failure of done.failures) log.error(failure, 'lease.not_recovered');
   for (const { delivery, durationMs } of done.recorded)
     metrics.attempted({ outcome: 'interrupted', trigger: delivery.trigger, durationMs });

@@ -1,0 +1,109 @@
+/** Servers of Debian's PostgreSQL 15 on loopback ports: a primary and its standbys, which tests kill, freeze and promote. */
+import { execFile } from 'node:child_process';
+import { mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { freezeTree, killTree } from '../faults/processes.ts';
+import { recordProcess, runFolder } from '../faults/run-folder.ts';
+import { freePort } from '../service/test/support/free-port.ts';
+
+const programs = '/usr/lib/postgresql/15/bin';
+/** PostgreSQL refuses to run as root. */
+const owner = 'postgres';
+const asOwner = ['setpriv', `--reuid=${owner}`, `--regid=${owner}`, '--clear-groups'];
+const databaseUser = 'orgdir';
+const settings = [
+  'listen_addresses=127.0.0.1',
+  'max_connections=200',
+  'shared_buffers=128MB',
+  'wal_keep_size=256MB',
+];
+
+export type PostgresServer = {
+  port: number;
+  /** Starts it as what it is: a primary or a standby. */
+  start(): Promise<void>;
+  /** Ends it and all its processes with SIGKILL. */
+  kill(): Promise<void>;
+  /** Stops all its processes with SIGSTOP, like a virtual machine that hangs. Returns how to thaw it. */
+  freeze(): () => void;
+  /** Resolves when it accepts writes. */
+  promote(): Promise<void>;
+  /** Makes it a new standby of another server. It must not run. */
+  follow(primary: PostgresServer, more?: string[]): Promise<void>;
+};
+
+/** Returns a server that has no data yet. */
+export async function createServer(name: string): Promise<PostgresServer> {
+  const folder = join(runFolder(), name);
+  const data = join(folder, 'data');
+  const port = await freePort();
+  mkdirSync(folder);
+  if (isRoot()) await run('chown', owner, folder);
+  const options = [`port=${port}`, `unix_socket_directories=${folder}`, ...settings];
+  const control = (...args: string[]) =>
+    runProgram('pg_ctl', '-D', data, '-l', join(folder, 'log'), '-w', ...args);
+  const pid = () => Number(readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n')[0]);
+
+  async function start(): Promise<void> {
+    await control('-o', options.map((each) => `-c ${each}`).join(' '), 'start');
+    recordProcess(pid());
+  }
+
+  return {
+    port,
+    start,
+    kill: () => killTree(pid()),
+    freeze() {
+      const pids = freezeTree(pid());
+      return () => pids.toReversed().forEach((each) => process.kill(each, 'SIGCONT'));
+    },
+    promote: () => control('promote'),
+    async follow(primary, more = []) {
+      await run('rm', '-rf', data);
+      const source = `host=127.0.0.1 port=${primary.port} user=${databaseUser} application_name=${name}`;
+      await runProgram('pg_basebackup', '-D', data, '-R', '-c', 'fast', '-d', source);
+      options.push(...more);
+      await start();
+    },
+  };
+}
+
+/** Creates a primary with an empty database. */
+export async function startPrimary(name: string): Promise<PostgresServer> {
+  const server = await createServer(name);
+  const data = join(runFolder(), name, 'data');
+  await runProgram('initdb', '-D', data, '-U', databaseUser, '-A', 'trust', '-E', 'UTF8', '-N');
+  await server.start();
+  await runProgram(
+    'createdb',
+    '-h',
+    '127.0.0.1',
+    '-p',
+    String(server.port),
+    '-U',
+    databaseUser,
+    'orgdir',
+  );
+  return server;
+}
+
+/** The address of one or several servers, as in DATABASE_URL. */
+export function urlOf(...servers: PostgresServer[]): string {
+  const hosts = servers.map(({ port }) => `127.0.0.1:${port}`).join(',');
+  const query = servers.length > 1 ? '?target_session_attrs=read-write' : '';
+  return `postgres://${databaseUser}@${hosts}/orgdir${query}`;
+}
+
+async function runProgram(program: string, ...args: string[]): Promise<void> {
+  const command = [...(isRoot() ? asOwner : []), join(programs, program), ...args];
+  await run(...(command as [string]));
+}
+
+async function run(program: string, ...args: string[]): Promise<void> {
+  await promisify(execFile)(program, args, { cwd: '/' });
+}
+
+function isRoot(): boolean {
+  return process.getuid?.() === 0;
+}

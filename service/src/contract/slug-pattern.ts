@@ -1,0 +1,2 @@
+/** Lower-case ASCII words joined by single hyphens. */
+export const slugPattern = '^[a-z0-9]+(-[a-z0-9]+)*$';

@@ -1,0 +1,270 @@
+/**
+ * Finds and follows the primary of a PostgreSQL cluster whose servers are all hosts of DATABASE_URL. A process asks the
+ * other servers twice per second whether one of them was promoted. If so, it drops every connection to the old primary,
+ * which may be dead, hung or cut off, and connects to the new one (docs/decisions/0038-failover.md).
+ */
+import type { Socket } from 'node:net';
+import pg from 'pg';
+import { StartError } from '../errors.ts';
+
+/** What a server says about itself. A standby and a read-only server refuse writes and have no timeline. */
+export type ServerState = {
+  name: string;
+  url: string;
+  state:
+    | { kind: 'unreachable'; reason: string }
+    | { kind: 'read-only'; system: string }
+    | { kind: 'writable'; system: string; startedAt: string; timeline: number };
+};
+type Writable = ServerState & { state: { kind: 'writable' } };
+
+export type PrimaryMove = { from: string; to: string };
+export type Primary = {
+  /** Connects to the current primary only. */
+  Client: typeof pg.Client;
+  stop(): void;
+};
+
+type Connected = ((error: Error) => void) | ((error: null, client: pg.Client) => void);
+
+/** How often the other servers are asked. */
+const lookMs = 500;
+/** For a connection to another server, and then for its response. */
+const probeTimeoutMs = 2_000;
+
+/** Throws a `StartError` if there is no primary, or if the servers do not belong together. */
+export async function followPrimary(
+  urls: string[],
+  onMoved: (move: PrimaryMove) => void,
+): Promise<Primary> {
+  const probes = urls.map(createProbe);
+  const clients = new Map<pg.Client, string>();
+  let stopped = false;
+  let timer: NodeJS.Timeout | undefined;
+  let current = choosePrimary(await readServers(urls));
+
+  function closeProbes(): void {
+    for (const probe of probes) probe.close();
+  }
+
+  async function look(): Promise<void> {
+    const others = probes.filter(({ url }) => url !== current.url);
+    const servers = await Promise.all(others.map((probe) => probe.read()));
+    const promoted = newestFirst(servers).find(({ state }) => isNext(state, current.state));
+    // After a failover with a shared disk the timeline is the same, and then the old primary must be gone.
+    const isOver =
+      promoted &&
+      (promoted.state.timeline > current.state.timeline ||
+        newestFirst(await readServers([current.url])).length === 0);
+    // A probe may have connected after the stop.
+    if (stopped) return closeProbes();
+    if (isOver) move(promoted);
+    timer = setTimeout(() => void look(), lookMs).unref();
+  }
+
+  function move(to: Writable): void {
+    const from = current;
+    current = to;
+    for (const [client, url] of clients) if (url !== to.url) cut(client);
+    onMoved({ from: from.name, to: to.name });
+  }
+
+  class PrimaryClient extends pg.Client {
+    private readonly url = current.url;
+
+    constructor(config: pg.ClientConfig) {
+      super({ ...config, connectionString: current.url });
+      clients.set(this, this.url);
+      this.once('end', () => clients.delete(this));
+    }
+
+    // The pool passes a callback.
+    override connect(): Promise<pg.Client>;
+    override connect(callback: Connected): void;
+    override connect(callback?: Connected): Promise<pg.Client> | undefined {
+      const connected = this.connectAndCheck();
+      if (!callback) return connected;
+      connected.then(
+        (client) => process.nextTick(callback, null, client),
+        (error: Error) => process.nextTick(callback, error),
+      );
+      return undefined;
+    }
+
+    private async connectAndCheck(): Promise<pg.Client> {
+      await super.connect();
+      try {
+        requireCurrent(await readState(this));
+      } catch (error) {
+        cut(this);
+        throw error;
+      }
+      return this;
+    }
+  }
+
+  function requireCurrent(state: ServerState['state']): void {
+    if (!isNext(state, current.state))
+      throw refusal(`${current.name} is not the primary at the moment`);
+    current.state.timeline = state.timeline;
+  }
+
+  timer = setTimeout(() => void look(), lookMs).unref();
+  return {
+    Client: PrimaryClient,
+    stop() {
+      stopped = true;
+      clearTimeout(timer);
+      closeProbes();
+    },
+  };
+}
+
+/** Reads the state of every server once. */
+export async function readServers(urls: string[]): Promise<ServerState[]> {
+  return Promise.all(urls.map((url) => readOnce(createProbe(url))));
+}
+
+/** Chooses the primary with the newest timeline. */
+export function choosePrimary(servers: ServerState[]): Writable {
+  const [first, second] = newestFirst(servers);
+  const [known, stranger] = distinctSystems(servers);
+  if (known && stranger)
+    throw new StartError(
+      `DATABASE_URL names servers of different clusters, ${known.name} and ${stranger.name}; name one primary and its standbys`,
+    );
+  if (!first)
+    throw new StartError(
+      `no host in DATABASE_URL accepts writes (${servers.map(describe).join('; ')}); start or promote one`,
+    );
+  if (second && areTwo(first, second))
+    throw new StartError(
+      `DATABASE_URL names two primaries, ${first.name} and ${second.name}; stop the wrong one, and make it a standby of the other`,
+    );
+  return first;
+}
+
+function newestFirst(servers: ServerState[]): Writable[] {
+  return servers
+    .filter((server): server is Writable => server.state.kind === 'writable')
+    .sort((one, other) => other.state.timeline - one.state.timeline);
+}
+
+/** The first server of each cluster. */
+function distinctSystems(servers: ServerState[]): ServerState[] {
+  const bySystem = Map.groupBy(
+    servers.filter(({ state }) => state.kind !== 'unreachable'),
+    ({ state }) => (state.kind === 'unreachable' ? '' : state.system),
+  );
+  return [...bySystem.values()].flatMap((group) => group.slice(0, 1));
+}
+
+/** Two names may lead to one server. An old primary that came back has an older timeline, and is not used. */
+function areTwo({ state: one }: Writable, { state: other }: Writable): boolean {
+  return one.timeline === other.timeline && one.startedAt !== other.startedAt;
+}
+
+function describe({ name, state }: ServerState): string {
+  return state.kind === 'unreachable' ? `${name}: ${state.reason}` : `${name} is ${state.kind}`;
+}
+
+/** Whether a server may be the primary after one with `current`. */
+function isNext(
+  state: ServerState['state'],
+  current: Writable['state'],
+): state is Writable['state'] {
+  return (
+    state.kind === 'writable' &&
+    state.system === current.system &&
+    state.timeline >= current.timeline
+  );
+}
+
+type Probe = { url: string; read(): Promise<ServerState>; close(): void };
+
+/** Keeps its connection between reads. */
+function createProbe(url: string): Probe {
+  let client: pg.Client | null = null;
+
+  function close(): void {
+    if (client) cut(client);
+    client = null;
+  }
+
+  async function open(): Promise<pg.Client> {
+    client = new pg.Client({
+      connectionString: url,
+      application_name: `orgdir probe, pid ${process.pid}`,
+      connectionTimeoutMillis: probeTimeoutMs,
+      query_timeout: probeTimeoutMs,
+    });
+    client.on('error', () => {});
+    await client.connect();
+    return client;
+  }
+
+  return {
+    url,
+    async read() {
+      const name = formatHost(url);
+      try {
+        return { name, url, state: await readState(client ?? (await open())) };
+      } catch (error) {
+        close();
+        return { name, url, state: { kind: 'unreachable', reason: reasonOf(error) } };
+      }
+    },
+    close,
+  };
+}
+
+async function readOnce(probe: Probe): Promise<ServerState> {
+  try {
+    return await probe.read();
+  } finally {
+    probe.close();
+  }
+}
+
+type Row = { read_only: boolean; system: string; started_at: string; timeline: number | null };
+
+async function readState(
+  client: pg.Client,
+): Promise<Exclude<ServerState['state'], { reason: string }>> {
+  const { rows } = await client.query<Row>(`
+    select current_setting('transaction_read_only')::boolean as read_only,
+      (select system_identifier::text from pg_control_system()) as system,
+      extract(epoch from pg_postmaster_start_time())::text as started_at,
+      -- the control file has the timeline of a promotion only after its first checkpoint
+      case when not pg_is_in_recovery()
+        then ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::integer end as timeline
+  `);
+  const [row] = rows;
+  if (!row) throw new Error('the server returned no state');
+  const { read_only: isReadOnly, system, started_at: startedAt, timeline } = row;
+  return isReadOnly || timeline === null
+    ? { kind: 'read-only', system }
+    : { kind: 'writable', system, startedAt, timeline };
+}
+
+/** Without a farewell, which a server that hangs would not read. */
+function cut(client: pg.Client): void {
+  (client as unknown as { connection: { stream: Socket } }).connection.stream.destroy();
+}
+
+/** A connection fault, because the next attempt may succeed. */
+function refusal(message: string): Error {
+  return Object.assign(new Error(message), { code: '25006' });
+}
+
+/** The host and port of an address, without user, password and options. */
+function formatHost(url: string): string {
+  const { host, searchParams } = new URL(url);
+  return host || searchParams.get('host') || 'localhost';
+}
+
+function reasonOf(error: unknown): string {
+  // If all addresses of a host refuse, Node.js throws one error without a message.
+  const first = error instanceof AggregateError ? (error.errors[0] as Error) : (error as Error);
+  return first.message.split('\n')[0] ?? '';
+}
