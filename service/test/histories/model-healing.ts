@@ -37,10 +37,11 @@ export const healingRules: Rules<'set-healing' | 'replay-healed'> = {
   },
 };
 
-/** Nothing changes for a webhook whose next probe waits. */
+/** Nothing changes for a webhook that is probed and whose next probe waits. */
 export function startProbes(state: State, webhook: Webhook): void {
   const { active, reason, selfHealing, healing } = webhook;
-  const waits = probesOf(state, webhook).some(({ lease }) => lease === null);
+  const waits =
+    healing.failed !== null && probesOf(state, webhook).some(({ lease }) => lease === null);
   if (active || reason !== 'failing' || !selfHealing || waits) return;
   const first = healing.activations.at(-healsPerWeekMax) ?? -Infinity;
   Object.assign(healing, { failed: 0, succeeded: false, replays: false });
@@ -49,7 +50,7 @@ export function startProbes(state: State, webhook: Webhook): void {
 
 /** A probe under way ends by itself. */
 export function endProbes(state: State, webhook: Webhook): void {
-  Object.assign(webhook.healing, { failed: null, replays: false });
+  webhook.healing.failed = null;
   for (const delivery of probesOf(state, webhook))
     if (delivery.lease === null) state.deliveries.delete(`${delivery.event}/${webhook.key}`);
 }

@@ -57,6 +57,8 @@ export const webhookRules: Rules<
     const found = state.webhooks.get(webhook);
     requireThat(found);
     found.moves += 1;
+    // The last probe tested another receiver.
+    found.healing.succeeded = false;
     forgetOutcomes(state, found.key, (outcome) => !isOfProbe(outcome));
   },
   activate(state, { webhook, active }) {
@@ -66,7 +68,10 @@ export const webhookRules: Rules<
     // The owner decides instead of the probes.
     endProbes(state, found);
     found.reason = active ? null : (found.reason ?? 'owner');
-    if (!active) return cancelWaiting(state, found.key, 'deactivation');
+    if (!active) {
+      found.healing.replays = false;
+      return cancelWaiting(state, found.key, 'deactivation');
+    }
     found.exhausted = 0;
     forgetOutcomes(state, found.key);
   },
