@@ -9,6 +9,7 @@ import { namesServers, splitHosts } from '../setting-types.ts';
 import { checkConnections } from './check-connections.ts';
 import { checkMigrations } from './check-migrations.ts';
 import { checkQueue } from './check-queue.ts';
+import { checkReplicas } from './check-replicas.ts';
 import { checkServer } from './check-server.ts';
 import { checkServers, checkSynchronous } from './check-servers.ts';
 import { checkStoredSecrets } from './check-stored-secrets.ts';
@@ -23,7 +24,7 @@ export type DatabaseCheckOptions = {
 type Closable = { close(): Promise<void> };
 type Where = Pick<
   Config,
-  'databaseUrl' | 'dataDir' | 'secretKeys' | 'roles' | 'workers'
+  'databaseReadUrls' | 'databaseUrl' | 'dataDir' | 'secretKeys' | 'roles' | 'workers'
 >;
 type Opened =
   | { kind: 'opened'; connection: ConnectionSettings; servers: Finding[]; close(): Promise<void> }
@@ -99,6 +100,7 @@ async function checkOpened(
       ...server.findings,
       await checkConnections(database, config.workers),
       ...(hasSeveralHosts(config) ? [await checkSynchronous(database)] : []),
+      ...(await checkReplicas(database, config.databaseReadUrls)),
       ...findings,
       ...(isComplete ? await checkContent(database, config, faulty) : [notMigrated]),
     ];
