@@ -2,6 +2,7 @@
 import { createKeyCache } from './access/key-cache.ts';
 import { httpAddress, type Config } from './config.ts';
 import { openDatabase, type ConnectionSettings, type Database } from './database/database.ts';
+import { createReplicas } from './database/replicas.ts';
 import { createRevisions } from './database/revisions.ts';
 import { ingestPublished } from './directory/ingest-published.ts';
 import { createSearch } from './directory/search/search.ts';
@@ -77,7 +78,7 @@ export async function createParts(options: PartsOptions) {
 
 /** The parts that several others use. */
 function createShared(options: PartsOptions) {
-  const { database, connection, config, secretKeys } = options;
+  const { database, connection, config, secretKeys, log } = options;
   const { webhooks } = config;
   const revisions = createRevisions(database, connection);
   const secretBox = createSecretBox(secretKeys);
@@ -92,6 +93,15 @@ function createShared(options: PartsOptions) {
     attemptLog: createAttemptLog(options.log),
     revisions,
     apiProcesses: createApiProcesses(database, revisions),
+    replicas: createReplicas({
+      urls: config.databaseReadUrls,
+      primary: database,
+      revisions,
+      onChange: (replica, reason) =>
+        reason === null
+          ? log.info({ replica }, 'replica.used_again')
+          : log.warn({ replica, reason }, 'replica.left_out'),
+    }),
     search: createSearch(database, revisions),
     health: createHealth(database, revisions),
     keyCache: createKeyCache(database, revisions),

@@ -146,11 +146,12 @@ async function startParts(
 }
 
 async function startListening(parts: Parts): Promise<Addresses> {
-  const { app, internalApp, health, apiProcesses, revisions, keyCache, config } = parts;
+  const { app, internalApp, health, apiProcesses, revisions, replicas, keyCache, config } = parts;
   const internalAddress = await listen(internalApp, config.internal, 'INTERNAL_');
   if (app) await health.start();
   if (app) apiProcesses.start();
   if (app) await revisions.start();
+  if (app) await replicas.start();
   const address = app ? await listen(app, config, '') : null;
   keyCache.start();
   return { address, internalAddress };
@@ -183,7 +184,8 @@ const writeTimeoutMs = 500;
 /** Accepts no new requests and claims, waits for those in progress, and serves `/metrics` until they end. */
 export async function stopParts(parts: Parts): Promise<void> {
   const { app, internalApp, writes, publishing, readiness, worker, failureMail, syncs } = parts;
-  const { apiProcesses, revisions, health, keyCache, sender, mailer, signIn, workers } = parts;
+  const { apiProcesses, revisions, replicas, health, keyCache, sender, mailer, signIn, workers } =
+    parts;
   readiness.stop();
   await Promise.all([
     app && endRequests(app),
@@ -199,6 +201,7 @@ export async function stopParts(parts: Parts): Promise<void> {
     health.stop(),
     apiProcesses.stop(),
     revisions.stop(),
+    replicas.stop(),
     keyCache.stop(),
     sender.close(),
   ]);

@@ -135,6 +135,17 @@ export const postgresUrl = parsed(
   },
 );
 
+const addressEnd = /[\s,]+(?=\w+:\/\/)/;
+export const replicaUrls = parsed(
+  'PostgreSQL addresses of one host each, separated by commas',
+  (value) => {
+    const addresses = value.split(addressEnd);
+    const isOneHost = (address: string) => !/[\s,]/.test(address) && isPostgresHost(address);
+    return addresses.every(isOneHost) ? addresses : null;
+  },
+  { examples: ['postgres://orgdir:password@b:5432/orgdir'], secret: 'password' },
+);
+
 /** The addresses of the hosts in a PostgreSQL address, which may name several before its path, as libpq allows. */
 export function splitHosts(address: string): string[] {
   const [, start = '', hosts = '', rest = ''] =

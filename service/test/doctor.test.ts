@@ -79,7 +79,7 @@ async function listening(server: Server): Promise<string> {
   return String((server.address() as AddressInfo).port);
 }
 
-test('it reports hosts that are gone, and commits that wait for no standby', async () => {
+test('it reports hosts that are gone, and replicas that are none', async () => {
   const { opened } = await openCuttableDatabase({ database, connection });
   const { host, port, user, password, database: name } = opened.connection;
   const dead = `127.0.0.1:${await freePort()}`;
@@ -87,11 +87,15 @@ test('it reports hosts that are gone, and commits that wait for no standby', asy
     `postgres://${user}:${encodeURIComponent(String(password ?? ''))}@${hosts}/${name}`;
   const findings = await look({
     DATABASE_URL: address(`${dead},${host}:${port}`),
+    DATABASE_READ_URLS: `${address(dead)}, ${address(`${host}:${port}`)}`,
   });
   assert.equal(findings('database')[0]?.status, 'ok');
   const [gone, commits] = findings('servers').toReversed();
   assert.match(gone?.message ?? '', /^127.0.0.1:\d+ cannot be reached: connect ECONNREFUSED/);
   assert.match(commits?.message ?? '', /^commits do not wait for a standby/);
+  const [unread, unused] = findings('replicas');
+  assert.match(unread?.message ?? '', /cannot be read: connect ECONNREFUSED/);
+  assert.match(unused?.message ?? '', /is not a standby, so nothing is read from it$/);
 });
 
 test('every check is ok or skipped on a healthy installation', async () => {

@@ -47,6 +47,8 @@ export type DatabaseOptions = {
   applicationName: string;
   poolSize?: number;
   statementTimeoutMs?: number;
+  /** A connection that is not made, or has no response, by then is dropped. Default: some seconds after the statement's end. */
+  responseTimeoutMs?: number;
   /** How long a transaction may wait for its next statement; without it, for ever. */
   idleInTransactionMs?: number;
   /** PostgreSQL settings, made in each transaction: they also hold behind a pooler that shares connections by transaction. */
@@ -84,8 +86,9 @@ function clientSettings(connection: ConnectionSettings, options: DatabaseOptions
   return {
     ...connection,
     application_name: options.applicationName,
-    connectionTimeoutMillis: connectTimeoutMs,
-    ...timeouts(options.statementTimeoutMs ?? statementTimeoutMs),
+    connectionTimeoutMillis: options.responseTimeoutMs ?? connectTimeoutMs,
+    ...timeouts(options.responseTimeoutMs ?? options.statementTimeoutMs ?? statementTimeoutMs),
+    ...(options.responseTimeoutMs && { query_timeout: options.responseTimeoutMs }),
     ...(options.idleInTransactionMs === undefined
       ? {}
       : { idle_in_transaction_session_timeout: options.idleInTransactionMs }),

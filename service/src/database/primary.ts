@@ -258,7 +258,7 @@ function refusal(message: string): Error {
 }
 
 /** The host and port of an address, without user, password and options. */
-function formatHost(url: string): string {
+export function formatHost(url: string): string {
   const { host, searchParams } = new URL(url);
   return host || searchParams.get('host') || 'localhost';
 }

@@ -103,7 +103,7 @@ export function isSameTimeline(one: number, other: number): boolean {
 type Row = { scope: Scope; revision: number; timeline: number | null };
 
 /** On a standby without the timeline. */
-async function selectRevisions(database: Database): Promise<Row[]> {
+export async function selectRevisions(database: Database): Promise<Row[]> {
   const { rows } = await sql<Row>`
     select scope, revision, case when not pg_is_in_recovery()
       then ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::integer end as timeline

@@ -68,8 +68,8 @@ export async function readPage<Row>(database: Database, plan: ListPlan): Promise
   const [first] = rows;
   if (!first) throw new Error(`the revision of ${plan.scope} is missing`);
   const { total, facets } = first;
-  // The rows may be newer than the index that found them, and then nobody uses the page again.
-  const revision = plan.found?.revision ?? first.revision;
+  // The rows may be newer than the index that found them, or older on a replica, and then nobody uses the page again.
+  const revision = Math.min(first.revision, plan.found?.revision ?? Infinity);
   return { revision, total, facets, rows: rows.filter((row) => row.ordinal !== null) };
 }
 

@@ -9,6 +9,7 @@ import { namesServers, splitHosts } from '../setting-types.ts';
 import { checkConnections } from './check-connections.ts';
 import { checkMigrations } from './check-migrations.ts';
 import { checkQueue } from './check-queue.ts';
+import { checkReplicas } from './check-replicas.ts';
 import { checkServer } from './check-server.ts';
 import { checkServers, checkSynchronous } from './check-servers.ts';
 import { checkStoredSecrets } from './check-stored-secrets.ts';
@@ -21,7 +22,10 @@ export type DatabaseCheckOptions = {
   onOpening: (opening: Promise<Closable>) => void;
 };
 type Closable = { close(): Promise<void> };
-type Where = Pick<Config, 'databaseUrl' | 'dataDir' | 'secretKeys' | 'roles' | 'workers'>;
+type Where = Pick<
+  Config,
+  'databaseReadUrls' | 'databaseUrl' | 'dataDir' | 'secretKeys' | 'roles' | 'workers'
+>;
 type Opened =
   | { kind: 'opened'; connection: ConnectionSettings; servers: Finding[]; close(): Promise<void> }
   | { kind: 'reported'; findings: Finding[] };
@@ -96,6 +100,7 @@ async function checkOpened(
       ...server.findings,
       await checkConnections(database, config.workers),
       ...(hasSeveralHosts(config) ? [await checkSynchronous(database)] : []),
+      ...(await checkReplicas(database, config.databaseReadUrls)),
       ...findings,
       ...(isComplete ? await checkContent(database, config, faulty) : [notMigrated]),
     ];

@@ -11,7 +11,10 @@ export function createRedaction(
 ): (text: string) => string {
   const hidden = [
     ...secrets('value').flatMap((name) => (env[name] ?? '').split(',').map((part) => part.trim())),
-    ...secrets('password').flatMap((name) => passwordsOf(env[name] ?? '')),
+    ...secrets('password').flatMap((name) =>
+      // DATABASE_READ_URLS has several addresses.
+      (env[name] ?? '').split(/[\s,]+(?=\w+:\/\/)/).flatMap(passwordsOf),
+    ),
   ]
     .filter((secret) => secret.length >= secretLengthMin)
     .sort((one, other) => other.length - one.length);

@@ -10,6 +10,7 @@ import { examples } from '../../contract/examples.ts';
 import { Organisation } from '../../contract/organisation.ts';
 import { noQuery, slug } from '../../contract/shapes.ts';
 import type { Database } from '../../database/database.ts';
+import type { Replicas } from '../../database/replicas.ts';
 import type { Scope } from '../../database/revisions.ts';
 import { listAlliances, readAlliance } from '../../directory/alliances.ts';
 import { listBlueprints, readBlueprint } from '../../directory/blueprints.ts';
@@ -30,7 +31,7 @@ import type { ResponseCache } from '../response-cache.ts';
 import { sendEntry, sendWhenLoaded } from '../send-entry.ts';
 
 export type DirectoryDependencies = {
-  database: Database;
+  replicas: Replicas;
   search: Search;
   responseCache: ResponseCache;
   publicUrl: string;
@@ -38,10 +39,9 @@ export type DirectoryDependencies = {
 
 export function registerDirectory(
   app: FastifyInstance,
-  { database, search, responseCache, publicUrl }: DirectoryDependencies,
+  { replicas, search, responseCache, publicUrl }: DirectoryDependencies,
 ): void {
-  const reads = { app, responseCache };
-  const listed = { database, search };
+  const reads = { app, responseCache, replicas };
 
   listRoute(reads, {
     url: '/orgs',
@@ -58,7 +58,7 @@ export function registerDirectory(
       examples.organisation,
       facetsSchema(orgFacets, 'OrganisationFacets'),
     ),
-    load: (query) => listOrgs(listed, query, publicUrl),
+    load: (database, query) => listOrgs({ database, search }, query, publicUrl),
   });
   detailRoute(reads, {
     url: '/orgs/:slug',
@@ -70,7 +70,7 @@ export function registerDirectory(
     description: 'Returns the organisation with this slug.',
     responseDescription: 'The organisation.',
     response: oneOf(Organisation, 'OrganisationResponse', examples.organisation),
-    load: (name) => readOrg(database, name, publicUrl),
+    load: (database, name) => readOrg(database, name, publicUrl),
   });
   listRoute(reads, {
     url: '/alliances',
@@ -82,7 +82,7 @@ export function registerDirectory(
     description: 'Returns the alliances, sorted by name by default.',
     responseDescription: 'A page of alliances.',
     response: listOf(Alliance, 'AllianceList', examples.alliance),
-    load: (query) => listAlliances(listed, query, publicUrl),
+    load: (database, query) => listAlliances({ database, search }, query, publicUrl),
   });
   detailRoute(reads, {
     url: '/alliances/:slug',
@@ -94,7 +94,7 @@ export function registerDirectory(
     description: 'Returns the alliance with this slug, with its listed organisations.',
     responseDescription: 'The alliance with its organisations.',
     response: oneOf(AllianceDetail, 'AllianceResponse', examples.allianceDetail),
-    load: (name) => readAlliance(database, name, publicUrl),
+    load: (database, name) => readAlliance(database, name, publicUrl),
   });
   listRoute(reads, {
     url: '/blueprints',
@@ -111,7 +111,7 @@ export function registerDirectory(
       examples.blueprint,
       facetsSchema(blueprintFacets, 'BlueprintFacets'),
     ),
-    load: (query) => listBlueprints(listed, query),
+    load: (database, query) => listBlueprints({ database, search }, query),
   });
   detailRoute(reads, {
     url: '/blueprints/:slug',
@@ -123,11 +123,11 @@ export function registerDirectory(
     description: 'Returns the blueprint with this slug.',
     responseDescription: 'The blueprint.',
     response: oneOf(Blueprint, 'BlueprintResponse', examples.blueprint),
-    load: (name) => readBlueprint(database, name),
+    load: (database, name) => readBlueprint(database, name),
   });
 }
 
-type Reads = { app: FastifyInstance; responseCache: ResponseCache };
+type Reads = { app: FastifyInstance; responseCache: ResponseCache; replicas: Replicas };
 type Operation = {
   url: string;
   scope: Scope;
@@ -140,8 +140,11 @@ type Operation = {
 };
 
 function listRoute<Query extends TSchema>(
-  { app, responseCache }: Reads,
-  operation: Operation & { query: Query; load: (query: Static<Query>) => Promise<Page<unknown>> },
+  { app, responseCache, replicas }: Reads,
+  operation: Operation & {
+    query: Query;
+    load: (database: Database, query: Static<Query>) => Promise<Page<unknown>>;
+  },
 ): void {
   app.withTypeProvider<TypeBoxTypeProvider>().get(
     operation.url,
@@ -158,7 +161,9 @@ function listRoute<Query extends TSchema>(
         address: request.url,
       };
       const entry = responseCache.get(location, async () => {
-        const { revision, total, rows, facets } = await operation.load(query);
+        const { revision, total, rows, facets } = await replicas.read(operation.scope, (database) =>
+          operation.load(database, query),
+        );
         return {
           revision,
           content: pageEnvelope(rows, query, total, facets),
@@ -170,10 +175,10 @@ function listRoute<Query extends TSchema>(
 }
 
 function detailRoute(
-  { app, responseCache }: Reads,
+  { app, responseCache, replicas }: Reads,
   operation: Operation & {
     example: string;
-    load: (slug: string) => Promise<{ revision: number; row: unknown }>;
+    load: (database: Database, slug: string) => Promise<{ revision: number; row: unknown }>;
   },
 ): void {
   const params = Type.Object({
@@ -198,7 +203,9 @@ function detailRoute(
         address: request.url,
       };
       const entry = responseCache.get(location, async () => {
-        const { revision, row } = await operation.load(name);
+        const { revision, row } = await replicas.read(operation.scope, (database) =>
+          operation.load(database, name),
+        );
         if (row === null) throw new ServiceError('not_found');
         return { revision, content: envelope(row) };
       });

@@ -1,0 +1,185 @@
+/**
+ * Reads the directory from replicas. Each result carries the revision of its snapshot, and counts only if it is as new as
+ * the revision that the primary confirmed within the last second. So a page is never older than that, whatever a replica
+ * believes about its own lag (docs/decisions/0039-read-replicas.md).
+ */
+import { setTimeout as wait } from 'node:timers/promises';
+import { StartError } from '../errors.ts';
+import { openDatabase, sql, type Database } from './database.ts';
+import { formatHost } from './primary.ts';
+import { selectRevisions, type Revisions, type Scope } from './revisions.ts';
+
+export type Replicas = {
+  /** Runs `load` on a replica, and again on the primary if no replica has a result that is new enough. */
+  read<T extends { revision: number }>(
+    scope: Scope,
+    load: (database: Database) => Promise<T>,
+  ): Promise<T>;
+  /** Throws a `StartError` if a replica belongs to another cluster. The revisions must have started. */
+  start(): Promise<void>;
+  stop(): Promise<void>;
+};
+
+export type ReplicasOptions = {
+  urls: string[];
+  primary: Database;
+  revisions: Pick<Revisions, 'current'>;
+  /** Called when a replica is out of use for longer than a moment, with the reason, and with null when it is used again. */
+  onChange: (replica: string, reason: string | null) => void;
+};
+
+type Replica = {
+  name: string;
+  database: Database;
+  isUsed: boolean;
+  usedSince: number;
+  /** Reads under way. */
+  reads: number;
+  pauseMs: number;
+  isReported: boolean;
+  timer: NodeJS.Timeout | undefined;
+};
+
+/** A replica that has not responded by then is left out, and the primary responds instead. */
+const responseTimeoutMs = 1_000;
+/** How long a replica is left out before it is checked. Doubles while checks fail. */
+const pauseMsMin = 50;
+const pauseMsMax = 2_000;
+/** After this time in use, a fault is not a repeated one. */
+const wellAfterMs = 5_000;
+const poolEndTimeoutMs = 500;
+const otherCluster = 'another cluster';
+const behind = 'behind';
+
+export function createReplicas({ urls, primary, revisions, onChange }: ReplicasOptions): Replicas {
+  const replicas = urls.map(openReplica);
+  let system = '';
+  let running = false;
+
+  /** Returns null if the result is too old, or if there is none. */
+  async function readFrom<T extends { revision: number }>(
+    replica: Replica,
+    scope: Scope,
+    load: (database: Database) => Promise<T>,
+  ): Promise<T | null> {
+    replica.reads += 1;
+    try {
+      const result = await load(replica.database);
+      const current = revisions.current(scope);
+      if (current !== null && result.revision >= current) return result;
+      if (current !== null) leaveOut(replica, behind);
+    } catch (error) {
+      leaveOut(replica, (error as Error).message);
+    } finally {
+      replica.reads -= 1;
+    }
+    return null;
+  }
+
+  function leaveOut(replica: Replica, reason: string): void {
+    if (!replica.isUsed) return;
+    replica.isUsed = false;
+    // While there are writes, any replica is behind now and then, for a moment.
+    if (reason === behind || performance.now() - replica.usedSince > wellAfterMs)
+      replica.pauseMs = pauseMsMin;
+    checkLater(replica, reason);
+  }
+
+  function checkLater(replica: Replica, reason: string): void {
+    if (!running) return;
+    if (replica.pauseMs === pauseMsMax && !replica.isReported) {
+      replica.isReported = true;
+      onChange(replica.name, reason);
+    }
+    replica.timer = setTimeout(() => void check(replica), replica.pauseMs).unref();
+    replica.pauseMs = Math.min(replica.pauseMs * 2, pauseMsMax);
+  }
+
+  /** Returns why it cannot be used; null if it can. */
+  async function check(replica: Replica): Promise<string | null> {
+    const reason = await findFault(replica);
+    if (reason !== null) {
+      checkLater(replica, reason);
+      return reason;
+    }
+    replica.isUsed = true;
+    replica.usedSince = performance.now();
+    if (replica.isReported) onChange(replica.name, null);
+    replica.isReported = false;
+    return null;
+  }
+
+  async function findFault({ database }: Replica): Promise<string | null> {
+    try {
+      const state = await readReplica(database);
+      if (state.system !== system) return otherCluster;
+      if (!state.is_standby) return 'not a standby';
+      return (await isBehind(database)) ? behind : null;
+    } catch (error) {
+      return (error as Error).message;
+    }
+  }
+
+  async function isBehind(database: Database): Promise<boolean> {
+    const rows = await selectRevisions(database);
+    return rows.some(({ scope, revision }) => revision < (revisions.current(scope) ?? Infinity));
+  }
+
+  return {
+    async read(scope, load) {
+      const [replica] = replicas
+        .filter(({ isUsed }) => isUsed)
+        .sort((one, other) => one.reads - other.reads);
+      const isKnown = replica !== undefined && revisions.current(scope) !== null;
+      return (isKnown ? await readFrom(replica, scope, load) : null) ?? load(primary);
+    },
+    async start() {
+      if (running || replicas.length === 0) return;
+      running = true;
+      system = (await readReplica(primary)).system;
+      const reasons = await Promise.all(replicas.map(check));
+      const stranger = replicas[reasons.indexOf(otherCluster)];
+      if (stranger)
+        throw new StartError(
+          `DATABASE_READ_URLS names ${stranger.name}, which is not a replica of the database in DATABASE_URL; remove it`,
+        );
+    },
+    async stop() {
+      running = false;
+      for (const { timer } of replicas) clearTimeout(timer);
+      // A replica that does not respond must not keep the process alive.
+      await Promise.race([
+        Promise.all(replicas.map(({ database }) => database.destroy())),
+        wait(poolEndTimeoutMs, undefined, { ref: false }),
+      ]);
+    },
+  };
+}
+
+function openReplica(url: string): Replica {
+  return {
+    name: formatHost(url),
+    database: openDatabase(
+      { connectionString: url },
+      { applicationName: `orgdir reads, pid ${process.pid}`, responseTimeoutMs },
+    ),
+    isUsed: false,
+    usedSince: 0,
+    reads: 0,
+    pauseMs: pauseMsMin,
+    isReported: false,
+    timer: undefined,
+  };
+}
+
+type Row = { system: string; is_standby: boolean };
+
+/** Reads which cluster a server belongs to, and whether it is a standby. */
+export async function readReplica(database: Database): Promise<Row> {
+  const { rows } = await sql<Row>`
+    select (select system_identifier::text from pg_control_system()) as system, pg_is_in_recovery() as is_standby
+  `.execute(database);
+  const [row] = rows;
+  if (!row) throw new Error('the server returned no state');
+  return row;
+}
