@@ -149,6 +149,32 @@ function matchOf(word: string, term: string, typos: boolean): number {
   return typos && term.length >= 5 && isMistyped(word, term, 1) ? 3 : Number.POSITIVE_INFINITY;
 }
 
+test('typing errors are counted as the textbook does', () => {
+  const words = [''];
+  for (const word of words) if (word.length < 5) words.push(`${word}a`, `${word}b`);
+  for (const word of words)
+    for (const term of words)
+      for (const typos of [0, 1, 2])
+        assert.equal(
+          isMistyped(word, term, typos),
+          distance(word, term) <= typos,
+          `${word} ${term} ${typos}`,
+        );
+});
+
+/** The optimal string alignment distance. */
+function distance(word: string, term: string): number {
+  if (word === '' || term === '') return word.length + term.length;
+  const [wordRest, termRest] = [word.slice(1), term.slice(1)];
+  const isSwap = word.length > 1 && word[0] === term[1] && word[1] === term[0];
+  return Math.min(
+    distance(wordRest, termRest) + (word[0] === term[0] ? 0 : 1),
+    distance(wordRest, term) + 1,
+    distance(word, termRest) + 1,
+    isSwap ? distance(word.slice(2), term.slice(2)) + 1 : Number.POSITIVE_INFINITY,
+  );
+}
+
 test('pages far from the first one continue the order', () => {
   const builder = createIndexBuilder();
   for (let ordinal = 1; ordinal <= 1_000; ordinal += 1)

@@ -2,7 +2,7 @@
  * The numbers of the entries of an index, by slot: an entry that is written again gets a new slot. Typed arrays, because
  * there may be a million entries.
  */
-import type { FieldText } from './segment.ts';
+import { unmatched, type FieldText } from './segment.ts';
 
 /** What the index knows of an entry besides its texts. `ordinal` is a number that the entry keeps in the database. */
 export type EntryNumbers = { ordinal: number; members: number; listed: boolean };
@@ -10,14 +10,15 @@ export type IndexedEntry = EntryNumbers & { texts: FieldText[] };
 /** `after` is the ordinal of the entry before it in the order of names, or null for the first one. */
 export type WrittenEntry = IndexedEntry & { after: number | null };
 
-/** The slots that a term matches. */
+/** The slots that a search matches. */
 export type Hits = {
   slots: Uint32Array;
   count: number;
   /** How well each slot matches; a smaller level is a better match. */
   levels: Uint8Array;
+  /** The levels of the term that is added, for some of the slots. All `unmatched` between terms. */
+  otherLevels: Uint8Array;
 };
-export const unmatched = 255;
 
 /** The unlisted entries that a search may find: none, all, or those with these ordinals. */
 export type Unlisted = 'none' | 'all' | number[];
@@ -37,8 +38,8 @@ export class Entries {
   /** Whether each slot is removed, unlisted or neither. */
   visibility = new Uint8Array(0);
   members = new Uint32Array(0);
-  /** Space for the hits of a term, and of the terms before it. Without hits between searches. */
-  scratch: [Hits, Hits] = [createHits(0), createHits(0)];
+  /** Space for the hits of a search. Empty between searches. */
+  hits = createHits(0);
   #ordinals = new Int32Array(0);
   #slotOf = new Int32Array(0);
   /** The slots in the order of names, and the place of each slot in it. */
@@ -152,7 +153,7 @@ export class Entries {
     this.#ordinals = enlarged(this.#ordinals, new Int32Array(room));
     this.members = enlarged(this.members, new Uint32Array(room));
     this.#positions = enlarged(this.#positions, new Uint32Array(room));
-    this.scratch = [createHits(room), createHits(room)];
+    this.hits = createHits(room);
   }
 }
 
@@ -161,6 +162,7 @@ function createHits(room: number): Hits {
     slots: new Uint32Array(room),
     count: 0,
     levels: new Uint8Array(room).fill(unmatched),
+    otherLevels: new Uint8Array(room).fill(unmatched),
   };
 }
 

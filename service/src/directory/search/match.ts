@@ -1,6 +1,6 @@
 /** Finds the slots that a search matches, and puts them in order. */
-import { unmatched, type Entries, type Hits, type Unlisted } from './entries.ts';
-import { fieldBits, fieldMask, fields, type Segment } from './segment.ts';
+import type { Entries, Hits, Unlisted } from './entries.ts';
+import { fieldBits, fieldMask, fields, unmatched, type Segment } from './segment.ts';
 import { mistyped } from './vocabulary.ts';
 
 export type Window = {
@@ -36,129 +36,135 @@ export function match(
   terms: string[],
   { typos, window, visibilityMax }: { typos: boolean; window: Window; visibilityMax: number },
 ): Found {
-  const { visibility } = entries;
-  let [hits, before] = entries.scratch;
-  for (const [index, term] of terms.entries()) {
-    [hits, before] = [before, hits];
-    const scope = index === 0 ? null : before;
-    for (const segment of segments)
-      matchTerm(segment, { term, typos, hits, scope, visibility, visibilityMax });
-    if (scope) raiseLevels(hits, scope);
-    forget(before);
-    if (hits.count === 0) break;
+  const { hits } = entries;
+  for (const segment of segments) {
+    const first = hits.count;
+    const [rarest, ...others] = terms
+      .map((term) => matchWords(segment, term, typos))
+      .sort((a, b) => a.postings - b.postings);
+    if (rarest) addHits(hits, segment, rarest, entries.visibility, visibilityMax);
+    for (const each of others) keepHits(hits, first, segment, each);
   }
   const found = rank(entries, hits, window);
   forget(hits);
   return found;
 }
 
-/** Adds the entries of a segment where a term matches to `hits`, unless they are missing in `scope`. */
-function matchTerm(
-  { vocabulary, offsets, postings }: Segment,
-  {
-    term,
-    typos,
-    hits,
-    scope,
-    ...visible
-  }: Visible & { term: string; typos: boolean; hits: Hits; scope: Hits | null },
-): void {
+/** The words of a segment that a term matches, how well each matches, and the number of their postings. */
+type MatchedWords = { words: number[]; matches: number[]; postings: number };
+
+function matchWords({ vocabulary, offsets }: Segment, term: string, typos: boolean): MatchedWords {
+  const found: MatchedWords = { words: [], matches: [], postings: 0 };
   const visit = (word: number, matched: number) => {
-    const [from, end] = [offsets[word] as number, offsets[word + 1] as number];
-    const list = { postings, from, end, firstLevel: matched * fields };
-    if (!scope) addAll(hits, list, visible);
-    else if (end - from > scope.count * lookUpCost) addFound(hits, list, scope);
-    else addCommon(hits, list, scope);
+    found.words.push(word);
+    found.matches.push(matched);
+    found.postings += (offsets[word + 1] as number) - (offsets[word] as number);
   };
   vocabulary.findContaining(term, visit);
   const typosMax = typos ? typosIn(term) : 0;
   if (typosMax > 0) vocabulary.findMistyped(term, typosMax, (word) => visit(word, mistyped));
+  return found;
 }
 
-/** Looking up an entry in a long list takes about as long as reading so many entries of it. */
-const lookUpCost = 16;
+// The loops below see up to a million postings per search: they use nothing but numbers.
 
-/** The postings of a word. `firstLevel` is the level of a match in the best field. */
-type List = { postings: Uint32Array; from: number; end: number; firstLevel: number };
-
-type Visible = { visibility: Uint8Array; visibilityMax: number };
-
-// These loops see up to a million postings per search: they use nothing but numbers.
-
-function addAll(
+/** Adds the entries with one of the words. */
+function addHits(
   hits: Hits,
-  { postings, from, end, firstLevel }: List,
-  { visibility, visibilityMax }: Visible,
+  { offsets, postings }: Segment,
+  { words, matches }: MatchedWords,
+  visibility: Uint8Array,
+  visibilityMax: number,
 ): void {
   const { levels, slots } = hits;
   let { count } = hits;
-  for (let at = from; at < end; at += 1) {
-    const posting = postings[at] as number;
-    const slot = posting >>> fieldBits;
-    const level = firstLevel + (posting & fieldMask);
-    const known = levels[slot] as number;
-    if (level >= known) continue;
-    if (known === unmatched) {
-      if ((visibility[slot] as number) > visibilityMax) continue;
-      slots[count] = slot;
-      count += 1;
+  for (let index = 0; index < words.length; index += 1) {
+    const word = words[index] as number;
+    const firstLevel = (matches[index] as number) * fields;
+    const end = offsets[word + 1] as number;
+    for (let at = offsets[word] as number; at < end; at += 1) {
+      const posting = postings[at] as number;
+      const slot = posting >>> fieldBits;
+      const level = firstLevel + (posting & fieldMask);
+      const known = levels[slot] as number;
+      if (level >= known) continue;
+      if (known === unmatched) {
+        if ((visibility[slot] as number) > visibilityMax) continue;
+        slots[count] = slot;
+        count += 1;
+      }
+      levels[slot] = level;
     }
-    levels[slot] = level;
   }
   hits.count = count;
 }
 
-function addCommon(hits: Hits, { postings, from, end, firstLevel }: List, scope: Hits): void {
-  const { levels, slots } = hits;
-  const inScope = scope.levels;
-  let { count } = hits;
-  for (let at = from; at < end; at += 1) {
-    const posting = postings[at] as number;
-    const slot = posting >>> fieldBits;
-    const level = firstLevel + (posting & fieldMask);
-    const known = levels[slot] as number;
-    if (level >= known || inScope[slot] === unmatched) continue;
-    if (known === unmatched) {
-      slots[count] = slot;
-      count += 1;
-    }
-    levels[slot] = level;
-  }
-  hits.count = count;
-}
-
-function addFound(hits: Hits, { postings, from, end, firstLevel }: List, scope: Hits): void {
-  const { levels, slots } = hits;
-  for (let index = 0; index < scope.count; index += 1) {
-    const slot = scope.slots[index] as number;
-    let [low, high] = [from, end];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if ((postings[middle] as number) >>> fieldBits < slot) low = middle + 1;
-      else high = middle;
-    }
-    const posting = low < end ? (postings[low] as number) : -1;
-    if (posting >>> fieldBits !== slot) continue;
-    const level = firstLevel + (posting & fieldMask);
-    if (levels[slot] === unmatched) {
-      slots[hits.count] = slot;
-      hits.count += 1;
-    }
-    if (level < (levels[slot] as number)) levels[slot] = level;
-  }
-}
-
-function raiseLevels({ levels, slots, count }: Hits, before: Hits): void {
-  for (let index = 0; index < count; index += 1) {
+/** Keeps those of the hits from `first` on that have one of the words too, and raises their levels. */
+function keepHits(hits: Hits, first: number, segment: Segment, matched: MatchedWords): void {
+  const { levels, otherLevels, slots } = hits;
+  const wordsPerSlot = segment.words.length / segment.wordOffsets.length;
+  if (matched.postings < (hits.count - first) * wordsPerSlot) readPostings(hits, segment, matched);
+  else readWords(hits, first, segment, matched);
+  let count = first;
+  for (let index = first; index < hits.count; index += 1) {
     const slot = slots[index] as number;
-    levels[slot] = Math.max(levels[slot] as number, before.levels[slot] as number);
+    const level = otherLevels[slot] as number;
+    otherLevels[slot] = unmatched;
+    if (level > (levels[slot] as number)) levels[slot] = level;
+    if (level === unmatched) continue;
+    slots[count] = slot;
+    count += 1;
   }
+  hits.count = count;
+}
+
+/** Writes the levels of hits into `otherLevels`, from the postings of the words. */
+function readPostings(
+  { levels, otherLevels }: Hits,
+  { offsets, postings }: Segment,
+  { words, matches }: MatchedWords,
+): void {
+  for (let index = 0; index < words.length; index += 1) {
+    const word = words[index] as number;
+    const firstLevel = (matches[index] as number) * fields;
+    const end = offsets[word + 1] as number;
+    for (let at = offsets[word] as number; at < end; at += 1) {
+      const posting = postings[at] as number;
+      const slot = posting >>> fieldBits;
+      const level = firstLevel + (posting & fieldMask);
+      if (level < (otherLevels[slot] as number) && levels[slot] !== unmatched)
+        otherLevels[slot] = level;
+    }
+  }
+}
+
+/** The same, from the words of each hit. */
+function readWords(
+  { slots, otherLevels, count }: Hits,
+  first: number,
+  { firstSlot, wordOffsets, words, levelOfWord }: Segment,
+  matched: MatchedWords,
+): void {
+  for (let index = 0; index < matched.words.length; index += 1)
+    levelOfWord[matched.words[index] as number] = (matched.matches[index] as number) * fields;
+  for (let index = first; index < count; index += 1) {
+    const slot = slots[index] as number;
+    const end = wordOffsets[slot - firstSlot + 1] as number;
+    let best = unmatched;
+    for (let at = wordOffsets[slot - firstSlot] as number; at < end; at += 1) {
+      const word = words[at] as number;
+      const level = (levelOfWord[word >>> fieldBits] as number) + (word & fieldMask);
+      if (level < best) best = level;
+    }
+    otherLevels[slot] = best;
+  }
+  for (const word of matched.words) levelOfWord[word] = unmatched;
 }
 
 /** Filling the whole space takes about as long as resetting a fiftieth of it entry by entry. */
 const fillCost = 50;
 
-/** Leaves the scratch space empty for the next term or search. */
+/** Leaves the space empty for the next search. */
 function forget(hits: Hits): void {
   if (hits.count > hits.levels.length / fillCost) hits.levels.fill(unmatched);
   else

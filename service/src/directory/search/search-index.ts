@@ -27,7 +27,7 @@ export type SearchIndex = {
 const writtenMax = 2_000;
 
 export function createIndexBuilder() {
-  const segment = createSegmentBuilder();
+  const segment = createSegmentBuilder(0);
   const entries = new Entries();
   return {
     /** Entries come in the order of their names. */
@@ -49,7 +49,7 @@ function createIndex(main: Segment, entries: Entries): SearchIndex {
   /** Built by the first search after a change, not by each change. */
   function currentSegments(): Segment[] {
     if (segments !== null) return segments;
-    const builder = createSegmentBuilder();
+    const builder = createSegmentBuilder(firstSlots);
     for (const [slot, texts] of written) builder.add(slot, texts);
     segments = [main, builder.build()];
     return segments;

@@ -17,62 +17,107 @@ export type Segment = {
   offsets: Uint32Array;
   /** `slot * 4 + field` for each entry and the best of its fields that contains the word. */
   postings: Uint32Array;
+  /** The same by slot: the words of a slot begin at `wordOffsets[slot - firstSlot]`. */
+  firstSlot: number;
+  wordOffsets: Uint32Array;
+  /** `word * 4 + field` */
+  words: Uint32Array;
+  /** Space for the level of each word that a term matches. All `unmatched` between searches. */
+  levelOfWord: Uint8Array;
 };
 
+/** The level of a word or an entry that a term does not match. */
+export const unmatched = 255;
 export const fields = 3;
 export const fieldBits = 2;
 export const fieldMask = 3;
 
-const chunkLength = 1 << 16;
-
 /** Collects entries, and builds their segment at the end. */
-export function createSegmentBuilder() {
-  const words = new Map<string, number>();
-  const counts: number[] = [];
+export function createSegmentBuilder(firstSlot: number) {
+  const ids = new Map<string, number>();
+  const words = createList();
+  const wordOffsets = createList();
   /** The last slot of each word: an entry's later fields are less relevant, and repetitions add nothing. */
   const lastSlots: number[] = [];
-  // Chunks, because a single array that grows would leave copies behind.
-  const chunks: Uint32Array[] = [];
-  let length = 0;
 
+  /** Slots come in ascending order, and some may be missing. */
   function add(slot: number, texts: FieldText[]): void {
+    while (wordOffsets.length <= slot - firstSlot) wordOffsets.push(words.length);
     for (const { field, text } of texts)
       for (const word of wordsOf(text)) addWord(word, slot, field);
   }
 
   function addWord(word: string, slot: number, field: Field): void {
-    let id = words.get(word);
+    let id = ids.get(word);
     if (id === undefined) {
-      id = words.size;
-      words.set(word, id);
-      counts.push(0);
+      id = ids.size;
+      ids.set(word, id);
       lastSlots.push(-1);
     }
     if (lastSlots[id] === slot) return;
     lastSlots[id] = slot;
-    counts[id] = (counts[id] as number) + 1;
-    if (length % chunkLength === 0) chunks.push(new Uint32Array(2 * chunkLength));
-    const chunk = chunks.at(-1) as Uint32Array;
-    const at = 2 * (length % chunkLength);
-    chunk[at] = id;
-    chunk[at + 1] = (slot << fieldBits) | field;
-    length += 1;
+    words.push((id << fieldBits) | field);
   }
 
   function build(): Segment {
-    const offsets = new Uint32Array(words.size + 1);
-    for (const [id, count] of counts.entries()) offsets[id + 1] = (offsets[id] as number) + count;
-    const next = offsets.slice();
-    const postings = new Uint32Array(length);
-    for (let index = 0; index < length; index += 1) {
-      const chunk = chunks[Math.floor(index / chunkLength)] as Uint32Array;
-      const at = 2 * (index % chunkLength);
-      const id = chunk[at] as number;
-      postings[next[id] as number] = chunk[at + 1] as number;
-      next[id] = (next[id] as number) + 1;
-    }
-    return { vocabulary: createVocabulary([...words.keys()]), offsets, postings };
+    wordOffsets.push(words.length);
+    const bySlot = { firstSlot, wordOffsets: wordOffsets.take(), words: words.take() };
+    return {
+      ...bySlot,
+      ...invert(bySlot, ids.size),
+      vocabulary: createVocabulary([...ids.keys()]),
+      levelOfWord: new Uint8Array(ids.size).fill(unmatched),
+    };
   }
 
   return { add, build };
+}
+
+function invert(
+  { firstSlot, wordOffsets, words }: Pick<Segment, 'firstSlot' | 'wordOffsets' | 'words'>,
+  wordCount: number,
+): Pick<Segment, 'offsets' | 'postings'> {
+  const offsets = new Uint32Array(wordCount + 1);
+  for (const each of words) {
+    const word = each >>> fieldBits;
+    offsets[word + 1] = (offsets[word + 1] as number) + 1;
+  }
+  for (let word = 0; word < wordCount; word += 1)
+    offsets[word + 1] = (offsets[word + 1] as number) + (offsets[word] as number);
+  const next = offsets.slice();
+  const postings = new Uint32Array(words.length);
+  for (let index = 0; index + 1 < wordOffsets.length; index += 1) {
+    const end = wordOffsets[index + 1] as number;
+    for (let at = wordOffsets[index] as number; at < end; at += 1) {
+      const each = words[at] as number;
+      const word = each >>> fieldBits;
+      const place = next[word] as number;
+      postings[place] = ((firstSlot + index) << fieldBits) | (each & fieldMask);
+      next[word] = place + 1;
+    }
+  }
+  return { offsets, postings };
+}
+
+/** A list of numbers that leaves no copies behind while it grows. */
+function createList() {
+  let numbers = new Uint32Array(1024);
+  let length = 0;
+  const resize = (room: number) => {
+    numbers = new Uint32Array(numbers.buffer.transfer(room * numbers.BYTES_PER_ELEMENT));
+  };
+  return {
+    get length() {
+      return length;
+    },
+    push(number: number): void {
+      if (length === numbers.length) resize(2 * length);
+      numbers[length] = number;
+      length += 1;
+    },
+    take(): Uint32Array {
+      resize(length);
+      return numbers;
+    },
+  };
 }

@@ -61,7 +61,7 @@ export function createVocabulary(words: string[]): Vocabulary {
         if (Math.abs(length - term.length) > typosMax) continue;
         if (!mayBeMistyped(letters[word] as number, wanted, typosMax)) continue;
         const found = textOf(word);
-        if (!found.includes(term) && isMistyped(found, term, typosMax)) visit(word);
+        if (isMistyped(found, term, typosMax) && !found.includes(term)) visit(word);
       }
     },
   };
