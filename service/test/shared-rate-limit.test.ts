@@ -50,7 +50,7 @@ async function countTimes(
   keyId: string,
   times: number,
 ): Promise<Usage[]> {
-  return Promise.all(Array.from({ length: times }, () => count(keyId)));
+  return Promise.all(Array.from({ length: times }, async () => count(keyId)));
 }
 
 const admitted = (usages: Usage[]) => usages.filter(({ exceeded }) => !exceeded).length;
@@ -106,8 +106,8 @@ test('a process that is alone writes nothing, and hands over its counts when ano
 test('random requests over several processes never exceed the limit, nor leave much of it', async () => {
   for (const perMinute of [1, 7, 100, 600, 2_500]) {
     const counters = Array.from({ length: 5 }, () => createCounter(perMinute));
-    const keys: string[] = [randomUUID(), randomUUID(), randomUUID()];
-    const served = new Map(keys.map((key) => [key, 0]));
+    const keys = [randomUUID(), randomUUID(), randomUUID()];
+    const served = new Map<string, number>(keys.map((key) => [key, 0]));
     let sent = 0;
     while (sent < perMinute * keys.length * 2) {
       const bursts = counters.flatMap((count) => {

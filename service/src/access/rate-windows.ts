@@ -28,7 +28,7 @@ export type Lease = {
 const forgottenAfterMs = 3_600_000;
 
 /** The most that a lease gets of what is left, so that processes leave little unused when the minute is used up. */
-export function leaseMax(left: number): number {
+function leaseMax(left: number): number {
   return Math.ceil(Math.max(0, left) / 10);
 }
 

@@ -78,7 +78,7 @@ export function createRevisions(database: Database, connection: ConnectionSettin
     onNotice(call) {
       noticeListeners.push(call);
     },
-    listens: listener.listens,
+    listens: () => listener.listens(),
     async start() {
       if (running) return;
       running = true;

@@ -5,7 +5,12 @@
  * away, it counts in its memory and reports that later. Why: docs/decisions/0040-shared-rate-limit.md.
  */
 import { setTimeout as wait } from 'node:timers/promises';
-import { deleteEndedWindows, leaseRequests, type Lease } from '../access/rate-windows.ts';
+import {
+  deleteEndedWindows,
+  leaseRequests,
+  type Lease,
+  type LeaseRequest,
+} from '../access/rate-windows.ts';
 import type { Database } from '../database/database.ts';
 import type { ApiProcesses } from '../system/api-processes.ts';
 import { minuteMs, type Usage } from './rate-limit.ts';
@@ -130,27 +135,26 @@ export function createKeyCounter(
   }
 
   async function leaseBatch(batch: Window[]): Promise<void> {
-    const asked = new Map(batch.map((window) => [window.keyId, { window, ...requestOf(window) }]));
-    const requests = [...asked.values()].map(({ window, ...request }) => ({
-      keyId: window.keyId,
-      ...request,
-    }));
+    const requests = batch.map(requestOf);
     const patience = setTimeout(() => startCountingAlone(batch), patienceMs);
     try {
-      for (const each of await leaseRequests(database, perMinute, requests)) {
-        const request = asked.get(each.keyId);
-        if (request) receive(request.window, request.debt, each);
+      const leases = await leaseRequests(database, perMinute, requests);
+      const byKey = new Map(leases.map((each) => [each.keyId, each]));
+      for (const [index, { keyId, debt }] of requests.entries()) {
+        const [window, received] = [batch[index], byKey.get(keyId)];
+        if (window && received) receive(window, debt, received);
       }
     } finally {
       clearTimeout(patience);
     }
   }
 
-  function requestOf({ count, leased, waiting, resetAt }: Window) {
+  function requestOf({ keyId, count, leased, waiting, resetAt }: Window): LeaseRequest {
     const debt = Math.max(0, count - leased);
     return {
+      keyId,
       debt,
-      wanted: chunk - Math.max(0, leased - count) + waiting.length,
+      wanted: Math.max(1, chunk - Math.max(0, leased - count) + waiting.length),
       // A debt belongs to the minute in which it was made.
       leftMs: debt > 0 ? Math.max(1, resetAt - Date.now()) : minuteMs,
     };
