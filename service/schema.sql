@@ -610,6 +610,13 @@ table published_events
   CREATE INDEX published_events_rejected ON orgdir.published_events USING btree (rejected_at, id) WHERE (rejected_at IS NOT NULL)
   CREATE INDEX published_events_to_take ON orgdir.published_events USING btree (xid, id) WHERE (rejected_at IS NULL)
 
+table rate_windows
+  key_id uuid not null
+  ends_at timestamp with time zone not null
+  used bigint not null
+  granted integer not null
+  rate_windows_pkey: PRIMARY KEY (key_id)
+
 table recovery_codes
   user_id uuid not null
   hash bytea not null

@@ -16,6 +16,7 @@ import { createMetrics } from './metrics.ts';
 import type { PasswordHashing } from './sign-in/hash-password.ts';
 import { createSignIn } from './sign-in/sign-in.ts';
 import { createSyncs } from './sync/syncs.ts';
+import { createApiProcesses } from './system/api-processes.ts';
 import { createHealth } from './system/health.ts';
 import { createReadinessCheck } from './system/readiness.ts';
 import { version } from './version.ts';
@@ -90,6 +91,7 @@ function createShared(options: PartsOptions) {
     metrics,
     attemptLog: createAttemptLog(options.log),
     revisions,
+    apiProcesses: createApiProcesses(database, revisions),
     search: createSearch(database, revisions),
     health: createHealth(database, revisions),
     keyCache: createKeyCache(database, revisions),

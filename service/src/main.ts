@@ -144,9 +144,10 @@ async function startParts(
 }
 
 async function startListening(parts: Parts): Promise<Addresses> {
-  const { app, internalApp, health, revisions, keyCache, config } = parts;
+  const { app, internalApp, health, apiProcesses, revisions, keyCache, config } = parts;
   const internalAddress = await listen(internalApp, config.internal, 'INTERNAL_');
   if (app) await health.start();
+  if (app) apiProcesses.start();
   if (app) await revisions.start();
   const address = app ? await listen(app, config, '') : null;
   keyCache.start();
@@ -180,7 +181,7 @@ const writeTimeoutMs = 500;
 /** Accepts no new requests and claims, waits for those in progress, and serves `/metrics` until they end. */
 export async function stopParts(parts: Parts): Promise<void> {
   const { app, internalApp, writes, publishing, readiness, worker, failureMail, syncs } = parts;
-  const { revisions, health, keyCache, sender, mailer, signIn, workers } = parts;
+  const { apiProcesses, revisions, health, keyCache, sender, mailer, signIn, workers } = parts;
   readiness.stop();
   await Promise.all([
     app && endRequests(app),
@@ -194,6 +195,7 @@ export async function stopParts(parts: Parts): Promise<void> {
   await Promise.all([
     endRequests(internalApp, scrapeTimeoutMs),
     health.stop(),
+    apiProcesses.stop(),
     revisions.stop(),
     keyCache.stop(),
     sender.close(),

@@ -17,15 +17,22 @@ const endTimeoutMs = 500;
 /** How often a process tries to become the one that listens. */
 const lockRetryMs = 1_000;
 
+type Locks = {
+  /** An advisory lock: only the one process that holds it listens. */
+  exclusive?: number;
+  /** An advisory lock that the connection shares with others, which count its holders. */
+  shared?: number;
+};
+
 /**
  * Calls `onNotice(channel, payload)` for each notification, and `onNotice(null, '')` after every (re)connection, when
- * some may have been missed. With `lock`, an advisory lock, only the one process that holds it listens.
+ * some may have been missed.
  */
 export function createListener(
   connection: ConnectionSettings,
   channels: string[],
   onNotice: (channel: string | null, payload: string) => void,
-  lock: number | null = null,
+  { exclusive, shared }: Locks = {},
 ): Listener {
   let client: pg.Client | null = null;
   let timer: NodeJS.Timeout | undefined;
@@ -42,7 +49,8 @@ export function createListener(
     opened.once('end', reconnect);
     try {
       await opened.connect();
-      if (lock !== null) await waitForLock(opened, lock);
+      if (exclusive !== undefined) await waitForLock(opened, exclusive);
+      if (shared !== undefined) await opened.query('select pg_advisory_lock_shared($1)', [shared]);
       for (const channel of channels) await opened.query(`listen ${channel}`);
       if (stopped) return;
       listening = true;

@@ -13,6 +13,10 @@ export type Revisions = {
   current(scope: Scope): number | null;
   /** Calls `listener` whenever a scope has a new revision. */
   onMove(listener: (scope: Scope) => void): void;
+  /** Calls `listener` with the payload of each notification, and with null after every (re)connection. */
+  onNotice(listener: (payload: string | null) => void): void;
+  /** Whether notifications arrive here at the moment. */
+  listens(): boolean;
   start(): Promise<void>;
   stop(): Promise<void>;
 };
@@ -20,6 +24,8 @@ export type Revisions = {
 /** Any change is visible within a second: docs/reference/reads.md#what-is-public */
 const trustedMs = 1_000;
 const pollMs = 400;
+/** API processes share this advisory lock, and `system/api-processes.ts` counts its holders. */
+export const apiProcessLock = 70420021;
 
 export function createRevisions(database: Database, connection: ConnectionSettings): Revisions {
   const revisions = new Map<Scope, number>();
@@ -28,7 +34,15 @@ export function createRevisions(database: Database, connection: ConnectionSettin
   let timer: NodeJS.Timeout | undefined;
   let running = false;
   const refresh = createRefresh(read, () => running);
-  const listener = createListener(connection, ['orgdir_revision'], refresh.soon);
+  const noticeListeners: ((payload: string | null) => void)[] = [];
+  const listener = createListener(connection, ['orgdir_revision'], notice, {
+    shared: apiProcessLock,
+  });
+
+  function notice(channel: string | null, payload: string): void {
+    refresh.soon();
+    for (const call of noticeListeners) call(channel === null ? null : payload);
+  }
 
   async function read(): Promise<void> {
     // The time before the query: its result includes every change committed by then.
@@ -58,6 +72,10 @@ export function createRevisions(database: Database, connection: ConnectionSettin
     onMove(call) {
       listeners.push(call);
     },
+    onNotice(call) {
+      noticeListeners.push(call);
+    },
+    listens: () => listener.listens(),
     async start() {
       if (running) return;
       running = true;
@@ -75,7 +93,7 @@ export function createRevisions(database: Database, connection: ConnectionSettin
 }
 
 /** One read at a time; one that is asked for during another follows it. */
-function createRefresh(read: () => Promise<void>, isRunning: () => boolean) {
+export function createRefresh(read: () => Promise<void>, isRunning: () => boolean) {
   let reading: Promise<void> | null = null;
   let again = false;
 

@@ -7,7 +7,14 @@ import type { KeyCache } from '../access/key-cache.ts';
 import type { Caller, KeyScope } from '../access/keys.ts';
 import { ServiceError } from '../errors.ts';
 import type { Health } from '../system/health.ts';
-import { addressBucket, createRequestCounter, minuteMs, secondsUntil } from './rate-limit.ts';
+import {
+  addressBucket,
+  createRequestCounter,
+  minuteMs,
+  secondsUntil,
+  type Usage,
+} from './rate-limit.ts';
+import { createKeyCounter, type KeyCounterDependencies } from './key-counter.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -21,14 +28,16 @@ declare module 'fastify' {
   }
 }
 
-export type AdmitDependencies = { keyCache: KeyCache; health: Health; rateLimitPerMinute: number };
+export type AdmitDependencies = KeyCounterDependencies & {
+  keyCache: KeyCache;
+  health: Health;
+  rateLimitPerMinute: number;
+};
 
-export function registerAdmission(
-  app: FastifyInstance,
-  { keyCache, health, rateLimitPerMinute }: AdmitDependencies,
-): void {
+export function registerAdmission(app: FastifyInstance, dependencies: AdmitDependencies): void {
+  const { keyCache, health, rateLimitPerMinute } = dependencies;
   app.decorateRequest('caller', null);
-  const limit = rateLimitPerMinute > 0 ? createLimit(rateLimitPerMinute) : null;
+  const count = rateLimitPerMinute > 0 ? createCount(rateLimitPerMinute, dependencies) : null;
 
   // Callbacks instead of promises: a request with a known key waits for nothing, and each promise would cost it a
   // microsecond.
@@ -55,12 +64,33 @@ export function registerAdmission(
     done: () => void,
   ): void {
     request.caller = caller;
-    const exceeded = limit?.(request, reply, caller?.keyId ?? null) ?? null;
-    if (scope !== null && caller === null) throw unauthorized();
+    const usage = count?.(request, caller) ?? null;
+    if (!(usage instanceof Promise)) return check(request, reply, scope, usage, done);
+    // oxlint-disable-next-line promise/no-callback-in-promise -- as above
+    usage.then((counted) => check(request, reply, scope, counted, done)).catch(done);
+  }
+
+  function check(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    scope: KeyScope | null,
+    usage: Usage | null,
+    done: () => void,
+  ): void {
+    const exceeded = usage && applyUsage(reply, rateLimitPerMinute, usage);
+    if (scope !== null && request.caller === null) throw unauthorized();
     if (exceeded) throw exceeded;
-    if (scope !== null) requireScope(caller, scope);
+    if (scope !== null) requireScope(request.caller, scope);
     done();
   }
+}
+
+/** Counts a request for its key, or else for its address. */
+function createCount(perMinute: number, dependencies: KeyCounterDependencies) {
+  const countKey = createKeyCounter(perMinute, dependencies);
+  const countAddress = createRequestCounter(perMinute);
+  return ({ ip }: FastifyRequest, caller: Caller | null): Usage | Promise<Usage> =>
+    caller === null ? countAddress(addressBucket(ip)) : countKey(caller.keyId);
 }
 
 /** Returns the caller of a route that requires a scope. */
@@ -103,21 +133,26 @@ export function unauthorized(): ServiceError {
   return new ServiceError('unauthorized', undefined, { headers: { 'www-authenticate': 'Bearer' } });
 }
 
-/**
- * Counts a request for its caller (the id of the key or the user, or else the address) and sets the rate limit headers.
- */
+/** Counts a request of the site for its user, or else for its address, in this process. */
 export function createLimit(perMinute: number) {
-  const countId = createRequestCounter(perMinute, minuteMs, { bucketsMax: Infinity });
+  const countUser = createRequestCounter(perMinute, minuteMs, { bucketsMax: Infinity });
   const countAddress = createRequestCounter(perMinute);
-  return (request: FastifyRequest, reply: FastifyReply, id: string | null): ServiceError | null => {
-    const usage = id === null ? countAddress(addressBucket(request.ip)) : countId(id);
-    reply.header('x-ratelimit-limit', perMinute);
-    reply.header('x-ratelimit-remaining', usage.remaining);
-    // Seconds since 1970, as in GitHub's API.
-    reply.header('x-ratelimit-reset', Math.ceil(usage.resetAt / 1000));
-    if (!usage.exceeded) return null;
-    return new ServiceError('rate_limited', `More than ${perMinute} requests in a minute.`, {
-      headers: { 'retry-after': String(secondsUntil(usage.resetAt)) },
-    });
-  };
+  return (request: FastifyRequest, reply: FastifyReply, userId: string | null) =>
+    applyUsage(
+      reply,
+      perMinute,
+      userId === null ? countAddress(addressBucket(request.ip)) : countUser(userId),
+    );
+}
+
+/** Sets the rate limit headers. */
+function applyUsage(reply: FastifyReply, perMinute: number, usage: Usage): ServiceError | null {
+  reply.header('x-ratelimit-limit', perMinute);
+  reply.header('x-ratelimit-remaining', usage.remaining);
+  // Seconds since 1970, as in GitHub's API.
+  reply.header('x-ratelimit-reset', Math.ceil(usage.resetAt / 1000));
+  if (!usage.exceeded) return null;
+  return new ServiceError('rate_limited', `More than ${perMinute} requests in a minute.`, {
+    headers: { 'retry-after': String(secondsUntil(usage.resetAt)) },
+  });
 }

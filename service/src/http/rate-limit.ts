@@ -6,7 +6,7 @@ import { randomInt } from 'node:crypto';
 import { isIPv6 } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
-type Usage = {
+export type Usage = {
   remaining: number;
   exceeded: boolean;
   /** When the window ends, in milliseconds since 1970. */

@@ -73,7 +73,8 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
   });
   if (!app || !signIn) throw new Error('a test service needs the role api');
   after(() => stopParts({ app, signIn, ...parts }));
-  const { revisions, health, worker } = parts;
+  const { apiProcesses, revisions, health, worker } = parts;
+  apiProcesses.start();
   await revisions.start();
   await health.start();
   const url = await app.listen({ host: '127.0.0.1', port: 0 });

@@ -114,7 +114,9 @@ function startRun(dependencies: WorkerDependencies): Omit<Worker, 'start'> {
   });
   const opened = { ...dependencies, database, dispatcher, outcomes };
   const tasks = createTasks(opened, () => leader.listens());
-  const leader: Listener = createListener(connection, [queueChannel], tasks.wakeAll, leaderLock);
+  const leader: Listener = createListener(connection, [queueChannel], tasks.wakeAll, {
+    exclusive: leaderLock,
+  });
   inFlight.onRoom = () => {
     tasks.wakeAll();
     tasks.parked.wake();
