@@ -352,6 +352,7 @@ table events partition by RANGE (id)
   position bigint
   fanned_out_at timestamp with time zone default clock_timestamp()
   org_listed boolean
+  traceparent text
   events_are_fanned_out: CHECK (((audience = 'webhook'::text) OR ("position" IS NOT NULL))) NOT VALID
   events_audience_check: CHECK ((audience = ANY (ARRAY['global'::text, 'organization'::text, 'alliance'::text, 'webhook'::text])))
   events_check: CHECK (((audience <> 'organization'::text) OR ((org_id IS NOT NULL) AND (alliance_id IS NULL))))
@@ -528,6 +529,7 @@ table outbox
   alliance_id uuid
   data text not null
   created_at timestamp with time zone not null default clock_timestamp()
+  traceparent text
   outbox_audience_check: CHECK ((audience = ANY (ARRAY['global'::text, 'organization'::text, 'alliance'::text])))
   outbox_check: CHECK (((audience <> 'organization'::text) OR ((org_id IS NOT NULL) AND (alliance_id IS NULL))))
   outbox_check1: CHECK (((audience <> 'alliance'::text) OR ((alliance_id IS NOT NULL) AND (org_id IS NULL))))

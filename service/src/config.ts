@@ -79,6 +79,11 @@ function toConfig(values: Settings) {
         isLoopback(new URL(publicUrl).hostname),
     },
     syncs: syncs(values),
+    /** `endpoint` null: no traces. */
+    tracing: {
+      endpoint: values.OTEL_EXPORTER_OTLP_ENDPOINT,
+      ratio: values.OTEL_TRACES_SAMPLER_ARG,
+    },
     logLevel: values.LOG_LEVEL,
   };
 }

@@ -19,6 +19,7 @@ import { createSyncs } from './sync/syncs.ts';
 import { createApiProcesses } from './system/api-processes.ts';
 import { createHealth } from './system/health.ts';
 import { createReadinessCheck } from './system/readiness.ts';
+import { startTracing } from './tracing.ts';
 import { version } from './version.ts';
 import type { FailureMail } from './webhooks/notifications/failure-mail.ts';
 import { leaseMs } from './webhooks/queue/dispatcher.ts';
@@ -54,6 +55,7 @@ type Shared = ReturnType<typeof createShared>;
  */
 export async function createParts(options: PartsOptions) {
   const { config } = options;
+  await startTracing(config, options.log);
   const shared = createShared(options);
   const mailer = await createConfiguredMailer(config);
   const signIn = config.roles.has('api') ? createSignIn({ ...config, ...shared, mailer }) : null;

@@ -11,6 +11,7 @@ import type { ProcessMetrics } from './metrics.ts';
 import { openConfiguredDatabase, type OpenedDatabase } from './open-database.ts';
 import { readSecretKeys } from './read-secret-keys.ts';
 import type { SignIn } from './sign-in/sign-in.ts';
+import { stopTracing } from './tracing.ts';
 import { version } from './version.ts';
 
 export type Service = {
@@ -177,6 +178,8 @@ async function stop(parts: Parts, opened: OpenedDatabase, log: Logger): Promise<
 const scrapeTimeoutMs = 500;
 /** Transactions that are still open after this roll back. */
 const writeTimeoutMs = 500;
+/** Spans that a collector has not accepted by then are lost. */
+const traceTimeoutMs = 1_000;
 
 /** Accepts no new requests and claims, waits for those in progress, and serves `/metrics` until they end. */
 export async function stopParts(parts: Parts): Promise<void> {
@@ -204,6 +207,7 @@ export async function stopParts(parts: Parts): Promise<void> {
     Promise.all([writes.destroy(), publishing.destroy()]),
     wait(writeTimeoutMs, undefined, { ref: false }),
   ]);
+  await Promise.race([stopTracing(), wait(traceTimeoutMs, undefined, { ref: false })]);
 }
 
 type Listening = Pick<Config, 'host' | 'port'>;

@@ -42,6 +42,8 @@ export const wholeNumber = (least: number, most: number) =>
     return number >= least && number <= most ? number : null;
   });
 
+export const share = matching('a number from 0 to 1', /^(0(\.\d+)?|1(\.0+)?)$/, Number);
+
 export const flag = matching('true or false', /^(true|false)$/, (value) => value === 'true');
 
 export const hostName = parsed('a host name or an IP address', (value) =>

@@ -52,9 +52,11 @@ const levels: string[][] = [
     'log.ts',
     'mail.ts',
     'metrics.ts',
+    'otlp-tracing.ts',
     'secret-box.ts',
     'setting-types.ts',
     'settings.ts',
+    'tracing.ts',
     'version.ts',
   ],
 ];
@@ -108,6 +110,7 @@ const owners: [RegExp, RegExp][] = [
   [/^stream-(json|chain)(\/.*)?$/, /^sync\/read-array\.ts$/],
   [/^(commander|@clack\/prompts|@orgdir\/client)$/, /^commands\//],
   [/^prom-client$/, /^metrics\.ts$/],
+  [/^@opentelemetry\//, /^otlp-tracing\.ts$/],
   [/^nodemailer$/, /^mail\.ts$/],
   [/^better-auth(\/.*)?$/, /^sign-in\/(auth|hash-password)\.ts$/],
 ];
@@ -133,14 +136,14 @@ const loadedWith = (file: string) =>
     to.startsWith('.') ? relative(root, resolve(root, dirname(file), to)) : to,
   );
 
-test('an idle service has not loaded the portal, sign-in and documentation', () => {
+test('an idle service has not loaded the portal, sign-in, documentation and tracing', () => {
   const loaded = new Set(['main.ts']);
   for (const file of loaded)
     if (file.endsWith('.ts')) for (const to of loadedWith(file)) loaded.add(to);
   assert.ok(loaded.has('http/v1/orgs.ts') || loaded.has('http/v1/directory.ts'));
   assert.ok(loaded.has('sign-in/sign-in.ts') && loaded.has('fastify'));
   const late =
-    /^(http\/(portal|docs\.ts)|sign-in\/(auth|hash-password)\.ts|better-auth|@fastify\/static)/;
+    /^(http\/(portal|docs\.ts)|sign-in\/(auth|hash-password)\.ts|otlp-tracing|better-auth|@fastify\/static|@opentelemetry)/;
   assert.deepEqual(
     [...loaded].filter((each) => late.test(each)),
     [],

@@ -50,6 +50,7 @@ function deliverable(url: string, more: Partial<Deliverable> = {}): Deliverable 
   return {
     id: '0198f2a4-5b7c-7d3e-9f10-000000000001',
     leaseToken: '0198f2a4-5b7c-7d3e-9f10-000000000002',
+    traceparent: null,
     leaseEndsAt: Infinity,
     webhookId,
     owner: 'owner@example.org',

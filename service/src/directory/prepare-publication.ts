@@ -13,6 +13,7 @@ import {
   type EventName,
 } from '../events/catalogue.ts';
 import { checkInner } from '../events/check-inner.ts';
+import { traceEvent } from '../tracing.ts';
 import { findAlliance, publicAlliances } from './alliances.ts';
 import { findOrg, publicOrgs } from './orgs.ts';
 
@@ -24,6 +25,8 @@ export type Publication = {
   /** The inner object of a bound event. The service itself builds the data of a global one. */
   data: unknown;
   publicUrl: string;
+  /** The publisher's trace context. */
+  traceparent?: string | null;
 };
 
 export type PreparedPublication = {
@@ -40,6 +43,8 @@ export type PreparedPublication = {
   subjectId: string | null;
   /** JSON: all of a global event's data, or what follows the subject in the data of a bound one. */
   text: Buffer;
+  /** The trace context of the event. */
+  traceparent: string | null;
   /** Why there is no event if the subject is not found. */
   refuse: () => ServiceError;
 };
@@ -63,7 +68,9 @@ export async function preparePublication(
     catalogue[name].inner === null
       ? await renderGlobal(executor, subject, slug, publication)
       : renderBound(name, subject, slug, publication.data);
-  return { id, name, key, content: key === null ? '' : hash(publication), subject, ...rendered };
+  const content = key === null ? '' : hash(publication);
+  const traceparent = traceEvent({ id, name }, publication.traceparent);
+  return { id, name, key, content, subject, traceparent, ...rendered };
 }
 
 function requireName(name: string): EventName {

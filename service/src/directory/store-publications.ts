@@ -71,13 +71,14 @@ async function insert(
         ${arrayLiteral(items.map(({ subjectId }) => subjectId))}::uuid[],
         ${items.map(({ key }) => key)}::text[],
         ${arrayLiteral(items.map(({ key, content }) => (key === null ? null : content)))}::text[],
+        ${arrayLiteral(items.map(({ traceparent }) => traceparent))}::text[],
         ${texts.starts}::int[], ${texts.lengths}::int[]
       ) with ordinality
-        as g(id, name, audience, subject, slug, subject_id, key, content, text_start, text_length, place)
+        as g(id, name, audience, subject, slug, subject_id, key, content, traceparent, text_start, text_length, place)
     ),
     -- A look-up by slug for each: a prepared join could keep the plan that it got while the tables were empty.
     found as materialized (
-      select g.place, g.id, g.name, g.audience, g.subject, g.key, g.content, g.text_start, g.text_length,
+      select g.place, g.id, g.name, g.audience, g.subject, g.key, g.content, g.traceparent, g.text_start, g.text_length,
         coalesce(o.id, a.id, g.subject_id) as subject_id, coalesce(o.slug, a.slug) as slug,
         coalesce(o.name, a.name) as subject_name
       from given g
@@ -102,8 +103,8 @@ async function insert(
       returning key, event_id, content
     ),
     published as (
-      insert into outbox (id, name, audience, org_id, alliance_id, data)
-      select id, name, audience, case subject when 'org' then subject_id end,
+      insert into outbox (id, name, audience, traceparent, org_id, alliance_id, data)
+      select id, name, audience, traceparent, case subject when 'org' then subject_id end,
         case subject when 'alliance' then subject_id end,
         -- The same bytes as those of JSON.stringify: to_json escapes a text in the same way.
         case when slug is null then '' else

@@ -7,6 +7,7 @@ import type { Static } from 'typebox';
 import { v7 as uuidv7 } from 'uuid';
 import { createValidator, type Validator } from '../contract/validate.ts';
 import { sql, type Transaction } from '../database/database.ts';
+import { traceEvent } from '../tracing.ts';
 import { catalogue, type EventName } from './catalogue.ts';
 
 type EventSubject = { orgId?: string | null; allianceId?: string | null };
@@ -36,20 +37,22 @@ export async function recordEvents(tx: Transaction, events: NewEvent[]): Promise
     requireValid(event);
     const { audience } = catalogue[event.name];
     // Passes `data` as text inside JSON: its bytes are made once, here, and never parsed again.
+    const id = event.id ?? uuidv7();
     return {
-      id: event.id ?? uuidv7(),
+      id,
       name: event.name,
       audience,
       org_id: event.orgId ?? null,
       alliance_id: event.allianceId ?? null,
       data: JSON.stringify(event.data),
+      traceparent: traceEvent({ id, name: event.name }),
     };
   });
   await sql`
-    insert into outbox (id, name, audience, org_id, alliance_id, data)
-    select id, name, audience, org_id, alliance_id, data
+    insert into outbox (id, name, audience, org_id, alliance_id, data, traceparent)
+    select id, name, audience, org_id, alliance_id, data, traceparent
     from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
-      as e(id uuid, name text, audience text, org_id uuid, alliance_id uuid, data text)
+      as e(id uuid, name text, audience text, org_id uuid, alliance_id uuid, data text, traceparent text)
   `.execute(tx);
   return rows.map((row) => row.id);
 }

@@ -16,6 +16,7 @@ import { registerOpenApi } from './openapi.ts';
 import { registerOpenApiRoute } from './openapi-route.ts';
 import { requestIdOf } from './request-id.ts';
 import { toOriginForm } from './request-target.ts';
+import { traceRequests } from './trace-requests.ts';
 import { errorsOf, responses } from './responses.ts';
 import { registerDirectory, type DirectoryDependencies } from './v1/directory.ts';
 import { registerSite, showErrorPages, type SiteDependencies } from './site/site.ts';
@@ -99,6 +100,7 @@ async function createDocs(dependencies: AppDependencies) {
 
 /** The settings that all routes of the public port share. */
 function prepare(app: FastifyInstance, dependencies: SiteDependencies): FastifyInstance {
+  traceRequests(app, { fromCaller: false });
   applyDefaults(app);
   showErrorPages(app, dependencies);
   readJsonBodies(app);

@@ -7,6 +7,7 @@ import { ServiceError } from '../../errors.ts';
 import { readJsonBodies } from '../json-bodies.ts';
 import { mountOperations } from '../operations.ts';
 import { trackMethods } from '../methods.ts';
+import { traceRequests } from '../trace-requests.ts';
 import { registerAuthentication, type AuthenticationDependencies } from './authenticate.ts';
 import { registerEvents } from './events.ts';
 import { maintenanceOperations } from './maintenance.ts';
@@ -26,6 +27,7 @@ export async function registerInternalApi(
   v1: FastifyInstance,
   dependencies: InternalApiDependencies,
 ): Promise<void> {
+  traceRequests(v1, { fromCaller: true });
   readJsonBodies(v1);
   v1.setNotFoundHandler(() => {
     throw new ServiceError('not_found');

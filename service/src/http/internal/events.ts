@@ -13,6 +13,7 @@ import { readNdjson } from '../../directory/import-source.ts';
 import type { KeyedPublication } from '../../directory/publish-in-groups.ts';
 import type { Published } from '../../directory/store-publications.ts';
 import { invalid, ServiceError, type ErrorCode, type Issue } from '../../errors.ts';
+import { readTraceparent } from '../../tracing.ts';
 import { keySecurity } from '../admit.ts';
 import { oneOf } from '../responses.ts';
 import { reportError } from '../send-error.ts';
@@ -92,7 +93,9 @@ async function publishOne(
   if (!read.ok) throw invalid(...read.issues);
   const { id, event } = read.value;
   const key = requireOneKey(id, headers['idempotency-key'] as string | undefined);
-  const [result] = await publisher.publish([toPublication(read.value, key, publicUrl)]);
+  const [result] = await publisher.publish([
+    toPublication(read.value, key, { publicUrl, traceparent: readTraceparent(headers) }),
+  ]);
   if (!result || result.kind === 'failed') throw withPaths(result?.error, 'body');
   if (result.kind === 'repeated') reply.header('idempotent-replayed', 'true');
   reply.code(201);
@@ -117,9 +120,10 @@ async function publishSeveral(
 ): Promise<object> {
   refuseHeader(request);
   const read = received.map(readPublication);
+  const traceparent = readTraceparent(request.headers);
   const bodies = read.flatMap((each) => ('body' in each ? [each.body] : []));
   const stored = await publisher.publish(
-    bodies.map((body) => toPublication(body, body.id ?? null, publicUrl)),
+    bodies.map((body) => toPublication(body, body.id ?? null, { publicUrl, traceparent })),
   );
   const describe = errorDescriber(request);
   const next = stored.values();
@@ -163,9 +167,13 @@ function readPublication(received: Received, place: number): { body: Body } | { 
   return result.ok ? { body: result.value } : { error: invalid(...result.issues) };
 }
 
-function toPublication(body: Body, key: string | null, publicUrl: string): KeyedPublication {
+function toPublication(
+  body: Body,
+  key: string | null,
+  context: Pick<KeyedPublication, 'publicUrl' | 'traceparent'>,
+): KeyedPublication {
   const { event, org = null, alliance = null, data = null } = body;
-  return { name: event, org, alliance, data, publicUrl, key };
+  return { name: event, org, alliance, data, key, ...context };
 }
 
 /** Puts `path` before the paths of the issues, which start at the publication. */

@@ -49,6 +49,7 @@ export async function testWebhook(
     const attempt = await deliver(dependencies, {
       ...leased,
       data,
+      traceparent: null,
       owner,
       webhookId: webhook.id,
       event: 'webhook.test',

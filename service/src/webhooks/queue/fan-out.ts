@@ -76,7 +76,12 @@ async function ensureOutboxPartitions(database: Database): Promise<void> {
 
 type Totals = Omit<FanOut, 'leased' | 'parked'> & { parked: string[] | null };
 /** A row has either an event's data or a delivery. */
-type EventRow = { eventId: string; data: string; eventCreatedAt: Date } & {
+type EventRow = {
+  eventId: string;
+  data: string;
+  eventCreatedAt: Date;
+  traceparent: string | null;
+} & {
   [Column in Exclude<keyof DeliveryRow, 'eventId'>]: null;
 };
 type DeliveryRow = Pick<
@@ -85,7 +90,7 @@ type DeliveryRow = Pick<
 >;
 /** The first row has the totals and nothing else. */
 type Row = { totals: Totals | null } & LeftJoined<
-  EventRow | (DeliveryRow & { [Column in 'data' | 'eventCreatedAt']: null })
+  EventRow | (DeliveryRow & { [Column in 'data' | 'eventCreatedAt' | 'traceparent']: null })
 >;
 
 async function fanOutOnce(database: Database, options: FanOutOptions): Promise<FanOut> {
@@ -119,7 +124,7 @@ async function fanOutOnce(database: Database, options: FanOutOptions): Promise<F
     )
     select row_to_json(totals) as totals, null::uuid as id, null::uuid as "webhookId", null::uuid as "eventId",
       null as event, null as url, null::bytea as secret, null::bytea as "previousSecret",
-      null as owner, null as data, null::timestamptz as "eventCreatedAt"
+      null as owner, null as data, null::timestamptz as "eventCreatedAt", null as traceparent
     from (
       select (select count(*) from taken) as events, (select count(*) from made) as deliveries,
         (select extract(epoch from now) * 1000 from clock)::float8 as "atMs", (select not mine from turn) as busy,
@@ -133,12 +138,12 @@ async function fanOutOnce(database: Database, options: FanOutOptions): Promise<F
          from turn where mine and ${minAgeMs}::int = 0) as floor
     ) totals
     union all
-    select null, null, null, id, null, null, null, null, null, data, created_at
+    select null, null, null, id, null, null, null, null, null, data, created_at, traceparent
     from placed where (id in (select event_id from made where leased)) is true
     union all
     select null, id, webhook_id, event_id, name, url, secret,
       case when previous_secret_expires_at > now() then previous_secret end,
-      ${firstOwner('made.app_id')}, null, null
+      ${firstOwner('made.app_id')}, null, null, null
     from made where leased
   `.execute(database);
   return read(rows, lease.token, leaseEndsAt);
@@ -179,7 +184,7 @@ function takeEvents(options: FanOutOptions, eventsLimit: number) {
     ),
     taken as (
       delete from outbox where ctid = any(array(select tid from chosen))
-      returning xid, id, name, audience, org_id, alliance_id, data, created_at
+      returning xid, id, name, audience, org_id, alliance_id, data, created_at, traceparent
     ),
     placed as materialized (
       select in_order.*, nextval('event_positions') as position,
@@ -187,8 +192,8 @@ function takeEvents(options: FanOutOptions, eventsLimit: number) {
       from (select * from taken order by xid, id) in_order
     ),
     stored as (
-      insert into events (id, name, audience, org_id, alliance_id, data, created_at, position, org_listed)
-      select id, name, audience, org_id, alliance_id, data, created_at, position, org_listed from placed
+      insert into events (id, name, audience, org_id, alliance_id, data, created_at, position, org_listed, traceparent)
+      select id, name, audience, org_id, alliance_id, data, created_at, position, org_listed, traceparent from placed
     )
   `;
 }
@@ -224,20 +229,28 @@ function read(rows: Row[], leaseToken: string, leaseEndsAt: number): FanOut {
   const totals = rows[0]?.totals;
   if (!totals) throw new Error('the fan-out returned no totals');
   const { parked, ...rest } = totals;
-  const contents = new Map<string, Pick<Deliverable, 'data' | 'eventCreatedAt'>>();
+  const contents = new Map<string, Pick<Deliverable, 'data' | 'eventCreatedAt' | 'traceparent'>>();
   for (const row of rows)
     if (row.id === null && row.eventId !== null)
       contents.set(row.eventId, {
         data: row.data,
         eventCreatedAt: row.eventCreatedAt.toISOString(),
+        traceparent: row.traceparent,
       });
   const firstAttempt = { trigger: 'event', number: 1, cycleAttempt: 1 } as const;
   const leased: Deliverable[] = [];
   for (const row of rows) {
     if (row.id === null) continue;
-    const { data = '', eventCreatedAt = '' } = contents.get(row.eventId) ?? {};
+    const { data = '', eventCreatedAt = '', traceparent = null } = contents.get(row.eventId) ?? {};
     // Adds to the row instead of copying it; nothing else uses it.
-    const more = { data, eventCreatedAt, leaseToken, leaseEndsAt, createdAtMs: rest.atMs };
+    const more = {
+      data,
+      eventCreatedAt,
+      traceparent,
+      leaseToken,
+      leaseEndsAt,
+      createdAtMs: rest.atMs,
+    };
     leased.push(Object.assign(row, more, firstAttempt));
   }
   return { ...rest, leased, parked: parked ?? [] };

@@ -19,6 +19,7 @@ type Row = LeftJoined<Webhook> & {
   /** Set only in the first row of each event, and null if the event is gone. */
   data: string | null;
   eventCreatedAt: Date | null;
+  traceparent: string | null;
 };
 
 export async function loadDeliveries(
@@ -36,13 +37,14 @@ export async function loadDeliveries(
         when not coalesce(may_receive(e.audience, e.org_id, e.alliance_id, e.created_at, e.org_listed,
           w.bound_org, w.bound_alliance, w.bound_at), false) then 'permission'
       end as "cancelledBy",
-      case when g.is_first then e.data end as data, case when g.is_first then e.created_at end as "eventCreatedAt"
+      case when g.is_first then e.data end as data, case when g.is_first then e.created_at end as "eventCreatedAt",
+      case when g.is_first then e.traceparent end as traceparent
     from unnest(
       ${arrayLiteral(eventIds)}::uuid[], ${arrayLiteral(leased.map(({ webhookId }) => webhookId))}::uuid[],
       ${arrayLiteral(eventIds.map((id, index) => eventIds.indexOf(id) === index))}::boolean[]
     ) with ordinality as g(event_id, webhook_id, is_first, place)
     left join lateral (
-      select name, audience, org_id, alliance_id, created_at, data, (select listed from orgs where orgs.id = org_id) as org_listed
+      select name, audience, org_id, alliance_id, created_at, data, traceparent, (select listed from orgs where orgs.id = org_id) as org_listed
       from events where events.id = g.event_id
         -- Parameters, so that only the days of these events are looked at.
         and events.id >= ${smallest(eventIds)}::uuid and events.id <= ${largest(eventIds)}::uuid
@@ -63,14 +65,18 @@ export async function loadDeliveries(
 }
 
 function sortOut(leased: LeasedDelivery[], rows: Row[]): Loaded {
-  const events = new Map<string, Pick<Deliverable, 'data' | 'eventCreatedAt'>>();
+  const events = new Map<string, Pick<Deliverable, 'data' | 'eventCreatedAt' | 'traceparent'>>();
   const loaded: Loaded = { deliverable: [], refused: [] };
   for (const [index, delivery] of leased.entries()) {
     const row = rows[index];
     if (!row) throw new Error('a leased delivery was not loaded');
-    const { data, eventCreatedAt, cancelledBy, ...webhook } = row;
+    const { data, eventCreatedAt, traceparent, cancelledBy, ...webhook } = row;
     if (data !== null && eventCreatedAt !== null)
-      events.set(delivery.eventId, { data, eventCreatedAt: eventCreatedAt.toISOString() });
+      events.set(delivery.eventId, {
+        data,
+        eventCreatedAt: eventCreatedAt.toISOString(),
+        traceparent,
+      });
     const event = events.get(delivery.eventId);
     if (cancelledBy === null && event && webhook.url !== null)
       loaded.deliverable.push({ ...delivery, ...webhook, ...event });

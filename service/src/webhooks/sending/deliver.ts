@@ -11,6 +11,7 @@ import { outcomeClass } from './outcome-class.ts';
 import { cycleOf, decideVerdict, type Verdict } from './retry.ts';
 import type { SigningKeys } from './signing-keys.ts';
 import { deliveryHeaders, renderBody } from './sign.ts';
+import { traceAttempt } from '../../tracing.ts';
 
 export type DeliverDependencies = {
   sender: Sender;
@@ -62,8 +63,11 @@ export async function deliver(
     secrets,
     now: clock.now(),
   });
+  const span = traceAttempt(delivery);
+  if (span) headers['traceparent'] = span.traceparent;
   const outcome = await sender.attempt({ url: delivery.url, headers, body });
   const verdict = verdictOf(dependencies, delivery, outcome);
+  span?.end({ ...outcome, verdict: verdict.kind });
   const { durationMs } = outcome;
   metrics.attempted({ outcome: outcomeClass(outcome), trigger, durationMs });
   logAttempt(attemptLog, delivery, outcome, verdict.kind);

@@ -27,6 +27,8 @@ export type Deliverable = LeasedDelivery & {
   previousSecret: Buffer | null;
   eventCreatedAt: string;
   data: string;
+  /** The trace context of the event. */
+  traceparent: string | null;
 };
 
 /** The first owner of the app whose id is in this column, in the order of addresses. */
