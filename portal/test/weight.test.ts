@@ -25,7 +25,7 @@ test(
   async () => {
     const portal = await openPortal();
     const page = await portal.open({ as: await signUp(portal.service, 'ada@example.org') });
-    await page.getByText('Nothing. All webhooks work').waitFor();
+    await page.getByText('Nothing. No webhook fails').waitFor();
     await page.getByRole('heading', { name: 'No webhooks yet' }).waitFor();
     const loaded = (await page.evaluate(`performance.getEntriesByType('resource')
     .filter(({ name }) => name.startsWith(${JSON.stringify(new URL(portalUrl).origin)}))
