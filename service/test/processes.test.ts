@@ -1,17 +1,18 @@
 /** One installation as it runs large: two processes of each role on one PostgreSQL, none of which needs a certain other. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { createPlatformKey } from '../src/access/keys.ts';
 import { sql } from '../src/database/database.ts';
 import { publishEvent } from '../src/directory/publish-event.ts';
 import { testActor } from './support/actor.ts';
-import { startCommand, type Command, type Ended } from './support/command.ts';
+import type { Ended } from './support/command.ts';
 import { openTestDatabase, toUrl } from './support/database.ts';
 import { put } from './support/directory.ts';
 import { eventually, withinASecond } from './support/eventually.ts';
 import { loopbackAllowed, startReceiver } from './support/receiver.ts';
 import { makeKey, testPublicUrl } from './support/service.ts';
+import { startProcess, type ServiceProcess } from './support/start-process.ts';
 import { runCommand } from './support/run-command.ts';
 
 const opened = await openTestDatabase();
@@ -28,22 +29,9 @@ const platform = await database
   .transaction()
   .execute((tx) => createPlatformKey(tx, testActor, { name: 'Platform', expiresAt: null }));
 
-type Process = { command: Command; url: string; internalUrl: string };
+const start = (role: 'api' | 'worker') => startProcess(role, env);
 
-async function start(role: 'api' | 'worker'): Promise<Process> {
-  const command = startCommand(['serve'], { env: { ...env, ROLES: role } });
-  let hasEnded = false;
-  void command.ended.then(() => (hasEnded = true));
-  after(async () => {
-    if (!hasEnded) command.signal('SIGKILL');
-    await command.ended;
-  });
-  const [, internalUrl = ''] = await command.waitFor(/^Metrics: +(\S+)\/metrics/m);
-  const url = role === 'api' ? ((await command.waitFor(/^Serving at (\S+)/m))[1] ?? '') : '';
-  return { command, url, internalUrl };
-}
-
-async function stop({ command }: Process): Promise<void> {
+async function stop({ command }: ServiceProcess): Promise<void> {
   command.signal('SIGTERM');
   assert.deepEqual(await command.ended, { code: 0, signal: null } satisfies Ended);
 }
@@ -80,7 +68,7 @@ async function publishMany(events: number): Promise<void> {
 
 test('a change through one process is read through another within a second', async () => {
   const { key } = await makeKey(opened);
-  const read = async ({ url }: Process) =>
+  const read = async ({ url }: ServiceProcess) =>
     (await call(`${url}/api/v1/orgs/acme`, { key })).body.data.name;
   for (const [index, writer] of [first, second, first].entries()) {
     // Both know the old answer by heart.
@@ -175,7 +163,7 @@ test('two workers share a webhook, and either goes on alone', async () => {
   await ended(id);
 
   const leader = await findLeader(pair);
-  const other = pair.find((each) => each !== leader) as Process;
+  const other = pair.find((each) => each !== leader) as ServiceProcess;
   leader.command.signal('SIGSTOP');
   await publishMany(5);
   await receiver.waitFor(25);
@@ -213,7 +201,7 @@ async function ended(webhookId: string): Promise<void> {
 }
 
 /** The worker that is notified of new work. */
-function findLeader(among: Process[]): Promise<Process> {
+function findLeader(among: ServiceProcess[]): Promise<ServiceProcess> {
   return eventually(async () => {
     const { rows } = await sql<{ name: string }>`
       select a.application_name as name from pg_locks l join pg_stat_activity a using (pid)
@@ -234,7 +222,7 @@ test('a stopping API process finishes its requests and accepts no more', async (
   async function ask(turn: number): Promise<void> {
     const tried = [...processes, ...processes];
     for (let index = 0; index < processes.length; index += 1) {
-      const { url } = tried[(turn % processes.length) + index] as Process;
+      const { url } = tried[(turn % processes.length) + index] as ServiceProcess;
       try {
         const { status } = await call(`${url}/api/v1/orgs?page=${(turn % 50) + 1}`, { key });
         assert.equal(status, 200);

@@ -1,16 +1,16 @@
 /** One trace over the processes of an installation, as a collector gets it. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { createPlatformKey } from '../src/access/keys.ts';
 import { sql } from '../src/database/database.ts';
 import { testActor } from './support/actor.ts';
-import { startCommand } from './support/command.ts';
 import { openTestDatabase, toUrl } from './support/database.ts';
 import { put } from './support/directory.ts';
 import { eventually } from './support/eventually.ts';
 import { loopbackAllowed, startReceiver, type Receiver } from './support/receiver.ts';
 import { makeKey, testPublicUrl } from './support/service.ts';
+import { startProcess } from './support/start-process.ts';
 
 type Value = { stringValue?: string; intValue?: number };
 type Span = {
@@ -30,29 +30,17 @@ const secretKey = randomBytes(32).toString('base64');
 const parent = { traceId: '4bf92f3577b34da6a3ce929d0e0e4736', spanId: '00f067aa0ba902b7' };
 const traceparent = `00-${parent.traceId}-${parent.spanId}-01`;
 
-async function start(role: 'api' | 'worker', env: Record<string, string>) {
-  const command = startCommand(['serve'], {
-    env: {
-      ...loopbackAllowed,
-      DATABASE_URL: toUrl(opened.connection),
-      SECRET_KEY: secretKey,
-      PUBLIC_URL: testPublicUrl,
-      WEBHOOK_RETRY_BASE_MS: '1',
-      WEBHOOK_RETRY_FACTOR: '1',
-      ROLES: role,
-      ...env,
-    },
-  });
-  let hasEnded = false;
-  void command.ended.then(() => (hasEnded = true));
-  after(async () => {
-    if (!hasEnded) command.signal('SIGKILL');
-    await command.ended;
-  });
-  const [, internalUrl = ''] = await command.waitFor(/^Metrics: +(\S+)\/metrics/m);
-  const url = role === 'api' ? ((await command.waitFor(/^Serving at (\S+)/m))[1] ?? '') : '';
-  return { command, url, internalUrl };
-}
+const installation = {
+  ...loopbackAllowed,
+  DATABASE_URL: toUrl(opened.connection),
+  SECRET_KEY: secretKey,
+  PUBLIC_URL: testPublicUrl,
+  WEBHOOK_RETRY_BASE_MS: '1',
+  WEBHOOK_RETRY_FACTOR: '1',
+};
+
+const start = (role: 'api' | 'worker', env: Record<string, string>) =>
+  startProcess(role, { ...installation, ...env });
 
 async function post(address: string, key: string, json: unknown, headers = {}) {
   const response = await fetch(address, {
