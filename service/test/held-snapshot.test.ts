@@ -144,8 +144,7 @@ const looks: Record<string, (isFull: boolean) => Promise<unknown>> = {
   'looks for leases that have ended': (isFull) =>
     recoverLeases(worker, {
       backoff: { baseMs: 1, factor: 1 },
-      leaseMs: 30_000,
-      since: isFull ? null : afterDue(5_000),
+      since: isFull ? null : afterDue(25_000),
     }),
   'lists of webhooks with parked deliveries': (isFull) =>
     listParked(worker, '00000000-0000-0000-0000-000000000000', isFull ? null : afterDue(30_000)),

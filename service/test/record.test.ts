@@ -28,7 +28,6 @@ const service = await startTestService();
 const { database } = service;
 await put(database, 'orgs', [{ slug: 'acme', name: 'Acme' }]);
 const backoff = { baseMs: 1, factor: 1 };
-const leaseMs = 30_000;
 const record = (...attempts: RecordedAttempt[]) => recordAttempts(database, attempts);
 
 async function register(): Promise<string> {
@@ -81,7 +80,7 @@ test('a process that wakes after its lease was taken back records nothing', asyn
   await announce(database);
   const [frozen] = (await fanOutWith(database, { lease: newLease(0) })).leased;
   assert.ok(frozen);
-  const { recorded } = await recoverLeases(database, { backoff, leaseMs });
+  const { recorded } = await recoverLeases(database, { backoff });
   assert.deepEqual(ids(recorded), [frozen.id]);
   assert.deepEqual(await record(attemptOf(frozen, succeeded)), []);
   assert.deepEqual(await attemptsMade(database, frozen.id), [{ number: 1, error: 'interrupted' }]);
@@ -95,7 +94,7 @@ test('a late attempt is told from the one that replaced it, also in one batch', 
   await announce(database);
   const [late] = (await fanOutWith(database, { lease: newLease(0) })).leased;
   assert.ok(late);
-  await recoverLeases(database, { backoff, leaseMs });
+  await recoverLeases(database, { backoff });
   await setDue();
   const [fresh] = (await claimWith(database)).leased;
   assert.ok(fresh);
@@ -129,7 +128,7 @@ test('crashes never cause a seventh attempt, and do not affect health', async ()
     const [delivery] = (await claimWith(database, { lease: newLease(0) })).leased;
     assert.equal(delivery?.number, crash);
     id = delivery?.id ?? '';
-    await recoverLeases(database, { backoff, leaseMs });
+    await recoverLeases(database, { backoff });
   }
   assert.equal((await claimWith(database)).leased.length, 0);
   assert.equal((await endedOf(id))[0]?.['status'], 'failed');

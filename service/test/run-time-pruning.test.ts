@@ -131,7 +131,7 @@ for (const [name, settings] of [
       .execute((tx) => recover(tx, testActor, service.appId, webhookId, since));
     const third = await claimWith(watched, { lease: newLease(0) });
     assert.equal(third.leased.length, 3);
-    await recoverLeases(watched, { backoff: { baseMs: 1, factor: 1 }, leaseMs: 0 });
+    await recoverLeases(watched, { backoff: { baseMs: 1, factor: 1 } });
     await updateWebhookHealth(watched, 1);
     await rotatePartitions(watched, 30);
 
@@ -270,7 +270,7 @@ test('plans made while the database was empty and analysed read a full queue by 
       leased.map((one) => attemptOf(one, { ...timedOut, ...failed })),
     );
     while ((await updateWebhookHealth(worker, 1_000_000)).more);
-    await recoverLeases(worker, { backoff: { baseMs: 1, factor: 1 }, leaseMs: 0 });
+    await recoverLeases(worker, { backoff: { baseMs: 1, factor: 1 } });
   }
 
   await runAll();

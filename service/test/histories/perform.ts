@@ -186,7 +186,7 @@ const acts: { [V in Verb]: Act<Extract<Command, { do: V }>> } = {
   'recover-leases':
     ({ database }) =>
     async () => {
-      await recoverLeases(database, { backoff, leaseMs: 0 });
+      await recoverLeases(database, { backoff });
     },
   'update-health':
     ({ database }) =>

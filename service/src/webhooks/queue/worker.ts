@@ -16,12 +16,7 @@ import {
 import { createListener, type Listener } from '../../database/listener.ts';
 import { dropExpiredKeys } from '../../events/idempotency-keys.ts';
 import { dropOldRejected, type Rejection } from '../../events/published-events.ts';
-import {
-  createDispatcher,
-  leaseMs,
-  type Dispatcher,
-  type DispatcherDependencies,
-} from './dispatcher.ts';
+import { createDispatcher, type Dispatcher, type DispatcherDependencies } from './dispatcher.ts';
 import { createFloor, type Floor } from './floor.ts';
 import { createLoop } from '../../loop.ts';
 import { dropOldOperationalEvents } from '../notifications/operational-events.ts';
@@ -290,7 +285,7 @@ async function recoverExpiredLeases(
 ): Promise<number> {
   const { webhooks, clock, metrics, log } = dependencies;
   const backoff = { baseMs: webhooks.retryBaseMs, factor: webhooks.retryFactor };
-  const options = { backoff, clock, since: ended.next(), leaseMs: leaseMs(webhooks) };
+  const options = { backoff, clock, since: ended.next() };
   const done = await recoverLeases(database, options);
   if (done.floor !== null) ended.reached(done.floor);
   for (const failure of done.failures) log.error(failure, 'lease.not_recovered');
