@@ -46,7 +46,12 @@ export async function createServer(name: string): Promise<PostgresServer> {
   const pid = () => Number(readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n')[0]);
 
   async function start(): Promise<void> {
-    await control('-o', options.map((each) => `-c ${each}`).join(' '), 'start');
+    try {
+      await control('-o', options.map((each) => `-c ${each}`).join(' '), 'start');
+    } catch (cause) {
+      const lines = readFileSync(join(folder, 'log'), 'utf8').trimEnd().split('\n').slice(-10);
+      throw new Error(`PostgreSQL did not start:\n${lines.join('\n')}`, { cause });
+    }
     recordProcess(pid());
   }
 
@@ -60,7 +65,8 @@ export async function createServer(name: string): Promise<PostgresServer> {
     },
     promote: () => control('promote'),
     async follow(primary, more = []) {
-      await run('rm', '-rf', data);
+      // The lock names a process that nobody may have reaped yet, so PostgreSQL would respect it.
+      await run('rm', '-rf', data, join(folder, `.s.PGSQL.${port}.lock`));
       const source = `host=127.0.0.1 port=${primary.port} user=${databaseUser} application_name=${name}`;
       await runProgram('pg_basebackup', '-D', data, '-R', '-c', 'fast', '-d', source);
       options.push(...more);
