@@ -51,6 +51,14 @@ test('an index finds and ranks as a comparison of all entries does, through any 
   );
 });
 
+test('an index that lacks the entry before a new one says so, and has to be loaded again', () => {
+  const nokia = { name: 'Nokia', tag: '', text: '', members: 1, listed: true };
+  const builder = createIndexBuilder();
+  builder.add({ ordinal: 1, ...indexed(nokia) });
+  const written = [{ ordinal: 3, ...indexed({ ...nokia, name: 'Siemens' }), after: 2 }];
+  assert.equal(builder.build().apply({ written, adjusted: [], removed: [] }), false);
+});
+
 /** Changes the model, and returns what the database would report. */
 function applyTo(model: Model, changes: { ordinal: number; entry: Entry | null }[]) {
   const before = new Map(model);

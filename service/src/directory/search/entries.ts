@@ -120,8 +120,10 @@ export class Entries {
     const followers = new Map<number, number>();
     for (const { ordinal, after } of written) {
       const slot = this.#slotOf[ordinal] as number;
+      const before = after === null ? -1 : (this.#slotOf[after] ?? -1);
+      if (after !== null && before === -1) return false;
       added.add(slot);
-      followers.set(after === null ? -1 : (this.#slotOf[after] ?? -1), slot);
+      followers.set(before, slot);
     }
     const order = new Uint32Array(this.#order.length + added.size);
     let length = 0;

@@ -50,7 +50,9 @@ export function createSearch(database: Database, revisions: Revisions): Search {
     renewals.add(kind);
     try {
       const loaded = await loadIndex(database, kind);
-      await updates.get(kind)?.catch(() => {});
+      // An update that begins from the old index would put that back.
+      for (let running = updates.get(kind); running; running = updates.get(kind))
+        await running.catch(() => {});
       states.set(kind, loaded);
     } catch {
       // The next change tries again.
