@@ -25,6 +25,8 @@ export type Kind = {
   event: typeof commonEvent | typeof rareEvent;
   /** Over TLS, with a certificate of the tests' authority. */
   tls?: true;
+  /** Each webhook hears an alliance of its own, so an event goes to one of them. */
+  ownAlliances?: true;
 };
 
 /** With 200 common and 10 rare events, 50 and 7 webhooks get 10,070 deliveries. */
@@ -36,6 +38,9 @@ export const mixedKinds: readonly Kind[] = [
   { behaviour: 'hung', webhooks: 4, event: rareEvent },
   { behaviour: 'reset', webhooks: 3, event: rareEvent },
 ];
+
+/** The alliance that events are about. */
+export const allianceSlug = 'night-watch';
 
 /** Part of every payload, response and webhook URL, none of which may be logged. */
 export const marker = 'payload-marker-6f1c';

@@ -34,13 +34,17 @@ test('a delivery that is missing, made twice, or of another event is found', () 
   const { deliveries, webhooks } = interruptedOnce();
   assert.match(wrongWith({ deliveries: [], attempts: [], received: [] }), /has 0 deliveries/);
   assert.match(wrongWith({ deliveries: [...deliveries, ...deliveries] }), /has 2 deliveries/);
-  const other = { id: 'w2', event: 'other', path: '/other' };
+  const other = { id: 'w2', event: 'other', allianceId: 'a', path: '/other' };
   assert.match(
     wrongWith({
       webhooks: [...webhooks, other],
       deliveries: deliveries.map((one) => Object.assign({}, one, { webhookId: 'w2' })),
     }),
     /has 1 deliveries to \/other, not 0/,
+  );
+  assert.match(
+    wrongWith({ webhooks: webhooks.map((one) => ({ ...one, allianceId: 'b' })) }),
+    /has 1 deliveries to \/w, not 0/,
   );
 });
 
@@ -114,8 +118,8 @@ function interruptedOnce(): Ledger {
   return {
     committed: new Set(['e']),
     uncertain: new Set(),
-    events: [{ id: 'e', name: 'event' }],
-    webhooks: [{ id: 'w', event: 'event', path: '/w' }],
+    events: [{ id: 'e', name: 'event', allianceId: 'a' }],
+    webhooks: [{ id: 'w', event: 'event', allianceId: 'a', path: '/w' }],
     deliveries: [{ id: 'd', eventId: 'e', webhookId: 'w', status: 'succeeded', attemptCount: 2 }],
     attempts: [
       { ...attempt, number: 1, statusCode: null, error: 'interrupted' },

@@ -61,10 +61,10 @@ function checkEvents({ committed, uncertain, events, webhooks, deliveries }: Led
     const pair = `${eventId} to ${webhookId}`;
     pairs.set(pair, (pairs.get(pair) ?? 0) + 1);
   }
-  for (const { id, name } of events) {
+  for (const { id, name, allianceId } of events) {
     for (const webhook of webhooks) {
       const count = pairs.get(`${id} to ${webhook.id}`) ?? 0;
-      const expected = webhook.event === name ? 1 : 0;
+      const expected = webhook.event === name && webhook.allianceId === allianceId ? 1 : 0;
       if (count !== expected)
         wrong.push(`the event ${id} has ${count} deliveries to ${webhook.path}, not ${expected}`);
     }

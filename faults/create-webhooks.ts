@@ -1,4 +1,4 @@
-/** Creates an alliance, bound apps and webhooks for the receivers with the functions of the service. */
+/** Creates alliances, bound apps and webhooks for the receivers with the functions of the service. */
 import { Readable } from 'node:stream';
 import { createApp } from '../service/src/access/apps.ts';
 import { bindApp } from '../service/src/access/bindings.ts';
@@ -11,7 +11,6 @@ import type { SecretBox } from '../service/src/secret-box.ts';
 import { createWebhook } from '../service/src/webhooks/management/webhooks.ts';
 import type { ReceiverAddress } from './receivers.ts';
 
-export const allianceSlug = 'night-watch';
 const webhooksPerApp = 20;
 
 /** Allows the service to send to this machine. */
@@ -22,7 +21,7 @@ export const loopbackAllowed = {
 
 const actor = { kind: 'system', id: null, name: 'faults' } as const;
 
-/** Returns the secret of each webhook by its path. Webhooks of one behaviour have one owner. */
+/** Returns the secret of each webhook by its path. Webhooks of one behaviour and alliance have one owner. */
 export async function createWebhooks(
   database: Database,
   secretBox: SecretBox,
@@ -30,17 +29,22 @@ export async function createWebhooks(
 ): Promise<Record<string, string>> {
   const guard = loadConfig(loopbackAllowed).webhooks;
   return database.transaction().execute(async (tx) => {
-    const allianceId = await makeAlliance(tx);
+    const allianceIds = await makeAlliances(tx, new Set(addresses.map((each) => each.alliance)));
     const secrets: Record<string, string> = {};
-    let appId = '';
-    for (const { event, path, url } of addresses) {
+    let app = { id: '', alliance: '' };
+    for (const { event, alliance, path, url } of addresses) {
       const [, behaviour, number] = path.split('/');
-      if (Number(number) % webhooksPerApp === 0)
-        appId = await makeApp(tx, allianceId, `${behaviour}@example.org`);
+      if (Number(number) % webhooksPerApp === 0 || alliance !== app.alliance) {
+        const allianceId = allianceIds.get(alliance) as string;
+        app = {
+          id: await makeApp(tx, allianceId, `${behaviour}.${alliance}@example.org`),
+          alliance,
+        };
+      }
       const webhook = await createWebhook(
         tx,
         actor,
-        appId,
+        app.id,
         { url, events: [event] },
         guard,
         secretBox,
@@ -51,16 +55,16 @@ export async function createWebhooks(
   });
 }
 
-async function makeAlliance(tx: Transaction): Promise<string> {
-  const line = `${JSON.stringify({ slug: allianceSlug, name: 'Night Watch' })}\n`;
-  const lines = readNdjson(Readable.from([Buffer.from(line)]));
+/** Returns their ids by slug. */
+async function makeAlliances(tx: Transaction, slugs: Set<string>): Promise<Map<string, string>> {
+  const text = [...slugs].map((slug) => `${JSON.stringify({ slug, name: slug })}\n`).join('');
+  const lines = readNdjson(Readable.from([Buffer.from(text)]));
   const options = { skipBad: false, emitEvents: false, publicUrl: 'http://directory.test' };
   await importLines(tx, lines, { kind: 'alliances', ...options });
-  const { rows } = await sql<{ id: string }>`
-    select id from alliances where slug = ${allianceSlug}
+  const { rows } = await sql<{ id: string; slug: string }>`
+    select id, slug from alliances
   `.execute(tx);
-  if (!rows[0]) throw new Error('the alliance was not written');
-  return rows[0].id;
+  return new Map(rows.map(({ id, slug }) => [slug, id]));
 }
 
 async function makeApp(tx: Transaction, allianceId: string, owner: string): Promise<string> {

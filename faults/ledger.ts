@@ -23,8 +23,9 @@ export type Fault = { from: number; until: number };
 export type Ledger = {
   committed: ReadonlySet<string>;
   uncertain: ReadonlySet<string>;
-  events: { id: string; name: string }[];
-  webhooks: { id: string; event: string; path: string }[];
+  events: { id: string; name: string; allianceId: string }[];
+  /** Each hears one event of one alliance. */
+  webhooks: { id: string; event: string; allianceId: string; path: string }[];
   deliveries: LedgerDelivery[];
   attempts: LedgerAttempt[];
   /** How often a replay may have sent a delivery again. */
@@ -39,11 +40,13 @@ export type Ledger = {
 export async function readRecords(
   database: Database,
 ): Promise<Pick<Ledger, 'events' | 'webhooks' | 'deliveries' | 'attempts' | 'replays' | 'bodies'>> {
-  const events = await sql<{ id: string; name: string }>`
-    select id, name from events where name <> 'webhook.probe'
+  const events = await sql<Ledger['events'][number]>`
+    select id, name, alliance_id as "allianceId" from events where name <> 'webhook.probe'
   `.execute(database);
-  const webhooks = await sql<{ id: string; event: string; path: string }>`
-    select id, events[1] as event, substring(url from '^https?://[^/]+([^?]+)') as path from webhooks
+  const webhooks = await sql<Ledger['webhooks'][number]>`
+    select w.id, w.events[1] as event, b.alliance_id as "allianceId",
+      substring(w.url from '^https?://[^/]+([^?]+)') as path
+    from webhooks w join bindings b on b.app_id = w.app_id
   `.execute(database);
   const deliveries = await sql<LedgerDelivery & { body: string }>`
     select d.id, d.event_id as "eventId", d.webhook_id as "webhookId", d.status, d.attempt_count as "attemptCount",

@@ -2,11 +2,11 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { marker, type Kind as ReceiverKind } from './behaviours.ts';
+import { allianceSlug, marker, type Kind as ReceiverKind } from './behaviours.ts';
 import type { FromReceivers, Received, ToReceivers } from './received.ts';
 import { recordProcess } from './run-folder.ts';
 
-export type ReceiverAddress = { event: string; path: string; url: string };
+export type ReceiverAddress = { event: string; alliance: string; path: string; url: string };
 export type Receivers = {
   addresses: ReceiverAddress[];
   /** Sets the secret of each webhook by its path. Call it before anything is sent. */
@@ -71,11 +71,12 @@ function isKind<Kind extends FromReceivers['kind']>(
 }
 
 function addressesOn(kinds: readonly ReceiverKind[], ports: number[]): ReceiverAddress[] {
-  return kinds.flatMap(({ behaviour, webhooks, event, tls }, index) =>
+  return kinds.flatMap(({ behaviour, webhooks, event, tls, ownAlliances }, index) =>
     Array.from({ length: webhooks }, (_, number) => {
       const path = `/${behaviour}/${number}`;
       return {
         event,
+        alliance: ownAlliances ? `${allianceSlug}-${number}` : allianceSlug,
         path,
         url: `${tls ? 'https' : 'http'}://127.0.0.1:${ports[index]}${path}?token=${marker}`,
       };

@@ -4,8 +4,10 @@
  */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
+import { loadavg } from 'node:os';
 import { test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
+import { commonEvent } from '../faults/behaviours.ts';
 import { checkLedger } from '../faults/check-ledger.ts';
 import { createWebhooks } from '../faults/create-webhooks.ts';
 import { readRecords, type Fault } from '../faults/ledger.ts';
@@ -24,7 +26,9 @@ import { createServer, startPrimary, urlOf, type PostgresServer } from './postgr
 const failovers = Number(process.env['SCALE_FAILOVERS'] ?? 3);
 const eventsPerSecond = Number(process.env['SCALE_EVENTS_PER_SECOND'] ?? 200);
 const recoveryMsMax = 10_000;
-const loadMs = 2_000;
+const loadMs = 1_000;
+/** So many that no webhook's limit of attempts under way is what limits the worker. */
+const webhooks = 100;
 const aftermathMs = 1_000;
 const pollMs = 20;
 const actor = { kind: 'system', id: null, name: 'scale' } as const;
@@ -44,7 +48,7 @@ test(
     const { database } = opened;
     await followInSync(servers.primary, servers.standby, database);
     const receivers = await startReceivers([
-      { behaviour: 'prompt', webhooks: 1, event: 'resource.request.created' },
+      { behaviour: 'prompt', webhooks, event: commonEvent, ownAlliances: true },
     ]);
     t.after(() => receivers.stop());
     receivers.sendSecrets(
@@ -58,12 +62,19 @@ test(
     const worker = startWorkerProcess([], { ...env, ROLES: 'worker' });
     t.after(() => Promise.all([api.kill(), worker.kill()]));
     await Promise.all([api.started, worker.started]);
-    const load = createLoad(addressesOf(api).internalAddress, platformKey, eventsPerSecond);
+    const load = createLoad(addressesOf(api).internalAddress, {
+      key: platformKey,
+      alliances: receivers.addresses.map(({ alliance }) => alliance),
+      eventsPerSecond,
+    });
     const faults: Fault[] = [];
     const recoveries: Recovery[] = [];
     for (let time = 1; time <= failovers; time += 1) {
       const running = load.run();
       await wait(loadMs);
+      const before = load.committed.size;
+      await wait(1_000);
+      const acknowledgedInLastSecond = load.committed.size - before;
       const from = Date.now();
       const { primary, standby } = servers;
       // The last one hangs, and comes back when the other is the primary.
@@ -71,19 +82,20 @@ test(
       const thaw = hangs ? primary.freeze() : () => {};
       if (!hangs) await primary.kill();
       const recovery = await failOver(standby, load, database);
-      console.log(`failover ${time}: ${JSON.stringify(recovery)}`);
+      const machine = { acknowledgedInLastSecond, loadAverage: loadavg()[0] };
+      console.log(`failover ${time}: ${JSON.stringify({ ...recovery, ...machine })}`);
       recoveries.push(recovery);
       thaw();
       faults.push({ from, until: Date.now() + aftermathMs });
       await wait(aftermathMs);
       load.pause();
       await running;
+      await drained(database);
       if (hangs) await primary.kill();
       await followInSync(standby, primary, database);
       Object.assign(servers, { primary: standby, standby: primary });
     }
     await load.close();
-    await drained(database);
     const { counts, wrong } = checkLedger({
       ...(await readRecords(database)),
       committed: load.committed,

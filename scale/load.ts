@@ -1,9 +1,11 @@
-/** Publishes events over the internal API at a fixed rate, and repeats each until it is acknowledged. */
+/**
+ * Publishes events over the internal API at a fixed rate, about several alliances in turn, and repeats each until it is
+ * acknowledged.
+ */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'undici';
 import { commonEvent } from '../faults/behaviours.ts';
-import { allianceSlug } from '../faults/create-webhooks.ts';
 import { payload } from '../faults/publisher.ts';
 
 export type Load = {
@@ -21,10 +23,17 @@ export type Load = {
   close(): Promise<void>;
 };
 
-const repeatMs = 50;
+/** Sooner than Retry-After asks for. */
+const repeatMs = 1_000;
+const urgentRepeatMs = 20;
 const connections = 64;
 
-export function createLoad(internalUrl: string, key: string, perSecond: number): Load {
+export type LoadOptions = { key: string; alliances: string[]; eventsPerSecond: number };
+
+export function createLoad(
+  internalUrl: string,
+  { key, alliances, eventsPerSecond }: LoadOptions,
+): Load {
   const pool = new Pool(internalUrl, { connections });
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
   const committed = new Set<string>();
@@ -48,13 +57,13 @@ export function createLoad(internalUrl: string, key: string, perSecond: number):
     return null;
   }
 
-  async function publish(): Promise<string> {
+  async function publish(pauseMs: number): Promise<string> {
     number += 1;
     const data = payload(commonEvent, number);
     const body = JSON.stringify({
       id: randomUUID(),
       event: commonEvent,
-      alliance: allianceSlug,
+      alliance: alliances[number % alliances.length],
       data,
     });
     for (;;) {
@@ -63,7 +72,7 @@ export function createLoad(internalUrl: string, key: string, perSecond: number):
         committed.add(id);
         return id;
       }
-      await wait(repeatMs);
+      await wait(pauseMs);
     }
   }
 
@@ -71,15 +80,15 @@ export function createLoad(internalUrl: string, key: string, perSecond: number):
     committed,
     wrong,
     refused: () => refused,
-    acknowledged: publish,
+    acknowledged: () => publish(urgentRepeatMs),
     async run() {
       isPaused = false;
       const startedAt = performance.now();
       const publications: Promise<string>[] = [];
       for (let count = 0; !isPaused; count += 1) {
-        const dueMs = startedAt + (count * 1000) / perSecond - performance.now();
+        const dueMs = startedAt + (count * 1000) / eventsPerSecond - performance.now();
         if (dueMs > 0) await wait(dueMs);
-        publications.push(publish());
+        publications.push(publish(repeatMs));
       }
       await Promise.all(publications);
     },
