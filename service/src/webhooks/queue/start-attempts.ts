@@ -14,7 +14,7 @@ import type { InFlight } from './in-flight.ts';
 
 export type StarterDependencies = DeliverDependencies & {
   inFlight: InFlight;
-  webhooks: { timeoutMs: number };
+  webhooks: { timeoutMs: number; leaseMarginMs: number };
 };
 
 type Options = StarterDependencies & {
@@ -71,8 +71,9 @@ export class Starter {
   #tryStart(one: Held): boolean {
     const { inFlight, webhooks } = this.#dependencies;
     const { webhookId, owner, leaseEndsAt } = one.delivery;
-    // A process that was frozen knows that its leases are over, and an attempt must end before its lease does.
-    if (performance.now() + webhooks.timeoutMs > leaseEndsAt) {
+    // Half of the margin is left to record the attempt, because a process may be busy, or may have been frozen.
+    const startUntil = leaseEndsAt - webhooks.timeoutMs - webhooks.leaseMarginMs / 2;
+    if (performance.now() > startUntil) {
       this.#putBack(one);
       return true;
     }

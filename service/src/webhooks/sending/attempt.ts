@@ -65,6 +65,8 @@ const informationalMax = 32;
 const headerBytesMax = 16 * 1024;
 /** Attempts timed out per turn of the event loop, so that they do not delay those that get a response. */
 const overduePerTurn = 4;
+/** An attempt that is overdue for this long ends in any turn: a busy process has few turns, and a lease must outlast it. */
+const overdueMaxMs = 1_000;
 /** Parsed webhook URLs that are kept in memory. */
 const targetsMax = 2_000;
 
@@ -103,15 +105,20 @@ export function createSender(
 
 /** Ends overdue attempts, a few per turn of the event loop. */
 function createTimeoutQueue(): (exchange: Exchange) => void {
-  const overdue: Exchange[] = [];
+  const overdue: { exchange: Exchange; since: number }[] = [];
 
   function endSome(): void {
-    for (const exchange of overdue.splice(0, overduePerTurn)) exchange.abandon('timeout');
+    const tooLate = performance.now() - overdueMaxMs;
+    const firstToWait = overdue.findIndex(
+      ({ since }, index) => index >= overduePerTurn && since > tooLate,
+    );
+    const ends = overdue.splice(0, firstToWait === -1 ? overdue.length : firstToWait);
+    for (const { exchange } of ends) exchange.abandon('timeout');
     if (overdue.length > 0) setImmediate(endSome);
   }
 
   return (exchange) => {
-    if (overdue.push(exchange) === 1) setImmediate(endSome);
+    if (overdue.push({ exchange, since: performance.now() }) === 1) setImmediate(endSome);
   };
 }
 
