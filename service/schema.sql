@@ -1266,7 +1266,7 @@ begin
   end if;
   update revisions set revision = revision + 1 where scope = changed_scope returning revision into moved_to;
   if changed_scope in ('directory', 'blueprints') then
-    update search_changes set revision = moved_to
+    update search_changes set revision = moved_to, at = clock_timestamp()
     where revision is null
       and kind = any(case changed_scope when 'blueprints' then '{blueprints}' else '{orgs,alliances}'::text[] end);
     -- A process that has not read for so long loads everything again.
@@ -1320,9 +1320,9 @@ declare
     current_setting('orgdir.moved_' || changed_scope, true) is not distinct from pg_current_xact_id()::text;
 begin
   if coalesce(cardinality(written), 0) + coalesce(cardinality(adjusted), 0) > 0 then
-    insert into search_changes (kind, revision, written, adjusted)
+    insert into search_changes (kind, revision, at, written, adjusted)
     select changed_kind, case when moved then (select revision from revisions where scope = changed_scope) end,
-      coalesce(written, '{}'), coalesce(adjusted, '{}');
+      clock_timestamp(), coalesce(written, '{}'), coalesce(adjusted, '{}');
   end if;
 end $function$
 

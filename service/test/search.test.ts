@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { sql } from '../src/database/database.ts';
+import { sql, type Database } from '../src/database/database.ts';
 import { blueprint, put } from './support/directory.ts';
 import { withinASecond } from './support/eventually.ts';
 import { startInternalApi } from './support/internal-api.ts';
@@ -160,6 +160,45 @@ test('an import larger than what an index takes in is found too', async () => {
   await service.settled();
   assert.equal((await find('search=bulk')).total, 0);
 });
+
+test('a transaction that took longer than changes are kept for is found', async () => {
+  const other = await startTestService({ beside: service });
+  const totals = async () => {
+    await Promise.all([service.settled(), other.settled()]);
+    const answers = [service, other].map(({ call }) => call('/orgs?search=dugong'));
+    return (await Promise.all(answers)).map(({ body }) => body.pagination.total as number);
+  };
+  assert.deepEqual(await totals(), [0, 0]);
+  await database.transaction().execute(async (tx) => {
+    await insertOrg(tx, 'dugong');
+    // As if the transaction had begun then.
+    await sql`
+      update search_changes set at = now() - interval '16 minutes' where revision is null
+    `.execute(tx);
+  });
+  assert.deepEqual(await totals(), [1, 1]);
+  await sql`delete from orgs where slug = 'dugong'`.execute(database);
+});
+
+test('changes after the move of the revision have their own time, not that of the transaction', async () => {
+  const isLater = await database.transaction().execute(async (tx) => {
+    await insertOrg(tx, 'manatee');
+    await sql`set constraints all immediate`.execute(tx);
+    await sql`delete from orgs where slug = 'manatee'`.execute(tx);
+    const { rows } = await sql<{ isLater: boolean }>`
+      select bool_and(at > now()) as "isLater" from search_changes
+      where revision = (select revision from revisions where scope = 'directory')
+    `.execute(tx);
+    return rows[0]?.isLater;
+  });
+  assert.equal(isLater, true);
+});
+
+async function insertOrg(tx: Database, slug: string): Promise<void> {
+  await sql`
+    insert into orgs (id, slug, name, name_sort, search_text) values (uuid_v7(), ${slug}, ${slug}, ${slug}, ${slug})
+  `.execute(tx);
+}
 
 test('a description without spaces is found in all of its parts', async () => {
   const description = Array.from({ length: 1_000 }, (_, index) => String(1_000 + index)).join('');
