@@ -161,7 +161,7 @@ async function countAttempts(database: Database): Promise<number> {
 async function costOfRetention(database: Database, retentionDays: number): Promise<Cost> {
   await sql`select public.pg_stat_statements_reset()`.execute(database);
   await rotatePartitions(database, retentionDays);
-  const { ms, pages, rows } = await readStatements(database, ['day_before']);
+  const { ms, pages, rows } = await readStatements(database, ['left(id::text, 6)']);
   return { ms: ms / rows, pages: pages / rows };
 }
 
