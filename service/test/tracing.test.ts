@@ -8,7 +8,7 @@ import { testActor } from './support/actor.ts';
 import { openTestDatabase, toUrl } from './support/database.ts';
 import { put } from './support/directory.ts';
 import { eventually } from './support/eventually.ts';
-import { loopbackAllowed, startReceiver, type Receiver } from './support/receiver.ts';
+import { loopbackAllowed, startReceiver, type Receiver, type Respond } from './support/receiver.ts';
 import { makeKey, testPublicUrl } from './support/service.ts';
 import { startProcess } from './support/start-process.ts';
 
@@ -149,17 +149,22 @@ test('without a collector, receivers get the trace context of the publisher, or 
   );
 });
 
-test('a collector that does not respond delays nothing', async () => {
-  const collector = await startReceiver(() => {});
-  const receiver = await startReceiver();
-  const env = { OTEL_EXPORTER_OTLP_ENDPOINT: new URL(collector.url).origin };
-  const both = await Promise.all([start('api', env), start('worker', env)]);
-  const { key } = await makeKey(opened);
-  await post(`${both[0].url}/api/v1/webhooks`, key, { url: receiver.url });
-  await publish(both[0].internalUrl);
-  await receiver.waitFor(1);
-  for (const { command } of both) {
-    command.signal('SIGTERM');
-    assert.deepEqual(await command.ended, { code: 0, signal: null });
-  }
-});
+const faults: [string, Respond][] = [
+  ['does not respond', () => {}],
+  ['refuses spans', (response) => response.writeHead(404).end()],
+];
+for (const [name, respond] of faults)
+  test(`a collector that ${name} delays nothing`, async () => {
+    const collector = await startReceiver(respond);
+    const receiver = await startReceiver();
+    const env = { OTEL_EXPORTER_OTLP_ENDPOINT: new URL(collector.url).origin };
+    const both = await Promise.all([start('api', env), start('worker', env)]);
+    const { key } = await makeKey(opened);
+    await post(`${both[0].url}/api/v1/webhooks`, key, { url: receiver.url });
+    await publish(both[0].internalUrl);
+    await receiver.waitFor(1);
+    for (const { command } of both) {
+      command.signal('SIGTERM');
+      assert.deepEqual(await command.ended, { code: 0, signal: null });
+    }
+  });
