@@ -133,6 +133,44 @@ test('request, event, delivery and attempts are one trace over processes', async
     assert.ok(!sent.includes(secret), secret);
 });
 
+test('events that SQL publishes, and tests of a webhook, are traced too', async () => {
+  const collector = await startReceiver();
+  const receiver = await startReceiver();
+  const env = { OTEL_EXPORTER_OTLP_ENDPOINT: new URL(collector.url).origin };
+  const [api, worker] = await Promise.all([start('api', env), start('worker', env)]);
+  const { key } = await makeKey(opened);
+  const webhook = await post(`${api.url}/api/v1/webhooks`, key, { url: receiver.url });
+  await sql`select orgdir.publish_event('org.created', null, 'acme')`.execute(opened.database);
+  await receiver.waitFor(1);
+  const response = await fetch(`${api.url}/api/v1/webhooks/${webhook.id}/test`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}` },
+  });
+  assert.equal(response.status, 200);
+  for (const { command } of [api, worker]) {
+    command.signal('SIGTERM');
+    await command.ended;
+  }
+
+  const all = spansOf(collector);
+  const pathTo = (spanId: string | undefined): string[] => {
+    const span = all.find((each) => each.spanId === spanId);
+    return span ? [...pathTo(span.parentSpanId), span.name] : [];
+  };
+  assert.deepEqual(
+    receiver.received.map(({ headers }) => pathTo(headers['traceparent']?.split('-')[2])),
+    [
+      ['event org.created', 'delivery org.created', 'attempt org.created'],
+      [
+        'POST /api/v1/webhooks/:id/test',
+        'event webhook.test',
+        'delivery webhook.test',
+        'attempt webhook.test',
+      ],
+    ],
+  );
+});
+
 test('without a collector, receivers get the trace context of the publisher, or none', async () => {
   const receiver = await startReceiver();
   const [api] = await Promise.all([start('api', {}), start('worker', {})]);
