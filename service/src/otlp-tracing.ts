@@ -31,10 +31,12 @@ import { version } from './version.ts';
 type Settings = { endpoint: string; ratio: number };
 
 export function createOtlpTracing({ endpoint, ratio }: Settings, log: Logger): Tracing {
-  setGlobalErrorHandler((error) => {
+  function logFailure(error: unknown): void {
     const reason = error instanceof Error ? error.message : 'the collector refused them';
     log.warn({ reason }, 'traces.failed');
-  });
+  }
+
+  setGlobalErrorHandler(logFailure);
   const ids = new SpanIds();
   const provider = new TracerProvider({
     // OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES come last, so they count.
@@ -111,7 +113,8 @@ export function createOtlpTracing({ endpoint, ratio }: Settings, log: Logger): T
         },
       };
     },
-    stop: () => provider.shutdown(),
+    // Fails if the collector refuses the last spans.
+    stop: () => provider.shutdown().catch(logFailure),
   };
 }
 

@@ -115,15 +115,19 @@ export const headerWord = matching(
 );
 
 /** Without a slash at the end. */
-export const baseUrl = parsed(
-  'an http or https address without query or credentials',
-  (value) => {
-    const url = URL.parse(value);
-    const isPlain = url && !url.search && !url.hash && !url.username && !url.password;
-    return isPlain && /^https?:$/.test(url.protocol) ? url.href.replace(/\/+$/, '') : null;
-  },
-  { examples: ['https://directory.example.org'], secret: 'password' },
-);
+const plainUrl = (example: string) =>
+  parsed(
+    'an http or https address without query or credentials',
+    (value) => {
+      const url = URL.parse(value);
+      const isPlain = url && !url.search && !url.hash && !url.username && !url.password;
+      return isPlain && /^https?:$/.test(url.protocol) ? url.href.replace(/\/+$/, '') : null;
+    },
+    { examples: [example], secret: 'password' },
+  );
+
+export const baseUrl = plainUrl('https://directory.example.org');
+export const collectorUrl = plainUrl('http://127.0.0.1:4318');
 
 export const postgresUrl = parsed(
   'a PostgreSQL address (several hosts separated by commas; target_session_attrs is read-write or primary)',

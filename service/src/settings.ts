@@ -57,7 +57,7 @@ const table = {
   CHAT_TOKEN: { type: types.botToken, requires: 'CHAT_PROVIDER' },
   CHAT_BASE_URL: { type: types.baseUrl, default: 'https://discord.com/api/v10' },
   SYNC_CHAT_CRON: { type: types.schedule, requires: 'CHAT_PROVIDER' },
-  OTEL_EXPORTER_OTLP_ENDPOINT: { type: types.baseUrl },
+  OTEL_EXPORTER_OTLP_ENDPOINT: { type: types.collectorUrl },
   OTEL_TRACES_SAMPLER_ARG: { type: types.share, default: '1' },
   LOG_LEVEL: { type: types.logLevel, default: 'info' },
 } as const satisfies Record<string, Setting>;

@@ -100,6 +100,8 @@ const bad: Record<string, string[]> = {
   CHAT_PROVIDER: ['Discord', 'irc'],
   CHAT_BASE_URL: ['discord.com', 'https://u:p@a.example', 'https://a.example/?x=1'],
   SYNC_CHAT_CRON: ['never', '0 4 * *', '0 24 * * *'],
+  OTEL_EXPORTER_OTLP_ENDPOINT: ['127.0.0.1:4318', 'grpc://a.example', 'https://u:p@a.example'],
+  OTEL_TRACES_SAMPLER_ARG: ['-1', '1.1', '1e-3', 'all'],
   LOG_LEVEL: ['INFO', 'verbose', '30'],
 };
 
@@ -359,6 +361,13 @@ test('a sync needs all its settings, or is off', () => {
   });
   const never = { SYNC_BLUEPRINTS_URL: source, SYNC_BLUEPRINTS_CRON: 'never' };
   assert.equal(loadConfig(never).syncs.blueprints?.schedule, null);
+});
+
+test('the example for a collector is the address of one', () => {
+  assert.match(
+    messageOf({ OTEL_EXPORTER_OTLP_ENDPOINT: 'collector' }),
+    /, for example http:\/\/127\.0\.0\.1:4318$/,
+  );
 });
 
 test('the limits of each range are valid', () => {

@@ -1,7 +1,9 @@
 /** Chooses and follows the primary among several hosts. A real standby is promoted in `npm run test:scale`. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
-import { openClient, openDatabase, sql } from '../src/database/database.ts';
+import { isConnectionFault, openClient, openDatabase, sql } from '../src/database/database.ts';
 import { choosePrimary, followPrimary, type ServerState } from '../src/database/primary.ts';
 import { openCuttableDatabase, type CuttableDatabase } from './support/cuttable-database.ts';
 import { openTestDatabase } from './support/database.ts';
@@ -103,6 +105,29 @@ for (const fault of ['cut', 'freeze'] as const)
     assert.ok(await interrupted);
     await ping.execute(database);
   });
+
+test('a connection that breaks while it is checked is an error, and does not end the process', async (t) => {
+  const { opened } = await openCuttableDatabase(direct);
+  const url = await through({ opened });
+  let isCut = false;
+  const server = createServer((near) => {
+    const far = connect(Number(portOf(url)), '127.0.0.1');
+    near.on('error', () => {}).on('close', () => far.destroy());
+    far.on('error', () => {}).pipe(near);
+    near.on('data', (data) =>
+      isCut && data.includes('transaction_read_only') ? near.destroy() : far.write(data),
+    );
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  const { database } = await follow(t, [url.replace(portOf(url), String(port))]);
+  isCut = true;
+  await assert.rejects(ping.execute(database), isConnectionFault);
+  isCut = false;
+  await ping.execute(database);
+});
 
 test('a server that has become read-only gets no new connections', async (t) => {
   const own = await openTestDatabase();

@@ -31,6 +31,15 @@ test('a bucket counts to its limit and restarts when its window ends', () => {
   assert.deepEqual(count('a'), { remaining: 1, exceeded: false, resetAt: clock.at + windowMs });
 });
 
+test('a clock that was set back refuses nobody for longer than a window', () => {
+  const { clock, isRefused } = create(1);
+  assert.ok(!isRefused('10.0.0.1'));
+  assert.ok(isRefused('10.0.0.1'));
+  clock.at -= 60 * windowMs;
+  assert.ok(!isRefused('10.0.0.1'));
+  assert.ok(isRefused('10.0.0.1'));
+});
+
 test('every bucket has its own window', () => {
   const { clock, count } = create(1);
   const begins = [0, 10_000, 59_999, 60_000, 75_000, 119_999, 300_000, 300_001];

@@ -158,6 +158,52 @@ test('the minute ends by the clock of the database', async () => {
   assert.equal(admitted(await countTimes(third, keyId, 20)), 9);
 });
 
+test('a clock that was set back locks no key out', async (t) => {
+  const beside = await openTestDatabase();
+  const keyId = randomUUID();
+  let now = Date.now();
+  t.mock.method(Date, 'now', () => now);
+  const count = createCounter(10, beside.database);
+  assert.equal(admitted(await countTimes(count, keyId, 20)), 10);
+  now -= 3_600_000;
+  await sql`update rate_windows set ends_at = queue_now() + interval '1 hour'`.execute(
+    beside.database,
+  );
+  assert.equal(admitted(await countTimes(count, keyId, 20)), 10);
+});
+
+test('no request waits for as many leases as a slow database needs', async () => {
+  const { database } = await openTestDatabase();
+  await sql`
+    create function be_slow() returns trigger language plpgsql as $$ begin perform pg_sleep(0.3); return new; end $$
+  `.execute(database);
+  await sql`
+    create trigger be_slow before insert or update on rate_windows for each row execute function be_slow()
+  `.execute(database);
+  const count = createCounter(10, database);
+  const keyId = randomUUID();
+  assert.equal(admitted(await countTimes(count, keyId, 20)), 10);
+  const used = await usedOf(keyId, database);
+  assert.ok(used < 10, `waited for leases of ${used} requests`);
+  await eventually(async () => (await usedOf(keyId, database)) === 10);
+});
+
+test('deleting ended minutes delays no lease', async () => {
+  const { database } = await openTestDatabase();
+  await sql`
+    insert into rate_windows (key_id, ends_at, used, granted)
+    values (${randomUUID()}, queue_now() - interval '1 day', 1, 1)
+  `.execute(database);
+  await database.transaction().execute(async (tx) => {
+    await sql`select from rate_windows for update`.execute(tx);
+    const count = createCounter(600, database);
+    for (const keyId of [randomUUID(), randomUUID()]) {
+      await count(keyId);
+      assert.ok((await usedOf(keyId, database)) > 0, 'leased');
+    }
+  });
+});
+
 test('each process counts by itself while the database is away, and reports that when it is back', async () => {
   const { opened: away, cut, mend, freeze, thaw } = await openCuttableDatabase(opened);
   const [cuttable, other] = [createCounter(600, away.database), createCounter(600)];
@@ -179,9 +225,9 @@ test('each process counts by itself while the database is away, and reports that
   assert.ok(admitted(await countTimes(other, keyId, 600)) <= 200);
 });
 
-async function usedOf(keyId: string): Promise<number> {
+async function usedOf(keyId: string, database = opened.database): Promise<number> {
   const { rows } = await sql<{ used: number }>`
     select used from rate_windows where key_id = ${keyId}
-  `.execute(opened.database);
+  `.execute(database);
   return rows[0]?.used ?? 0;
 }

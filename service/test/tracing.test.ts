@@ -8,7 +8,7 @@ import { testActor } from './support/actor.ts';
 import { openTestDatabase, toUrl } from './support/database.ts';
 import { put } from './support/directory.ts';
 import { eventually } from './support/eventually.ts';
-import { loopbackAllowed, startReceiver, type Receiver } from './support/receiver.ts';
+import { loopbackAllowed, startReceiver, type Receiver, type Respond } from './support/receiver.ts';
 import { makeKey, testPublicUrl } from './support/service.ts';
 import { startProcess } from './support/start-process.ts';
 
@@ -133,6 +133,44 @@ test('request, event, delivery and attempts are one trace over processes', async
     assert.ok(!sent.includes(secret), secret);
 });
 
+test('events that SQL publishes, and tests of a webhook, are traced too', async () => {
+  const collector = await startReceiver();
+  const receiver = await startReceiver();
+  const env = { OTEL_EXPORTER_OTLP_ENDPOINT: new URL(collector.url).origin };
+  const [api, worker] = await Promise.all([start('api', env), start('worker', env)]);
+  const { key } = await makeKey(opened);
+  const webhook = await post(`${api.url}/api/v1/webhooks`, key, { url: receiver.url });
+  await sql`select orgdir.publish_event('org.created', null, 'acme')`.execute(opened.database);
+  await receiver.waitFor(1);
+  const response = await fetch(`${api.url}/api/v1/webhooks/${webhook.id}/test`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}` },
+  });
+  assert.equal(response.status, 200);
+  for (const { command } of [api, worker]) {
+    command.signal('SIGTERM');
+    await command.ended;
+  }
+
+  const all = spansOf(collector);
+  const pathTo = (spanId: string | undefined): string[] => {
+    const span = all.find((each) => each.spanId === spanId);
+    return span ? [...pathTo(span.parentSpanId), span.name] : [];
+  };
+  assert.deepEqual(
+    receiver.received.map(({ headers }) => pathTo(headers['traceparent']?.split('-')[2])),
+    [
+      ['event org.created', 'delivery org.created', 'attempt org.created'],
+      [
+        'POST /api/v1/webhooks/:id/test',
+        'event webhook.test',
+        'delivery webhook.test',
+        'attempt webhook.test',
+      ],
+    ],
+  );
+});
+
 test('without a collector, receivers get the trace context of the publisher, or none', async () => {
   const receiver = await startReceiver();
   const [api] = await Promise.all([start('api', {}), start('worker', {})]);
@@ -149,17 +187,22 @@ test('without a collector, receivers get the trace context of the publisher, or 
   );
 });
 
-test('a collector that does not respond delays nothing', async () => {
-  const collector = await startReceiver(() => {});
-  const receiver = await startReceiver();
-  const env = { OTEL_EXPORTER_OTLP_ENDPOINT: new URL(collector.url).origin };
-  const both = await Promise.all([start('api', env), start('worker', env)]);
-  const { key } = await makeKey(opened);
-  await post(`${both[0].url}/api/v1/webhooks`, key, { url: receiver.url });
-  await publish(both[0].internalUrl);
-  await receiver.waitFor(1);
-  for (const { command } of both) {
-    command.signal('SIGTERM');
-    assert.deepEqual(await command.ended, { code: 0, signal: null });
-  }
-});
+const faults: [string, Respond][] = [
+  ['does not respond', () => {}],
+  ['refuses spans', (response) => response.writeHead(404).end()],
+];
+for (const [name, respond] of faults)
+  test(`a collector that ${name} delays nothing`, async () => {
+    const collector = await startReceiver(respond);
+    const receiver = await startReceiver();
+    const env = { OTEL_EXPORTER_OTLP_ENDPOINT: new URL(collector.url).origin };
+    const both = await Promise.all([start('api', env), start('worker', env)]);
+    const { key } = await makeKey(opened);
+    await post(`${both[0].url}/api/v1/webhooks`, key, { url: receiver.url });
+    await publish(both[0].internalUrl);
+    await receiver.waitFor(1);
+    for (const { command } of both) {
+      command.signal('SIGTERM');
+      assert.deepEqual(await command.ended, { code: 0, signal: null });
+    }
+  });

@@ -54,7 +54,8 @@ export async function leaseRequests(
       order by "keyId"
       on conflict (key_id) do update set (ends_at, used, granted) = (
         select case when goes_on then minute.ends_at else excluded.ends_at end, before + lease.granted, lease.granted
-        from (select minute.ends_at > (select now from clock) as goes_on) as now
+        -- one that ends much later than in a minute began before the clock was set back
+        from (select minute.ends_at > now and minute.ends_at < now + interval '2 minutes' as goes_on from clock) as now
         cross join lateral (
           -- excluded.used - excluded.granted is the debt
           select case when goes_on then minute.used else 0 end + excluded.used - excluded.granted as before

@@ -76,6 +76,8 @@ export async function followPrimary(
       super({ ...config, connectionString: current.url });
       clients.set(this, this.url);
       this.once('end', () => clients.delete(this));
+      // The pool listens only after the check, and an error without a listener would end the process.
+      this.on('error', () => {});
     }
 
     // The pool passes a callback.

@@ -15,6 +15,7 @@ import {
   type PublishedEvent,
   type Rejection,
 } from '../events/published-events.ts';
+import { traceEvent } from '../tracing.ts';
 import { publicAlliances } from './alliances.ts';
 import { publicOrgs } from './orgs.ts';
 
@@ -127,10 +128,11 @@ function render(event: PublishedEvent, found: Found): Outcome {
   }
 }
 
-function announce({ id, orgId, allianceId }: PublishedEvent, { announced }: Found): Outcome {
+function announce({ id, name, orgId, allianceId }: PublishedEvent, { announced }: Found): Outcome {
   const subject = announced.get(orgId ?? allianceId ?? '');
   if (!subject) return { reason: 'the subject was deleted, or is no longer listed' };
-  return { accepted: { id, audience: 'global', data: JSON.stringify(subject) } };
+  const traceparent = traceEvent({ id, name });
+  return { accepted: { id, audience: 'global', data: JSON.stringify(subject), traceparent } };
 }
 
 /** Adds ids and names around the given data, which stays as it is, byte for byte. */
@@ -145,7 +147,8 @@ function wrap(event: PublishedEvent, { subjects }: Found): Outcome {
   }
   const idName = orgId === null ? 'allianceId' : 'organizationId';
   const around = JSON.stringify({ [idName]: subject.id, [audience]: subject }).slice(0, -1);
-  return { accepted: { id, audience, data: `${around},${JSON.stringify(inner)}:${data}}` } };
+  const text = `${around},${JSON.stringify(inner)}:${data}}`;
+  return { accepted: { id, audience, data: text, traceparent: traceEvent({ id, name }) } };
 }
 
 function checkText({ name, data }: PublishedEvent): Issue[] {

@@ -18,7 +18,12 @@ export type PublishedEvent = {
   data: string | null;
 };
 
-export type AcceptedEvent = { id: string; audience: string; data: string };
+export type AcceptedEvent = {
+  id: string;
+  audience: string;
+  data: string;
+  traceparent: string | null;
+};
 export type Rejection = { id: string; name: string; reason: string };
 
 /** The most entries per batch; at 64 KiB each, some megabytes. */
@@ -54,11 +59,12 @@ export async function acceptPublished(tx: Transaction, accepted: AcceptedEvent[]
   await sql`
     with taken as (
       delete from published_events p
-      using jsonb_to_recordset(${JSON.stringify(accepted)}::jsonb) as r(id uuid, audience text, data text)
+      using jsonb_to_recordset(${JSON.stringify(accepted)}::jsonb) as r(id uuid, audience text, data text, traceparent text)
       where p.id = r.id
-      returning p.id, p.name, r.audience, p.org_id, p.alliance_id, r.data, p.created_at
+      returning p.id, p.name, r.audience, p.org_id, p.alliance_id, r.data, p.created_at, r.traceparent
     )
-    insert into outbox (id, name, audience, org_id, alliance_id, data, created_at) select * from taken
+    insert into outbox (id, name, audience, org_id, alliance_id, data, created_at, traceparent)
+    select * from taken
   `.execute(tx);
 }
 

@@ -36,7 +36,7 @@ type Window = {
   waiting: ((usage: Usage) => void)[];
 };
 
-/** If a lease takes longer, the database counts as away: pages are not served from memory for longer either. */
+/** If a request waits longer, the database counts as away: pages are not served from memory for longer either. */
 const patienceMs = 1_000;
 const retryMs = 500;
 /** Keys in one statement. */
@@ -69,8 +69,7 @@ export function createKeyCounter(
     }
     if (window.count < window.leased) return countLeased(window);
     if (window.isUsedUp) return usageOf(window, true);
-    lease(window);
-    return new Promise((resolve) => window.waiting.push(resolve));
+    return countLater(window);
   };
 
   function find(keyId: string): Window {
@@ -78,7 +77,9 @@ export function createKeyCounter(
     if (now >= cleansAt) clean(now);
     let window = windows.get(keyId);
     if (!window) windows.set(keyId, (window = newWindow(keyId)));
-    if (window.resetAt <= now) Object.assign(window, startOf(now));
+    // A window that ends later than in a minute began before the clock was set back.
+    if (window.resetAt <= now || window.resetAt > now + minuteMs)
+      Object.assign(window, startOf(now));
     return window;
   }
 
@@ -99,6 +100,17 @@ export function createKeyCounter(
     window.count += 1;
     if (needsLease(window)) lease(window);
     return usageOf(window, false);
+  }
+
+  function countLater(window: Window): Promise<Usage> {
+    lease(window);
+    return new Promise((resolve) => {
+      const patience = setTimeout(startCountingAlone, patienceMs);
+      window.waiting.push((usage) => {
+        clearTimeout(patience);
+        resolve(usage);
+      });
+    });
   }
 
   function usageOf({ others, count, resetAt }: Window, exceeded: boolean): Usage {
@@ -123,9 +135,9 @@ export function createKeyCounter(
       try {
         await leaseBatch(batch);
         databaseIsAway = false;
-        await cleanDatabase();
+        cleanDatabase();
       } catch {
-        startCountingAlone(batch);
+        startCountingAlone();
         const now = Date.now();
         for (const window of batch) if (window.resetAt > now) toLease.add(window);
         await wait(retryMs, undefined, { ref: false });
@@ -136,16 +148,11 @@ export function createKeyCounter(
 
   async function leaseBatch(batch: Window[]): Promise<void> {
     const requests = batch.map(requestOf);
-    const patience = setTimeout(() => startCountingAlone(batch), patienceMs);
-    try {
-      const leases = await leaseRequests(database, perMinute, requests);
-      const byKey = new Map(leases.map((each) => [each.keyId, each]));
-      for (const [index, { keyId, debt }] of requests.entries()) {
-        const [window, received] = [batch[index], byKey.get(keyId)];
-        if (window && received) receive(window, debt, received);
-      }
-    } finally {
-      clearTimeout(patience);
+    const leases = await leaseRequests(database, perMinute, requests);
+    const byKey = new Map(leases.map((each) => [each.keyId, each]));
+    for (const [index, { keyId, debt }] of requests.entries()) {
+      const [window, received] = [batch[index], byKey.get(keyId)];
+      if (window && received) receive(window, debt, received);
     }
   }
 
@@ -169,7 +176,8 @@ export function createKeyCounter(
     window.leased += Math.min(debt, window.count) + granted;
     window.others = used - window.leased;
     window.isUsedUp = granted === 0;
-    window.resetAt = Date.now() + leftMs;
+    // The database's clock may have been set back.
+    window.resetAt = Date.now() + Math.min(leftMs, minuteMs);
     window.id = windowId;
     admitWaiting(window);
   }
@@ -184,18 +192,19 @@ export function createKeyCounter(
     if (window.waiting.length > 0 || needsLease(window)) lease(window);
   }
 
-  function startCountingAlone(batch: Window[]): void {
+  function startCountingAlone(): void {
     databaseIsAway = true;
-    for (const window of [...batch, ...toLease]) {
+    for (const window of windows.values()) {
       for (const resolve of window.waiting) resolve(countAlone(window));
       window.waiting = [];
     }
   }
 
-  async function cleanDatabase(): Promise<void> {
+  /** No lease waits for it. */
+  function cleanDatabase(): void {
     if (Date.now() < deletesAt) return;
     deletesAt = Date.now() + deleteEveryMs;
-    await deleteEndedWindows(database);
+    void deleteEndedWindows(database).catch(() => {});
   }
 }
 

@@ -61,7 +61,10 @@ export function createRequestCounter(
 
   function find(key: string | number, at: number): Window | null {
     const window = current.get(key) ?? previous.get(key);
-    return window !== undefined && window.resetAt > at ? window : null;
+    // A window that ends later than a new one would began before the clock was set back.
+    return window !== undefined && window.resetAt > at && window.resetAt <= at + windowMs
+      ? window
+      : null;
   }
 
   function open(bucket: string, at: number): Window {

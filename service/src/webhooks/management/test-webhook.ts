@@ -4,6 +4,7 @@ import { v7 as uuidv7 } from 'uuid';
 import type { DeliveryDetail } from '../../contract/webhook.ts';
 import { sql, type Database } from '../../database/database.ts';
 import { ServiceError } from '../../errors.ts';
+import { traceEvent } from '../../tracing.ts';
 import { deliver, unreadableWaitMs, type DeliverDependencies } from '../sending/deliver.ts';
 import { firstOwner, type Deliverable } from '../sending/deliverable.ts';
 import { readDelivery } from './deliveries.ts';
@@ -49,7 +50,6 @@ export async function testWebhook(
     const attempt = await deliver(dependencies, {
       ...leased,
       data,
-      traceparent: null,
       owner,
       webhookId: webhook.id,
       event: 'webhook.test',
@@ -101,16 +101,24 @@ async function createLeased(
 ): Promise<
   Pick<
     Deliverable,
-    'id' | 'leaseToken' | 'leaseEndsAt' | 'eventId' | 'eventCreatedAt' | 'createdAtMs'
+    | 'id'
+    | 'leaseToken'
+    | 'leaseEndsAt'
+    | 'eventId'
+    | 'eventCreatedAt'
+    | 'createdAtMs'
+    | 'traceparent'
   >
 > {
   const id = uuidv7();
   const eventId = uuidv7();
+  const traceparent = traceEvent({ id: eventId, name: 'webhook.test' });
   const leaseToken = randomUUID();
   const leaseEndsAt = performance.now() + leaseMs;
   const { rows } = await sql<{ eventCreatedAt: Date; createdAtMs: number }>`
     with event as (
-      insert into events (id, name, audience, data) values (${eventId}, 'webhook.test', 'webhook', ${data})
+      insert into events (id, name, audience, data, traceparent)
+      values (${eventId}, 'webhook.test', 'webhook', ${data}, ${traceparent})
       returning id, created_at
     ),
     delivery as (
@@ -134,5 +142,6 @@ async function createLeased(
     eventId,
     eventCreatedAt: eventCreatedAt.toISOString(),
     createdAtMs,
+    traceparent,
   };
 }
