@@ -10,7 +10,7 @@ export type Network = Config['webhooks']['allowedNetworks'][number];
 /** The mail server and the sender address. */
 export type MailSettings = NonNullable<Config['mail']>;
 
-/** Each has up to 12 of its 125 connections, and the process that starts them has up to 22. */
+/** Each has up to 11 of its 125 connections, and the process that starts them has up to 22. */
 const embeddedWorkersMax = 8;
 
 /** Throws a `StartError` for the first invalid variable. */

@@ -4,6 +4,7 @@ import { httpAddress, type Config } from './config.ts';
 import { openDatabase, type ConnectionSettings, type Database } from './database/database.ts';
 import { createReplicas } from './database/replicas.ts';
 import { createRevisions } from './database/revisions.ts';
+import { createSession } from './database/session.ts';
 import { ingestPublished } from './directory/ingest-published.ts';
 import { createSearch } from './directory/search/search.ts';
 import { createPublisher, publishingPool } from './directory/publish-in-groups.ts';
@@ -82,7 +83,8 @@ export async function createParts(options: PartsOptions) {
 function createShared(options: PartsOptions) {
   const { database, connection, config, secretKeys, log } = options;
   const { webhooks } = config;
-  const revisions = createRevisions(database, connection);
+  const session = createSession(connection);
+  const revisions = createRevisions(database, session);
   const secretBox = createSecretBox(secretKeys);
   const inFlight = new InFlight();
   const metrics = createMetrics();
@@ -91,6 +93,7 @@ function createShared(options: PartsOptions) {
   return {
     ...options,
     version,
+    session,
     metrics,
     attemptLog: createAttemptLog(options.log),
     revisions,
@@ -132,7 +135,7 @@ function createInternalParts(shared: Shared, worker: Worker) {
   const { config, database, connection } = shared;
   const { host, port, allowedHosts } = config.internal;
   const readiness = createReadinessCheck(database);
-  const syncs = createSyncs(shared);
+  const syncs = createSyncs({ ...shared, leads: () => worker.leads() });
   const writes = openDatabase(connection, writesPool);
   const publishing = openDatabase(connection, publishingPool);
   const notifyWorkers = createQueueNotifier(database);

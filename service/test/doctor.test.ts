@@ -6,7 +6,7 @@ import { createServer as createHttpServer } from 'node:http';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { after, test } from 'node:test';
 import { openClient, sql } from '../src/database/database.ts';
 import { checkFreeSpace } from '../src/doctor/check-data-dir.ts';
@@ -15,6 +15,7 @@ import { checkExtension, checkUsable } from '../src/doctor/check-server.ts';
 import { runChecks } from '../src/doctor/doctor.ts';
 import type { Finding } from '../src/doctor/finding.ts';
 import { createSecretBox } from '../src/secret-box.ts';
+import { joinWorkers } from '../src/webhooks/queue/members.ts';
 import {
   embeddedOnly,
   newDataDir,
@@ -350,11 +351,9 @@ test('a queue without a worker is a warning, a lagging queue with a worker a fai
     ['workers', 'queue', 'leases'].map((check) => alone(check)[0]?.status),
     ['warning', 'warning', 'warning'],
   );
-  // A connection that is a worker's by its name, and does nothing.
-  const idle = openClient(other.connection, { applicationName: 'orgdir worker, pid 1' });
-  await idle.connect();
+  // A worker that is alive, and does nothing.
+  await joinWorkers(other.database, randomUUID());
   const beside = await look(env);
-  await idle.end();
   assert.deepEqual(
     ['workers', 'queue'].map((check) => beside(check)[0]?.status),
     ['ok', 'failed'],

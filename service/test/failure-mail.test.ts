@@ -6,6 +6,7 @@ import { createApp } from '../src/access/apps.ts';
 import { setFailureMails, setMember } from '../src/access/members.ts';
 import { sql } from '../src/database/database.ts';
 import { storePublicUrl } from '../src/database/public-url.ts';
+import { createSession } from '../src/database/session.ts';
 import { createLogger } from '../src/log.ts';
 import { createMailer, type MailerOptions } from '../src/mail.ts';
 import { createFailureMail, type FailureMail } from '../src/webhooks/notifications/failure-mail.ts';
@@ -134,7 +135,13 @@ function startFailureMail({ port }: Pick<SmtpServer, 'port'>, options: MailerOpt
     options,
   );
   const log = createLogger('silent');
-  const failureMail = createFailureMail({ ...context, database, connection, mailer, log });
+  const failureMail = createFailureMail({
+    ...context,
+    database,
+    session: createSession(connection),
+    mailer,
+    log,
+  });
   running.push(failureMail);
   failureMail.start();
   return failureMail;

@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { openClient } from '../src/database/database.ts';
 import { createReplicas } from '../src/database/replicas.ts';
 import { createRevisions } from '../src/database/revisions.ts';
+import { createSession } from '../src/database/session.ts';
 import { readOrg } from '../src/directory/orgs.ts';
 import { openCuttableDatabase } from './support/cuttable-database.ts';
 import { openTestDatabase } from './support/database.ts';
@@ -15,7 +16,7 @@ test('a server that is not a standby is not read, and the primary is', async (t)
     applicationName: 'test',
   });
   const url = `postgres://${user}:${encodeURIComponent(password ?? '')}@${host}:${port}/${database}`;
-  const revisions = createRevisions(direct.database, direct.connection);
+  const revisions = createRevisions(direct.database, createSession(direct.connection));
   const replicas = createReplicas({
     urls: [url],
     primary: direct.database,

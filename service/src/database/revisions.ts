@@ -3,8 +3,8 @@
  * same and was confirmed less than a second ago. Notifications can be lost, and a listening connection can stall
  * unnoticed, so polling decides; notifications only make it faster.
  */
-import { createListener } from './listener.ts';
-import { sql, type ConnectionSettings, type Database } from './database.ts';
+import { sql, type Database } from './database.ts';
+import type { Session } from './session.ts';
 
 export type Scope = 'directory' | 'blueprints' | 'access' | 'system';
 
@@ -33,7 +33,7 @@ const pollMs = 400;
 /** API processes share this advisory lock, and `system/api-processes.ts` counts its holders. */
 export const apiProcessLock = 70420021;
 
-export function createRevisions(database: Database, connection: ConnectionSettings): Revisions {
+export function createRevisions(database: Database, session: Session): Revisions {
   const revisions = new Map<Scope, number>();
   const listeners: ((scope: Scope) => void)[] = [];
   let confirmedAt = Number.NEGATIVE_INFINITY;
@@ -41,7 +41,7 @@ export function createRevisions(database: Database, connection: ConnectionSettin
   let running = false;
   const refresh = createRefresh(read, () => running);
   const noticeListeners: ((payload: string | null) => void)[] = [];
-  const listener = createListener(connection, ['orgdir_revision'], notice, {
+  const listener = session.createListener(['orgdir_revision'], notice, {
     shared: apiProcessLock,
   });
 

@@ -2,9 +2,9 @@ import { sql, type Database } from '../database/database.ts';
 import { ok, warning, type Finding } from './finding.ts';
 
 /** Of a process with both roles: docs/operations.md#deployment */
-const processMax = 29;
+const processMax = 27;
 const apiProcessMax = 21;
-const workerProcessMax = 12;
+const workerProcessMax = 11;
 
 /** Checks that the server accepts as many connections as a service with WORKERS opens. */
 export async function checkConnections(database: Database, workers: number): Promise<Finding> {

@@ -1,12 +1,13 @@
 import type { Config } from '../config.ts';
 import { sql, type Database } from '../database/database.ts';
 import { listMissingPartitions } from '../database/migrate.ts';
+import { countWorkers } from '../webhooks/queue/members.ts';
 import { createQueueReader } from '../webhooks/queue/queue-state.ts';
 import { failed, ok, warning, type Finding } from './finding.ts';
 
 /** The threshold of /status for delayed deliveries. */
 const lagWarningSeconds = 60;
-/** With a connected worker, such a lag is not a backlog but a fault. */
+/** With a running worker, such a lag is not a backlog but a fault. */
 const lagFailedSeconds = 600;
 /** A worker recovers an expired lease within seconds. */
 const leaseOverdueSeconds = 60;
@@ -34,26 +35,14 @@ async function checkPartitions(database: Database): Promise<Finding> {
   );
 }
 
-async function countWorkers(database: Database): Promise<number> {
-  const { rows } = await sql<{ workers: number }>`
-    select count(distinct (application_name, client_addr)) as workers from pg_stat_activity
-    where datname = current_database() and application_name like 'orgdir worker, pid %'
-  `.execute(database);
-  return rows[0]?.workers ?? 0;
-}
-
 function checkWorkers(workers: number, waiting: number, roles: Config['roles']): Finding {
   if (workers > 0)
-    return ok(
-      'workers',
-      workers === 1 ? 'one worker is connected' : `${workers} workers are connected`,
-    );
+    return ok('workers', workers === 1 ? 'one worker runs' : `${workers} workers run`);
   const advice = roles.has('worker')
     ? 'start the service: orgdir serve'
     : 'start a process with ROLES=worker';
-  if (waiting > 0)
-    return warning('workers', 'no worker is connected, but deliveries are waiting', advice);
-  return ok('workers', 'no worker is connected, and none is needed now');
+  if (waiting > 0) return warning('workers', 'no worker runs, but deliveries are waiting', advice);
+  return ok('workers', 'no worker runs, and none is needed now');
 }
 
 function checkLag(

@@ -139,7 +139,7 @@ const advice: Record<string, string> = {
   '28000': 'allow this user and machine in pg_hba.conf',
   '3D000': "create it, for example with: create database orgdir encoding 'UTF8' template template0",
   '53300':
-    'increase max_connections of the server: a process of the service uses up to 29, and with WORKERS up to 21 and 12 for each worker',
+    'increase max_connections of the server: a process of the service uses up to 27, and with WORKERS up to 21 and 11 for each worker',
 };
 
 /** The address without user, password and options. */

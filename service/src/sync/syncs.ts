@@ -25,6 +25,8 @@ export type SyncsDependencies = {
   version: string;
   database: Database;
   connection: ConnectionSettings;
+  /** Whether this process follows the schedules. One does, so that a due time costs one connection. */
+  leads: () => boolean;
   metrics: Pick<Metrics, 'synced' | 'lastSyncs'>;
   log: Logger;
 };
@@ -58,7 +60,7 @@ const waitMsMax = 30_000;
 const scrapeBounds = { timeoutMs: 2_000, reuseMs: 1_000 };
 /** A statement that still runs by then ends with its session and is rolled back. */
 const stopWithinMs = 5_000;
-/** The pause while another run of the same kind is under way. */
+/** The pause while another run of the same kind is under way, or another process leads. */
 const busyMs = 1_000;
 const kinds = ['blueprints', 'chat'] as const;
 
@@ -135,7 +137,7 @@ function createRunner(dependencies: SyncsDependencies, signal: AbortSignal) {
 }
 
 function createScheduleLoop(
-  { database, log }: SyncsDependencies,
+  { database, leads, log }: SyncsDependencies,
   kind: SyncKind,
   schedule: Schedule,
   runner: Runner,
@@ -145,6 +147,7 @@ function createScheduleLoop(
     name: `${kind} sync`,
     log,
     async turn() {
+      if (!leads()) return busyMs;
       if (!planned) await plan(database, kind, schedule);
       planned = true;
       const untilMs = await untilDue(database, kind);

@@ -4,9 +4,9 @@
  * records an event, and a timer, wake it.
  */
 import { setTimeout as wait } from 'node:timers/promises';
-import type { ConnectionSettings, Database } from '../../database/database.ts';
+import type { Database } from '../../database/database.ts';
 import { readPublicUrl } from '../../database/public-url.ts';
-import { createListener } from '../../database/listener.ts';
+import type { Session } from '../../database/session.ts';
 import type { Logger } from '../../log.ts';
 import { createLoop } from '../../loop.ts';
 import { mailsAtOnce, type Mailer } from '../../mail.ts';
@@ -25,7 +25,7 @@ import { renderMail, type MailContext } from './render-mail.ts';
 
 export type FailureMailDependencies = MailContext & {
   database: Database;
-  connection: ConnectionSettings;
+  session: Session;
   mailer: Mailer;
   log: Logger;
 };
@@ -45,7 +45,7 @@ export function createFailureMail(dependencies: FailureMailDependencies): Failur
       return (await sendBatch(dependencies)) ? 0 : pollMs;
     },
   });
-  const listener = createListener(dependencies.connection, [mailChannel], () => loop.wake());
+  const listener = dependencies.session.createListener([mailChannel], () => loop.wake());
 
   return {
     start() {

@@ -69,3 +69,12 @@ export async function joinWorkers(
 export async function leaveWorkers(database: Database, id: string): Promise<void> {
   await sql`delete from workers where id = ${id}`.execute(database);
 }
+
+/** The processes that are alive. */
+export async function countWorkers(database: Database): Promise<number> {
+  const { rows } = await sql<{ workers: number }>`
+    select count(*)::int as workers from workers
+    where seen_at > queue_now() - ${aliveMs}::int * interval '1 millisecond'
+  `.execute(database);
+  return rows[0]?.workers ?? 0;
+}

@@ -13,7 +13,7 @@ import {
   type ConnectionSettings,
   type Database,
 } from '../../database/database.ts';
-import { createListener, type Listener } from '../../database/listener.ts';
+import type { Listener, Session } from '../../database/session.ts';
 import { dropExpiredKeys } from '../../events/idempotency-keys.ts';
 import { dropOldRejected, type Rejection } from '../../events/published-events.ts';
 import { createDispatcher, type Dispatcher, type DispatcherDependencies } from './dispatcher.ts';
@@ -36,6 +36,7 @@ export type WorkerDependencies = Omit<
   'database' | 'onDue' | 'onParked' | 'onRecorded' | 'outcomesFloor'
 > & {
   connection: ConnectionSettings;
+  session: Session;
   retentionDays: number;
   /** Turns entries published by SQL into events, a batch at a time. */
   ingestPublished(
@@ -48,6 +49,8 @@ export type Worker = {
   stop(): Promise<void>;
   /** Tells it of events that this process has just published. Returns false if another process has to be told. */
   wake(): boolean;
+  /** Whether it is the one process that is notified of new work. */
+  leads(): boolean;
 };
 
 /** How long the end of the pool, and of what is written before it, may take if the database does not respond. */
@@ -91,12 +94,13 @@ export function createWorker(dependencies: WorkerDependencies): Worker {
       run = null;
     },
     wake: () => run?.wake() ?? false,
+    leads: () => run?.leads() ?? false,
   };
 }
 
 /** Returns the worker until its next stop. */
 function startRun(dependencies: WorkerDependencies): Omit<Worker, 'start'> {
-  const { connection, inFlight } = dependencies;
+  const { connection, session, inFlight } = dependencies;
   const database = openDatabase(connection, {
     applicationName: `orgdir worker, pid ${process.pid}`,
     poolSize,
@@ -114,7 +118,7 @@ function startRun(dependencies: WorkerDependencies): Omit<Worker, 'start'> {
   });
   const opened = { ...dependencies, database, dispatcher, outcomes };
   const tasks = createTasks(opened, () => leader.listens());
-  const leader: Listener = createListener(connection, [queueChannel], tasks.wakeAll, {
+  const leader: Listener = session.createListener([queueChannel], tasks.wakeAll, {
     exclusive: leaderLock,
   });
   inFlight.onRoom = () => {
@@ -138,6 +142,7 @@ function startRun(dependencies: WorkerDependencies): Omit<Worker, 'start'> {
       if (leader.listens()) tasks.fanOut.wake();
       return leader.listens();
     },
+    leads: () => leader.listens(),
   };
 }
 
