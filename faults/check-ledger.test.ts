@@ -43,7 +43,7 @@ test('a delivery that is missing, made twice, or of another event is found', () 
     /has 1 deliveries to \/other, not 0/,
   );
   assert.match(
-    wrongWith({ webhooks: webhooks.map((one) => ({ ...one, allianceId: 'b' })) }),
+    wrongWith({ events: [{ id: 'e', name: 'event', allianceId: 'b' }] }),
     /has 1 deliveries to \/w, not 0/,
   );
 });
@@ -110,6 +110,7 @@ function interruptedOnce(): Ledger {
   const request = {
     deliveryId: 'd',
     webhookPath: '/w',
+    from: '127.0.0.1',
     digest: createHash('sha256').update('bytes').digest('hex'),
     body: 'bytes',
     signed: true,

@@ -3,6 +3,8 @@ export type Received = {
   deliveryId: string;
   webhookPath: string;
   at: number;
+  /** The IP address of the sender. */
+  from: string;
   /** SHA-256 of the body, in hex. */
   digest: string;
   /** The body, for debugging. */

@@ -1,5 +1,6 @@
 /**
- * The process of the receivers: one server per kind, which come as JSON in the first argument. They record every request and
+ * The process of the receivers: one server per kind, which come as JSON in the first argument, and their
+ * address in the second. They record every request and
  * verify its signatures.
  */
 import { createHash, createHmac } from 'node:crypto';
@@ -44,7 +45,7 @@ async function serve({ behaviour, tls }: Kind): Promise<number> {
   const server = tls ? createTlsServer(readCertificate(), respond) : createServer(respond);
   // Longer than a run, so that no connection is closed while a request is on its way.
   server.keepAliveTimeout = 600_000;
-  server.listen(0, '127.0.0.1');
+  server.listen(0, process.argv[3]);
   await once(server, 'listening');
   return (server.address() as AddressInfo).port;
 }
@@ -110,12 +111,13 @@ function act(
   }
 }
 
-function note({ headers, url = '' }: IncomingMessage, body: Buffer): Received {
+function note({ headers, socket, url = '' }: IncomingMessage, body: Buffer): Received {
   const webhookPath = url.split('?')[0] ?? '';
   const one = {
     deliveryId: header('x-service-delivery'),
     webhookPath,
     at: Date.now(),
+    from: socket.remoteAddress ?? '',
     digest: createHash('sha256').update(body).digest('hex'),
     body: body.toString(),
     signed: isSigned(secrets[webhookPath] ?? '', body),

@@ -23,10 +23,17 @@ export type Receivers = {
 /** The certificates of the receivers that use TLS, and of the authority that signed them. */
 export const tlsFolder = join(import.meta.dirname, '../service/test/support/tls');
 
-export async function startReceivers(kinds: readonly ReceiverKind[]): Promise<Receivers> {
-  const child = fork(join(import.meta.dirname, 'receivers-process.ts'), [JSON.stringify(kinds)], {
-    stdio: 'inherit',
-  });
+export async function startReceivers(
+  kinds: readonly ReceiverKind[],
+  host = '127.0.0.1',
+): Promise<Receivers> {
+  const child = fork(
+    join(import.meta.dirname, 'receivers-process.ts'),
+    [JSON.stringify(kinds), host],
+    {
+      stdio: 'inherit',
+    },
+  );
   recordProcess(child.pid ?? 0);
   const send = (message: ToReceivers) => child.send(message);
   const first = (await once(child, 'message')) as [FromReceivers];
@@ -50,7 +57,7 @@ export async function startReceivers(kinds: readonly ReceiverKind[]): Promise<Re
   }
 
   return {
-    addresses: addressesOn(kinds, ports),
+    addresses: addressesOn(kinds, host, ports),
     sendSecrets: (byPath) => send({ kind: 'secrets', byPath }),
     heal: () => send({ kind: 'heal' }),
     async more(count) {
@@ -70,7 +77,11 @@ function isKind<Kind extends FromReceivers['kind']>(
   return message.kind === kind;
 }
 
-function addressesOn(kinds: readonly ReceiverKind[], ports: number[]): ReceiverAddress[] {
+function addressesOn(
+  kinds: readonly ReceiverKind[],
+  host: string,
+  ports: number[],
+): ReceiverAddress[] {
   return kinds.flatMap(({ behaviour, webhooks, event, tls, ownAlliances }, index) =>
     Array.from({ length: webhooks }, (_, number) => {
       const path = `/${behaviour}/${number}`;
@@ -78,7 +89,7 @@ function addressesOn(kinds: readonly ReceiverKind[], ports: number[]): ReceiverA
         event,
         alliance: ownAlliances ? `${allianceSlug}-${number}` : allianceSlug,
         path,
-        url: `${tls ? 'https' : 'http'}://127.0.0.1:${ports[index]}${path}?token=${marker}`,
+        url: `${tls ? 'https' : 'http'}://${host}:${ports[index]}${path}?token=${marker}`,
       };
     }),
   );

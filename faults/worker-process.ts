@@ -22,9 +22,14 @@ export type WorkerProcess = {
   kill(): Promise<void>;
 };
 
-/** Its environment is `env` and PATH. */
-export function startWorkerProcess(args: string[], env: Record<string, string>): WorkerProcess {
-  const child = spawn(process.execPath, [command, 'serve', ...args], {
+/** Its environment is `env` and PATH. `enter` is a command that runs another one, and becomes it: in a namespace. */
+export function startWorkerProcess(
+  args: string[],
+  env: Record<string, string>,
+  enter: string[] = [],
+): WorkerProcess {
+  const [program = '', ...rest] = [...enter, process.execPath, command, 'serve', ...args];
+  const child = spawn(program, rest, {
     env: { PATH: process.env['PATH'] ?? '', NODE_COMPILE_CACHE: compileCache(), ...env },
     cwd: '/',
     stdio: ['ignore', 'pipe', 'pipe'],

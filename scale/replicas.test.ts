@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'undici';
-import { startWorkerProcess } from '../faults/worker-process.ts';
+import { startWorkerProcess, type WorkerProcess } from '../faults/worker-process.ts';
 import { shortTimes } from '../faults/world.ts';
 import { createApp } from '../service/src/access/apps.ts';
 import { createKey } from '../service/src/access/keys.ts';
@@ -45,11 +45,7 @@ test(
     await distant.follow({ ...primary, port: network.port });
     await late.follow(primary, ['recovery_min_apply_delay=60s']);
     const key = await createCaller(database);
-    const api = startWorkerProcess([], {
-      ...shortTimes,
-      ROLES: 'api',
-      RATE_LIMIT_PER_MINUTE: '0',
-      SECRET_KEY: randomBytes(32).toString('base64'),
+    const api = startApi({
       DATABASE_URL: databaseUrl,
       DATABASE_READ_URLS: [prompt, distant, late].map((each) => urlOf(each)).join(' '),
     });
@@ -79,15 +75,42 @@ test(
   },
 );
 
+test('a replica with commits that a failover has lost is not read', async (t) => {
+  const first = await startPrimary('first');
+  const [next, ahead] = [await createServer('next'), await createServer('ahead')];
+  const network = await startProxy({ host: '127.0.0.1', port: first.port });
+  t.after(network.close);
+  const databaseUrl = urlOf(first, next);
+  const opened = await openConfiguredDatabase(
+    { databaseUrl: urlOf(first), dataDir: '' },
+    { purpose: 'tool', applicationName: 'scale harness' },
+  );
+  t.after(() => opened.close());
+  await next.follow({ ...first, port: network.port });
+  await ahead.follow(first);
+  const key = await createCaller(opened.database);
+  await rename(first, 'before');
+  await untilName(next, 'before');
+  network.cut();
+  await rename(first, 'lost');
+  await untilName(ahead, 'lost');
+  const api = startApi({ DATABASE_URL: databaseUrl, DATABASE_READ_URLS: urlOf(ahead) });
+  t.after(() => api.kill());
+  await api.started;
+  const names = observeNames(addressesOf(api).address, key);
+  await names.until('lost');
+  await first.kill();
+  await next.promote();
+  await names.until('before');
+  await rename(next, 'kept');
+  await names.until('kept');
+  await names.stop();
+  assert.deepEqual(names.changes, ['lost', 'before', 'kept']);
+});
+
 test('a replica of another cluster stops the start with one line', async (t) => {
   const [own, other] = [await startPrimary('own'), await startPrimary('other')];
-  const api = startWorkerProcess([], {
-    ...shortTimes,
-    ROLES: 'api',
-    SECRET_KEY: randomBytes(32).toString('base64'),
-    DATABASE_URL: urlOf(own),
-    DATABASE_READ_URLS: urlOf(other),
-  });
+  const api = startApi({ DATABASE_URL: urlOf(own), DATABASE_READ_URLS: urlOf(other) });
   t.after(() => api.kill());
   assert.equal((await api.ended).code, 1);
   assert.match(
@@ -95,6 +118,16 @@ test('a replica of another cluster stops the start with one line', async (t) => 
     /DATABASE_READ_URLS names 127\.0\.0\.1:\d+, which is not a replica of the database in DATABASE_URL/,
   );
 });
+
+function startApi(databases: Record<string, string>): WorkerProcess {
+  return startWorkerProcess([], {
+    ...shortTimes,
+    ROLES: 'api',
+    RATE_LIMIT_PER_MINUTE: '0',
+    SECRET_KEY: randomBytes(32).toString('base64'),
+    ...databases,
+  });
+}
 
 async function createCaller(database: Database): Promise<string> {
   await put(database, 'orgs', [{ slug: 'acme', name: '0' }]);
@@ -105,10 +138,31 @@ async function createCaller(database: Database): Promise<string> {
   });
 }
 
+function open(server: PostgresServer): Database {
+  return openDatabase({ connectionString: urlOf(server) }, { applicationName: 'scale harness' });
+}
+
+async function rename(server: PostgresServer, name: string): Promise<void> {
+  const database = open(server);
+  await sql`update orgs set name = ${name} where slug = 'acme'`.execute(database);
+  await database.destroy();
+}
+
+/** Resolves when a server has the entry under this name. */
+async function untilName(server: PostgresServer, name: string): Promise<void> {
+  const database = open(server);
+  for (let isThere = false; !isThere; await wait(pollMs)) {
+    const { rows } = await sql`
+      select from orgs where slug = 'acme' and name = ${name}
+    `.execute(database);
+    isThere = rows.length > 0;
+  }
+  await database.destroy();
+}
+
 /** Resolves when the service reads from a replica. */
 async function untilRead(replica: PostgresServer): Promise<void> {
-  const connection = { connectionString: urlOf(replica) };
-  const database = openDatabase(connection, { applicationName: 'scale harness' });
+  const database = open(replica);
   for (let isRead = false; !isRead; await wait(pollMs)) {
     const { rows } = await sql<{ is_read: boolean }>`
       select exists (
@@ -119,6 +173,43 @@ async function untilRead(replica: PostgresServer): Promise<void> {
     isRead = rows[0]?.is_read === true;
   }
   await database.destroy();
+}
+
+/** Reads the page of an entry again and again: which names does it show, one after the other? */
+function observeNames(address: string, key: string) {
+  const pool = new Pool(address, { connections: 1 });
+  const changes: string[] = [];
+  let stopped = false;
+
+  async function read(): Promise<void> {
+    while (!stopped) {
+      const { statusCode, body } = await getEntry(pool, key);
+      const text = await body.text();
+      if (statusCode === 200 && nameIn(text) !== changes.at(-1)) changes.push(nameIn(text));
+    }
+  }
+
+  const running = read();
+  return {
+    changes,
+    async until(name: string) {
+      while (changes.at(-1) !== name) await wait(pollMs);
+    },
+    async stop() {
+      stopped = true;
+      await running;
+      await pool.close();
+    },
+  };
+}
+
+function getEntry(pool: Pool, key: string) {
+  const headers = { authorization: `Bearer ${key}` };
+  return pool.request({ method: 'GET', path: '/api/v1/orgs/acme', headers });
+}
+
+function nameIn(page: string): string {
+  return (JSON.parse(page) as { data: { name: string } }).data.name;
 }
 
 /** Writes a number into an entry again and again, and reads its page: how old is the number that it shows? */
@@ -141,11 +232,7 @@ function observePages(database: Database, address: string, key: string) {
   async function read(): Promise<void> {
     while (!stopped) {
       const from = performance.now();
-      const { statusCode, body } = await pool.request({
-        method: 'GET',
-        path: '/api/v1/orgs/acme',
-        headers: { authorization: `Bearer ${key}` },
-      });
+      const { statusCode, body } = await getEntry(pool, key);
       const text = await body.text();
       const now = performance.now();
       count += 1;
@@ -154,7 +241,7 @@ function observePages(database: Database, address: string, key: string) {
         wrong.push(`${statusCode} ${text}`);
         continue;
       }
-      const shown = Number((JSON.parse(text) as { data: { name: string } }).data.name);
+      const shown = Number(nameIn(text));
       const replacedAt = committedAt[shown + 1];
       if (replacedAt !== undefined) ageMs = Math.max(ageMs, now - replacedAt);
     }
