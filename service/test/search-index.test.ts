@@ -38,9 +38,7 @@ test('an index finds and ranks as a comparison of all entries does, through any 
       fc.array(search, { minLength: 1, maxLength: 4 }),
       (first, history, searches) => {
         const model: Model = new Map(first.map((each, index) => [index + 1, each]));
-        const builder = createIndexBuilder();
-        for (const [ordinal, each] of byName(model)) builder.add({ ordinal, ...indexed(each) });
-        const index = builder.build();
+        const index = build(model);
         compare(index, model, searches);
         for (const changes of history) {
           assert.ok(index.apply(applyTo(model, changes)));
@@ -53,11 +51,18 @@ test('an index finds and ranks as a comparison of all entries does, through any 
 
 test('an index that lacks the entry before a new one says so, and has to be loaded again', () => {
   const nokia = { name: 'Nokia', tag: '', text: '', members: 1, listed: true };
-  const builder = createIndexBuilder();
-  builder.add({ ordinal: 1, ...indexed(nokia) });
+  const index = build(new Map([[1, nokia]]));
   const written = [{ ordinal: 3, ...indexed({ ...nokia, name: 'Siemens' }), after: 2 }];
-  assert.equal(builder.build().apply({ written, adjusted: [], removed: [] }), false);
+  assert.equal(index.apply({ written, adjusted: [], removed: [] }), false);
 });
+
+function build(model: Model): SearchIndex {
+  const builder = createIndexBuilder();
+  const named = byName(model).map(([ordinal, each], place) => ({ ordinal, each, place }));
+  for (const { ordinal, each, place } of named.sort((a, b) => b.each.members - a.each.members))
+    builder.add({ ordinal, ...indexed(each) }, place);
+  return builder.build();
+}
 
 /** Changes the model, and returns what the database would report. */
 function applyTo(model: Model, changes: { ordinal: number; entry: Entry | null }[]) {
@@ -184,19 +189,32 @@ function distance(word: string, term: string): number {
 }
 
 test('pages far from the first one continue the order', () => {
-  const builder = createIndexBuilder();
-  for (let ordinal = 1; ordinal <= 1_000; ordinal += 1)
-    builder.add({
-      ordinal,
-      members: ordinal % 7,
-      listed: true,
-      texts: [{ field: 0, text: 'same' }],
-    });
-  const index = builder.build();
-  const find = (offset: number, limit: number) =>
-    index.find(['same'], { offset, limit, pageSize: limit }).ordinals;
-  const all = find(0, 1_000);
-  assert.equal(new Set(all).size, 1_000);
-  for (const offset of [0, 90, 180, 190, 500, 990, 1_000, 2 ** 38])
-    assert.deepEqual(find(offset, 20), all.slice(offset, offset + 20));
+  const same = { tag: '', text: '', listed: true };
+  const model: Model = new Map();
+  for (let ordinal = 1; ordinal <= 1_000; ordinal += 1) {
+    const name = ordinal % 50 === 0 ? 'same rare' : 'same';
+    model.set(ordinal, { ...same, name, members: ordinal % 7 });
+  }
+  const index = build(model);
+  for (const term of ['same', 'rare']) {
+    const find = (offset: number, limit: number) =>
+      index.find([term], { offset, limit, pageSize: limit }).ordinals;
+    const all = find(0, 1_000);
+    assert.deepEqual(all, rank(model, [term], false));
+    for (const offset of [0, 90, 180, 190, 500, 990, 1_000, 2 ** 38])
+      assert.deepEqual(find(offset, 20), all.slice(offset, offset + 20));
+  }
+});
+
+test('an index to which many entries were added counts none twice', () => {
+  const word = (name: string) => ({ name, tag: '', text: '', members: 1, listed: true });
+  const model: Model = new Map();
+  for (let ordinal = 1; ordinal <= 500; ordinal += 1)
+    model.set(ordinal, word(ordinal % 2 === 0 ? 'ab' : 'xab'));
+  const index = build(model);
+  compare(index, model, ['ab', 'a']);
+  const added = Array.from({ length: 500 }, (_, at) => ({ ordinal: 501 + at, entry: word('ab') }));
+  for (let at = 0; at < added.length; at += 100)
+    assert.ok(index.apply(applyTo(model, added.slice(at, at + 100))));
+  compare(index, model, ['ab', 'a']);
 });

@@ -165,7 +165,7 @@ test('a transaction that took longer than changes are kept for is found', async 
   const other = await startTestService({ beside: service });
   const totals = async () => {
     await Promise.all([service.settled(), other.settled()]);
-    const answers = [service, other].map(({ call }) => call('/orgs?search=dugong'));
+    const answers = [service, other].map((each) => each.call('/orgs?search=dugong'));
     return (await Promise.all(answers)).map(({ body }) => body.pagination.total as number);
   };
   assert.deepEqual(await totals(), [0, 0]);

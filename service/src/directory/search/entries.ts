@@ -2,6 +2,7 @@
  * The numbers of the entries of an index, by slot: an entry that is written again gets a new slot. Typed arrays, because
  * there may be a million entries.
  */
+import { bitsFor, hasBit, setBit } from './bits.ts';
 import { unmatched, type FieldText } from './segment.ts';
 
 /** What the index knows of an entry besides its texts. `ordinal` is a number that the entry keeps in the database. */
@@ -10,7 +11,7 @@ export type IndexedEntry = EntryNumbers & { texts: FieldText[] };
 /** `after` is the ordinal of the entry before it in the order of names, or null for the first one. */
 export type WrittenEntry = IndexedEntry & { after: number | null };
 
-/** The slots that a search matches. */
+/** The slots that a search matches, if they are few. */
 export type Hits = {
   slots: Uint32Array;
   count: number;
@@ -23,23 +24,24 @@ export type Hits = {
 /** The unlisted entries that a search may find: none, all, or those with these ordinals. */
 export type Unlisted = 'none' | 'all' | number[];
 
-const shown = 0;
-const unlisted = 1;
-const removed = 2;
-
 /** Members beyond this count as this many, so that a level, they and a position fit into the 53 bits of a number. */
-const membersMax = 2 ** 27 - 1;
+export const membersMax = 2 ** 27 - 1;
 const positionsMax = 2 ** 22;
 const keysPerLevel = (membersMax + 1) * positionsMax;
 
 export class Entries {
   /** The number of slots, including those of removed entries. */
   slots = 0;
-  /** Whether each slot is removed, unlisted or neither. */
-  visibility = new Uint8Array(0);
-  members = new Uint32Array(0);
+  /** The slots that are in order of rank: by members, most first, and then by name. */
+  ranked = new Uint32Array(0);
+  /** The others: those of entries that were written later, or have another number of members than at first. */
+  loose: number[] = [];
   /** Space for the hits of a search. Empty between searches. */
   hits = createHits(0);
+  /** The slots of entries that are not removed, and those of them that are listed. */
+  #present = new Uint32Array(0);
+  #listed = new Uint32Array(0);
+  #members = new Uint32Array(0);
   #ordinals = new Int32Array(0);
   #slotOf = new Int32Array(0);
   /** The slots in the order of names, and the place of each slot in it. */
@@ -48,17 +50,13 @@ export class Entries {
 
   /** Orders hits by level, then by members, most first, and then by name. */
   sortKey(slot: number, level: number): number {
-    const members = this.members[slot] as number;
+    const members = this.#members[slot] as number;
     const position = this.#positions[slot] as number;
     return level * keysPerLevel + (membersMax - members) * positionsMax + position;
   }
 
   levelOfKey(key: number): number {
     return Math.floor(key / keysPerLevel);
-  }
-
-  membersOfKey(key: number): number {
-    return membersMax - Math.floor((key % keysPerLevel) / positionsMax);
   }
 
   ordinalOfKey(key: number): number {
@@ -71,7 +69,10 @@ export class Entries {
     this.slots += 1;
     this.#grow(this.slots);
     this.#ordinals[slot] = ordinal;
-    this.#set(slot, members, listed);
+    this.#members[slot] = Math.min(members, membersMax);
+    setBit(this.#present, slot, true);
+    setBit(this.#listed, slot, listed);
+    this.loose.push(slot);
     if (ordinal >= this.#slotOf.length)
       this.#slotOf = enlarged(this.#slotOf, new Int32Array(roomFor(ordinal + 1)).fill(-1));
     this.#slotOf[ordinal] = slot;
@@ -83,32 +84,49 @@ export class Entries {
     const slot = this.#slotOf[ordinal] ?? -1;
     if (slot === -1) return -1;
     this.#slotOf[ordinal] = -1;
-    this.visibility[slot] = removed;
+    setBit(this.#present, slot, false);
+    setBit(this.#listed, slot, false);
     return slot;
   }
 
   adjust({ ordinal, members, listed }: EntryNumbers): void {
     const slot = this.#slotOf[ordinal] ?? -1;
-    if (slot !== -1) this.#set(slot, members, listed);
+    if (slot === -1) return;
+    setBit(this.#listed, slot, listed);
+    const counted = Math.min(members, membersMax);
+    if (counted === this.#members[slot]) return;
+    this.#members[slot] = counted;
+    if (!hasBit(this.ranked, slot)) return;
+    setBit(this.ranked, slot, false);
+    this.loose.push(slot);
   }
 
-  /** Runs `find` with the largest visibility that it may include. */
-  seeing<Result>(which: Unlisted, find: (visibilityMax: number) => Result): Result {
-    if (typeof which === 'string') return find(which === 'all' ? unlisted : shown);
-    const slots = which
+  /** Runs `find` with the set of slots that it may find. */
+  seeing<Result>(which: Unlisted, find: (visible: Uint32Array) => Result): Result {
+    if (which === 'all') return find(this.#present);
+    const slots = (which === 'none' ? [] : which)
       .map((ordinal) => this.#slotOf[ordinal] ?? -1)
-      .filter((slot) => this.visibility[slot] === unlisted);
-    for (const slot of slots) this.visibility[slot] = shown;
+      .filter((slot) => slot !== -1 && !hasBit(this.#listed, slot));
+    for (const slot of slots) setBit(this.#listed, slot, true);
     try {
-      return find(shown);
+      return find(this.#listed);
     } finally {
-      for (const slot of slots) this.visibility[slot] = unlisted;
+      for (const slot of slots) setBit(this.#listed, slot, false);
     }
   }
 
-  /** For the first entries, which come in the order of names. */
-  orderAsAdded(): void {
-    this.#setOrder(Uint32Array.from({ length: this.slots }, (_, slot) => slot));
+  /** A search in which every term has more postings than this looks at whole sets of slots. */
+  get fewMax(): number {
+    return this.hits.slots.length;
+  }
+
+  /** For the first entries, which come in order of rank. Takes the place of each in the order of names. */
+  rankAsAdded(places: Uint32Array): void {
+    const order = new Uint32Array(this.slots);
+    for (const [slot, place] of places.entries()) order[place] = slot;
+    this.#setOrder(order);
+    this.loose = [];
+    for (let slot = 0; slot < this.slots; slot += 1) setBit(this.ranked, slot, true);
   }
 
   /**
@@ -132,7 +150,7 @@ export class Entries {
     };
     place(followers.get(-1));
     for (const slot of this.#order)
-      if (this.visibility[slot] !== removed && !added.has(slot)) place(slot);
+      if (hasBit(this.#present, slot) && !added.has(slot)) place(slot);
     this.#setOrder(order.slice(0, length));
     return [...added].every((slot) => order[this.#positions[slot] as number] === slot);
   }
@@ -143,25 +161,22 @@ export class Entries {
       this.#positions[order[position] as number] = position;
   }
 
-  #set(slot: number, members: number, listed: boolean): void {
-    this.members[slot] = Math.min(members, membersMax);
-    this.visibility[slot] = listed ? shown : unlisted;
-  }
-
   #grow(slots: number): void {
-    if (slots <= this.visibility.length) return;
+    if (slots <= this.#ordinals.length) return;
     const room = roomFor(slots);
-    this.visibility = enlarged(this.visibility, new Uint8Array(room));
     this.#ordinals = enlarged(this.#ordinals, new Int32Array(room));
-    this.members = enlarged(this.members, new Uint32Array(room));
+    this.#members = enlarged(this.#members, new Uint32Array(room));
     this.#positions = enlarged(this.#positions, new Uint32Array(room));
+    this.#present = enlarged(this.#present, new Uint32Array(bitsFor(room)));
+    this.#listed = enlarged(this.#listed, new Uint32Array(bitsFor(room)));
+    this.ranked = enlarged(this.ranked, new Uint32Array(bitsFor(room)));
     this.hits = createHits(room);
   }
 }
 
 function createHits(room: number): Hits {
   return {
-    slots: new Uint32Array(room),
+    slots: new Uint32Array(bitsFor(room)),
     count: 0,
     levels: new Uint8Array(room).fill(unmatched),
     otherLevels: new Uint8Array(room).fill(unmatched),

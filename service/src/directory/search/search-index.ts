@@ -4,6 +4,7 @@
  */
 import { Entries, type EntryNumbers, type IndexedEntry, type WrittenEntry } from './entries.ts';
 import { match, typosIn, type Found, type Window } from './match.ts';
+import { createList } from './list.ts';
 import { createSegmentBuilder, type FieldText, type Segment } from './segment.ts';
 
 export type Changes = {
@@ -23,19 +24,21 @@ export type SearchIndex = {
   isWorn(): boolean;
 };
 
-/** Rebuilding the segment of these takes some milliseconds. */
-const writtenMax = 2_000;
+/** Rebuilding a segment of so many entries takes some milliseconds. */
+const looseMax = 2_000;
 
 export function createIndexBuilder() {
   const segment = createSegmentBuilder(0);
   const entries = new Entries();
+  const places = createList();
   return {
-    /** Entries come in the order of their names. */
-    add(entry: IndexedEntry): void {
+    /** Entries come with most members first, and then in the order of names. `place` is that in the order of all names. */
+    add(entry: IndexedEntry, place: number): void {
       segment.add(entries.add(entry), entry.texts);
+      places.push(place);
     },
     build(): SearchIndex {
-      entries.orderAsAdded();
+      entries.rankAsAdded(places.take());
       return createIndex(segment.build(), entries);
     },
   };
@@ -58,11 +61,11 @@ function createIndex(main: Segment, entries: Entries): SearchIndex {
   return {
     find(terms, window) {
       const all = currentSegments();
-      return entries.seeing(window.unlisted ?? 'none', (visibilityMax) => {
-        const exact = match(entries, all, terms, { typos: false, window, visibilityMax });
+      return entries.seeing(window.unlisted ?? 'none', (visible) => {
+        const exact = match(entries, all, terms, { typos: false, window, visible });
         const isEnough = exact.total >= window.pageSize;
         if (isEnough || !terms.some((term) => typosIn(term) > 0)) return exact;
-        return match(entries, all, terms, { typos: true, window, visibilityMax });
+        return match(entries, all, terms, { typos: true, window, visible });
       });
     },
     apply(changes) {
@@ -74,6 +77,6 @@ function createIndex(main: Segment, entries: Entries): SearchIndex {
       segments = null;
       return entries.reorder(changes.written);
     },
-    isWorn: () => entries.slots - firstSlots > writtenMax,
+    isWorn: () => entries.loose.length > looseMax,
   };
 }

@@ -1,5 +1,6 @@
 /** An inverted index of a set of entries that does not change: for each word, the entries that contain it. */
-import { createVocabulary, type Vocabulary } from './vocabulary.ts';
+import { createList } from './list.ts';
+import { createVocabulary, type Match, type Vocabulary } from './vocabulary.ts';
 import { wordsOf } from './words.ts';
 
 /** The part of an entry that contains a word, the most relevant first. */
@@ -24,7 +25,22 @@ export type Segment = {
   words: Uint32Array;
   /** Space for the level of each word that a term matches. All `unmatched` between searches. */
   levelOfWord: Uint8Array;
+  /** Short terms of the last searches, the latest last. */
+  keptTerms: Map<string, MatchedWords>;
 };
+
+/** The words of a segment that a term matches, how well each matches, and the number of their postings. */
+export type MatchedWords = {
+  words: number[];
+  matches: Match[];
+  postings: number;
+  /** Made by the first search that needs them. */
+  sets?: LevelSets;
+};
+/** Sets of entries, one after the other, for the levels from `first` to `last`. Each has this length. */
+export type LevelSets = { first: number; last: number; length: number; bits: Uint32Array };
+/** The hits of a segment: their number, and the smallest sort keys, in any order. */
+export type SegmentHits = { total: number; keys: number[] };
 
 /** The level of a word or an entry that a term does not match. */
 export const unmatched = 255;
@@ -67,6 +83,7 @@ export function createSegmentBuilder(firstSlot: number) {
       ...invert(bySlot, ids.size),
       vocabulary: createVocabulary([...ids.keys()]),
       levelOfWord: new Uint8Array(ids.size).fill(unmatched),
+      keptTerms: new Map(),
     };
   }
 
@@ -97,27 +114,4 @@ function invert(
     }
   }
   return { offsets, postings };
-}
-
-/** A list of numbers that leaves no copies behind while it grows. */
-function createList() {
-  let numbers = new Uint32Array(1024);
-  let length = 0;
-  const resize = (room: number) => {
-    numbers = new Uint32Array(numbers.buffer.transfer(room * numbers.BYTES_PER_ELEMENT));
-  };
-  return {
-    get length() {
-      return length;
-    },
-    push(number: number): void {
-      if (length === numbers.length) resize(2 * length);
-      numbers[length] = number;
-      length += 1;
-    },
-    take(): Uint32Array {
-      resize(length);
-      return numbers;
-    },
-  };
 }

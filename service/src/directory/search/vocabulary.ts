@@ -1,4 +1,5 @@
 /** The different words of a set of entries, and which of them a term matches. */
+import { countOnes } from './bits.ts';
 import { isMistyped } from './is-mistyped.ts';
 import { createTrigrams } from './trigrams.ts';
 
@@ -7,7 +8,7 @@ const whole = 0;
 const prefix = 1;
 const inside = 2;
 export const mistyped = 3;
-type Match = typeof whole | typeof prefix | typeof inside | typeof mistyped;
+export type Match = typeof whole | typeof prefix | typeof inside | typeof mistyped;
 
 export type Vocabulary = {
   /** Calls `visit` for each word that contains the term. */
@@ -91,11 +92,5 @@ function lettersOf(word: string): number {
 
 /** A typing error removes at most one letter and adds at most one. It rejects nearly all words, at 2 ns each. */
 function mayBeMistyped(word: number, term: number, typosMax: number): boolean {
-  return countBits(word & ~term) <= typosMax && countBits(term & ~word) <= typosMax;
-}
-
-function countBits(bits: number): number {
-  const pairs = bits - ((bits >>> 1) & 0x55555555);
-  const fours = (pairs & 0x33333333) + ((pairs >>> 2) & 0x33333333);
-  return Math.imul((fours + (fours >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
+  return countOnes(word & ~term) <= typosMax && countOnes(term & ~word) <= typosMax;
 }

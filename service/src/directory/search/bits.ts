@@ -1,0 +1,23 @@
+/** Sets of small numbers: a bit for each. */
+
+/** The length of a set of the numbers below `size`. */
+export function bitsFor(size: number): number {
+  return Math.ceil(size / 32);
+}
+
+export function hasBit(bits: Uint32Array, number: number): boolean {
+  return (((bits[number >>> 5] as number) >>> (number & 31)) & 1) === 1;
+}
+
+export function setBit(bits: Uint32Array, number: number, value: boolean): void {
+  const index = number >>> 5;
+  const bit = 1 << (number & 31);
+  bits[index] = value ? (bits[index] as number) | bit : (bits[index] as number) & ~bit;
+}
+
+/** The number of ones in 32 bits. */
+export function countOnes(bits: number): number {
+  const pairs = bits - ((bits >>> 1) & 0x55555555);
+  const fours = (pairs & 0x33333333) + ((pairs >>> 2) & 0x33333333);
+  return Math.imul((fours + (fours >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
+}

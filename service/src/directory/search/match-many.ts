@@ -1,0 +1,141 @@
+/**
+ * Finds the entries of a search in which each term matches many: the sets of entries of each level, 32 entries at a time.
+ * Most entries are in order of rank, so the first ones of the best sets are the page.
+ */
+import { bitsFor, countOnes, hasBit } from './bits.ts';
+import type { Entries } from './entries.ts';
+import {
+  fieldBits,
+  fieldMask,
+  fields,
+  type LevelSets,
+  type MatchedWords,
+  type Segment,
+  type SegmentHits,
+} from './segment.ts';
+
+export function matchMany(
+  entries: Entries,
+  segment: Segment,
+  terms: MatchedWords[],
+  visible: Uint32Array,
+  count: number,
+): SegmentHits {
+  const sets = terms.map((term) => (term.sets ??= makeSets(segment, term)));
+  const first = Math.max(...sets.map((each) => each.first));
+  const last = Math.max(...sets.map((each) => each.last));
+  const keys: number[] = [];
+  let better = new Uint32Array(lengthOf(segment));
+  for (let level = first; level <= last && keys.length < count; level += 1) {
+    const found = intersect(visible, sets, level);
+    addRankedKeys(keys, entries, { found, better, level }, count);
+    better = found;
+  }
+  for (const slot of entries.loose) {
+    const level =
+      hasBit(visible, slot) && slot < better.length * 32
+        ? levelOf(sets, slot, { first, last })
+        : null;
+    if (level !== null) keys.push(entries.sortKey(slot, level));
+  }
+  return { total: countHits(intersect(visible, sets, last)), keys };
+}
+
+/** For each level the entries in which the term has it or a better one. */
+function makeSets(segment: Segment, term: MatchedWords): LevelSets {
+  const length = lengthOf(segment);
+  let [best, worst] = [Number.POSITIVE_INFINITY, 0];
+  for (const matched of term.matches) {
+    if (matched < best) best = matched;
+    if (matched > worst) worst = matched;
+  }
+  const first = best * fields;
+  const last = worst * fields + fields - 1;
+  const bits = new Uint32Array((last - first + 1) * length);
+  addPostings(bits, length, segment, term, best);
+  for (let index = length; index < bits.length; index += 1)
+    bits[index] = (bits[index] as number) | (bits[index - length] as number);
+  return { first, last, length, bits };
+}
+
+/** The length of a set of the entries of a segment: it does not grow when entries are added. */
+function lengthOf({ firstSlot, wordOffsets }: Segment): number {
+  return bitsFor(firstSlot + wordOffsets.length - 1);
+}
+
+function addPostings(
+  bits: Uint32Array,
+  length: number,
+  { offsets, postings }: Segment,
+  { words, matches }: MatchedWords,
+  best: number,
+): void {
+  for (let index = 0; index < words.length; index += 1) {
+    const word = words[index] as number;
+    const start = ((matches[index] as number) - best) * fields * length;
+    const end = offsets[word + 1] as number;
+    for (let at = offsets[word] as number; at < end; at += 1) {
+      const posting = postings[at] as number;
+      const slot = posting >>> fieldBits;
+      const place = start + (posting & fieldMask) * length + (slot >>> 5);
+      bits[place] = (bits[place] as number) | (1 << (slot & 31));
+    }
+  }
+}
+
+/** The visible entries in which every term has this level or a better one. */
+function intersect(
+  visible: Uint32Array,
+  sets: LevelSets[],
+  level: number,
+): Uint32Array<ArrayBuffer> {
+  const found = visible.slice(0, sets[0]?.length);
+  for (const each of sets) {
+    const { bits } = each;
+    const start = startOf(each, level);
+    for (let index = 0; index < found.length; index += 1)
+      found[index] = (found[index] as number) & (bits[start + index] as number);
+  }
+  return found;
+}
+
+/** Where the set of a level begins, which is not better than the first one. */
+function startOf({ first, last, length }: LevelSets, level: number): number {
+  return (Math.min(level, last) - first) * length;
+}
+
+type Level = { found: Uint32Array; better: Uint32Array; level: number };
+
+/** Adds the keys of the first entries that are in `found` and not in `better`, until there are `count`. */
+function addRankedKeys(
+  keys: number[],
+  entries: Entries,
+  { found, better, level }: Level,
+  count: number,
+): void {
+  const { ranked } = entries;
+  for (let index = 0; index < found.length; index += 1) {
+    let bits = (found[index] as number) & ~(better[index] as number) & (ranked[index] as number);
+    while (bits !== 0) {
+      if (keys.length === count) return;
+      keys.push(entries.sortKey(index * 32 + 31 - Math.clz32(bits & -bits), level));
+      bits &= bits - 1;
+    }
+  }
+}
+
+function levelOf(
+  sets: LevelSets[],
+  slot: number,
+  { first, last }: { first: number; last: number },
+): number | null {
+  for (let level = first; level <= last; level += 1)
+    if (sets.every((each) => hasBit(each.bits, startOf(each, level) * 32 + slot))) return level;
+  return null;
+}
+
+function countHits(bits: Uint32Array): number {
+  let total = 0;
+  for (let index = 0; index < bits.length; index += 1) total += countOnes(bits[index] as number);
+  return total;
+}
