@@ -72,6 +72,7 @@ export type QueueState = {
   pending: number;
   leased: number;
   eventsWaiting: number;
+  oldestEventSeconds: number;
 };
 
 /** From a nearby receiver to the longest deadline that can be configured. */
@@ -247,6 +248,10 @@ function createQueueMetrics(registry: Registry, read: () => Promise<QueueState>)
     eventsWaiting: gauge(
       'events_waiting',
       'Events that wait for fan-out, including those published by SQL.',
+    ),
+    oldestEventSeconds: gauge(
+      'events_oldest_waiting_age_seconds',
+      'Age of the oldest event that waits for fan-out. 0 if none waits.',
     ),
   };
   const names = Object.keys(gauges) as (keyof QueueState)[];

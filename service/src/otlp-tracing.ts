@@ -28,10 +28,17 @@ import type { Logger } from './log.ts';
 import type { TracedAttempt, Tracing } from './tracing.ts';
 import { version } from './version.ts';
 
+/** While spans fail, each batch of them fails, of which a busy process sends dozens per second. */
+const logEveryMs = 60_000;
+
 type Settings = { endpoint: string; ratio: number };
 
 export function createOtlpTracing({ endpoint, ratio }: Settings, log: Logger): Tracing {
+  let loggedAt = Number.NEGATIVE_INFINITY;
+
   function logFailure(error: unknown): void {
+    if (performance.now() - loggedAt < logEveryMs) return;
+    loggedAt = performance.now();
     const reason = error instanceof Error ? error.message : 'the collector refused them';
     log.warn({ reason }, 'traces.failed');
   }

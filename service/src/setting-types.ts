@@ -130,7 +130,7 @@ export const baseUrl = plainUrl('https://directory.example.org');
 export const collectorUrl = plainUrl('http://127.0.0.1:4318');
 
 export const postgresUrl = parsed(
-  'a PostgreSQL address (several hosts separated by commas; target_session_attrs is read-write or primary)',
+  'a PostgreSQL address (several hosts separated by commas before the path; target_session_attrs is read-write or primary)',
   (value) => (splitHosts(value).every(isPostgresHost) ? value : null),
   {
     examples: [
@@ -171,6 +171,8 @@ function isPostgresHost(address: string): boolean {
   return (
     url !== null &&
     /^postgres(ql)?:$/.test(url.protocol) &&
+    // libpq also takes several hosts here.
+    !url.searchParams.get('host')?.includes(',') &&
     /^(read-write|primary)$/.test(attributes)
   );
 }

@@ -33,6 +33,7 @@ const bad: Record<string, string[]> = {
     'postgres://a:99999/b',
     'postgres://a:5432,b:99999/c',
     'postgres://a,b/c?target_session_attrs=standby',
+    'postgres:///c?host=a,b',
   ],
   DATABASE_READ_URLS: ['mysql://a/b', 'postgres://a/b, replica', 'postgres://a,b/c'],
   SECRET_KEY: [

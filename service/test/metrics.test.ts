@@ -95,13 +95,21 @@ test("every metric follows Prometheus' naming and has a description", async () =
   }
 });
 
-const none = { due: 0, oldestDueSeconds: 0, pending: 0, leased: 0, eventsWaiting: 0 };
+const none = {
+  due: 0,
+  oldestDueSeconds: 0,
+  pending: 0,
+  leased: 0,
+  eventsWaiting: 0,
+  oldestEventSeconds: 0,
+};
 const queueNames = [
   'orgdir_deliveries_due',
   'orgdir_deliveries_oldest_due_age_seconds',
   'orgdir_deliveries_pending',
   'orgdir_deliveries_leased',
   'orgdir_events_waiting',
+  'orgdir_events_oldest_waiting_age_seconds',
 ];
 
 test('queue metrics are absent while the queue cannot be read, and come back', async () => {
@@ -123,7 +131,7 @@ test('queue metrics are absent while the queue cannot be read, and come back', a
   assert.equal(again.get('orgdir_database_up'), 1);
 });
 
-test('queue metrics match the database: due, age, leased, and waiting events, and parked ones have no age', async () => {
+test('queue metrics match the database: due, leased, waiting events and ages, and parked ones have no age', async () => {
   const { database } = await openTestDatabase();
   await sql`create or replace function queue_now() returns timestamptz language sql as $$
     select timestamptz '2030-01-01 00:01:00Z' $$`.execute(database);
@@ -140,7 +148,8 @@ test('queue metrics match the database: due, age, leased, and waiting events, an
       (timestamptz '2030-01-01 00:00:01Z', false, gen_random_uuid())
     ) as given (due_at, parked, token)`.execute(database);
   await sql`
-    insert into outbox (id, name, audience, data) values (uuid_v7(), 'org.created', 'global', '{}')`.execute(
+    insert into outbox (id, name, audience, data, created_at)
+    values (uuid_v7(), 'org.created', 'global', '{}', timestamptz '2030-01-01 00:00:30Z')`.execute(
     database,
   );
   await sql`
@@ -154,7 +163,15 @@ test('queue metrics match the database: due, age, leased, and waiting events, an
     pending: 5,
     leased: 1,
     eventsWaiting: 1,
+    oldestEventSeconds: 30,
   });
+  await sql`
+    insert into published_events (id, name, org_id, created_at)
+    values (uuid_v7(), 'org.created', uuid_v7(), timestamptz '2030-01-01 00:00:20Z')`.execute(
+    database,
+  );
+  const { eventsWaiting, oldestEventSeconds } = await createQueueReader(database)();
+  assert.deepEqual([eventsWaiting, oldestEventSeconds], [2, 40]);
 });
 
 test('concurrent scrapes share one query, and a later one queries again', async () => {

@@ -19,6 +19,7 @@ test('every metric of the alert rules and of the dashboard is in /metrics', asyn
     pending: 0,
     leased: 0,
     eventsWaiting: 0,
+    oldestEventSeconds: 0,
   }));
   const rendered = await metrics.render();
   const declared = new Set([...rendered.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name));

@@ -110,7 +110,7 @@ test('a connection that breaks while it is checked is an error, and does not end
   const { opened } = await openCuttableDatabase(direct);
   const url = await through({ opened });
   let isCut = false;
-  const server = createServer((near) => {
+  const proxy = createServer((near) => {
     const far = connect(Number(portOf(url)), '127.0.0.1');
     near.on('error', () => {}).on('close', () => far.destroy());
     far.on('error', () => {}).pipe(near);
@@ -118,10 +118,10 @@ test('a connection that breaks while it is checked is an error, and does not end
       isCut && data.includes('transaction_read_only') ? near.destroy() : far.write(data),
     );
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.after(() => server.close());
-  const { port } = server.address() as AddressInfo;
+  proxy.listen(0, '127.0.0.1');
+  await once(proxy, 'listening');
+  t.after(() => proxy.close());
+  const { port } = proxy.address() as AddressInfo;
   const { database } = await follow(t, [url.replace(portOf(url), String(port))]);
   isCut = true;
   await assert.rejects(ping.execute(database), isConnectionFault);

@@ -1,9 +1,11 @@
 /** One trace over the processes of an installation, as a collector gets it. */
 import assert from 'node:assert/strict';
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { test } from 'node:test';
+import { pino } from 'pino';
 import { createPlatformKey } from '../src/access/keys.ts';
 import { sql } from '../src/database/database.ts';
+import { createOtlpTracing } from '../src/otlp-tracing.ts';
 import { testActor } from './support/actor.ts';
 import { openTestDatabase, toUrl } from './support/database.ts';
 import { put } from './support/directory.ts';
@@ -187,9 +189,25 @@ test('without a collector, receivers get the trace context of the publisher, or 
   );
 });
 
+const refuse: Respond = (response) => response.writeHead(404).end();
+
+test('a collector that refuses all spans does not fill the log', async () => {
+  const collector = await startReceiver(refuse);
+  const lines: string[] = [];
+  const log = pino({ level: 'warn' }, { write: (line) => void lines.push(line) });
+  const tracing = createOtlpTracing({ endpoint: new URL(collector.url).origin, ratio: 1 }, log);
+  // More than two requests take.
+  for (let count = 0; count < 1_200; count += 1)
+    tracing.recordEvent({ id: randomUUID(), name: 'org.created' });
+  await collector.waitFor(2);
+  await tracing.stop();
+  assert.equal(lines.length, 1, lines.join(''));
+  assert.match(lines[0] ?? '', /"traces.failed"/);
+});
+
 const faults: [string, Respond][] = [
   ['does not respond', () => {}],
-  ['refuses spans', (response) => response.writeHead(404).end()],
+  ['refuses spans', refuse],
 ];
 for (const [name, respond] of faults)
   test(`a collector that ${name} delays nothing`, async () => {

@@ -249,7 +249,7 @@ async function readState(
     : { kind: 'writable', system, startedAt, timeline };
 }
 
-/** Without a farewell, which a server that hangs would not read. */
+/** Sends no Terminate message: a server that hangs would not read it. */
 function cut(client: pg.Client): void {
   (client as unknown as { connection: { stream: Socket } }).connection.stream.destroy();
 }

@@ -16,7 +16,7 @@ const leaseOverdueSeconds = 60;
 export async function checkQueue(database: Database, roles: Config['roles']): Promise<Finding[]> {
   const workers = await countWorkers(database);
   const state = await createQueueReader(database)();
-  const lag = Math.max(state.oldestDueSeconds, await oldestWaitingSeconds(database));
+  const lag = Math.max(state.oldestDueSeconds, state.oldestEventSeconds);
   return [
     await checkPartitions(database),
     checkWorkers(workers, state.due + state.eventsWaiting, roles),
@@ -58,14 +58,6 @@ function checkLag(
   return seconds > lagFailedSeconds && workers > 0
     ? failed('queue', message, advice)
     : warning('queue', message, advice);
-}
-
-async function oldestWaitingSeconds(database: Database): Promise<number> {
-  const { rows } = await sql<{ seconds: number | null }>`
-    select extract(epoch from clock_timestamp() - created_at)::float8 as seconds
-    from outbox order by xid, id limit 1
-  `.execute(database);
-  return rows[0]?.seconds ?? 0;
 }
 
 async function checkLeases(database: Database): Promise<Finding> {

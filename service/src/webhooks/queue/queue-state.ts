@@ -26,7 +26,11 @@ async function readQueueState(database: Database): Promise<QueueState> {
         (select from outbox limit ${countMax})
         union all
         (select from published_events where rejected_at is null limit ${countMax})
-        limit ${countMax}) waiting) as "eventsWaiting"
+        limit ${countMax}) waiting) as "eventsWaiting",
+      coalesce(greatest(extract(epoch from (select now from clock) - least(
+        (select created_at from outbox order by xid, id limit 1),
+        (select created_at from published_events where rejected_at is null order by xid, id limit 1)
+      )), 0), 0)::float8 as "oldestEventSeconds"
     from (
       select least(count(*), ${countMax}) as due,
         coalesce(greatest(extract(epoch from (select now from clock) - min(due_at) filter (where not parked)), 0), 0)::float8 as "oldestDueSeconds"
