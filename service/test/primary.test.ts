@@ -87,6 +87,14 @@ test('a host that refuses connections is passed over', async (t) => {
   await ping.execute(database);
 });
 
+test('a host that accepts connections and never responds is passed over', async (t) => {
+  const silent = await openCuttableDatabase(direct);
+  silent.freeze();
+  const url = await through(await openCuttableDatabase(direct));
+  const { database } = await follow(t, [await through(silent), url]);
+  await ping.execute(database);
+});
+
 for (const fault of ['cut', 'freeze'] as const)
   test(`connections move when a host is ${fault === 'cut' ? 'gone' : 'silent'}`, async (t) => {
     const [first, second] = [
