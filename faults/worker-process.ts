@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { killAll } from './processes.ts';
 import { compileCache, recordProcess } from './run-folder.ts';
 
-const command = fileURLToPath(new URL('../service/bin/orgdir.js', import.meta.url));
+const ownCommand = fileURLToPath(new URL('../service/bin/orgdir.js', import.meta.url));
 
 type Ended = { code: number | null; signal: NodeJS.Signals | null };
 export type WorkerProcess = {
@@ -22,8 +22,12 @@ export type WorkerProcess = {
   kill(): Promise<void>;
 };
 
-/** Its environment is `env` and PATH. */
-export function startWorkerProcess(args: string[], env: Record<string, string>): WorkerProcess {
+/** Its environment is `env` and PATH. `command`: the file of another version. */
+export function startWorkerProcess(
+  args: string[],
+  env: Record<string, string>,
+  command = ownCommand,
+): WorkerProcess {
   const child = spawn(process.execPath, [command, 'serve', ...args], {
     env: { PATH: process.env['PATH'] ?? '', NODE_COMPILE_CACHE: compileCache(), ...env },
     cwd: '/',
