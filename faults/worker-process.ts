@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { killAll } from './processes.ts';
 import { compileCache, recordProcess } from './run-folder.ts';
 
-const command = fileURLToPath(new URL('../service/bin/orgdir.js', import.meta.url));
+const ownCommand = fileURLToPath(new URL('../service/bin/orgdir.js', import.meta.url));
 
 type Ended = { code: number | null; signal: NodeJS.Signals | null };
 export type WorkerProcess = {
@@ -22,11 +22,14 @@ export type WorkerProcess = {
   kill(): Promise<void>;
 };
 
-/** Its environment is `env` and PATH. `enter` is a command that runs another one, and becomes it: in a namespace. */
+/**
+ * Its environment is `env` and PATH. `enter` is a command that runs another one, and becomes it: in a namespace.
+ * `command` is the file of another version.
+ */
 export function startWorkerProcess(
   args: string[],
   env: Record<string, string>,
-  enter: string[] = [],
+  { enter = [], command = ownCommand }: { enter?: string[]; command?: string | undefined } = {},
 ): WorkerProcess {
   const [program = '', ...rest] = [...enter, process.execPath, command, 'serve', ...args];
   const child = spawn(program, rest, {

@@ -25,6 +25,8 @@ export type OpenedDatabase = {
 
 export type OpenOptions = Pick<EmbeddedOptions, 'purpose' | 'onLost'> &
   Pick<DatabaseOptions, 'applicationName' | 'poolSize'> & {
+    /** Leaves the schema as it is: it may be older than this version. */
+    unmigrated?: boolean;
     /** Called after a failover to another host of DATABASE_URL. */
     onMoved?: (move: PrimaryMove) => void;
   };
@@ -32,7 +34,7 @@ export type OpenOptions = Pick<EmbeddedOptions, 'purpose' | 'onLost'> &
 /** Statements that still run after this belong to requests that were cut. */
 const poolEndTimeoutMs = 500;
 
-/** Connects and migrates. Throws a `StartError` with the reason if that fails. */
+/** Connects, and migrates unless it is told not to. Throws a `StartError` with the reason if that fails. */
 export async function openConfiguredDatabase(
   config: Pick<Config, 'databaseUrl' | 'dataDir'>,
   options: OpenOptions,
@@ -46,7 +48,7 @@ export async function openConfiguredDatabase(
     server?.connection ?? (await connectionTo(config.databaseUrl ?? '', options.onMoved));
   try {
     if (!server) await requireUsable(connection, applicationName);
-    await migrateOnce(connection, applicationName);
+    if (!options.unmigrated) await migrateOnce(connection, applicationName);
   } catch (error) {
     connection.primary?.stop();
     await server?.close();

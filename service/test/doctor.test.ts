@@ -304,7 +304,12 @@ test('missing, changed and newer migrations are reported', async () => {
     other.database,
   );
   const [newer, newerWords] = await outcome('migrations', env);
-  assert.deepEqual([newer, /9999_later\.sql/.test(newerWords)], ['failed', true]);
+  assert.deepEqual([newer, /can still run: 9999_later\.sql/.test(newerWords)], ['warning', true]);
+  await sql`update migrations set name = '9999_contract_9998_later.sql' where name like '9999%'`.execute(
+    other.database,
+  );
+  const [unusable, unusableWords] = await outcome('migrations', env);
+  assert.deepEqual([unusable, /9999_contract_9998_later/.test(unusableWords)], ['failed', true]);
   await sql`delete from migrations where name like '9999%'`.execute(other.database);
   await sql`update migrations set checksum = 'x' where name like '0001%'`.execute(other.database);
   const [changed, changedWords] = await outcome('migrations', env);

@@ -16,6 +16,7 @@ import { addExportCommand } from './export-command.ts';
 import { addListenCommand } from './listen-command.ts';
 import { addReplayCommand } from './replay-command.ts';
 import { reportError } from './report-error.ts';
+import { addMigrateCommand } from './migrate-command.ts';
 import { addServeCommand } from './serve-command.ts';
 import { addSyncCommands } from './sync-commands.ts';
 import { addWebhookCommands } from './webhook-commands.ts';
@@ -49,6 +50,7 @@ export function createProgram(output: OutputConfiguration = {}): Command {
     .addHelpText('afterAll', endings);
   addVersionOption(program);
   addServeCommand(program);
+  addMigrateCommand(program);
   addDirectoryCommands(program);
   addExportCommand(program);
   addSyncCommands(program);

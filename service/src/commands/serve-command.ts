@@ -3,7 +3,7 @@ import { loadConfig } from '../config.ts';
 import { createLogger } from '../log.ts';
 import type { Service, WorkerProcess } from '../main.ts';
 import type { WorkerMessage } from '../worker-processes.ts';
-import { print, sameSignalMs, signalCodes, withDatabase } from './with-database.ts';
+import { sameSignalMs, signalCodes } from './with-database.ts';
 
 export function addServeCommand(program: Command): void {
   program
@@ -22,17 +22,6 @@ export function addServeCommand(program: Command): void {
     )
     .action(({ demo, workerProcess }: { demo: boolean; workerProcess?: string }) =>
       workerProcess === undefined ? serve(demo) : runWorkerProcess(Number(workerProcess)),
-    );
-
-  program
-    .command('migrate')
-    .description(
-      'Migrate the database to the newest schema. The service also does this when it starts.',
-    )
-    .option('--json', 'print JSON')
-    .addHelpText('after', '\nExample:\n  orgdir migrate')
-    .action(({ json }: { json?: boolean }) =>
-      withDatabase(async () => print(json, { migrated: true }, ['The schema is up to date.'])),
     );
 }
 

@@ -7,17 +7,19 @@ import { escapeControls, toJsonLine } from './escape-controls.ts';
 type Options = {
   /** False for a command that must clean up on a signal before the database is closed. */
   endsOnSignal?: boolean;
+  unmigrated?: boolean;
 };
 
 /** Runs a command on the configured database: next to a running service, or with the embedded server started for it. */
 export async function withDatabase<T>(
   run: (opened: OpenedDatabase, config: Config) => Promise<T>,
-  { endsOnSignal = true }: Options = {},
+  { endsOnSignal = true, unmigrated = false }: Options = {},
 ): Promise<T> {
   const config = loadConfig(process.env);
   const opening = openConfiguredDatabase(config, {
     purpose: 'tool',
     applicationName: `orgdir tool, pid ${process.pid}`,
+    unmigrated,
   });
   const signals = endsOnSignal ? endOnSignal(opening) : null;
   try {

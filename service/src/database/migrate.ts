@@ -1,15 +1,18 @@
 /**
  * Brings a database to the newest schema with numbered SQL files, forward only, each in a transaction. It refuses a
- * database that a newer version of the service has migrated.
+ * database from which a newer version of the service has removed what this version uses
+ * (docs/decisions/0043-rolling-upgrades.md).
  */
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { setTimeout as wait } from 'node:timers/promises';
+import { applyMigration, type Migration } from './apply-migration.ts';
 import { sql, type Database } from './database.ts';
 import { StartError } from '../errors.ts';
 
 const folder = new URL('../../migrations/', import.meta.url);
 const migrationLock = 70420003;
+const turnRetryMs = 50;
 /** In the format of `server_version_num`. */
 export const oldestServer = 150_000;
 /** Days of partitions created ahead; the worker creates more every hour. */
@@ -18,23 +21,47 @@ const partitionDaysAhead = 7;
 const partitionTriesMax = 10;
 const partitionRetryMs = 500;
 
+/**
+ * A name such as `0041_contract_0037_old_columns.sql`: it removes what processes whose newest migration is older than 0037
+ * use.
+ */
+const contractStep = /^\d{4}_contract_(\d{4})_/;
+/** Much longer than a transaction of the service, and shorter than an operator waits for a start. */
+const lockPatienceMs = 60_000;
+
 /** Applies missing migrations and returns the names of their files. Safe to run in several processes at once. */
-export async function migrate(database: Database): Promise<string[]> {
+export async function migrate(database: Database, options = { lockPatienceMs }): Promise<string[]> {
   await requireSupportedServer(database);
   return database.connection().execute(async (connection) => {
-    await sql`select pg_advisory_lock(${migrationLock})`.execute(connection);
+    await takeTurn(connection);
     try {
       await prepare(connection);
-      const applied = await applyMissing(connection);
+      const pending = await listPending(connection);
+      for (const name of pending)
+        await applyMigration(connection, await readMigration(name), options.lockPatienceMs);
       // Revokes public access to objects that a migration added, and grants roles that were created meanwhile their
       // rights.
       await sql`select settle_privileges()`.execute(connection);
       await requirePartitions(connection);
-      return applied;
+      return pending;
     } finally {
       await sql`select pg_advisory_unlock(${migrationLock})`.execute(connection);
     }
   });
+}
+
+/**
+ * One process migrates at a time. It asks again instead of waiting in a statement: the snapshot of that statement would keep
+ * `create index concurrently` of the other process from ending.
+ */
+async function takeTurn(connection: Database): Promise<void> {
+  for (;;) {
+    const { rows } = await sql<{ taken: boolean }>`
+      select pg_try_advisory_lock(${migrationLock}) as taken
+    `.execute(connection);
+    if (rows[0]?.taken) return;
+    await wait(turnRetryMs);
+  }
 }
 
 /** Creates missing partitions from yesterday to a week ahead. Skips tables that another session has locked. */
@@ -95,6 +122,8 @@ export type MigrationDifferences = {
   changed: string[];
   /** Applied by a newer version of the service. */
   newer: string[];
+  /** Those of them that removed what this version uses. */
+  unusable: string[];
 };
 
 /** Compares a database with the migrations of this version; a database without any lacks all. Changes nothing. */
@@ -111,12 +140,15 @@ export async function compareMigrations(database: Database): Promise<MigrationDi
     : { rows: [] };
   const applied = new Map(rows.map(({ name, checksum }) => [name, checksum]));
   const known = new Map(files.map(({ name, checksum }) => [name, checksum]));
+  const newest = files.at(-1)?.name ?? '';
+  const newer = [...applied.keys()].filter((name) => !known.has(name)).sort();
   return {
     missing: [...known.keys()].filter((name) => !applied.has(name)),
     changed: [...applied].flatMap(([name, checksum]) =>
       known.has(name) && known.get(name) !== checksum ? [name] : [],
     ),
-    newer: [...applied.keys()].filter((name) => !known.has(name)),
+    newer,
+    unusable: newer.filter((name) => newest.slice(0, 4) < oldestAfter(name)),
   };
 }
 
@@ -138,8 +170,6 @@ async function requireSupportedServer(database: Database): Promise<void> {
   }
 }
 
-type Migration = { name: string; text: string; checksum: string };
-
 async function readMigration(name: string): Promise<Migration> {
   const text = await readFile(new URL(name, folder), 'utf8');
   return { name, text, checksum: createHash('sha256').update(text).digest('hex') };
@@ -156,25 +186,21 @@ async function prepare(connection: Database): Promise<void> {
   `.execute(connection);
 }
 
-async function applyMissing(connection: Database): Promise<string[]> {
-  const { missing, changed, newer } = await compareMigrations(connection);
-  if (newer[0] !== undefined)
+/** Refuses a database that this version cannot migrate, with the reason. */
+export async function listPending(database: Database): Promise<string[]> {
+  const { missing, changed, unusable } = await compareMigrations(database);
+  if (unusable[0] !== undefined)
     throw new StartError(
-      `the database was migrated by a newer version of the service (${newer[0]}); start that version or a later one`,
+      `a newer version of the service has applied the migration ${unusable[0]}, which removed what this version uses; start a version that has the migration ${oldestAfter(unusable[0])} or later ones`,
     );
   if (changed[0] !== undefined)
     throw new StartError(
       `the migration ${changed[0]} was changed after it was applied to this database; restore the file and add a new one`,
     );
-  for (const name of missing) await apply(connection, await readMigration(name));
   return missing;
 }
 
-async function apply(connection: Database, file: Migration): Promise<void> {
-  await connection.transaction().execute(async (tx) => {
-    await sql.raw(file.text).execute(tx);
-    await sql`insert into migrations (name, checksum) values (${file.name}, ${file.checksum})`.execute(
-      tx,
-    );
-  });
+/** The number of the oldest migration that a process must have after this one. */
+export function oldestAfter(name: string): string {
+  return contractStep.exec(name)?.[1] ?? '';
 }

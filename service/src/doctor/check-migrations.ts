@@ -6,7 +6,7 @@ import { failed, ok, warning, type Finding } from './finding.ts';
 export async function checkMigrations(
   database: Database,
 ): Promise<{ isComplete: boolean; findings: Finding[] }> {
-  const { missing, changed, newer } = await compareMigrations(database);
+  const { missing, changed, newer, unusable } = await compareMigrations(database);
   const findings: Finding[] = [];
   if (changed.length > 0)
     findings.push(
@@ -16,12 +16,20 @@ export async function checkMigrations(
         'restore the files of the release',
       ),
     );
-  if (newer.length > 0)
+  if (unusable.length > 0)
     findings.push(
       failed(
         'migrations',
-        `a newer version of the service has migrated this database: ${newer.join(', ')}`,
+        `a newer version of the service has removed what this version uses: ${unusable.join(', ')}`,
         'run that version or a later one',
+      ),
+    );
+  else if (newer.length > 0)
+    findings.push(
+      warning(
+        'migrations',
+        `a newer version of the service has migrated this database, and this version can still run: ${newer.join(', ')}`,
+        'upgrade this process too',
       ),
     );
   if (missing.length > 0)

@@ -30,7 +30,7 @@ export async function openBeforeUpgrade(lastBefore: string): Promise<TestDatabas
   `.execute(database);
   for (const file of await listMigrations()) {
     if (file > lastBefore) break;
-    const text = await readFile(new URL(`../../migrations/${file}`, import.meta.url), 'utf8');
+    const text = await readMigrationText(file);
     const checksum = createHash('sha256').update(text).digest('hex');
     await sql.raw(text).execute(database);
     await sql`insert into migrations (name, checksum) values (${file}, ${checksum})`.execute(
@@ -39,4 +39,8 @@ export async function openBeforeUpgrade(lastBefore: string): Promise<TestDatabas
   }
   await ensurePartitions(database);
   return { database, connection };
+}
+
+export function readMigrationText(name: string): Promise<string> {
+  return readFile(new URL(`../../migrations/${name}`, import.meta.url), 'utf8');
 }
