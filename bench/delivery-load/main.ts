@@ -26,9 +26,13 @@ const { values: options } = parseArgs({
     workers: { type: 'string', default: '1' },
     /** `--no-analyze` (needs `--postgres`): the planner never gets statistics, because autovacuum is off too. */
     analyze: { type: 'boolean', default: true },
+    /** Also measures what PostgreSQL writes and how long fan-out runs; 22 s more per load. Needs `--postgres`. */
+    work: { type: 'boolean', default: false },
+    /** How long receivers take to respond, in milliseconds. */
+    delay: { type: 'string', default: '0' },
     /** How often everything is measured. The table has the medians. */
     rounds: { type: 'string', default: '1' },
-    /** Events of each load: to 100 webhooks, to one webhook, and per second. */
+    /** Events of each load: to 100 webhooks, to one webhook, and per second. 0 leaves it out. */
     fan: { type: 'string', default: '300' },
     one: { type: 'string', default: '5000' },
     rate: { type: 'string', default: '50' },
@@ -44,13 +48,14 @@ const warmUps: Load[] = [
   { name: 'warm-up', events: 20, webhooks: 100, publishers: 4 },
   { name: 'warm-up', events: 500, webhooks: 1, publishers: 16 },
 ];
-const loads: Load[] = [
+const allLoads: Load[] = [
   { name: 'fan', events: Number(options.fan), webhooks: 100, publishers: 4 },
   { name: 'one', events: Number(options.one), webhooks: 1, publishers: 32 },
   { name: 'latency', events: perSecond * latencySeconds, webhooks: 1, perSecond },
 ];
-if (!options.postgres && (workers > 1 || !options.analyze))
-  throw new Error('--workers and --no-analyze need --postgres');
+const loads = allLoads.filter(({ events }) => events > 0);
+if (!options.postgres && (workers > 1 || !options.analyze || options.work))
+  throw new Error('--workers, --no-analyze and --work need --postgres');
 
 type Side = { system: System; world: World };
 
@@ -72,11 +77,11 @@ process.exit();
 async function run(): Promise<void> {
   const folder = await makeWorkFolder();
   cleanUps.defer(() => rm(folder, { recursive: true, force: true }));
-  const receivers = await openReceivers();
+  const receivers = await openReceivers(Number(options.delay));
   const sides: Side[] = [];
   for (const { name, checkout } of checkouts) {
     const system = { name, checkout, folder: join(folder, name), postgresSettings, workers };
-    sides.push(await prepare(system, receivers));
+    sides.push(await prepare({ ...system, observesWork: options.work }, receivers));
   }
   console.log(summarize(await measureRounds(sides, receivers)));
 }
@@ -89,7 +94,7 @@ async function prepare(systemOptions: SystemOptions, receivers: Receivers): Prom
     });
   });
   const side = { system, world };
-  for (const load of warmUps) await measure(load, side, receivers);
+  for (const load of warmUps) await measure(load, side, { receivers, observesWork: false });
   if (options.analyze) await system.analyze();
   return side;
 }
@@ -101,7 +106,7 @@ async function measureRounds(sides: Side[], receivers: Receivers): Promise<Resul
     const order = round % 2 === 0 ? sides : sides.toReversed();
     for (const load of loads)
       for (const side of order) {
-        const result = await measure(load, side, receivers);
+        const result = await measure(load, side, { receivers, observesWork: options.work });
         console.log(JSON.stringify(result));
         results.push(result);
       }

@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { quantile } from '../figure.ts';
 import { publishAll, type Load, type Published } from './publish.ts';
 import type { Receivers } from './receivers.ts';
-import type { System } from './system.ts';
+import type { System, Work } from './system.ts';
 import { createTally } from './tally.ts';
 import type { World } from './world.ts';
 
@@ -20,9 +20,12 @@ export type Result = Published & {
   /** Of the service and its database, until the last attempt is recorded. */
   cpuSeconds: number;
   cpuMsPerDelivery: number;
+  postgresCpuMsPerDelivery: number;
   /** From publish to receipt. */
   p50Ms: number;
   p99Ms: number;
+  /** Per delivery. */
+  work?: Work;
 };
 
 const timeoutMs = 180_000;
@@ -30,17 +33,19 @@ const timeoutMs = 180_000;
 export async function measure(
   load: Load,
   { system, world }: { system: System; world: World },
-  receivers: Receivers,
+  { receivers, observesWork }: { receivers: Receivers; observesWork: boolean },
 ): Promise<Result> {
   const tally = createTally(load);
   receivers.onDelivery = (receiver, body) => tally.received(receiver, body);
-  const cpuBeforeMs = await system.cpuMs();
+  const workBefore = observesWork ? await system.work() : null;
+  const cpuBefore = await system.cpu();
   const startedAt = performance.now();
   const published = await publishAll(load, { system, world, tally });
   if (published.errors === 0)
     await Promise.race([tally.complete, wait(timeoutMs, undefined, { ref: false })]);
   await system.drained();
-  const cpuMs = (await system.cpuMs()) - cpuBeforeMs;
+  const cpu = await system.cpu();
+  const cpuMs = cpu.totalMs - cpuBefore.totalMs;
   const { deliveries, duplicates, lastAt, latenciesMs } = tally.counts();
   const seconds = (lastAt - startedAt) / 1000;
   return {
@@ -55,11 +60,24 @@ export async function measure(
     deliveriesPerSecond: rounded(deliveries / seconds),
     cpuSeconds: rounded(cpuMs / 1000),
     cpuMsPerDelivery: rounded(cpuMs / deliveries),
+    postgresCpuMsPerDelivery: rounded((cpu.postgresMs - cpuBefore.postgresMs) / deliveries),
     p50Ms: rounded(quantile(latenciesMs, 0.5)),
     p99Ms: rounded(quantile(latenciesMs, 0.99)),
+    ...(workBefore && { work: perDelivery(workBefore, await system.work(), deliveries) }),
+  };
+}
+
+function perDelivery(before: Work, after: Work, deliveries: number): Work {
+  const share = (name: keyof Work) => rounded((after[name] - before[name]) / deliveries);
+  return {
+    walBytes: share('walBytes'),
+    walFlushes: share('walFlushes'),
+    fullPages: share('fullPages'),
+    blocks: share('blocks'),
+    fanOutMs: share('fanOutMs'),
   };
 }
 
 function rounded(value: number): number {
-  return Number(value.toFixed(3));
+  return Number(value.toPrecision(4));
 }

@@ -1,4 +1,4 @@
-/** A hundred receivers of deliveries, on separate ports. They respond as soon as they have read the body. */
+/** A hundred receivers of deliveries, on separate ports. They respond when they have read the body, at once or later. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -14,7 +14,7 @@ const count = 100;
 /** Longer than any pause between two measurements. */
 const keepAliveTimeout = 120_000;
 
-export async function openReceivers(): Promise<Receivers> {
+export async function openReceivers(delayMs: number): Promise<Receivers> {
   const servers = Array.from({ length: count }, () =>
     createServer({ keepAliveTimeout }, receive).listen(0, '127.0.0.1'),
   );
@@ -31,7 +31,8 @@ export async function openReceivers(): Promise<Receivers> {
     request.on('data', (chunk: string) => (body += chunk));
     request.on('end', () => {
       receivers.onDelivery(Number(request.url?.slice(1)), body);
-      response.end();
+      if (delayMs === 0) response.end();
+      else setTimeout(() => response.end(), delayMs);
     });
   }
 

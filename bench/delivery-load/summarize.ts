@@ -7,8 +7,18 @@ type Value = (result: Result) => number;
 const figures: { label: string; load: string; value: Value }[] = [
   { label: 'fan: deliveries/s', load: 'fan', value: (result) => result.deliveriesPerSecond },
   { label: 'fan: CPU ms per delivery', load: 'fan', value: (result) => result.cpuMsPerDelivery },
+  {
+    label: 'fan: CPU ms of PostgreSQL per delivery',
+    load: 'fan',
+    value: (result) => result.postgresCpuMsPerDelivery,
+  },
   { label: 'one: events/s', load: 'one', value: (result) => result.deliveriesPerSecond },
   { label: 'one: CPU ms per event', load: 'one', value: (result) => result.cpuMsPerDelivery },
+  {
+    label: 'one: CPU ms of PostgreSQL per event',
+    load: 'one',
+    value: (result) => result.postgresCpuMsPerDelivery,
+  },
   { label: 'latency: p50, ms', load: 'latency', value: (result) => result.p50Ms },
   { label: 'latency: p99, ms', load: 'latency', value: (result) => result.p99Ms },
   { label: 'latency: CPU s', load: 'latency', value: (result) => result.cpuSeconds },
@@ -22,7 +32,8 @@ const faults: { label: string; value: Value }[] = [
 export function summarize(results: Result[]): string {
   const systems = [...Map.groupBy(results, ({ system }) => system)];
   const header = ['', ...systems.map(([name]) => name), systems.length > 1 ? 'ratio' : ''];
-  const medians = figures.map(({ label, load, value }) => {
+  const measured = figures.filter((each) => results.some(({ load }) => load === each.load));
+  const medians = measured.map(({ label, load, value }) => {
     const values = systems.map(([, own]) =>
       median(
         own.filter((each) => each.load === load),

@@ -25,7 +25,25 @@ export type System = {
   analyze(): Promise<void>;
   /** Resolves when no delivery is pending, so every attempt is recorded. */
   drained(): Promise<void>;
-  cpuMs(): Promise<number>;
+  cpu(): Promise<Cpu>;
+  /** What PostgreSQL has done. Writes all changed blocks, and waits until its processes have reported it. */
+  work(): Promise<Work>;
+};
+
+/** Processor time of the service and its database, and of the database alone. */
+export type Cpu = { totalMs: number; postgresMs: number };
+
+export type Work = {
+  /** Bytes of the write-ahead log. */
+  walBytes: number;
+  /** How often the log was flushed to disk. */
+  walFlushes: number;
+  /** Pages that were written to the log as a whole, because they changed for the first time after a checkpoint. */
+  fullPages: number;
+  /** Blocks of 8 KiB that were written to tables and indexes. */
+  blocks: number;
+  /** How long fan-out ran, which only one process at a time may do. */
+  fanOutMs: number;
 };
 
 export type SystemOptions = {
@@ -36,6 +54,8 @@ export type SystemOptions = {
   /** Settings of a PostgreSQL server for this system. Null: the embedded database. */
   postgresSettings: string[] | null;
   workers: number;
+  /** Whether `work` will be called. */
+  observesWork: boolean;
 };
 
 type Environment = Record<string, string>;
@@ -45,6 +65,8 @@ export const publicUrl = 'http://127.0.0.1';
 
 const drainPollMs = 200;
 const drainTimeoutMs = 60_000;
+/** PostgreSQL's processes report what they have done within 10 s of their last statement. */
+const reportMs = 11_000;
 /** Gauges that are 0 when everything is delivered and recorded. */
 const openGauges = ['events_waiting', 'deliveries_pending', 'deliveries_leased'];
 
@@ -57,7 +79,9 @@ export async function startSystem(
   await mkdir(folder);
   const env = environment(checkout, folder);
   if (options.postgresSettings) {
-    const postgres = await startPostgres(join(folder, 'postgres'), options.postgresSettings);
+    const settings = options.observesWork ? ['shared_preload_libraries=pg_stat_statements'] : [];
+    const all = [...options.postgresSettings, ...settings];
+    const postgres = await startPostgres(join(folder, 'postgres'), all);
     cleanUps.defer(() => postgres.stop());
     env['DATABASE_URL'] = postgres.url;
   }
@@ -75,6 +99,7 @@ export async function startSystem(
   );
   await client.connect();
   cleanUps.defer(() => client.end());
+  if (options.observesWork) await client.query('create extension pg_stat_statements schema public');
   const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid');
   const postmaster = await parentPid(rows[0]?.pid as number);
   const logFile = join(folder, 'service-0.log');
@@ -87,7 +112,24 @@ export async function startSystem(
     readLog: () => readFile(logFile, 'utf8'),
     analyze: async () => void (await client.query('analyze')),
     drained: () => drained(internalUrl),
-    cpuMs: () => sumCpuMs([postmaster, ...services.map(({ pid }) => pid)]),
+    async cpu() {
+      const postgresMs = await treeCpuMs(postmaster);
+      const each = await Promise.all(services.map(({ pid }) => treeCpuMs(pid)));
+      return { postgresMs, totalMs: each.reduce((sum, ms) => sum + ms, postgresMs) };
+    },
+    async work() {
+      await client.query('checkpoint');
+      await wait(reportMs);
+      const done = await client.query<Work>(`
+        select wal_bytes::float8 as "walBytes", wal_sync as "walFlushes", wal_fpi as "fullPages",
+          buffers_checkpoint + buffers_clean + buffers_backend as blocks,
+          (
+            select coalesce(sum(total_exec_time), 0) from public.pg_stat_statements where query like '%prepared: fan_out%'
+          ) as "fanOutMs"
+        from pg_stat_wal, pg_stat_bgwriter
+      `);
+      return done.rows[0] as Work;
+    },
   };
 }
 
@@ -160,9 +202,4 @@ async function drained(internalUrl: string): Promise<void> {
     await wait(drainPollMs);
   }
   throw new Error(`deliveries are still pending after ${drainTimeoutMs / 1000} s`);
-}
-
-async function sumCpuMs(pids: number[]): Promise<number> {
-  const each = await Promise.all(pids.map(treeCpuMs));
-  return each.reduce((sum, ms) => sum + ms, 0);
 }
