@@ -20,11 +20,22 @@ async function queue(row: { state: 'waiting' | 'parked' | 'leased'; dueSecondsAg
   `.execute(database);
 }
 
+/** For the queue. */
+async function passTime(seconds: number): Promise<void> {
+  await sql
+    .raw(`
+      create or replace function queue_now() returns timestamptz language sql parallel safe
+      as $$ select clock_timestamp() + interval '${seconds} seconds' $$
+    `)
+    .execute(database);
+}
+
 test('deliveries are delayed if one waits that is neither leased nor parked', async () => {
   await queue({ state: 'leased', dueSecondsAgo: 1_000 });
   await queue({ state: 'parked', dueSecondsAgo: 1_000 });
-  await queue({ state: 'waiting', dueSecondsAgo: 100 });
+  await queue({ state: 'waiting', dueSecondsAgo: 10 });
   await queue({ state: 'waiting', dueSecondsAgo: 1 });
+  await passTime(100);
   await eventually(async () => (await deliveries()) === 'delayed');
   await sql`delete from pending_deliveries where lease_token is null and not parked`.execute(
     database,

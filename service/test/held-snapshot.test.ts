@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { v7 as uuidv7 } from 'uuid';
 import { openClient, openDatabase, sql, type Executor } from '../src/database/database.ts';
+import { createRevisions } from '../src/database/revisions.ts';
 import { ingestPublished } from '../src/directory/ingest-published.ts';
 import { findOrg } from '../src/directory/orgs.ts';
 import { claimParked, listParked, type ParkedSince } from '../src/webhooks/queue/claim.ts';
@@ -13,6 +14,7 @@ import { findWork } from '../src/webhooks/queue/find-work.ts';
 import { joinWorkers } from '../src/webhooks/queue/members.ts';
 import { recordAttempts } from '../src/webhooks/queue/record.ts';
 import { recoverLeases } from '../src/webhooks/queue/recover-leases.ts';
+import { createHealth } from '../src/system/health.ts';
 import { updateWebhookHealth } from '../src/webhooks/queue/update-webhook-health.ts';
 import { queueSettings } from '../src/webhooks/queue/worker.ts';
 import { openTestDatabase } from './support/database.ts';
@@ -50,7 +52,8 @@ for (const table of tables)
   await sql`alter table ${sql.table(table)} set (autovacuum_enabled = false)`.execute(database);
 
 const rowsGone = 20_000;
-const dueAtMs = Date.now() - 1_000;
+/** Longer ago than any transaction takes. */
+const dueAtMs = Date.now() - 60_000;
 const afterDue = (ms: number) => new Date(dueAtMs + ms).toISOString();
 
 /** Fills the queue, and empties it while a snapshot sees it. Returns the transaction that emptied it. */
@@ -125,6 +128,9 @@ await sql`
 `.execute(database);
 await claimParked(worker, newLease(), new Map([[webhookId, 8]]), parkedSince);
 
+const revisions = createRevisions(worker, connection);
+const health = createHealth(worker, revisions);
+
 const looks: Record<string, (isFull: boolean) => Promise<unknown>> = {
   'looks for entries published by SQL': (isFull) => findWork(worker, isFull ? bottom : floors, 0),
   'intake of entries published by SQL': (isFull) =>
@@ -145,7 +151,13 @@ const looks: Record<string, (isFull: boolean) => Promise<unknown>> = {
     recoverLeases(worker, {
       backoff: { baseMs: 1, factor: 1 },
       since: isFull ? null : afterDue(25_000),
+      lookBackMs: isFull ? 20_000 : 1_000,
     }),
+  'refreshes of the status': async (isFull) => {
+    const one = isFull ? createHealth(worker, revisions) : health;
+    await one.start();
+    await one.stop();
+  },
   'lists of webhooks with parked deliveries': (isFull) =>
     listParked(worker, '00000000-0000-0000-0000-000000000000', isFull ? null : afterDue(30_000)),
   'joining the processes that deliver': (isFull) =>

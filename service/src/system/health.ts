@@ -5,6 +5,7 @@
 import type { Status } from '../contract/status.ts';
 import { sql, type Database } from '../database/database.ts';
 import type { Revisions } from '../database/revisions.ts';
+import { createFloor } from '../floor.ts';
 import { toState, type MaintenanceState } from './maintenance.ts';
 
 export type Health = {
@@ -18,6 +19,8 @@ const refreshMs = 1_000;
 /** Two and a half refreshes. */
 const staleAfterMs = 2_500;
 const delayedAfterMs = 60_000;
+/** Longer than a transaction can take that makes a delivery due. */
+const lookBackMs = 20_000;
 type Row = {
   message: string | null;
   since: Date | null;
@@ -28,6 +31,8 @@ type Row = {
   blueprints_synced_at: Date | null;
   chat_synced_at: Date | null;
   oldest_due_ms: number | null;
+  /** The queue's time before which no delivery waits. */
+  due_floor: string;
 };
 
 export function createHealth(database: Database, revisions: Revisions): Health {
@@ -36,11 +41,13 @@ export function createHealth(database: Database, revisions: Revisions): Health {
   let timer: NodeJS.Timeout | undefined;
   let running = false;
   let refreshing: Promise<void> | null = null;
+  const due = createFloor(null);
 
   async function read(): Promise<void> {
     const startedAt = performance.now();
     try {
-      last = (await readRow(database)) ?? last;
+      last = (await readRow(database, due.next())) ?? last;
+      if (last) due.reached(last.due_floor);
       confirmedAt = startedAt;
     } catch {
       // The snapshot shows it once it is stale.
@@ -71,14 +78,22 @@ export function createHealth(database: Database, revisions: Revisions): Health {
   };
 }
 
-async function readRow(database: Database): Promise<Row | undefined> {
+async function readRow(database: Database, dueSince: string | null): Promise<Row | undefined> {
   const { rows } = await sql<Row>`
+    with clock as materialized (select queue_now() as now),
+    oldest as materialized (
+      -- parked deliveries wait for their webhooks, which are slow or have failed
+      select due_at from pending_deliveries
+      where lease_token is null and not parked
+        -- Rows that are gone but in somebody's snapshot stay at the head of the index, and are not stepped over again.
+        and due_at >= coalesce(${dueSince}::timestamptz - ${sql.lit(lookBackMs)} * interval '1 millisecond', '-infinity')
+      order by due_at limit 1
+    )
     select m.message, m.since, m.expected_end, totals.*,
       (select max(finished_at) from sync_runs where kind = 'blueprints' and status = 'succeeded') as blueprints_synced_at,
       (select max(finished_at) from sync_runs where kind = 'chat' and status = 'succeeded') as chat_synced_at,
-      -- parked deliveries wait for their webhooks, which are slow or have failed
-      (select extract(epoch from queue_now() - due_at)::float8 * 1000 from pending_deliveries
-       where lease_token is null and not parked order by due_at limit 1) as oldest_due_ms
+      (select extract(epoch from now - due_at)::float8 * 1000 from oldest, clock) as oldest_due_ms,
+      (select least(now, (select due_at from oldest))::text from clock) as due_floor
     from (
       select coalesce(sum(entries) filter (where kind = 'orgs'), 0)::int8 as orgs,
         coalesce(sum(entries) filter (where kind = 'alliances'), 0)::int8 as alliances,
