@@ -11,7 +11,7 @@ export type IndexedEntry = EntryNumbers & { texts: FieldText[] };
 /** `after` is the ordinal of the entry before it in the order of names, or null for the first one. */
 export type WrittenEntry = IndexedEntry & { after: number | null };
 
-/** The slots that a search matches, if they are few. */
+/** The slots that a search matches, unless it looks at whole sets of them. */
 export type Hits = {
   slots: Uint32Array;
   count: number;
@@ -115,11 +115,6 @@ export class Entries {
     }
   }
 
-  /** A search in which every term has more postings than this looks at whole sets of slots. */
-  get fewMax(): number {
-    return this.hits.slots.length;
-  }
-
   /** For the first entries, which come in order of rank. Takes the place of each in the order of names. */
   rankAsAdded(places: Uint32Array): void {
     const order = new Uint32Array(this.slots);
@@ -176,7 +171,7 @@ export class Entries {
 
 function createHits(room: number): Hits {
   return {
-    slots: new Uint32Array(bitsFor(room)),
+    slots: new Uint32Array(room),
     count: 0,
     levels: new Uint8Array(room).fill(unmatched),
     otherLevels: new Uint8Array(room).fill(unmatched),

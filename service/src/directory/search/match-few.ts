@@ -1,6 +1,6 @@
 /**
- * Finds the entries of a search in which at least one term matches few. The hits of that term are collected; each further
- * term then keeps some of them.
+ * Finds the entries of a search in which at least one term matches few. Collects the hits of that term; each further term
+ * then keeps some of them.
  */
 import { hasBit } from './bits.ts';
 import type { Entries, Hits } from './entries.ts';

@@ -46,7 +46,7 @@ export function match(
     const matched = terms
       .map((term) => matchWords(segment, term, typos))
       .sort((a, b) => a.postings - b.postings);
-    const matchAll = (matched[0]?.postings ?? 0) > entries.fewMax ? matchMany : matchFew;
+    const matchAll = isForMany(segment, matched) ? matchMany : matchFew;
     return matchAll(entries, segment, matched, visible, offset + limit);
   });
   const keys = found
@@ -60,8 +60,8 @@ export function match(
   };
 }
 
-/** Many entries have words with so few letters in a row, and many searches have them. */
-const keptTermLength = 2;
+/** Half of all words contain a common letter. */
+const keptTermLength = 1;
 /** The sets of each take about a byte per entry. */
 const keptTermsMax = 32;
 
@@ -75,6 +75,23 @@ function matchWords(segment: Segment, term: string, typos: boolean): MatchedWord
   const [oldest] = keptTerms.keys();
   if (keptTerms.size > keptTermsMax && oldest !== undefined) keptTerms.delete(oldest);
   return found;
+}
+
+/** The cost of a hit and of 32 entries of the sets of a term, where reading a posting into a set costs 1. */
+const hitCost = 3;
+const setCost = 5;
+
+/** Whether whole sets of entries take less time than the hits of the rarest term. */
+function isForMany({ words, wordOffsets }: Segment, [rarest, ...others]: MatchedWords[]): boolean {
+  if (!rarest) return false;
+  const slots = wordOffsets.length - 1;
+  let few = hitCost * rarest.postings;
+  for (const { postings } of others)
+    few += Math.min(postings, (rarest.postings * words.length) / slots);
+  let many = 0;
+  for (const { postings, sets } of [rarest, ...others])
+    many += (setCost * slots) / 32 + (sets ? 0 : postings);
+  return many < few;
 }
 
 function findWords({ vocabulary, offsets }: Segment, term: string, typosMax: number): MatchedWords {
