@@ -14,7 +14,7 @@ import type { ReceiverAddress } from './receivers.ts';
 const webhooksPerApp = 20;
 
 /** For machines of the tests that are network namespaces: the range that RFC 2544 reserves for measurements. */
-export const testNetwork = '198.18.0.0/15';
+const testNetwork = '198.18.0.0/15';
 
 /** Allows the service to send to this machine. */
 export const loopbackAllowed = {

@@ -63,7 +63,11 @@ test(
     const env = { ...shortTimes, SECRET_KEY: key.toString('base64'), ROLES: 'worker' };
     // The first one leads.
     const distantUrl = databaseUrl.replace('127.0.0.1', toDatabase.near);
-    const distant = startWorkerProcess([], { ...env, DATABASE_URL: distantUrl }, { enter: machine.enter });
+    const distant = startWorkerProcess(
+      [],
+      { ...env, DATABASE_URL: distantUrl },
+      { enter: machine.enter },
+    );
     t.after(() => distant.kill());
     await distant.started;
     const others = [1, 2].map(() => startWorkerProcess([], { ...env, DATABASE_URL: databaseUrl }));

@@ -9,7 +9,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { checkLedger } from '../faults/check-ledger.ts';
-import { allianceSlug } from '../faults/create-webhooks.ts';
+import { allianceSlug } from '../faults/behaviours.ts';
 import { readRecords } from '../faults/ledger.ts';
 import { startReceivers, type ReceiverAddress } from '../faults/receivers.ts';
 import { runFolder } from '../faults/run-folder.ts';
@@ -45,7 +45,11 @@ test(
       RATE_LIMIT_PER_MINUTE: '0',
     };
     const start = async (folder: string, role: string) => {
-      const started = startWorkerProcess([], { ...env, ROLES: role }, { command: commandIn(folder) });
+      const started = startWorkerProcess(
+        [],
+        { ...env, ROLES: role },
+        { command: commandIn(folder) },
+      );
       t.after(() => started.kill());
       await started.started;
       return started;

@@ -5,8 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'undici';
-import { commonEvent } from '../faults/behaviours.ts';
-import { allianceSlug } from '../faults/create-webhooks.ts';
+import { allianceSlug, commonEvent } from '../faults/behaviours.ts';
 import { payload } from '../faults/publisher.ts';
 
 type Addresses = { address: string; internalAddress: string };

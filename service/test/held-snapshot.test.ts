@@ -7,6 +7,7 @@ import { after, test } from 'node:test';
 import { v7 as uuidv7 } from 'uuid';
 import { openClient, openDatabase, sql, type Executor } from '../src/database/database.ts';
 import { createRevisions } from '../src/database/revisions.ts';
+import { createSession } from '../src/database/session.ts';
 import { ingestPublished } from '../src/directory/ingest-published.ts';
 import { findOrg } from '../src/directory/orgs.ts';
 import { claimParked, listParked, type ParkedSince } from '../src/webhooks/queue/claim.ts';
@@ -128,7 +129,7 @@ await sql`
 `.execute(database);
 await claimParked(worker, newLease(), new Map([[webhookId, 8]]), parkedSince);
 
-const revisions = createRevisions(worker, connection);
+const revisions = createRevisions(worker, createSession(connection));
 const health = createHealth(worker, revisions);
 
 const looks: Record<string, (isFull: boolean) => Promise<unknown>> = {
