@@ -58,9 +58,7 @@ test('an index that lacks the entry before a new one says so, and has to be load
 
 function build(model: Model): SearchIndex {
   const builder = createIndexBuilder();
-  const named = byName(model).map(([ordinal, each], place) => ({ ordinal, each, place }));
-  for (const { ordinal, each, place } of named.sort((a, b) => b.each.members - a.each.members))
-    builder.add({ ordinal, ...indexed(each) }, place);
+  for (const [ordinal, each] of byName(model)) builder.add({ ordinal, ...indexed(each) });
   return builder.build();
 }
 

@@ -25,23 +25,19 @@ export type Hits = {
 export type Unlisted = 'none' | 'all' | number[];
 
 /** Members beyond this count as this many, so that a level, they and a position fit into the 53 bits of a number. */
-export const membersMax = 2 ** 27 - 1;
+const membersMax = 2 ** 27 - 1;
 const positionsMax = 2 ** 22;
 const keysPerLevel = (membersMax + 1) * positionsMax;
 
 export class Entries {
   /** The number of slots, including those of removed entries. */
   slots = 0;
-  /** The slots that are in order of rank: by members, most first, and then by name. */
-  ranked = new Uint32Array(0);
-  /** The others: those of entries that were written later, or have another number of members than at first. */
-  loose: number[] = [];
+  members = new Uint32Array(0);
   /** Space for the hits of a search. Empty between searches. */
   hits = createHits(0);
   /** The slots of entries that are not removed, and those of them that are listed. */
   #present = new Uint32Array(0);
   #listed = new Uint32Array(0);
-  #members = new Uint32Array(0);
   #ordinals = new Int32Array(0);
   #slotOf = new Int32Array(0);
   /** The slots in the order of names, and the place of each slot in it. */
@@ -50,13 +46,17 @@ export class Entries {
 
   /** Orders hits by level, then by members, most first, and then by name. */
   sortKey(slot: number, level: number): number {
-    const members = this.#members[slot] as number;
+    const members = this.members[slot] as number;
     const position = this.#positions[slot] as number;
     return level * keysPerLevel + (membersMax - members) * positionsMax + position;
   }
 
   levelOfKey(key: number): number {
     return Math.floor(key / keysPerLevel);
+  }
+
+  membersOfKey(key: number): number {
+    return membersMax - Math.floor((key % keysPerLevel) / positionsMax);
   }
 
   ordinalOfKey(key: number): number {
@@ -69,10 +69,9 @@ export class Entries {
     this.slots += 1;
     this.#grow(this.slots);
     this.#ordinals[slot] = ordinal;
-    this.#members[slot] = Math.min(members, membersMax);
+    this.members[slot] = Math.min(members, membersMax);
     setBit(this.#present, slot, true);
     setBit(this.#listed, slot, listed);
-    this.loose.push(slot);
     if (ordinal >= this.#slotOf.length)
       this.#slotOf = enlarged(this.#slotOf, new Int32Array(roomFor(ordinal + 1)).fill(-1));
     this.#slotOf[ordinal] = slot;
@@ -93,12 +92,7 @@ export class Entries {
     const slot = this.#slotOf[ordinal] ?? -1;
     if (slot === -1) return;
     setBit(this.#listed, slot, listed);
-    const counted = Math.min(members, membersMax);
-    if (counted === this.#members[slot]) return;
-    this.#members[slot] = counted;
-    if (!hasBit(this.ranked, slot)) return;
-    setBit(this.ranked, slot, false);
-    this.loose.push(slot);
+    this.members[slot] = Math.min(members, membersMax);
   }
 
   /** Runs `find` with the set of slots that it may find. */
@@ -115,13 +109,9 @@ export class Entries {
     }
   }
 
-  /** For the first entries, which come in order of rank. Takes the place of each in the order of names. */
-  rankAsAdded(places: Uint32Array): void {
-    const order = new Uint32Array(this.slots);
-    for (const [slot, place] of places.entries()) order[place] = slot;
-    this.#setOrder(order);
-    this.loose = [];
-    for (let slot = 0; slot < this.slots; slot += 1) setBit(this.ranked, slot, true);
+  /** For the first entries, which come in the order of names. */
+  orderAsAdded(): void {
+    this.#setOrder(Uint32Array.from({ length: this.slots }, (_, slot) => slot));
   }
 
   /**
@@ -160,11 +150,10 @@ export class Entries {
     if (slots <= this.#ordinals.length) return;
     const room = roomFor(slots);
     this.#ordinals = enlarged(this.#ordinals, new Int32Array(room));
-    this.#members = enlarged(this.#members, new Uint32Array(room));
+    this.members = enlarged(this.members, new Uint32Array(room));
     this.#positions = enlarged(this.#positions, new Uint32Array(room));
     this.#present = enlarged(this.#present, new Uint32Array(bitsFor(room)));
     this.#listed = enlarged(this.#listed, new Uint32Array(bitsFor(room)));
-    this.ranked = enlarged(this.ranked, new Uint32Array(bitsFor(room)));
     this.hits = createHits(room);
   }
 }

@@ -2,7 +2,7 @@
 import { sql, type Database, type LeftJoined } from '../../database/database.ts';
 import { isSameTimeline, type Scope } from '../../database/revisions.ts';
 import type { SlugTable } from '../lock-directory.ts';
-import { membersMax, type IndexedEntry, type WrittenEntry } from './entries.ts';
+import type { IndexedEntry, WrittenEntry } from './entries.ts';
 import { createIndexBuilder, type Changes, type SearchIndex } from './search-index.ts';
 import { nameField, otherField, tagField, type FieldText } from './segment.ts';
 
@@ -50,18 +50,16 @@ export async function loadIndex(database: Database, kind: SlugTable): Promise<In
     if (!read) throw new Error(`the revision of ${scope} is missing`);
     await sql`
       declare entries no scroll cursor for
-      select s.ordinal, s.members, s.listed, s.search_text, ${hasDescription} as has_description,
-        (row_number() over (order by s.name_sort, s.id) - 1)::integer as place
+      select s.ordinal, s.members, s.listed, s.search_text, ${hasDescription} as has_description
       from ${sql.table(`searchable_${kind}`)} s join ${sql.table(kind)} t on t.id = s.id
-      order by least(s.members, ${membersMax}) desc, place
+      order by s.name_sort, s.id
     `.execute(tx);
     const builder = createIndexBuilder();
     for (;;) {
-      const { rows } = await sql<
-        Row & { place: number }
-      >`fetch forward ${sql.raw(String(batchSize))} from entries`.execute(tx);
+      const { rows } =
+        await sql<Row>`fetch forward ${sql.raw(String(batchSize))} from entries`.execute(tx);
       if (rows.length === 0) break;
-      for (const row of rows) builder.add(toEntry(row), row.place);
+      for (const row of rows) builder.add(toEntry(row));
     }
     return { index: builder.build(), revision: read.revision, readAt: read.read_at };
   });

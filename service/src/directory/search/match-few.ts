@@ -13,6 +13,7 @@ import {
   type Segment,
   type SegmentHits,
 } from './segment.ts';
+import { createSelection } from './select-keys.ts';
 
 /** The term that matches the fewest entries is the first one. */
 export function matchFew(
@@ -25,9 +26,14 @@ export function matchFew(
   const { hits } = entries;
   if (rarest) addHits(hits, segment, rarest, visible);
   for (const each of others) keepHits(hits, segment, each);
-  const found = { total: hits.count, keys: smallestKeys(entries, hits, count) };
+  const { keys, add } = createSelection(entries, count);
+  for (let index = 0; index < hits.count; index += 1) {
+    const slot = hits.slots[index] as number;
+    add(slot, hits.levels[slot] as number);
+  }
+  const total = hits.count;
   forget(hits);
-  return found;
+  return { total, keys };
 }
 
 // The loops below use nothing but numbers: they see up to a million postings per search.
@@ -124,40 +130,6 @@ function readWords(
     otherLevels[slot] = best;
   }
   for (const word of matched.words) levelOfWord[word] = unmatched;
-}
-
-/** Selecting the first ones takes a tenth of the time of sorting all. */
-const selectMax = 200;
-
-/** The first `count` sort keys. */
-function smallestKeys(
-  entries: Entries,
-  { slots, levels, count: hitCount }: Hits,
-  count: number,
-): number[] {
-  const keys: number[] = [];
-  let largest = Number.POSITIVE_INFINITY;
-  for (let index = 0; index < hitCount; index += 1) {
-    const slot = slots[index] as number;
-    const key = entries.sortKey(slot, levels[slot] as number);
-    if (count > selectMax) keys.push(key);
-    else if (key < largest) {
-      insert(keys, key);
-      if (keys.length > count) keys.pop();
-      if (keys.length === count) largest = keys.at(-1) as number;
-    }
-  }
-  return keys;
-}
-
-function insert(keys: number[], key: number): void {
-  let at = keys.length;
-  keys.push(key);
-  while (at > 0 && (keys[at - 1] as number) > key) {
-    keys[at] = keys[at - 1] as number;
-    at -= 1;
-  }
-  keys[at] = key;
 }
 
 /** Leaves the space empty for the next search. */

@@ -1,8 +1,8 @@
 /**
  * Finds the entries of a search in which each term matches many: the sets of entries of each level, 32 entries at a time.
- * Most entries are in order of rank, so the first ones of the best sets are the page.
+ * Only the best levels, until they fill the page, are looked at entry by entry.
  */
-import { bitsFor, countOnes, hasBit } from './bits.ts';
+import { bitsFor, countOnes } from './bits.ts';
 import type { Entries } from './entries.ts';
 import {
   fieldBits,
@@ -13,6 +13,7 @@ import {
   type Segment,
   type SegmentHits,
 } from './segment.ts';
+import { createSelection } from './select-keys.ts';
 
 export function matchMany(
   entries: Entries,
@@ -24,19 +25,12 @@ export function matchMany(
   const sets = terms.map((term) => (term.sets ??= makeSets(segment, term)));
   const first = Math.max(...sets.map((each) => each.first));
   const last = Math.max(...sets.map((each) => each.last));
-  const keys: number[] = [];
+  const { keys, add } = createSelection(entries, count);
   let better = new Uint32Array(lengthOf(segment));
   for (let level = first; level <= last && keys.length < count; level += 1) {
     const found = intersect(visible, sets, level);
-    addRankedKeys(keys, entries, { found, better, level }, count);
+    forEachNew(found, better, (slot) => add(slot, level));
     better = found;
-  }
-  for (const slot of entries.loose) {
-    const level =
-      hasBit(visible, slot) && slot < better.length * 32
-        ? levelOf(sets, slot, { first, last })
-        : null;
-    if (level !== null) keys.push(entries.sortKey(slot, level));
   }
   return { total: countHits(intersect(visible, sets, last)), keys };
 }
@@ -104,34 +98,15 @@ function startOf({ first, last, length }: LevelSets, level: number): number {
   return (Math.min(level, last) - first) * length;
 }
 
-type Level = { found: Uint32Array; better: Uint32Array; level: number };
-
-/** Adds the keys of the first entries that are in `found` and not in `better`, until there are `count`. */
-function addRankedKeys(
-  keys: number[],
-  entries: Entries,
-  { found, better, level }: Level,
-  count: number,
-): void {
-  const { ranked } = entries;
+/** Visits those in `found` that are not in `better`. */
+function forEachNew(found: Uint32Array, better: Uint32Array, visit: (slot: number) => void): void {
   for (let index = 0; index < found.length; index += 1) {
-    let bits = (found[index] as number) & ~(better[index] as number) & (ranked[index] as number);
+    let bits = (found[index] as number) & ~(better[index] as number);
     while (bits !== 0) {
-      if (keys.length === count) return;
-      keys.push(entries.sortKey(index * 32 + 31 - Math.clz32(bits & -bits), level));
+      visit(index * 32 + 31 - Math.clz32(bits & -bits));
       bits &= bits - 1;
     }
   }
-}
-
-function levelOf(
-  sets: LevelSets[],
-  slot: number,
-  { first, last }: { first: number; last: number },
-): number | null {
-  for (let level = first; level <= last; level += 1)
-    if (sets.every((each) => hasBit(each.bits, startOf(each, level) * 32 + slot))) return level;
-  return null;
 }
 
 function countHits(bits: Uint32Array): number {

@@ -49,10 +49,9 @@ export function match(
     const matchAll = isForMany(segment, matched) ? matchMany : matchFew;
     return matchAll(entries, segment, matched, visible, offset + limit);
   });
-  const keys = found
-    .flatMap((each) => each.keys)
-    .sort((a, b) => a - b)
-    .slice(offset, offset + limit);
+  // Sorts numbers without a comparison function, which is faster.
+  const sorted = Float64Array.from(found.flatMap((each) => each.keys)).sort();
+  const keys = Array.from(sorted.subarray(offset, offset + limit));
   return {
     total: found.reduce((sum, { total }) => sum + total, 0),
     ordinals: keys.map((key) => entries.ordinalOfKey(key)),

@@ -4,7 +4,6 @@
  */
 import { Entries, type EntryNumbers, type IndexedEntry, type WrittenEntry } from './entries.ts';
 import { match, typosIn, type Found, type Window } from './match.ts';
-import { createList } from './list.ts';
 import { createSegmentBuilder, type FieldText, type Segment } from './segment.ts';
 
 export type Changes = {
@@ -24,21 +23,19 @@ export type SearchIndex = {
   isWorn(): boolean;
 };
 
-/** Rebuilding a segment of so many entries takes some milliseconds. */
-const looseMax = 2_000;
+/** Rebuilding the segment of these takes some milliseconds. */
+const writtenMax = 2_000;
 
 export function createIndexBuilder() {
   const segment = createSegmentBuilder(0);
   const entries = new Entries();
-  const places = createList();
   return {
-    /** Entries come with most members first, and then in the order of names. `place` is that in the order of all names. */
-    add(entry: IndexedEntry, place: number): void {
+    /** Entries come in the order of their names. */
+    add(entry: IndexedEntry): void {
       segment.add(entries.add(entry), entry.texts);
-      places.push(place);
     },
     build(): SearchIndex {
-      entries.rankAsAdded(places.take());
+      entries.orderAsAdded();
       return createIndex(segment.build(), entries);
     },
   };
@@ -77,6 +74,6 @@ function createIndex(main: Segment, entries: Entries): SearchIndex {
       segments = null;
       return entries.reorder(changes.written);
     },
-    isWorn: () => entries.loose.length > looseMax,
+    isWorn: () => entries.slots - firstSlots > writtenMax,
   };
 }
