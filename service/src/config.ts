@@ -54,6 +54,8 @@ function toConfig(values: Settings) {
     /** `logoFile` null: a mark of our own. */
     brand: { color: values.BRAND_COLOR, logoFile: values.BRAND_LOGO },
     databaseUrl: values.DATABASE_URL,
+    /** The server itself, if `databaseUrl` leads to a pooler. */
+    databaseDirectUrl: values.DATABASE_DIRECT_URL,
     databaseReadUrls: values.DATABASE_READ_URLS ?? [],
     dataDir: resolve(values.DATA_DIR),
     /** Newest first: the first encrypts, all decrypt. Null: generated into `dataDir`. */

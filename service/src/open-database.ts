@@ -2,7 +2,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Config } from './config.ts';
 import {
-  openClient,
+  directConnection,
   openDatabase,
   shortTransactionMs,
   type ConnectionSettings,
@@ -11,7 +11,8 @@ import {
 } from './database/database.ts';
 import { openEmbedded, type EmbeddedDatabase, type EmbeddedOptions } from './database/embedded.ts';
 import { migrate } from './database/migrate.ts';
-import { followPrimary, type Primary, type PrimaryMove } from './database/primary.ts';
+import { findDirectFault, findPoolerFault } from './database/pooler.ts';
+import { followPrimary, type PrimaryMove } from './database/primary.ts';
 import { StartError } from './errors.ts';
 import { namesServers, splitHosts } from './setting-types.ts';
 
@@ -27,16 +28,18 @@ export type OpenOptions = Pick<EmbeddedOptions, 'purpose' | 'onLost'> &
   Pick<DatabaseOptions, 'applicationName' | 'poolSize'> & {
     /** Leaves the schema as it is: it may be older than this version. */
     unmigrated?: boolean;
-    /** Called after a failover to another host of DATABASE_URL. */
+    /** Called after a failover to another host. */
     onMoved?: (move: PrimaryMove) => void;
   };
 
 /** Statements that still run after this belong to requests that were cut. */
 const poolEndTimeoutMs = 500;
 
+type Addresses = Pick<Config, 'databaseUrl'> & Partial<Pick<Config, 'databaseDirectUrl'>>;
+
 /** Connects, and migrates unless it is told not to. Throws a `StartError` with the reason if that fails. */
 export async function openConfiguredDatabase(
-  config: Pick<Config, 'databaseUrl' | 'dataDir'>,
+  config: Addresses & Pick<Config, 'dataDir'>,
   options: OpenOptions,
 ): Promise<OpenedDatabase> {
   const { applicationName, poolSize } = options;
@@ -44,15 +47,14 @@ export async function openConfiguredDatabase(
     config.databaseUrl === null
       ? await openEmbedded({ ...options, dataDir: config.dataDir })
       : null;
-  const connection =
-    server?.connection ?? (await connectionTo(config.databaseUrl ?? '', options.onMoved));
+  const connection = server?.connection ?? (await connectionTo(config, options));
   try {
-    if (!server) await requireUsable(connection, applicationName);
+    if (!server) await requireUsable(connection, config);
     if (!options.unmigrated) await migrateOnce(connection, applicationName);
   } catch (error) {
-    connection.primary?.stop();
+    stopFollowing(connection);
     await server?.close();
-    throw server ? error : toStartError(error);
+    throw server ? error : toStartError(error, directVariable(config));
   }
   const database = openDatabase(connection, {
     applicationName,
@@ -65,47 +67,77 @@ export async function openConfiguredDatabase(
     database,
     connection,
     embedded: server !== null,
-    close: () => (closing ??= close(database, server, connection.primary)),
+    close: () => (closing ??= close(database, server, connection)),
   };
 }
 
-/** With several hosts, the connection follows the primary until it is stopped. */
+/** Commands do not use the pooler: they are few, and hold long transactions. */
 async function connectionTo(
-  databaseUrl: string,
-  onMoved: OpenOptions['onMoved'] = () => {},
+  config: Addresses,
+  { purpose, onMoved = () => {} }: OpenOptions,
 ): Promise<ConnectionSettings> {
-  if (!namesServers(databaseUrl)) return { connectionString: databaseUrl };
-  const primary = await followPrimary(splitHosts(databaseUrl), onMoved);
-  return { connectionString: databaseUrl, primary };
+  const { databaseUrl, databaseDirectUrl } = config;
+  const url = databaseUrl ?? '';
+  const direct = await follow(databaseDirectUrl ?? url, directVariable(config), onMoved);
+  if (!databaseDirectUrl || purpose === 'tool') return direct;
+  try {
+    return { ...(await follow(url, 'DATABASE_URL', onMoved)), direct };
+  } catch (error) {
+    stopFollowing(direct);
+    throw error;
+  }
+}
+
+/** The variable that names the server itself. */
+function directVariable({ databaseDirectUrl }: Addresses): string {
+  return databaseDirectUrl ? 'DATABASE_DIRECT_URL' : 'DATABASE_URL';
+}
+
+/** With several hosts, the connection follows the primary until it is stopped. */
+async function follow(
+  url: string,
+  variable: string,
+  onMoved: (move: PrimaryMove) => void,
+): Promise<ConnectionSettings> {
+  if (!namesServers(url)) return { connectionString: url };
+  return {
+    connectionString: url,
+    primary: await followPrimary(splitHosts(url), variable, onMoved),
+  };
+}
+
+function stopFollowing({ primary, direct }: ConnectionSettings): void {
+  primary?.stop();
+  direct?.primary?.stop();
 }
 
 async function close(
   database: Database,
   server: EmbeddedDatabase | null,
-  primary: Primary | undefined,
+  connection: ConnectionSettings,
 ): Promise<void> {
   await Promise.race([database.destroy(), wait(poolEndTimeoutMs, undefined, { ref: false })]);
-  primary?.stop();
+  stopFollowing(connection);
   await server?.close();
 }
 
-/** Only the operator can fix a failed connection or an unreadable address, so the error is one line without a stack. */
-async function requireUsable(connection: ConnectionSettings, applicationName: string) {
-  let client: ReturnType<typeof openClient> | null = null;
-  try {
-    client = openClient(connection, { applicationName });
-    client.on('error', () => {});
-    await client.connect();
-  } catch (error) {
-    throw unusable(error);
-  } finally {
-    await client?.end().catch(() => {});
-  }
+/** Only the operator can fix an address that cannot be used, so the error is one line without a stack. */
+async function requireUsable(connection: ConnectionSettings, config: Addresses): Promise<void> {
+  const variable = directVariable(config);
+  await requireNoFault(variable, () => findDirectFault(connection, variable));
+  if (connection.direct) await requireNoFault('DATABASE_URL', () => findPoolerFault(connection));
+}
+
+async function requireNoFault(variable: string, find: () => Promise<string | null>): Promise<void> {
+  const fault = await find().catch((error: unknown) => {
+    throw unusable(error, variable);
+  });
+  if (fault !== null) throw new StartError(fault);
 }
 
 /** On a separate pool: a migration may take longer than the service allows its statements. */
 async function migrateOnce(connection: ConnectionSettings, applicationName: string): Promise<void> {
-  const database = openDatabase(connection, {
+  const database = openDatabase(directConnection(connection), {
     applicationName,
     poolSize: 1,
     statementTimeoutMs: 0,
@@ -118,17 +150,17 @@ async function migrateOnce(connection: ConnectionSettings, applicationName: stri
 }
 
 /** PostgreSQL's refusals, such as a user without the right to create a schema, are not bugs either. */
-function toStartError(error: unknown): unknown {
+function toStartError(error: unknown, variable: string): unknown {
   if (error instanceof StartError || (error as { code?: string }).code === undefined) return error;
-  return unusable(error);
+  return unusable(error, variable);
 }
 
-function unusable(error: unknown): StartError {
+function unusable(error: unknown, variable: string): StartError {
   // If all addresses of a host refuse, Node.js throws one error without a message.
   const first = error instanceof AggregateError ? (error.errors[0] as unknown) : error;
   const { code, message } = first as { code?: string; message: string };
   return new StartError(
-    `DATABASE_URL points to a database that cannot be used${code ? ` (${code})` : ''}: ${message.split('\n')[0]}`,
+    `${variable} points to a database that cannot be used${code ? ` (${code})` : ''}: ${message.split('\n')[0]}`,
     { cause: error },
   );
 }

@@ -25,6 +25,7 @@ const table = {
   BRAND_COLOR: { type: types.color, default: '#364fc7' },
   BRAND_LOGO: { type: types.file },
   DATABASE_URL: { type: types.postgresUrl },
+  DATABASE_DIRECT_URL: { type: types.postgresUrl, requires: 'DATABASE_URL' },
   DATABASE_READ_URLS: { type: types.replicaUrls, requires: 'DATABASE_URL' },
   DATA_DIR: { type: types.folder, default: dataDir },
   SECRET_KEY: { type: types.secretKeys },

@@ -166,3 +166,23 @@ test('the environment is read in one place', () => {
     'only to hand it to loadConfig, here or in a worker process',
   );
 });
+
+/** Statements whose effect lasts beyond their transaction. */
+const sessionState =
+  /\b(un)?listen \$\{|pg_(try_)?advisory_(un)?lock|temporary table (?!.* on commit drop)|sql`\s*set (?!local |constraints )|set_config\([^()]*(\([^()]*\)[^()]*)*, false\)|\bwith hold\b|\bdiscard (all|temp)|\bdeallocate\b|\.connection\(\)/;
+/** These run on the direct connection only, because a pooler shares connections by transaction. */
+const direct = [
+  'database/embedded.ts',
+  'database/migrate.ts',
+  'database/session.ts',
+  'sync/perform-run.ts',
+  'sync/runs.ts',
+  'sync/stage-blueprints.ts',
+];
+
+test('only the direct connection has state that lasts beyond a transaction', () => {
+  assert.deepEqual(
+    files.filter((file) => sessionState.test(readFileSync(join(root, file), 'utf8'))).sort(),
+    direct,
+  );
+});

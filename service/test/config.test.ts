@@ -35,6 +35,7 @@ const bad: Record<string, string[]> = {
     'postgres://a,b/c?target_session_attrs=standby',
     'postgres:///c?host=a,b',
   ],
+  DATABASE_DIRECT_URL: ['mysql://a/b', 'localhost'],
   DATABASE_READ_URLS: ['mysql://a/b', 'postgres://a/b, replica', 'postgres://a,b/c'],
   SECRET_KEY: [
     'short',
@@ -108,6 +109,7 @@ const bad: Record<string, string[]> = {
 
 /** Other variables that must be set for a variable to count. */
 const beside: Record<string, Record<string, string>> = {
+  DATABASE_DIRECT_URL: { DATABASE_URL: 'postgres://a/b' },
   DATABASE_READ_URLS: { DATABASE_URL: 'postgres://a/b' },
   SMTP_URL: { MAIL_FROM: 'a@b.example' },
   SYNC_BLUEPRINTS_URL: { SYNC_BLUEPRINTS_CRON: 'never' },

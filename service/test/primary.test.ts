@@ -34,7 +34,7 @@ const refusals: [string, ServerState[], RegExp][] = [
 ];
 for (const [name, servers, message] of refusals)
   test(`${name} stop the start with one line`, () => {
-    assert.throws(() => choosePrimary(servers), { name: 'StartError', message });
+    assert.throws(() => choosePrimary(servers, 'DATABASE_URL'), { name: 'StartError', message });
   });
 
 const choices: [string, ServerState[]][] = [
@@ -53,7 +53,7 @@ const choices: [string, ServerState[]][] = [
 ];
 for (const [name, servers] of choices)
   test(`the primary is ${name}`, () => {
-    assert.equal(choosePrimary(servers).name, 'b');
+    assert.equal(choosePrimary(servers, 'DATABASE_URL').name, 'b');
   });
 
 /** The address of the test's database, through a proxy. */
@@ -67,7 +67,7 @@ async function through({ opened }: Pick<CuttableDatabase, 'opened'>): Promise<st
 
 async function follow(t: TestContext, urls: string[]) {
   const { promise: movedTo, resolve: moved } = Promise.withResolvers<string>();
-  const primary = await followPrimary(urls, ({ to }) => moved(to));
+  const primary = await followPrimary(urls, 'DATABASE_URL', ({ to }) => moved(to));
   const connection = { connectionString: urls[0] ?? '', primary };
   const database = openDatabase(connection, { applicationName: 'test' });
   t.after(async () => {

@@ -25,6 +25,8 @@ export type ConnectionSettings = Pick<
 > & {
   /** Chooses among several hosts. */
   primary?: Primary;
+  /** The server itself, if the other settings lead to a pooler, which shares its connections by transaction. */
+  direct?: ConnectionSettings;
 };
 
 /** All tables are in this schema, so that a platform can keep its own tables in the same database. */
@@ -40,6 +42,17 @@ const poolSize = 12;
 const connectTimeoutMs = 5_000;
 /** More than the slowest measured read, much less than a client waits. */
 const statementTimeoutMs = 15_000;
+/** For the service: a process that freezes between two statements must not keep its locks while it is frozen. */
+export const shortTransactionMs = 5_000;
+/** The settings that a pooler makes on each of its connections, because those of its clients do not reach the server. */
+export const poolerSettings = {
+  search_path: 'orgdir, public',
+  timezone: 'UTC',
+  statement_timeout: formatMs(statementTimeoutMs),
+  idle_in_transaction_session_timeout: formatMs(shortTransactionMs),
+};
+/** A pooler renames its connection to the server whenever another process uses it. With one name there is nothing to do. */
+const pooledName = 'orgdir';
 /** The server ends a statement before this, so a connection that is still silent is dropped. */
 const silenceAfterStatementMs = 5_000;
 
@@ -55,15 +68,13 @@ export type DatabaseOptions = {
   transactionSettings?: Record<string, string>;
 };
 
-/** For the service: a process that freezes between two statements must not keep its locks while it is frozen. */
-export const shortTransactionMs = 5_000;
-
 /** Opens a pool, which connects at the first statement. Close it with `destroy()`. */
 export function openDatabase(connection: ConnectionSettings, options: DatabaseOptions): Database {
+  const settings = { ...pooledSettings(connection, options), ...options.transactionSettings };
   const pool = new pg.Pool({
     ...clientSettings(connection, options),
     ...(connection.primary && { Client: connection.primary.Client }),
-    pipeline: options.transactionSettings !== undefined,
+    pipeline: Object.keys(settings).length > 0,
     max: options.poolSize ?? poolSize,
     idleTimeoutMillis: 30_000,
   });
@@ -72,37 +83,72 @@ export function openDatabase(connection: ConnectionSettings, options: DatabaseOp
   // The same for a connection that breaks between two statements of a transaction: the next statement fails.
   pool.on('connect', (client) => client.on('error', () => {}));
   return new Kysely<NoTables>({
-    dialect: new PostgresDialect({ pool: createPool(pool, options.transactionSettings) }),
+    dialect: new PostgresDialect({ pool: createPool(pool, settings) }),
   });
 }
 
-/** A single connection, for listening and for long-lived locks. The caller connects and ends it. */
+/** A single connection. The caller connects and ends it. */
 export function openClient(connection: ConnectionSettings, options: DatabaseOptions): pg.Client {
   const Client = connection.primary?.Client ?? pg.Client;
   return new Client(clientSettings(connection, options));
 }
 
+/** Where a session is kept: for listening, session locks, temporary tables and migrations. */
+export function directConnection(connection: ConnectionSettings): ConnectionSettings {
+  return connection.direct ?? connection;
+}
+
 function clientSettings(connection: ConnectionSettings, options: DatabaseOptions): pg.ClientConfig {
+  const { direct, ...address } = connection;
   return {
-    ...connection,
-    application_name: options.applicationName,
+    ...address,
+    ...(direct ? { application_name: pooledName } : sessionSettings(options)),
     connectionTimeoutMillis: options.responseTimeoutMs ?? connectTimeoutMs,
-    ...timeouts(options.responseTimeoutMs ?? options.statementTimeoutMs ?? statementTimeoutMs),
-    ...(options.responseTimeoutMs && { query_timeout: options.responseTimeoutMs }),
-    ...(options.idleInTransactionMs === undefined
-      ? {}
-      : { idle_in_transaction_session_timeout: options.idleInTransactionMs }),
+    ...silenceTimeout(options),
     keepAlive: true,
     keepAliveInitialDelayMillis: keepAliveDelayMs,
-    options: `${schemaSettings} ${keepAliveSettings}`,
     types: { getTypeParser },
   };
 }
 
-function timeouts(ms: number): Pick<pg.ClientConfig, 'statement_timeout' | 'query_timeout'> {
-  return ms === 0
-    ? { statement_timeout: 0 }
-    : { statement_timeout: ms, query_timeout: ms + silenceAfterStatementMs };
+function sessionSettings(options: DatabaseOptions): pg.ClientConfig {
+  return {
+    application_name: options.applicationName,
+    statement_timeout: endTimeout(options),
+    ...(options.idleInTransactionMs === undefined
+      ? {}
+      : { idle_in_transaction_session_timeout: options.idleInTransactionMs }),
+    options: `${schemaSettings} ${keepAliveSettings}`,
+  };
+}
+
+/** Made in each transaction where they differ from the pooler's, which hold for single statements. */
+function pooledSettings(
+  { direct }: ConnectionSettings,
+  options: DatabaseOptions,
+): Record<string, string> {
+  if (!direct) return {};
+  const settings = {
+    statement_timeout: formatMs(endTimeout(options)),
+    idle_in_transaction_session_timeout: formatMs(options.idleInTransactionMs ?? 0),
+  };
+  const names = ['statement_timeout', 'idle_in_transaction_session_timeout'] as const;
+  const own = names.filter((name) => settings[name] !== poolerSettings[name]);
+  return Object.fromEntries(own.map((name) => [name, settings[name]]));
+}
+
+function formatMs(ms: number): string {
+  return ms === 0 ? '0' : `${ms / 1_000}s`;
+}
+
+function endTimeout(options: DatabaseOptions): number {
+  return options.responseTimeoutMs ?? options.statementTimeoutMs ?? statementTimeoutMs;
+}
+
+function silenceTimeout(options: DatabaseOptions): Pick<pg.ClientConfig, 'query_timeout'> {
+  if (options.responseTimeoutMs) return { query_timeout: options.responseTimeoutMs };
+  const ms = endTimeout(options);
+  return ms === 0 ? {} : { query_timeout: ms + silenceAfterStatementMs };
 }
 
 // Counts and positions stay far below 2^53; `pg` returns them as strings by default.

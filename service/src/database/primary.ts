@@ -1,5 +1,5 @@
 /**
- * Finds and follows the primary of a PostgreSQL cluster whose servers are all hosts of DATABASE_URL. A process asks the
+ * Finds and follows the primary of a PostgreSQL cluster whose servers are all hosts of one setting. A process asks the
  * other servers twice per second whether one of them was promoted. If so, it drops every connection to the old primary,
  * which may be dead, hung or cut off, and connects to the new one (docs/decisions/0038-failover.md).
  */
@@ -32,16 +32,20 @@ const lookMs = 500;
 /** For a connection to another server, and then for its response. */
 const probeTimeoutMs = 2_000;
 
-/** Throws a `StartError` if there is no primary, or if the servers do not belong together. */
+/**
+ * Throws a `StartError` if there is no primary, or if the servers do not belong together. `variable` is the setting that
+ * names them.
+ */
 export async function followPrimary(
   urls: string[],
+  variable: string,
   onMoved: (move: PrimaryMove) => void,
 ): Promise<Primary> {
   const probes = urls.map(createProbe);
   const clients = new Map<pg.Client, string>();
   let stopped = false;
   let timer: NodeJS.Timeout | undefined;
-  let current = choosePrimary(await readServers(urls));
+  let current = choosePrimary(await readServers(urls), variable);
 
   function closeProbes(): void {
     for (const probe of probes) probe.close();
@@ -66,6 +70,8 @@ export async function followPrimary(
     const from = current;
     current = to;
     for (const [client, url] of clients) if (url !== to.url) cut(client);
+    // It is not asked any more.
+    probes.find(({ url }) => url === to.url)?.close();
     onMoved({ from: from.name, to: to.name });
   }
 
@@ -128,20 +134,20 @@ export async function readServers(urls: string[]): Promise<ServerState[]> {
 }
 
 /** Chooses the primary with the newest timeline. */
-export function choosePrimary(servers: ServerState[]): Writable {
+export function choosePrimary(servers: ServerState[], variable: string): Writable {
   const [first, second] = newestFirst(servers);
   const [known, stranger] = distinctSystems(servers);
   if (known && stranger)
     throw new StartError(
-      `DATABASE_URL names servers of different clusters, ${known.name} and ${stranger.name}; name one primary and its standbys`,
+      `${variable} names servers of different clusters, ${known.name} and ${stranger.name}; name one primary and its standbys`,
     );
   if (!first)
     throw new StartError(
-      `no host in DATABASE_URL accepts writes (${servers.map(describe).join('; ')}); start or promote one`,
+      `no host in ${variable} accepts writes (${servers.map(describe).join('; ')}); start or promote one`,
     );
   if (second && areTwo(first, second))
     throw new StartError(
-      `DATABASE_URL names two primaries, ${first.name} and ${second.name}; stop the wrong one, and make it a standby of the other`,
+      `${variable} names two primaries, ${first.name} and ${second.name}; stop the wrong one, and make it a standby of the other`,
     );
   return first;
 }

@@ -5,7 +5,7 @@
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import type pg from 'pg';
-import { openClient, type ConnectionSettings } from './database.ts';
+import { directConnection, openClient, type ConnectionSettings } from './database.ts';
 
 export type Session = {
   /**
@@ -58,7 +58,7 @@ export function createSession(settings: ConnectionSettings): Session {
 
   function connect(): void {
     reconnect = undefined;
-    const client = openClient(settings, {
+    const client = openClient(directConnection(settings), {
       applicationName: `orgdir listener, pid ${process.pid}`,
     });
     const opened = { client, statements: Promise.resolve() };

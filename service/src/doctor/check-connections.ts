@@ -1,5 +1,6 @@
+import type { Config } from '../config.ts';
 import { sql, type Database } from '../database/database.ts';
-import { ok, warning, type Finding } from './finding.ts';
+import { ok, skipped, warning, type Finding } from './finding.ts';
 
 /** Of a process with both roles: docs/operations.md#deployment */
 const processMax = 27;
@@ -7,7 +8,15 @@ const apiProcessMax = 21;
 const workerProcessMax = 11;
 
 /** Checks that the server accepts as many connections as a service with WORKERS opens. */
-export async function checkConnections(database: Database, workers: number): Promise<Finding> {
+export async function checkConnections(
+  database: Database,
+  { databaseDirectUrl, workers }: Pick<Config, 'databaseDirectUrl' | 'workers'>,
+): Promise<Finding> {
+  if (databaseDirectUrl !== null)
+    return skipped(
+      'connections',
+      'not checked: the pooler limits them, and each process has one more',
+    );
   const { rows } = await sql<{ accepted: number }>`
     select current_setting('max_connections')::int
       - current_setting('superuser_reserved_connections')::int as accepted

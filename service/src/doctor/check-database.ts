@@ -8,6 +8,7 @@ import { StartError } from '../errors.ts';
 import { namesServers, splitHosts } from '../setting-types.ts';
 import { checkConnections } from './check-connections.ts';
 import { checkMigrations } from './check-migrations.ts';
+import { checkPooler } from './check-pooler.ts';
 import { checkQueue } from './check-queue.ts';
 import { checkReplicas } from './check-replicas.ts';
 import { checkServer } from './check-server.ts';
@@ -24,7 +25,13 @@ export type DatabaseCheckOptions = {
 type Closable = { close(): Promise<void> };
 type Where = Pick<
   Config,
-  'databaseReadUrls' | 'databaseUrl' | 'dataDir' | 'secretKeys' | 'roles' | 'workers'
+  | 'databaseReadUrls'
+  | 'databaseDirectUrl'
+  | 'databaseUrl'
+  | 'dataDir'
+  | 'secretKeys'
+  | 'roles'
+  | 'workers'
 >;
 type Opened =
   | { kind: 'opened'; connection: ConnectionSettings; servers: Finding[]; close(): Promise<void> }
@@ -38,7 +45,7 @@ export async function checkDatabase(
   faulty: ReadonlySet<string>,
   { now, onOpening }: DatabaseCheckOptions,
 ): Promise<Finding[]> {
-  if (faulty.has('DATABASE_URL') || faulty.has('DATA_DIR'))
+  if (['DATABASE_URL', 'DATABASE_DIRECT_URL', 'DATA_DIR'].some((name) => faulty.has(name)))
     return [skipped('database', 'not checked: the configuration is invalid')];
   const opened = await open(config, onOpening);
   if (opened.kind === 'reported') return opened.findings;
@@ -50,10 +57,10 @@ export async function checkDatabase(
 }
 
 async function open(
-  { databaseUrl, dataDir }: Where,
+  { databaseUrl, databaseDirectUrl, dataDir }: Where,
   onOpening: DatabaseCheckOptions['onOpening'],
 ): Promise<Opened> {
-  if (databaseUrl !== null) return openServer(databaseUrl);
+  if (databaseUrl !== null) return openServer(databaseUrl, databaseDirectUrl);
   if (!(await exists(join(dataDir, 'postgres', 'PG_VERSION'))))
     return reported(ok('database', `none yet in ${dataDir}; the first start creates one`));
   try {
@@ -68,13 +75,21 @@ async function open(
   }
 }
 
-async function openServer(databaseUrl: string): Promise<Opened> {
-  const { url, findings } = namesServers(databaseUrl)
-    ? await checkServers(databaseUrl)
-    : { url: databaseUrl, findings: [] };
-  if (url === null) return { kind: 'reported', findings };
+/** All other checks use the server itself. */
+async function openServer(databaseUrl: string, directUrl: string | null): Promise<Opened> {
+  const pooled = directUrl === null ? null : await chooseServer(databaseUrl, 'DATABASE_URL');
+  const { url, findings } = pooled
+    ? await chooseServer(directUrl ?? '', 'DATABASE_DIRECT_URL')
+    : await chooseServer(databaseUrl, 'DATABASE_URL');
+  const servers = [...findings, ...(pooled?.findings ?? [])];
+  if (url === null) return { kind: 'reported', findings: servers };
   const connection = { connectionString: url };
-  return { kind: 'opened', connection, servers: findings, close: async () => {} };
+  servers.push(...(await checkPooler(connection, pooled && pooled.url)));
+  return { kind: 'opened', connection, servers, close: async () => {} };
+}
+
+async function chooseServer(address: string, variable: string) {
+  return namesServers(address) ? checkServers(address, variable) : { url: address, findings: [] };
 }
 
 function reported(finding: Finding): Opened {
@@ -98,7 +113,7 @@ async function checkOpened(
     const { isComplete, findings } = await checkMigrations(database);
     return [
       ...server.findings,
-      await checkConnections(database, config.workers),
+      await checkConnections(database, config),
       ...(hasSeveralHosts(config) ? [await checkSynchronous(database)] : []),
       ...(await checkReplicas(database, config.databaseReadUrls)),
       ...findings,
@@ -118,8 +133,8 @@ async function checkOpened(
   }
 }
 
-function hasSeveralHosts({ databaseUrl }: Where): boolean {
-  return databaseUrl !== null && splitHosts(databaseUrl).length > 1;
+function hasSeveralHosts({ databaseUrl, databaseDirectUrl }: Where): boolean {
+  return splitHosts(databaseDirectUrl ?? databaseUrl ?? '').length > 1;
 }
 
 const notMigrated = skipped(

@@ -1,4 +1,4 @@
-/** Checks the servers of a DATABASE_URL that names several hosts, and chooses the one that the other checks use. */
+/** Checks the servers of a setting that names several hosts, and chooses the one that the other checks use. */
 import { sql, type Database } from '../database/database.ts';
 import { choosePrimary, readServers, type ServerState } from '../database/primary.ts';
 import { StartError } from '../errors.ts';
@@ -7,27 +7,28 @@ import { failed, ok, warning, type Finding } from './finding.ts';
 
 /** `url` is that of the primary, or null if there is none. */
 export async function checkServers(
-  databaseUrl: string,
+  address: string,
+  variable: string,
 ): Promise<{ url: string | null; findings: Finding[] }> {
-  const servers = await readServers(splitHosts(databaseUrl));
+  const servers = await readServers(splitHosts(address));
   try {
-    const { url, name } = choosePrimary(servers);
+    const { url, name } = choosePrimary(servers, variable);
     const others = servers.filter((server) => server.url !== url);
-    return { url, findings: others.map((server) => checkOther(server, name)) };
+    return { url, findings: others.map((server) => checkOther(server, name, variable)) };
   } catch (error) {
     if (!(error instanceof StartError)) throw error;
-    const advice = 'start the servers that do not run, and correct the hosts in DATABASE_URL';
+    const advice = `start the servers that do not run, and correct the hosts in ${variable}`;
     return { url: null, findings: [failed('database', error.message, advice)] };
   }
 }
 
-function checkOther({ name, state }: ServerState, primary: string): Finding {
+function checkOther({ name, state }: ServerState, primary: string, variable: string): Finding {
   if (state.kind === 'read-only') return ok('servers', `${name} is a standby`);
   if (state.kind === 'unreachable')
     return warning(
       'servers',
       `${name} cannot be reached: ${state.reason}`,
-      'start it, or remove it from DATABASE_URL: nothing takes over for the primary without it',
+      `start it, or remove it from ${variable}: nothing takes over for the primary without it`,
     );
   return failed(
     'servers',

@@ -4,6 +4,7 @@
  */
 import type { SyncRun } from '../contract/sync-run.ts';
 import {
+  directConnection,
   isConnectionFault,
   openDatabase,
   sql,
@@ -62,7 +63,7 @@ export async function performRun(
   request: RunRequest,
   work: RunWork,
 ): Promise<RunOutcome> {
-  const database = openDatabase(connection, {
+  const database = openDatabase(directConnection(connection), {
     applicationName: `orgdir sync ${request.kind}, pid ${process.pid}`,
     poolSize: 1,
     // A statement over a hundred thousand rows may take long; everything outside the database has its own limits.

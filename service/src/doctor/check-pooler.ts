@@ -1,0 +1,31 @@
+import type { ConnectionSettings } from '../database/database.ts';
+import { findDirectFault, findPoolerFault } from '../database/pooler.ts';
+import { failed, ok, type Finding } from './finding.ts';
+
+/** Checks the pooler in `pooledUrl`, if there is one, and that `direct` leads through none. */
+export async function checkPooler(
+  direct: ConnectionSettings,
+  pooledUrl: string | null,
+): Promise<Finding[]> {
+  const variable = pooledUrl === null ? 'DATABASE_URL' : 'DATABASE_DIRECT_URL';
+  try {
+    const fault =
+      (await findDirectFault(direct, variable)) ??
+      (pooledUrl && (await findPoolerFault({ connectionString: pooledUrl, direct })));
+    if (fault) return [failed('pooler', fault, 'see "Pooler" in docs/operations.md')];
+    return pooledUrl === null
+      ? []
+      : [ok('pooler', 'it shares connections by transaction, and leads to the same database')];
+  } catch (error) {
+    // Another check reports a server that cannot be reached.
+    if (pooledUrl === null) return [];
+    const reason = (error as Error).message.split('\n')[0];
+    return [
+      failed(
+        'pooler',
+        `the database cannot be used through the pooler: ${reason}`,
+        'check DATABASE_URL, and that the pooler runs',
+      ),
+    ];
+  }
+}
