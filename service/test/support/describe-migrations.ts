@@ -46,6 +46,9 @@ export async function describeMigrations(
     }
     described.push(
       await database.transaction().execute(async (tx) => {
+        // Reads of whole tables are counted, also those in the order of an index.
+        for (const plan of ['indexscan', 'indexonlyscan', 'bitmapscan'])
+          await sql.raw(`set local enable_${plan} = off`).execute(tx);
         const before = await readState(tx);
         await sql.raw(text).execute(tx);
         const after = await readState(tx);
@@ -67,6 +70,7 @@ async function readState(tx: Executor) {
       (select count(*) from pg_index where indrelid = c.oid) as indexes
     from pg_class c left join pg_inherits i on i.inhrelid = c.oid left join pg_class p on p.oid = i.inhparent
     where c.relnamespace = 'orgdir'::regnamespace and c.relkind in ('r', 'p')
+    order by coalesce(p.relname, c.relname) collate "C"
   `.execute(tx);
   const { rows: reads } = await sql<{ oid: number; count: number }>`
     select relid::int8 as oid, seq_scan as count from pg_stat_xact_all_tables where schemaname = 'orgdir'
@@ -85,7 +89,7 @@ async function readLocks(tx: Executor, before: State, after: State): Promise<Mig
     from pg_locks
     where pid = pg_backend_pid() and locktype = 'relation'
       and mode in ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')
-    group by relation order by relation
+    group by relation
   `.execute(tx);
   const blocked = new Map(rows.map(({ oid, blocks_reads }) => [oid, blocks_reads]));
   const locks: MigrationLocks = {};
