@@ -31,7 +31,7 @@ export type System = {
 };
 
 /** Processor time of the service and its database, and of the database alone. */
-export type Cpu = { totalMs: number; postgresMs: number };
+type Cpu = { totalMs: number; postgresMs: number };
 
 export type Work = {
   /** Bytes of the write-ahead log. */
