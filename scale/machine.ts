@@ -60,7 +60,7 @@ export async function startMachine(): Promise<Machine> {
   };
 }
 
-/** Two neighbours in the test network, which other runs will hardly choose. */
+/** Two neighbours in the range that RFC 2544 reserves for measurements, which other runs will hardly choose. */
 function chooseAddresses(): [near: string, far: string] {
   const network = `198.18.${randomInt(256)}`;
   const first = 4 * randomInt(64);

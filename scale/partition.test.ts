@@ -21,7 +21,7 @@ import { missingForMachines, startMachine } from './machine.ts';
 import { startPrimary, urlOf } from './postgres.ts';
 
 /** How much longer than a lease a link is down. */
-const beyondLeaseMs = Number(process.env['SCALE_FAULT_MS'] ?? 1_500);
+const beyondLeaseMs = Number(process.env['SCALE_FAULT_MS'] ?? 500);
 /** By then the server has noticed that the machine is gone (`service/src/database/database.ts`). */
 const lostMsMax = 16_000;
 const leaderLock = 70420013;
