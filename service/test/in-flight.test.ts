@@ -111,6 +111,25 @@ test('a quick webhook gets its next deliveries before its running ones end, and 
   endAll(ends);
 });
 
+test('a webhook that shares its limit with other processes gets no more ahead than it can start in time', (t) => {
+  const clock = mockClock(t);
+  const inFlight = new InFlight();
+  inFlight.setShare(0, 8);
+  for (const [tookMs, expected] of [
+    [5, 8],
+    [100, 5],
+    [400, 1],
+    [900, 0],
+  ] as const) {
+    const [end] = fill(inFlight);
+    clock.pass(tookMs);
+    end?.();
+    const ends = fill(inFlight);
+    assert.deepEqual([ends.length, inFlight.room().byWebhook[a]], [1, expected], `${tookMs} ms`);
+    endAll(ends);
+  }
+});
+
 test('deliveries that wait for their turn use up the room of their webhook', () => {
   const inFlight = new InFlight();
   const endWait = inFlight.wait(a, owner);

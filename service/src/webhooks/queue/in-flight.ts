@@ -17,6 +17,8 @@ const freshMax = 0.75 * inFlightMax;
 const roomMin = inFlightMax / 4;
 /** An attempt that is older than this waits for its receiver, not for our processor. */
 const freshMs = 100;
+/** Deliveries that start within this time are leased ahead, half of what one may wait for its turn (`start-attempts.ts`). */
+const aheadMs = 500;
 /** Idle webhooks whose limits are remembered, about 100 bytes each. */
 const rememberedMax = 20_000;
 
@@ -136,7 +138,15 @@ export class InFlight {
   #findOrAdd(id: string, owner: string): Receiver {
     let receiver = this.#find(id);
     if (!receiver) {
-      receiver = { id, owner, limit: limitAtFirst, inFlight: 0, waiting: 0, isSlow: false };
+      receiver = {
+        id,
+        owner,
+        latencyMs: 0,
+        limit: limitAtFirst,
+        inFlight: 0,
+        waiting: 0,
+        isSlow: false,
+      };
       this.#remembered.set(id, receiver);
     }
     return receiver;
@@ -158,10 +168,11 @@ export class InFlight {
 
   /** A quick webhook at its limit gets its next deliveries before its running attempts end. */
   #leasable(receiver: Receiver): number {
-    const { id, isSlow, limit, inFlight, waiting } = receiver;
+    const { id, latencyMs, isSlow, limit, inFlight, waiting } = receiver;
     if (this.#blocked.has(id) || (isSlow && this.#startable(receiver) === 0)) return 0;
     const most = this.#shareOf(id);
-    const ahead = isSlow || limit < most ? 0 : inFlightPerWebhookMax;
+    const soon = Math.min(inFlightPerWebhookMax, Math.floor((most * aheadMs) / latencyMs));
+    const ahead = isSlow || limit < most ? 0 : soon;
     return Math.max(Math.min(limit, most) + ahead - inFlight - waiting, 0);
   }
 
@@ -200,6 +211,7 @@ export class InFlight {
     this.#markSlow(attempt, false);
     const tookMs = performance.now() - startedAt;
     this.#slowRoom.mark(receiver, tookMs > slowMs);
+    receiver.latencyMs = tookMs;
     receiver.limit = Math.min(receiver.limit + 1, limitAt(tookMs));
     receiver.inFlight -= 1;
     this.#track(receiver);

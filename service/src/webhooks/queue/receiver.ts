@@ -10,6 +10,8 @@ export const slowMs = 1_000;
 export type Receiver = {
   id: string;
   owner: string;
+  /** Of its last attempt. */
+  latencyMs: number;
   /** Its latency allows this many attempts; its share of `inFlightPerWebhookMax` may be less. */
   limit: number;
   inFlight: number;
