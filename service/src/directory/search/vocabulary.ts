@@ -22,14 +22,12 @@ export function createVocabulary(words: string[]): Vocabulary {
   // One text takes less memory than its words, and is searched faster.
   const text = `${words.join('\n')}\n`;
   const starts = new Uint32Array(words.length + 1);
-  const letters = new Uint32Array(words.length);
-  for (const [index, word] of words.entries()) {
+  for (const [index, word] of words.entries())
     starts[index + 1] = (starts[index] as number) + word.length + 1;
-    letters[index] = lettersOf(word);
-  }
   const startOf = (word: number) => starts[word] as number;
   const textOf = (word: number) => text.slice(startOf(word), startOf(word + 1) - 1);
   const trigrams = createTrigrams(words);
+  const byLength = groupByLength(words);
 
   return {
     findContaining(term, visit) {
@@ -57,10 +55,13 @@ export function createVocabulary(words: string[]): Vocabulary {
     },
     findMistyped(term, typosMax, visit) {
       const wanted = lettersOf(term);
-      for (let word = 0; word < letters.length; word += 1) {
-        const length = startOf(word + 1) - startOf(word) - 1;
-        if (Math.abs(length - term.length) > typosMax) continue;
-        if (!mayBeMistyped(letters[word] as number, wanted, typosMax)) continue;
+      const { offsets, grouped, letters } = byLength;
+      const end = offsets.length - 1;
+      const from = offsets[Math.min(term.length - typosMax, end)] as number;
+      const until = offsets[Math.min(term.length + typosMax + 1, end)] as number;
+      for (let at = from; at < until; at += 1) {
+        if (!mayBeMistyped(letters[at] as number, wanted, typosMax)) continue;
+        const word = grouped[at] as number;
         const found = textOf(word);
         if (isMistyped(found, term, typosMax) && !found.includes(term)) visit(word);
       }
@@ -80,6 +81,27 @@ function wordAt(starts: Uint32Array, position: number, first: number): number {
     else high = middle;
   }
   return low;
+}
+
+/** Those of a length from `offsets[length]` to `offsets[length + 1]`, each with its letters. */
+type ByLength = { offsets: Uint32Array; grouped: Uint32Array; letters: Uint32Array };
+
+function groupByLength(words: string[]): ByLength {
+  const longest = words.reduce((most, { length }) => Math.max(most, length), 0);
+  const offsets = new Uint32Array(longest + 2);
+  for (const { length } of words) offsets[length + 1] = (offsets[length + 1] as number) + 1;
+  for (let length = 0; length <= longest; length += 1)
+    offsets[length + 1] = (offsets[length + 1] as number) + (offsets[length] as number);
+  const next = offsets.slice();
+  const grouped = new Uint32Array(words.length);
+  const letters = new Uint32Array(words.length);
+  for (const [index, word] of words.entries()) {
+    const at = next[word.length] as number;
+    next[word.length] = at + 1;
+    grouped[at] = index;
+    letters[at] = lettersOf(word);
+  }
+  return { offsets, grouped, letters };
 }
 
 /** A set of the letters of a word, in 32 bits. */
