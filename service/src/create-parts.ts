@@ -135,7 +135,7 @@ function createInternalParts(shared: Shared, worker: Worker) {
   const { config, database, connection } = shared;
   const { host, port, allowedHosts } = config.internal;
   const readiness = createReadinessCheck(database);
-  const syncs = createSyncs({ ...shared, leads: () => worker.leads() });
+  const syncs = createSyncs(shared);
   const writes = openDatabase(connection, writesPool);
   const publishing = openDatabase(connection, publishingPool);
   const notifyWorkers = createQueueNotifier(database);

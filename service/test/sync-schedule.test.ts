@@ -7,6 +7,7 @@ import { createLogger } from '../src/log.ts';
 import { createMetrics, type Metrics } from '../src/metrics.ts';
 import type { SyncRun } from '../src/contract/sync-run.ts';
 import { listRuns } from '../src/sync/runs.ts';
+import { createSession } from '../src/database/session.ts';
 import { createSyncs, type Syncs } from '../src/sync/syncs.ts';
 import { openTestDatabase } from './support/database.ts';
 import { blueprint, put } from './support/directory.ts';
@@ -26,9 +27,6 @@ beforeEach(async () => {
   await sql`update list_totals set entries = 0`.execute(database);
 });
 
-/** Whether the processes of a test follow the schedule. */
-const leads = () => true;
-
 type Process = Syncs & { metrics: Metrics };
 
 /** The syncs of one process, as its configuration has them. */
@@ -36,7 +34,8 @@ function startProcess(env: Record<string, string>): Process {
   const metrics = createMetrics();
   const config = loadConfig({ PUBLIC_URL: testPublicUrl, ...env });
   const log = createLogger('silent');
-  const syncs = createSyncs({ ...opened, leads, config, version: '0.0.0-test', metrics, log });
+  const session = createSession(opened.connection);
+  const syncs = createSyncs({ ...opened, session, config, version: '0.0.0-test', metrics, log });
   syncs.start();
   after(() => syncs.stop());
   return { ...syncs, metrics };
@@ -171,7 +170,7 @@ test('a due run waits for a manual run and then starts', async () => {
   });
   const asked = createSyncs({
     ...opened,
-    leads,
+    session: createSession(opened.connection),
     config: loadConfig({ ...env, SYNC_BLUEPRINTS_CRON: 'never' }),
     version: '0.0.0-test',
     metrics: createMetrics(),

@@ -8,6 +8,7 @@ import type { Config } from '../config.ts';
 import type { Schedule } from '../cron.ts';
 import type { ConnectionSettings, Database } from '../database/database.ts';
 import { coalesce } from '../database/coalesce.ts';
+import type { Listener, Session } from '../database/session.ts';
 import type { Logger } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
 import { createLoop, type Loop } from '../loop.ts';
@@ -25,8 +26,7 @@ export type SyncsDependencies = {
   version: string;
   database: Database;
   connection: ConnectionSettings;
-  /** Whether this process follows the schedules. One does, so that a due time costs one connection. */
-  leads: () => boolean;
+  session: Session;
   metrics: Pick<Metrics, 'synced' | 'lastSyncs'>;
   log: Logger;
 };
@@ -60,13 +60,16 @@ const waitMsMax = 30_000;
 const scrapeBounds = { timeoutMs: 2_000, reuseMs: 1_000 };
 /** A statement that still runs by then ends with its session and is rolled back. */
 const stopWithinMs = 5_000;
-/** The pause while another run of the same kind is under way, or another process leads. */
+/** Of the processes with a schedule one holds this advisory lock and follows it, so that a due time costs one connection. */
+const scheduleLock = 70420022;
+/** The pause while another run of the same kind is under way, or another process follows the schedules. */
 const busyMs = 1_000;
 const kinds = ['blueprints', 'chat'] as const;
 
 export function createSyncs(dependencies: SyncsDependencies): Syncs {
-  const { config, database, metrics, log } = dependencies;
+  const { config, database, session, metrics, log } = dependencies;
   const { syncs } = config;
+  const turn = session.createListener([], () => {}, { exclusive: scheduleLock });
   const stopping = new AbortController();
   const underWay = new Set<Promise<unknown>>();
   const runner = createRunner(dependencies, stopping.signal);
@@ -74,7 +77,7 @@ export function createSyncs(dependencies: SyncsDependencies): Syncs {
   metrics.lastSyncs(coalesce(() => lastKnownSuccesses(database, configured), scrapeBounds));
   const loops = kinds.flatMap((kind) => {
     const schedule = syncs[kind]?.schedule;
-    return schedule ? [createScheduleLoop(dependencies, kind, schedule, runner)] : [];
+    return schedule ? [createScheduleLoop({ ...dependencies, turn }, kind, schedule, runner)] : [];
   });
 
   return {
@@ -94,12 +97,14 @@ export function createSyncs(dependencies: SyncsDependencies): Syncs {
       return Promise.race([begun, ended.then(asConflict)]);
     },
     start() {
+      if (loops.length > 0) turn.start();
       for (const loop of loops) loop.start();
     },
     async stop() {
       stopping.abort();
       const ended = Promise.all([...loops.map((loop) => loop.stop()), ...underWay]);
       await Promise.race([ended.catch(() => {}), wait(stopWithinMs, undefined, { ref: false })]);
+      await turn.stop();
       await runner.close();
     },
   };
@@ -137,7 +142,7 @@ function createRunner(dependencies: SyncsDependencies, signal: AbortSignal) {
 }
 
 function createScheduleLoop(
-  { database, leads, log }: SyncsDependencies,
+  { database, turn, log }: SyncsDependencies & { turn: Listener },
   kind: SyncKind,
   schedule: Schedule,
   runner: Runner,
@@ -147,7 +152,7 @@ function createScheduleLoop(
     name: `${kind} sync`,
     log,
     async turn() {
-      if (!leads()) return busyMs;
+      if (!turn.listens()) return busyMs;
       if (!planned) await plan(database, kind, schedule);
       planned = true;
       const untilMs = await untilDue(database, kind);

@@ -57,7 +57,7 @@ export function createVocabulary(words: string[]): Vocabulary {
       const wanted = lettersOf(term);
       const { offsets, grouped, letters } = byLength;
       const end = offsets.length - 1;
-      const from = offsets[Math.min(term.length - typosMax, end)] as number;
+      const from = offsets[Math.min(Math.max(term.length - typosMax, 0), end)] as number;
       const until = offsets[Math.min(term.length + typosMax + 1, end)] as number;
       for (let at = from; at < until; at += 1) {
         if (!mayBeMistyped(letters[at] as number, wanted, typosMax)) continue;

@@ -51,8 +51,6 @@ export type Worker = {
   stop(): Promise<void>;
   /** Tells it of events that this process has just published. Returns false if another process has to be told. */
   wake(): boolean;
-  /** Whether it is the one process that is notified of new work. */
-  leads(): boolean;
 };
 
 /** How long the end of the pool, and of what is written before it, may take if the database does not respond. */
@@ -98,7 +96,6 @@ export function createWorker(dependencies: WorkerDependencies): Worker {
       run = null;
     },
     wake: () => run?.wake() ?? false,
-    leads: () => run?.leads() ?? false,
   };
 }
 
@@ -146,7 +143,6 @@ function startRun(dependencies: WorkerDependencies): Omit<Worker, 'start'> {
       if (leader.listens()) tasks.fanOut.wake();
       return leader.listens();
     },
-    leads: () => leader.listens(),
   };
 }
 
