@@ -90,20 +90,31 @@ test('migrate --check says what pending migrations lock, and changes nothing', a
   assert.equal((await runHere(['migrate', '--check'], env)).stdout, 'The schema is up to date.\n');
 });
 
-test('an index is created on every partition while others write', async (t) => {
+test('an index is created on every partition while others write, also after an interruption', async (t) => {
   const { database, connection } = await openTestDatabase();
   const writer = openClient(connection, { applicationName: 'writer' });
-  writer.on('error', () => {});
-  await writer.connect();
-  t.after(() => writer.end());
+  const interrupted = openClient(connection, { applicationName: 'interrupted' });
+  for (const client of [writer, interrupted]) {
+    client.on('error', () => {});
+    await client.connect();
+    t.after(() => client.end());
+  }
   const text = '-- Why.\ncreate index concurrently events_by_name on events (name, id);\n';
   const file = { name: '9000_index.sql', text, checksum: 'x' };
-  // As an interruption leaves it.
-  await sql`create index events_by_name on only events (name, id)`.execute(database);
   const { rows: partitions } = await sql<{ name: string }>`
     select max(inhrelid::regclass::text) as name from pg_inherits where inhparent = 'events'::regclass
   `.execute(database);
-  await writer.query(`begin; update ${partitions[0]?.name} set data = data`);
+  const partition = partitions[0]?.name ?? '';
+  await writer.query(`begin; update ${partition} set data = data`);
+  await sql`create index events_by_name on only events (name, id)`.execute(database);
+  const part = partition.replace('events', 'events_by_name');
+  const { rows: sessions } = await interrupted.query('select pg_backend_pid() as pid');
+  const creating = interrupted.query(
+    `create index concurrently ${part} on ${partition} (name, id)`,
+  );
+  await untilWaiting(database, 'virtualxid');
+  await sql`select pg_cancel_backend(${sessions[0].pid})`.execute(database);
+  await assert.rejects(creating, { code: '57014' });
   const applying = database.connection().execute((own) => applyMigration(own, file, 60_000));
   await untilWaiting(database, 'virtualxid');
   await sql`update events set data = data`.execute(database);
