@@ -152,7 +152,6 @@ const looks: Record<string, (isFull: boolean) => Promise<unknown>> = {
     recoverLeases(worker, {
       backoff: { baseMs: 1, factor: 1 },
       since: isFull ? null : afterDue(25_000),
-      lookBackMs: isFull ? 20_000 : 1_000,
     }),
   'refreshes of the status': async (isFull) => {
     const one = isFull ? createHealth(worker, revisions) : health;

@@ -35,15 +35,13 @@ export type RecoveryOptions = {
   clock?: Clock;
   /** The `floor` of an earlier call. Without it, leases count that ended at any time. */
   since?: string | null;
-  /** How long before `since` a lease may have ended. */
-  lookBackMs?: number;
 };
 
 export async function recoverLeases(
   database: Database,
-  { backoff, clock = systemClock, since = null, lookBackMs = transactionMaxMs }: RecoveryOptions,
+  { backoff, clock = systemClock, since = null }: RecoveryOptions,
 ): Promise<Recovery> {
-  const { at, expired } = await listExpired(database, since, lookBackMs);
+  const { at, expired } = await listExpired(database, since);
   const recorded: RecordedAttempt[] = [];
   const failures: RecoveryFailure[] = [];
   for (const [leaseToken, rows] of Map.groupBy(expired, (one) => one.leaseToken))
@@ -74,7 +72,6 @@ type Expired = LeasedDelivery & { leasedAt: Date; durationMs: number };
 async function listExpired(
   database: Database,
   since: string | null,
-  lookBackMs: number,
 ): Promise<{ at: string; expired: Expired[] }> {
   const { rows } = await sql<{ at: string } & LeftJoined<Expired>>`
     -- prepared: list_expired
@@ -86,7 +83,8 @@ async function listExpired(
         least(extract(epoch from due_at - leased_at) * 1000, 2147483647)::int as "durationMs"
       from pending_deliveries
       where lease_token is not null and due_at < (select now from clock)
-        and due_at >= coalesce(${since}::timestamptz - ${lookBackMs}::int * interval '1 millisecond', '-infinity')
+        -- Whatever an earlier look could not see is committed by then.
+        and due_at >= coalesce(${since}::timestamptz - ${sql.lit(transactionMaxMs)} * interval '1 millisecond', '-infinity')
       order by due_at limit ${sql.lit(recordMax)}
     ) e on true
   `.execute(database);

@@ -17,10 +17,8 @@ import type { Listener, Session } from '../../database/session.ts';
 import { dropExpiredKeys } from '../../events/idempotency-keys.ts';
 import { dropOldRejected, type Rejection } from '../../events/published-events.ts';
 import { createDispatcher, type Dispatcher, type DispatcherDependencies } from './dispatcher.ts';
-import { createEvery } from '../../every.ts';
 import { createFloor, type Floor } from '../../floor.ts';
 import { createLoop } from '../../loop.ts';
-import { transactionMaxMs } from './claim.ts';
 import { dropOldOperationalEvents } from '../notifications/operational-events.ts';
 import { findWork } from './find-work.ts';
 import { dropOldStats, foldDeliveryChanges } from './fold-delivery-changes.ts';
@@ -63,8 +61,6 @@ const leftMs = 500;
 const leaderLock = 70420013;
 /** How often expired leases and the other processes are looked for, totals updated, and a failed update of health tried again. */
 const checkMs = 1_000;
-/** How often leases are looked for that ended while the transaction that gave them was open. */
-const farLookMs = 10_000;
 /** How long outcomes are collected before the health of their webhooks is updated, once. */
 const collectMs = healthDelayMs / 2;
 /** How often replays that failed, or were left by a process that died, are looked for. */
@@ -195,12 +191,9 @@ function createTasks(dependencies: TaskDependencies, leads: () => boolean) {
     return toReplay.length > 0 ? 0 : replayAgainMs;
   });
   const ended = createFloor(null);
-  const isFarLookDue = createEvery(farLookMs);
-  const leases = loop('leases', () => {
-    // A transaction that was open when its lease ended is found by the next far look.
-    const lookBackMs = isFarLookDue() ? transactionMaxMs : checkMs;
-    return recoverExpiredLeases(database, dependencies, { ended, lookBackMs }, () => due.wake());
-  });
+  const leases = loop('leases', () =>
+    recoverExpiredLeases(database, dependencies, ended, () => due.wake()),
+  );
   const join = loop('join', async () => {
     const joining = await joinWorkers(database, dispatcher.id, outcomes.next());
     const { place, workers, blocked, isLate } = joining;
@@ -288,12 +281,12 @@ async function ingestBatch(
 async function recoverExpiredLeases(
   database: Database,
   dependencies: WorkerDependencies,
-  { ended, lookBackMs }: { ended: Floor<null>; lookBackMs: number },
+  ended: Floor<null>,
   onRecovered: () => void,
 ): Promise<number> {
   const { webhooks, clock, metrics, log } = dependencies;
   const backoff = { baseMs: webhooks.retryBaseMs, factor: webhooks.retryFactor };
-  const options = { backoff, clock, since: ended.next(), lookBackMs };
+  const options = { backoff, clock, since: ended.next() };
   const done = await recoverLeases(database, options);
   if (done.floor !== null) ended.reached(done.floor);
   for (const failure of done.failures) log.error(failure, 'lease.not_recovered');
