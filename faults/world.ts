@@ -50,7 +50,8 @@ const leaseMarginMs = 4_000;
 export const leaseMs = timeoutMs + leaseMarginMs;
 /** How long after a fault a process or statement may still be affected. */
 const aftermathMs = 1_000;
-const drainDeadlineMs = 60_000;
+/** Longer than the minute after which every look covers the whole queue. */
+const drainDeadlineMs = 90_000;
 const pollMs = 50;
 
 /** Settings of the service with the times of all scenarios. */
