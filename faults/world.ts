@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { openDatabase, sql, type Database } from '../service/src/database/database.ts';
+import { fullLookMs } from '../service/src/floor.ts';
 import { createSecretBox } from '../service/src/secret-box.ts';
 import type { Random } from '../bench/random.ts';
 import { allianceSlug, type Kind } from './behaviours.ts';
@@ -50,8 +51,8 @@ const leaseMarginMs = 4_000;
 export const leaseMs = timeoutMs + leaseMarginMs;
 /** How long after a fault a process or statement may still be affected. */
 const aftermathMs = 1_000;
-/** Longer than the minute after which every look covers the whole queue. */
-const drainDeadlineMs = 90_000;
+/** Nothing may be left to the looks at the whole queue, once a minute. */
+const drainDeadlineMs = fullLookMs - 10_000;
 const pollMs = 50;
 
 /** Settings of the service with the times of all scenarios. */

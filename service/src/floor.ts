@@ -5,11 +5,18 @@
 import { createEvery } from './every.ts';
 
 export type Floor<Bottom> = {
-  /** Where the next look begins: once a minute at the bottom, for rows that were locked when it looked. */
-  next(): string | Bottom;
+  /** Begins a look: once a minute at the bottom, for rows that were locked when it looked. */
+  look(): Look<Bottom>;
   /** Where the last look ended. */
   current(): string | Bottom;
-  reached(found: string): void;
+  /** The next look covers everything, whatever is found by those that are under way. */
+  reset(): void;
+};
+
+export type Look<Bottom> = {
+  from: string | Bottom;
+  /** Call with where it ended, if it found everything. */
+  reached: (found: string) => void;
 };
 
 /** How often a look covers everything, and not only what an earlier one has not. */
@@ -18,12 +25,22 @@ export const fullLookMs = 60_000;
 export function createFloor<Bottom>(bottom: Bottom): Floor<Bottom> {
   const isFull = createEvery(fullLookMs);
   let floor: string | Bottom = bottom;
+  let resets = 0;
   return {
-    next() {
+    look() {
       if (isFull()) floor = bottom;
-      return floor;
+      const before = resets;
+      return {
+        from: floor,
+        reached(found) {
+          if (resets === before) floor = found;
+        },
+      };
     },
     current: () => floor,
-    reached: (found) => void (floor = found),
+    reset() {
+      floor = bottom;
+      resets += 1;
+    },
   };
 }

@@ -12,6 +12,7 @@ import { createDispatcher } from '../src/webhooks/queue/dispatcher.ts';
 import { startProbes } from '../src/webhooks/queue/healing.ts';
 import { InFlight } from '../src/webhooks/queue/in-flight.ts';
 import { createSigningKeys } from '../src/webhooks/sending/signing-keys.ts';
+import { openCuttableDatabase } from './support/cuttable-database.ts';
 import { announce, put } from './support/directory.ts';
 import { eventually } from './support/eventually.ts';
 import { fanOutToQueue, fanOutWith } from './support/queue-steps.ts';
@@ -32,7 +33,7 @@ const log = createLogger('silent');
 type Signal = 'due' | 'parked' | 'news';
 
 /** Over an empty queue. */
-async function startDispatcher(t: TestContext) {
+async function startDispatcher(t: TestContext, through = database) {
   await sql`delete from webhooks`.execute(database);
   await sql`delete from pending_deliveries`.execute(database);
   await sql`delete from outbox`.execute(database);
@@ -40,7 +41,7 @@ async function startDispatcher(t: TestContext) {
   const sender = createSender(webhooks);
   const signals: Signal[] = [];
   const dispatcher = createDispatcher({
-    database,
+    database: through,
     sender,
     webhooks,
     inFlight,
@@ -203,6 +204,25 @@ test('a blocked webhook is sent nothing until it is unblocked', async (t) => {
   await dispatcher.fanOutAll(0);
   await dispatcher.claimAllParked();
   assert.deepEqual(await pendingOf(webhook), { leased: 0, parked: 2, attempts: 0 });
+  inFlight.setBlocked([]);
+  await dispatcher.claimAllParked();
+  await receiver.waitFor(2);
+});
+
+test('deliveries that a fan-out parked are found although its response was lost', async (t) => {
+  const behind = await openCuttableDatabase({ database, connection: service.connection });
+  const { dispatcher, inFlight } = await startDispatcher(t, behind.opened.database);
+  const receiver = await startReceiver();
+  const webhook = await register(receiver.url);
+  await dispatcher.claimAllParked();
+  inFlight.setBlocked([webhook]);
+  await publish(2);
+  behind.stall();
+  const failed = assert.rejects(dispatcher.fanOutAll(0));
+  await allParked(webhook, 2);
+  behind.cut();
+  await failed;
+  behind.mend();
   inFlight.setBlocked([]);
   await dispatcher.claimAllParked();
   await receiver.waitFor(2);

@@ -107,6 +107,25 @@ test('a worker logs an unavailable database once, and recovers by itself', async
   await worker.stop();
 });
 
+test('after a lost connection, events of earlier transaction ids are found too', async () => {
+  const receiver = await startReceiver();
+  const webhook = await register(receiver.url);
+  const behind = await openCuttableDatabase({ database, connection });
+  const { worker, logged } = startWorker(behind.opened);
+  worker.start();
+  await publish();
+  await receiver.waitFor(1);
+  await endedDelivery({ database }, webhook);
+  behind.cut();
+  await logged((lines) => lines.some((line) => line.msg === 'worker.failed'));
+  // A server that crashed uses the ids again of transactions that left nothing on its disk.
+  await publish();
+  await sql`update outbox set xid = '3'`.execute(database);
+  behind.mend();
+  await receiver.waitFor(2);
+  await worker.stop();
+});
+
 test('a stop ends while the database is unavailable, and sent deliveries are sent again rather than lost', async () => {
   const receiver = await startReceiver();
   const webhook = await register(receiver.url);

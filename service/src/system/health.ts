@@ -46,8 +46,9 @@ export function createHealth(database: Database, revisions: Revisions): Health {
   async function read(): Promise<void> {
     const startedAt = performance.now();
     try {
-      last = (await readRow(database, due.next())) ?? last;
-      if (last) due.reached(last.due_floor);
+      const { from, reached } = due.look();
+      last = (await readRow(database, from)) ?? last;
+      if (last) reached(last.due_floor);
       confirmedAt = startedAt;
     } catch {
       // The snapshot shows it once it is stale.

@@ -49,6 +49,8 @@ export type Dispatcher = {
   claimAllParked(): Promise<number>;
   /** Where the next fan-out begins. */
   outbox: Floor<string>;
+  /** The next looks cover the whole queue. */
+  lookAtEverything(): void;
   /** Names this run of the process among the workers. */
   id: string;
   /** Deliveries from a claim that is under way are still sent. */
@@ -92,17 +94,23 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
   const due = createFloor(null);
   const isFarLookDue = createEvery(lookBackMs);
   let looksFar = false;
-  const { parkAll, claimAllParked } = createParked({ ...dependencies, newLease, send, due });
+  const { parkAll, claimAllParked, findAll } = createParked({
+    ...dependencies,
+    newLease,
+    send,
+    due,
+  });
   let deliveriesPerEvent = 1;
   let claiming = true;
 
   async function fanOutAll(minAgeMs: number): Promise<number | null> {
     const room = inFlight.room();
     if (!claiming || room.total === 0) return null;
-    const options = { lease: newLease(), room, floor: outbox.next(), minAgeMs, deliveriesPerEvent };
+    const look = outbox.look();
+    const options = { lease: newLease(), room, floor: look.from, minAgeMs, deliveriesPerEvent };
     const done = await fanOut(database, options);
     if (done.busy) return minAgeMs === 0 ? busyMs : busyElsewhereMs;
-    if (done.floor !== null) outbox.reached(done.floor);
+    if (done.floor !== null) look.reached(done.floor);
     if (done.events === 0) return null;
     deliveriesPerEvent = Math.max((deliveriesPerEvent + done.deliveries / done.events) / 2, 1);
     metrics.fannedOut(done);
@@ -118,25 +126,41 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     if (!claiming || room.total === 0) return pollMs;
     // If a claim cannot take all that it finds, the next one looks as far.
     looksFar ||= isFarLookDue();
+    const look = due.look();
     const claimed = await claimDue(database, {
       lease: newLease(),
       room,
-      since: due.next(),
+      since: look.from,
       lookBackMs: looksFar ? transactionMaxMs : lookBackMs,
     });
     parkAll(claimed.parked, Date.parse(claimed.at));
     await send(claimed.leased);
     if (claimed.found >= Math.min(room.total, claimMax)) return 0;
-    due.reached(claimed.at);
+    look.reached(claimed.at);
     looksFar = false;
     return Math.min(Math.ceil(claimed.nextDueMs ?? pollMs), pollMs);
   }
 
+  /** A statement may have parked deliveries although its response was lost. */
+  async function orFindParked<T>(statement: () => Promise<T>): Promise<T> {
+    try {
+      return await statement();
+    } catch (error) {
+      findAll();
+      throw error;
+    }
+  }
+
   return {
-    fanOutAll,
-    claimAllDue,
-    claimAllParked: async () => (claiming ? claimAllParked() : pollMs),
+    fanOutAll: (minAgeMs) => orFindParked(() => fanOutAll(minAgeMs)),
+    claimAllDue: () => orFindParked(claimAllDue),
+    claimAllParked: async () => (claiming ? orFindParked(claimAllParked) : pollMs),
     outbox,
+    lookAtEverything() {
+      outbox.reset();
+      due.reset();
+      findAll();
+    },
     id,
     stopClaiming: () => void (claiming = false),
     async stop() {
@@ -159,7 +183,7 @@ function createParked(dependencies: ParkedDependencies) {
   const parkedSince: ParkedSince = new Map();
   const forgetsParkedSince = createEvery(fullLookMs);
   const parkedFloor = createFloor(null);
-  let list = { cursor: start, since: parkedFloor.current(), begunAt: due.current() };
+  let list = beginList();
   let listedAt = -Infinity;
 
   inFlight.onWebhookRoom = (webhookId) => {
@@ -167,7 +191,7 @@ function createParked(dependencies: ParkedDependencies) {
   };
 
   /** `atMs`: the database's time at which they were parked. */
-  function parkAll(webhookIds: string[], atMs = longAgoMs()): void {
+  function parkAll(webhookIds: string[], atMs = longBeforeMs(due.current())): void {
     for (const webhookId of webhookIds) add(webhookId, atMs);
     if (webhookIds.length > 0) dependencies.onParked();
   }
@@ -178,10 +202,18 @@ function createParked(dependencies: ParkedDependencies) {
     parkedSince.set(webhookId, { atMs: Math.min(since, atMs - 1) });
   }
 
-  /** Before any transaction began that may still park deliveries. */
-  function longAgoMs(): number {
-    const at = due.current();
+  /** Before any transaction began that was not yet visible at this time. */
+  function longBeforeMs(at: string | null): number {
     return at === null ? -Infinity : Date.parse(at) - transactionMaxMs;
+  }
+
+  /** Looks for all of them, now. */
+  function findAll(): void {
+    parkedSince.clear();
+    parkedFloor.reset();
+    list = beginList();
+    listedAt = -Infinity;
+    dependencies.onParked();
   }
 
   async function claimAllParked(): Promise<number> {
@@ -202,14 +234,19 @@ function createParked(dependencies: ParkedDependencies) {
 
   /** Other processes park deliveries too. Looks at some webhooks at a time, so that many cost no more than a few. */
   async function findParked(): Promise<void> {
-    if (list.cursor === start)
-      list = { ...list, since: parkedFloor.next(), begunAt: due.current() };
-    const found = await listParked(database, list.cursor, list.since);
-    for (const webhookId of found) add(webhookId, longAgoMs());
+    if (list.cursor === start) list = beginList();
+    const current = list;
+    const found = await listParked(database, current.cursor, current.look.from);
+    for (const webhookId of found) add(webhookId, longBeforeMs(current.look.from));
+    if (current !== list) return;
     const isLast = found.length < webhooksMax;
-    if (isLast && list.begunAt !== null) parkedFloor.reached(list.begunAt);
-    list.cursor = isLast ? start : (found.at(-1) ?? start);
+    if (isLast && current.begunAt !== null) current.look.reached(current.begunAt);
+    current.cursor = isLast ? start : (found.at(-1) ?? start);
     listedAt = performance.now();
+  }
+
+  function beginList() {
+    return { cursor: start, look: parkedFloor.look(), begunAt: due.current() };
   }
 
   /** An only process knows which webhooks it parked; it looks for those of an earlier process. */
@@ -237,7 +274,7 @@ function createParked(dependencies: ParkedDependencies) {
     return rooms;
   }
 
-  return { parkAll, claimAllParked };
+  return { parkAll, claimAllParked, findAll };
 }
 
 /** Loads and starts what was leased, or records why it is not sent. */

@@ -122,12 +122,19 @@ function startRun(dependencies: WorkerDependencies): Omit<Worker, 'start'> {
     tasks.wakeAll();
     tasks.parked.wake();
   };
+  // A server that crashed uses transaction ids again, and another one may have an earlier clock: floors can be too high.
+  const connected = session.createListener([], tasks.lookAtEverything);
   leader.start();
+  connected.start();
   for (const each of [tasks.join, ...tasks.others]) each.start();
   return {
     async stop() {
       dispatcher.stopClaiming();
-      await Promise.all([leader.stop(), ...tasks.others.map((each) => each.stop())]);
+      await Promise.all([
+        leader.stop(),
+        connected.stop(),
+        ...tasks.others.map((each) => each.stop()),
+      ]);
       await dispatcher.stop();
       // Only now, because attempts were under way until here.
       await tasks.join.stop();
@@ -159,10 +166,11 @@ function createTasks(dependencies: TaskDependencies, leads: () => boolean) {
   const minAgeMs = () => (leads() ? 0 : leftMs);
   const look = loop('look', async () => {
     const { outbox } = dispatcher;
-    const floors = { events: outbox.next(), published: published.next() };
+    const [events, entries] = [outbox.look(), published.look()];
+    const floors = { events: events.from, published: entries.from };
     const found = await findWork(database, floors, minAgeMs());
-    outbox.reached(found.eventsFloor);
-    published.reached(found.publishedFloor);
+    events.reached(found.eventsFloor);
+    entries.reached(found.publishedFloor);
     if (found.events) fanOut.wake();
     if (found.published) ingest.wake();
     return leads() ? lookMs : leftMs;
@@ -195,9 +203,10 @@ function createTasks(dependencies: TaskDependencies, leads: () => boolean) {
     recoverExpiredLeases(database, dependencies, ended, () => due.wake()),
   );
   const join = loop('join', async () => {
-    const joining = await joinWorkers(database, dispatcher.id, outcomes.next());
+    const { from, reached } = outcomes.look();
+    const joining = await joinWorkers(database, dispatcher.id, from);
     const { place, workers, blocked, isLate } = joining;
-    outcomes.reached(joining.outcomesFloor);
+    reached(joining.outcomesFloor);
     inFlight.setShare(place, workers);
     inFlight.setBlocked(blocked);
     // Another process may have noted outcomes and died.
@@ -212,8 +221,9 @@ function createTasks(dependencies: TaskDependencies, leads: () => boolean) {
   });
   const changes = createFloor('0');
   const totals = loop('totals', async () => {
-    const { more, floor } = await foldDeliveryChanges(database, changes.next());
-    changes.reached(floor);
+    const { from, reached } = changes.look();
+    const { more, floor } = await foldDeliveryChanges(database, from);
+    reached(floor);
     return more ? 0 : checkMs;
   });
   const partitions = loop('partitions', () => pruneHistory(database, dependencies));
@@ -221,6 +231,11 @@ function createTasks(dependencies: TaskDependencies, leads: () => boolean) {
   function wakeAll(): void {
     fanOut.wake();
     due.wake();
+  }
+
+  function lookAtEverything(): void {
+    dispatcher.lookAtEverything();
+    for (const each of [outcomes, published, ended, changes]) each.reset();
   }
 
   function updateHealthSoon(): void {
@@ -231,7 +246,7 @@ function createTasks(dependencies: TaskDependencies, leads: () => boolean) {
   }
 
   const others = [look, ingest, fanOut, due, parked, health, replays, leases, totals, partitions];
-  return { fanOut, due, parked, join, others, wakeAll, updateHealthSoon };
+  return { fanOut, due, parked, join, others, wakeAll, lookAtEverything, updateHealthSoon };
 }
 
 /** Leaves nothing for the others to wait for; if the database is away, they find out by themselves. */
@@ -286,9 +301,9 @@ async function recoverExpiredLeases(
 ): Promise<number> {
   const { webhooks, clock, metrics, log } = dependencies;
   const backoff = { baseMs: webhooks.retryBaseMs, factor: webhooks.retryFactor };
-  const options = { backoff, clock, since: ended.next() };
-  const done = await recoverLeases(database, options);
-  if (done.floor !== null) ended.reached(done.floor);
+  const { from, reached } = ended.look();
+  const done = await recoverLeases(database, { backoff, clock, since: from });
+  if (done.floor !== null) reached(done.floor);
   for (const failure of done.failures) log.error(failure, 'lease.not_recovered');
   for (const { delivery, durationMs } of done.recorded)
     metrics.attempted({ outcome: 'interrupted', trigger: delivery.trigger, durationMs });
