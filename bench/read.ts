@@ -13,6 +13,7 @@ import { createApp } from '../service/src/access/apps.ts';
 import { createKey } from '../service/src/access/keys.ts';
 import type { Database } from '../service/src/database/database.ts';
 import { openEmbedded } from '../service/src/database/embedded.ts';
+import { cpuMs } from './cpu-time.ts';
 import { makeDirectory, type DirectoryFiles } from './directory-data.ts';
 import type { Figure } from './figure.ts';
 import { createClient } from './http-client.ts';
@@ -33,7 +34,7 @@ const { values: options } = parseArgs({
 const size = { orgs: Number(options.orgs), firstOrgs: 30_000, blueprints: 100_000 };
 const root = join(import.meta.dirname, '..');
 /** The service has warmed up by then: two polls and two garbage collections have passed. */
-const idleMs = 10_000;
+const idleMs = 20_000;
 
 const folder = await makeWorkFolder();
 const env = {
@@ -167,7 +168,7 @@ async function cold(files: DirectoryFiles, key: string): Promise<Figure[]> {
 }
 
 async function warm(key: string): Promise<Figure[]> {
-  log('idle memory');
+  log('idle memory and processor time');
   const service = await startProcess(join(root, 'service/bin/orgdir.js'), {
     args: ['serve', '--no-demo'],
     runsItself: true,
@@ -186,9 +187,9 @@ async function warm(key: string): Promise<Figure[]> {
   const client = createClient(service.port ?? 0, key);
   try {
     await wait(idleMs);
-    const memory = await idleMemory(service.pid);
+    const idle = [...(await idleMemory(service.pid)), ...(await idleTime(service.pid))];
     log('warm reads');
-    return [...(await measureWarm({ service, bare, load, client, key })), ...memory];
+    return [...(await measureWarm({ service, bare, load, client, key })), ...idle];
   } finally {
     client.close();
     await Promise.all([load.stop(), bare.stop(), service.stop()]);
@@ -206,6 +207,23 @@ async function idleMemory(pid: number): Promise<Figure[]> {
       reached: Number(kib) / 1024,
       unit: 'MiB',
       asked: { atMost: 150 },
+    },
+  ];
+}
+
+/** The processor time of the service's process, which serves, delivers and looks for work. Linux only. */
+async function idleTime(pid: number): Promise<Figure[]> {
+  const before = await cpuMs(pid);
+  await wait(idleMs);
+  const after = await cpuMs(pid);
+  if (before === null || after === null) return [];
+  const reached = ((after - before) / idleMs) * 100;
+  return [
+    {
+      name: 'idle processor time of the service',
+      reached,
+      unit: '% of a core',
+      asked: { atMost: 1 },
     },
   ];
 }
