@@ -51,7 +51,8 @@ test('a vocabulary finds each word with its match, and misses no typing error', 
       const mistyped: number[] = [];
       vocabulary.findMistyped(term, 1, (index) => mistyped.push(index));
       assert.deepEqual(
-        mistyped,
+        // In no order.
+        mistyped.toSorted((a, b) => a - b),
         each.flatMap((text, index) =>
           !text.includes(term) && isMistyped(text, term, 1) ? [index] : [],
         ),

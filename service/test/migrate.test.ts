@@ -109,12 +109,13 @@ test('an index is created on every partition while others write, also after an i
   await sql`create index events_by_name on only events (name, id)`.execute(database);
   const part = partition.replace('events', 'events_by_name');
   const { rows: sessions } = await interrupted.query('select pg_backend_pid() as pid');
-  const creating = interrupted.query(
-    `create index concurrently ${part} on ${partition} (name, id)`,
+  const cancelled = assert.rejects(
+    interrupted.query(`create index concurrently ${part} on ${partition} (name, id)`),
+    { code: '57014' },
   );
   await untilWaiting(database, 'virtualxid');
   await sql`select pg_cancel_backend(${sessions[0].pid})`.execute(database);
-  await assert.rejects(creating, { code: '57014' });
+  await cancelled;
   const applying = database.connection().execute((own) => applyMigration(own, file, 60_000));
   await untilWaiting(database, 'virtualxid');
   await sql`update events set data = data`.execute(database);
