@@ -146,7 +146,7 @@ const looks: Record<string, (isFull: boolean) => Promise<unknown>> = {
   'claims of due deliveries': (isFull) =>
     claimWith(worker, {
       since: afterDue(5_000),
-      lookBackMs: isFull ? 20_000 : 1_000,
+      lookBackMs: isFull ? 20_000 : 100,
     }),
   'looks for leases that have ended': (isFull) =>
     recoverLeases(worker, {
