@@ -13,7 +13,7 @@ export type Floor<Bottom> = {
   reset(to?: string | Bottom): void;
 };
 
-type Look<Bottom> = {
+export type Look<Bottom> = {
   from: string | Bottom;
   /** Call with where it ended, if it found everything. */
   reached: (found: string) => void;
