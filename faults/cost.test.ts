@@ -118,7 +118,7 @@ async function latencies(world: World): Promise<number[]> {
 const leasedRows = 40_000;
 const goneRows = 50_000;
 /**
- * The gone rows fell due within this time. Claims step over those of the last 20 seconds once a second, so the cost of these
+ * The gone rows fell due within this time. Claims step over those of the last 20 seconds every three seconds, so the cost of these
  * depends on how long the machine takes; here they are few.
  */
 const goneWithinMs = 3_600_000;

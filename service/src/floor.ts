@@ -9,11 +9,11 @@ export type Floor<Bottom> = {
   look(): Look<Bottom>;
   /** Where the last look ended. */
   current(): string | Bottom;
-  /** The next look covers everything, whatever is found by those that are under way. */
-  reset(): void;
+  /** The next look begins here, or covers everything, whatever is found by those that are under way. */
+  reset(to?: string | Bottom): void;
 };
 
-type Look<Bottom> = {
+export type Look<Bottom> = {
   from: string | Bottom;
   /** Call with where it ended, if it found everything. */
   reached: (found: string) => void;
@@ -38,8 +38,8 @@ export function createFloor<Bottom>(bottom: Bottom): Floor<Bottom> {
       };
     },
     current: () => floor,
-    reset() {
-      floor = bottom;
+    reset(to = bottom) {
+      floor = to;
       resets += 1;
     },
   };

@@ -316,6 +316,78 @@ test('a delivery that was locked when it was due is found by the next full look'
   await receiver.waitFor(1);
 });
 
+test('deliveries that a long fan-out left due are claimed next, although a claim ended meanwhile', async (t) => {
+  const { dispatcher, inFlight } = await startDispatcher(t);
+  const webhook = await register((await startReceiver()).url);
+  // Nothing is sent, because their secrets are not readable.
+  await sql`
+    insert into webhooks (id, app_id, url, secret)
+    select uuid_v7(), app_id, url, '' from webhooks, generate_series(1, 300) where id = ${webhook}
+  `.execute(database);
+  await publish(1);
+  await dispatcher.claimAllDue();
+  const commit = await holdInserts(t);
+  const ends = [];
+  while (inFlight.room().total > 0) ends.push(inFlight.hold());
+  ends.pop()?.();
+  const { total } = inFlight.room();
+  const fanningOut = dispatcher.fanOutAll(0);
+  for (const end of ends) end();
+  await commit.isAwaited();
+  await passTime(t, 10);
+  await dispatcher.claimAllDue();
+  await commit.go();
+  await fanningOut;
+  assert.equal(await countDue(), 301 - total);
+  await dispatcher.claimAllDue();
+  assert.equal(await countDue(), 0);
+});
+
+async function countDue(): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select count(*) as count from pending_deliveries
+    where lease_token is null and not parked and due_at <= queue_now()
+  `.execute(database);
+  return rows[0]?.count ?? Number.NaN;
+}
+
+/** Keeps transactions that inserted into the queue from ending until `go` is called. */
+async function holdInserts(t: TestContext) {
+  await sql
+    .raw(`
+      create function hold_insert() returns trigger language plpgsql
+      as $$ begin perform pg_advisory_xact_lock_shared(1); return null; end $$;
+      create trigger hold_insert after insert on pending_deliveries execute function hold_insert()
+    `)
+    .execute(database);
+  t.after(() => sql`drop function hold_insert cascade`.execute(database));
+  const holder = await database.startTransaction().execute();
+  await sql`select pg_advisory_xact_lock(1)`.execute(holder);
+  return {
+    isAwaited: () =>
+      eventually(async () => {
+        const { rows } = await sql`
+          select from pg_locks where locktype = 'advisory' and objid = 1 and not granted
+        `.execute(database);
+        return rows.length > 0;
+      }),
+    go: () => holder.rollback().execute(),
+  };
+}
+
+/** For the queue. */
+async function passTime(t: TestContext, seconds: number): Promise<void> {
+  const define = (offset: number) =>
+    sql
+      .raw(`
+        create or replace function queue_now() returns timestamptz language sql parallel safe
+        as $$ select clock_timestamp() + interval '${offset} seconds' $$
+      `)
+      .execute(database);
+  await define(seconds);
+  t.after(() => define(0));
+}
+
 test('a stop waits for deliveries that are being leased, and records them', async (t) => {
   const { dispatcher } = await startDispatcher(t);
   const receiver = await startReceiver();

@@ -146,7 +146,7 @@ const looks: Record<string, (isFull: boolean) => Promise<unknown>> = {
   'claims of due deliveries': (isFull) =>
     claimWith(worker, {
       since: afterDue(5_000),
-      lookBackMs: isFull ? 20_000 : 1_000,
+      lookBackMs: isFull ? 20_000 : 100,
     }),
   'looks for leases that have ended': (isFull) =>
     recoverLeases(worker, {
@@ -184,6 +184,19 @@ test('the record of an attempt reads few pages next to outcomes that a snapshot 
   assert.ok(few * 4 <= full, `${few} pages, and ${full} from the beginning`);
 });
 
+test('an update of the health of webhooks begins where the last one ended', async () => {
+  await noteOutcome('succeeded', 2_000);
+  const noted = await readXid(worker);
+  // Once no transaction of another test holds it back.
+  const floor = await eventually(async () => {
+    const updated = await updateWebhookHealth(worker, 5, floors.outcomes);
+    return updated.floor !== null && BigInt(updated.floor) >= noted && updated.floor;
+  });
+  const update = (from: string) => pagesOf(() => updateWebhookHealth(worker, 5, from));
+  const [full, few] = [await update(floors.outcomes), await update(floor)];
+  assert.ok(few * 4 <= full, `${few} pages, and ${full} from before`);
+});
+
 test('no statement reads many more pages after hundreds of updates of health that a snapshot keeps', async () => {
   await updateWebhookHealth(worker, 5);
   await pagesOfEach();
@@ -219,9 +232,9 @@ async function pagesOfEach(): Promise<Record<string, number>> {
   return read;
 }
 
-async function noteOutcome(verdict: 'succeeded' | 'retry'): Promise<void> {
+async function noteOutcome(verdict: 'succeeded' | 'retry', count = 1): Promise<void> {
   await sql`
     insert into webhook_outcomes (webhook_id, verdict, status_code, gone)
-    values (${webhookId}, ${verdict}, 200, false)
+    select ${webhookId}, ${verdict}, 200, false from generate_series(1, ${count}::int)
   `.execute(worker);
 }

@@ -188,6 +188,33 @@ test("a locked webhook's outcomes wait, and others' do not", async () => {
   assert.equal(await outcomesLeft(), 0);
 });
 
+test('an update begins where an earlier one ended, and misses no outcome that was locked or not committed', async () => {
+  const [locked, late, free] = [await makeWebhook(), await makeWebhook(), await makeWebhook()];
+  const floor = await database.transaction().execute(async (tx) => {
+    await sql`select from webhooks where id = ${locked.id} for no key update`.execute(tx);
+    await recordNew(tx, exhausted(late.id));
+    await recordNew(database, exhausted(locked.id), exhausted(free.id));
+    return (await updateWebhookHealth(database, 5)).floor;
+  });
+  assert.deepEqual(await healthOf(free.id), { failing: true, exhausted: 1 });
+  assert.equal(await outcomesLeft(), 2);
+  await updateWebhookHealth(database, 5, floor ?? assert.fail());
+  assert.deepEqual(await healthOf(locked.id), { failing: true, exhausted: 1 });
+  assert.deepEqual(await healthOf(late.id), { failing: true, exhausted: 1 });
+});
+
+test('an update that leaves the outcomes to another process does not know where they begin', async () => {
+  const { id } = await makeWebhook();
+  await recordNew(database, exhausted(id));
+  await database.transaction().execute(async (tx) => {
+    await sql`select pg_advisory_xact_lock(70420014)`.execute(tx);
+    assert.equal((await updateWebhookHealth(database, 5)).floor, null);
+  });
+  assert.equal(await outcomesLeft(), 1);
+  await updateWebhookHealth(database, 5);
+  assert.equal(await outcomesLeft(), 0);
+});
+
 test('a webhook whose owner cannot be notified, because its app is locked, keeps back no others', async () => {
   const [stuck, free] = [await makeWebhook(), await makeWebhook()];
   await recordNew(database, exhausted(stuck.id), exhausted(free.id));
@@ -247,12 +274,9 @@ test('the outcomes of a deleted webhook are dropped', async () => {
   const { id } = await makeWebhook();
   await recordNew(database, exhausted(id));
   await sql`delete from webhooks where id = ${id}`.execute(database);
-  assert.deepEqual(await updateWebhookHealth(database, 1), {
-    deactivated: [],
-    healed: [],
-    more: false,
-    failures: [],
-  });
+  const { floor, ...updated } = await updateWebhookHealth(database, 1);
+  assert.deepEqual(updated, { deactivated: [], healed: [], more: false, failures: [] });
+  assert.notEqual(floor, null);
   assert.equal(await outcomesLeft(), 0);
 });
 

@@ -64,8 +64,9 @@ const pollMs = 1_000;
 /** How long another process's fan-out takes, when this one leads; another only looks again. */
 const busyMs = 10;
 const busyElsewhereMs = 100;
-/** A claim looks back over transactions of this length, and once in this time over the longest ones. */
-const lookBackMs = 1_000;
+/** A claim looks back over transactions of this length, and every `farLookMs` over the longest ones. */
+const lookBackMs = 100;
+const farLookMs = 3_000;
 /** How often parked deliveries are claimed at most, so that one claim has many. */
 const parkedPauseMs = 10;
 /** A lease of this size means real load: from then on, speed matters more than memory. */
@@ -92,7 +93,7 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
   const { begin, send } = createSending(dependencies, recorder, starter);
   const outbox = createFloor('0');
   const due = createFloor(null);
-  const isFarLookDue = createEvery(lookBackMs);
+  const isFarLookDue = createEvery(farLookMs);
   let looksFar = false;
   const { parkAll, claimAllParked, findAll } = createParked({
     ...dependencies,
@@ -117,8 +118,17 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     log.info({ events: done.events, deliveries: done.deliveries }, 'events.fanned_out');
     begin(done.leased);
     parkAll(done.parked, done.atMs);
-    if (done.hasDue) dependencies.onDue();
+    if (done.hasDue) {
+      lookBackTo(done.atMs);
+      dependencies.onDue();
+    }
     return done.more ? 0 : null;
+  }
+
+  /** A claim may have ended after these deliveries fell due, and before they were committed. */
+  function lookBackTo(atMs: number): void {
+    const floor = due.current();
+    due.reset(floor === null || Date.parse(floor) <= atMs ? floor : new Date(atMs).toISOString());
   }
 
   async function claimAllDue(): Promise<number> {

@@ -10,6 +10,7 @@ import {
   isConnectionFault,
   sql,
   type Database,
+  type LeftJoined,
   type Transaction,
 } from '../../database/database.ts';
 import { cancelPending } from './cancel-pending.ts';
@@ -78,6 +79,8 @@ export type HealthUpdate = {
   healed: string[];
   /** Whether more outcomes may wait. */
   more: boolean;
+  /** The `xid` below which no outcome waits; null if that is not known. */
+  floor: string | null;
   /** Webhooks whose health could not be updated, and is tried again later. */
   failures: { webhookId: string; code: string | null; reason: string }[];
 };
@@ -104,7 +107,13 @@ async function updateSeparately(
   const { rows } = await sql<{ webhookId: string }>`
     select webhook_id as "webhookId" from webhook_outcomes group by webhook_id order by min(seq) limit ${outcomesMax}
   `.execute(database);
-  const result: HealthUpdate = { deactivated: [], healed: [], more: false, failures: [] };
+  const result: HealthUpdate = {
+    deactivated: [],
+    healed: [],
+    more: false,
+    floor: null,
+    failures: [],
+  };
   for (const { webhookId } of rows) {
     try {
       const { deactivated, healed } = await update(database, deactivateAfter, {
@@ -122,6 +131,8 @@ async function updateSeparately(
   return result;
 }
 
+type Taken = Pick<HealthUpdate, 'floor'> & { outcomes: Outcome[] };
+
 type Which = {
   /** The `xid` below which no outcome waits. */
   floor: string;
@@ -135,49 +146,57 @@ async function update(
   which: Which,
 ): Promise<Omit<HealthUpdate, 'failures'>> {
   return database.transaction().execute(async (tx) => {
-    const outcomes = await takeOutcomes(tx, which);
+    const { outcomes, floor } = await takeOutcomes(tx, which);
     const [probes, others] = separate(outcomes);
     return {
       deactivated: await addOutcomes(tx, others, deactivateAfter),
       healed: await addProbes(tx, probes),
       more: outcomes.length === outcomesMax,
+      floor,
     };
   });
 }
 
 /** Locks webhooks whose rows are free, and takes their outcomes, in the order in which they were recorded. */
-async function takeOutcomes(tx: Transaction, { floor, only }: Which): Promise<Outcome[]> {
-  const { rows } = await sql<Outcome>`
+async function takeOutcomes(tx: Transaction, { floor, only }: Which): Promise<Taken> {
+  const { rows } = await sql<{ floor: string | null } & LeftJoined<Outcome>>`
     -- prepared: take_outcomes
     with turn as materialized (
       select pg_try_advisory_xact_lock(${sql.lit(healthLock)}) as mine,
         set_config('lock_timeout', ${sql.lit(String(lockTimeoutMs))}, true)
     ),
+    waiting as materialized (
+      select ctid as tid, xid, seq, webhook_id from webhook_outcomes
+      where (select mine from turn) and xid >= ${floor}::xid8 and (${only}::uuid is null or webhook_id = ${only}::uuid)
+    ),
     -- Webhooks first: however many outcomes a locked one has, they delay no others.
     locked as materialized (
       select w.id
-      from (
-        select webhook_id from webhook_outcomes
-        where (select mine from turn) and xid >= ${floor}::xid8 and (${only}::uuid is null or webhook_id = ${only}::uuid)
-        group by webhook_id order by min(seq)
-      ) o cross join lateral (
+      from (select webhook_id from waiting group by webhook_id order by min(seq)) o cross join lateral (
         select id from webhooks where id = o.webhook_id for no key update skip locked
       ) w
       limit ${sql.lit(outcomesMax)}
     ),
+    chosen as materialized (
+      select tid, seq from waiting
+      -- The outcomes of a deleted webhook are dropped.
+      where (webhook_id in (select id from locked)) is true or not exists (select from webhooks where id = webhook_id)
+      order by xid, seq limit ${sql.lit(outcomesMax)}
+    ),
     taken as (
-      delete from webhook_outcomes where ctid = any(array(
-        select ctid from webhook_outcomes
-        -- The outcomes of a deleted webhook are dropped.
-        where (select mine from turn) and xid >= ${floor}::xid8 and (${only}::uuid is null or webhook_id = ${only}::uuid)
-          and ((webhook_id in (select id from locked)) is true or not exists (select from webhooks where id = webhook_id))
-        order by xid, seq limit ${sql.lit(outcomesMax)}
-      ))
+      delete from webhook_outcomes where ctid = any(array(select tid from chosen))
       returning xid, seq, webhook_id, verdict, status_code, error, gone
     )
-    select webhook_id as "webhookId", verdict, status_code as "statusCode", error, gone from taken order by xid, seq
+    -- All transactions below the snapshot's xmin have ended, so nothing new can appear there.
+    select case when mine then
+        least((select xid from waiting where (seq in (select seq from chosen)) is not true order by xid limit 1),
+          pg_snapshot_xmin(pg_current_snapshot()))::text
+      end as floor,
+      webhook_id as "webhookId", verdict, status_code as "statusCode", error, gone
+    from turn left join taken on true order by xid, seq
   `.execute(tx);
-  return rows;
+  const outcomes = rows.flatMap((row) => (row.webhookId === null ? [] : row));
+  return { outcomes, floor: rows[0]?.floor ?? null };
 }
 
 /** The outcomes of probes affect nothing but the next probe. */

@@ -17,7 +17,7 @@ import type { Listener, Session } from '../../database/session.ts';
 import { dropExpiredKeys } from '../../events/idempotency-keys.ts';
 import { dropOldRejected, type Rejection } from '../../events/published-events.ts';
 import { createDispatcher, type Dispatcher, type DispatcherDependencies } from './dispatcher.ts';
-import { createFloor, type Floor } from '../../floor.ts';
+import { createFloor, type Floor, type Look } from '../../floor.ts';
 import { createLoop } from '../../loop.ts';
 import { dropOldOperationalEvents } from '../notifications/operational-events.ts';
 import { findWork } from './find-work.ts';
@@ -184,7 +184,7 @@ function createTasks(dependencies: TaskDependencies, leads: () => boolean) {
   const due = loop('claim', () => onceJoined(() => dispatcher.claimAllDue()));
   const parked = loop('parked', () => onceJoined(() => dispatcher.claimAllParked()));
   const health = loop('health', () =>
-    updateHealth(database, dependencies, outcomes.current(), () => {
+    updateHealth(database, dependencies, outcomes.look(), () => {
       toReplay = [];
       replays.wake();
     }),
@@ -255,7 +255,7 @@ async function leave(
   { id }: Dispatcher,
   dependencies: WorkerDependencies,
 ): Promise<void> {
-  const leaving = updateHealth(database, dependencies, '0').then(() => leaveWorkers(database, id));
+  const leaving = updateHealth(database, dependencies).then(() => leaveWorkers(database, id));
   await Promise.race([leaving.catch(() => {}), wait(poolEndTimeoutMs, undefined, { ref: false })]);
 }
 
@@ -263,15 +263,16 @@ async function leave(
 async function updateHealth(
   database: Database,
   dependencies: WorkerDependencies,
-  floor: string,
+  look?: Look<string>,
   onHealed: () => void = () => {},
 ): Promise<number> {
   const { log, webhooks } = dependencies;
-  const { deactivated, healed, more, failures } = await updateWebhookHealth(
+  const { deactivated, healed, more, floor, failures } = await updateWebhookHealth(
     database,
     webhooks.deactivateAfter,
-    floor,
+    look?.from,
   );
+  if (floor !== null) look?.reached(floor);
   logDeactivations(dependencies, deactivated);
   for (const webhookId of healed) log.info({ webhookId }, 'webhook.healed');
   for (const failure of failures) log.error(failure, 'health.not_updated');
