@@ -98,6 +98,14 @@ async function endedOf(webhookId: string): Promise<{ status: string; by: string 
   return rows;
 }
 
+/** Whether a statement waits for a lock. */
+async function isAnyWaiting(): Promise<boolean> {
+  const { rows } = await sql`
+    select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()
+  `.execute(database);
+  return rows.length > 0;
+}
+
 const allParked = (webhookId: string, count: number) =>
   eventually(async () => {
     const counts = await pendingOf(webhookId);
@@ -225,6 +233,49 @@ test('deliveries that a fan-out parked are found although its response was lost'
   behind.mend();
   inFlight.setBlocked([]);
   await dispatcher.claimAllParked();
+  await receiver.waitFor(2);
+});
+
+test('deliveries that a fan-out parks after its connection was lost are found too', async (t) => {
+  const time = mockTime(t);
+  const behind = await openCuttableDatabase({ database, connection: service.connection });
+  const { dispatcher, inFlight } = await startDispatcher(t, behind.opened.database);
+  const receiver = await startReceiver();
+  const webhook = await register(receiver.url);
+  inFlight.setBlocked([webhook]);
+  await publish(2);
+  await database.transaction().execute(async (tx) => {
+    await sql`lock table pending_deliveries in share mode`.execute(tx);
+    const failed = assert.rejects(dispatcher.fanOutAll(0));
+    await eventually(isAnyWaiting);
+    // The server goes on with the statement.
+    behind.cut();
+    await failed;
+    behind.mend();
+    await dispatcher.claimAllParked();
+  });
+  await allParked(webhook, 2);
+  inFlight.setBlocked([]);
+  time.pass(1_000);
+  await dispatcher.claimAllParked();
+  assert.equal((await pendingOf(webhook)).parked, 0);
+  await receiver.waitFor(2);
+});
+
+test('deliveries that a process parks just after its death are found too', async (t) => {
+  const time = mockTime(t);
+  const { dispatcher, inFlight } = await startDispatcher(t);
+  const receiver = await startReceiver();
+  const webhook = await register(receiver.url);
+  await publish(2);
+  inFlight.setShare(0, 2);
+  await dispatcher.claimAllParked();
+  inFlight.setShare(0, 1);
+  await fanOutToQueue(database);
+  await sql`update pending_deliveries set parked = true`.execute(database);
+  time.pass(1_000);
+  await dispatcher.claimAllParked();
+  assert.equal((await pendingOf(webhook)).parked, 0);
   await receiver.waitFor(2);
 });
 

@@ -10,7 +10,7 @@ import { createSession } from '../src/database/session.ts';
 import { createLogger } from '../src/log.ts';
 import { createMailer, type MailerOptions } from '../src/mail.ts';
 import { createFailureMail, type FailureMail } from '../src/webhooks/notifications/failure-mail.ts';
-import { claimMails } from '../src/webhooks/notifications/mail-queue.ts';
+import { claimMails, recordRecipient } from '../src/webhooks/notifications/mail-queue.ts';
 import {
   mailChannel,
   recordOperationalEvents,
@@ -39,6 +39,7 @@ beforeEach(async () => {
   await sql`delete from operational_events`.execute(database);
 });
 
+const log = createLogger('silent');
 /** Of the test that runs: the next must not find them at work on its own. */
 const running: FailureMail[] = [];
 afterEach(async () => {
@@ -134,7 +135,6 @@ function startFailureMail({ port }: Pick<SmtpServer, 'port'>, options: MailerOpt
     },
     options,
   );
-  const log = createLogger('silent');
   const failureMail = createFailureMail({
     ...context,
     database,
@@ -365,6 +365,21 @@ test('a crash between sending and recording sends a duplicate with the same id',
   assert.equal(doubled.length, 2);
   assert.equal(doubled[0]?.headers.get('message-id'), doubled[1]?.headers.get('message-id'));
   assert.equal(doubled[0]?.text, doubled[1]?.text);
+});
+
+test('a mail whose process died after the last recipient counts as mailed', async () => {
+  const server = await startSmtpServer();
+  const webhook = await makeWebhook();
+  await happen(webhook);
+  const [claimed] = await claimMails(database, 1);
+  assert.ok(claimed);
+  await recordRecipient(database, claimed, { recipient: webhook.owner, ended: true });
+  await pass('61 seconds');
+  startFailureMail(server);
+  const row = await settledRow(webhook);
+  assert.ok(row.mailed_at);
+  assert.equal(row.given_up_at, null);
+  assert.deepEqual(server.mails, []);
 });
 
 test('a webhook that keeps failing gets one mail per hour with the count', async () => {

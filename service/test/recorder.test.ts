@@ -7,8 +7,10 @@ import { v7 as uuidv7 } from 'uuid';
 import { sql, type Database } from '../src/database/database.ts';
 import { createMetrics } from '../src/metrics.ts';
 import { createRecorder } from '../src/webhooks/queue/recorder.ts';
+import type { RecordedAttempt } from '../src/webhooks/sending/deliver.ts';
 import { openCuttableDatabase } from './support/cuttable-database.ts';
 import { openTestDatabase } from './support/database.ts';
+import { eventually } from './support/eventually.ts';
 import { attemptOf, attemptsMade, failed, insertLeased, succeeded } from './support/queue-steps.ts';
 
 function startRecorder(database: Database, giveUpAfterMs = 600) {
@@ -31,29 +33,43 @@ function startRecorder(database: Database, giveUpAfterMs = 600) {
   return { recorder, logged, written };
 }
 
+function unknown(): RecordedAttempt {
+  const delivery = {
+    id: uuidv7(),
+    leaseToken: randomUUID(),
+    webhookId: uuidv7(),
+    eventId: uuidv7(),
+    event: 'org.created',
+    trigger: 'event',
+    number: 1,
+    cycleAttempt: 1,
+    createdAtMs: 0,
+  } as const;
+  return attemptOf(delivery, succeeded);
+}
+
 test('the recorder waits once for an unavailable database, for all batches', async () => {
   const { opened, cut } = await openCuttableDatabase();
   cut();
   const { recorder, logged } = startRecorder(opened.database);
-  const unknown = () =>
-    attemptOf(
-      {
-        id: uuidv7(),
-        leaseToken: randomUUID(),
-        webhookId: uuidv7(),
-        eventId: uuidv7(),
-        event: 'org.created',
-        trigger: 'event',
-        number: 1,
-        cycleAttempt: 1,
-        createdAtMs: 0,
-      },
-      succeeded,
-    );
   await Promise.all(Array.from({ length: 1_200 }, () => recorder.record(unknown())));
   const count = (msg: string) => logged.filter((each) => each === msg).length;
   assert.deepEqual([count('attempts.waiting'), logged.at(-1)], [1, 'attempts.lost']);
   assert.ok(count('attempts.lost') > 1, 'they were several batches');
+});
+
+test('after an outage that lost attempts, the recorder waits for the database again', async () => {
+  const { opened, cut, mend } = await openCuttableDatabase();
+  const delivery = await insertLeased(opened.database, uuidv7());
+  cut();
+  const { recorder, logged } = startRecorder(opened.database, 2_000);
+  await recorder.record(unknown());
+  const recorded = recorder.record(attemptOf(delivery, succeeded));
+  await eventually(async () => logged.length === 3);
+  mend();
+  await recorded;
+  assert.deepEqual(logged, ['attempts.waiting', 'attempts.lost', 'attempts.waiting']);
+  assert.equal((await attemptsMade(opened.database, delivery.id)).length, 1);
 });
 
 test('an attempt that the database refuses does not fail its batch', async () => {

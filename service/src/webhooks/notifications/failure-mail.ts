@@ -88,7 +88,9 @@ async function send(dependencies: FailureMailDependencies, mail: ClaimedMail): P
     await recordMailGivenUp(database, mail, refused.error);
     return log.warn({ ...fields, ...refused }, 'mail.given_up');
   }
-  if (mail.recipients.length === 0) return recordMailGivenUp(database, mail, null);
+  // If a process died after the last recipient, only the record is missing.
+  if (mail.recipients.length === 0 && !mail.isMailed)
+    return recordMailGivenUp(database, mail, null);
   await recordMailed(database, mail);
   log.info({ ...fields, recipients: sent }, 'mail.sent');
 }

@@ -9,6 +9,8 @@ export type ClaimedMail = OperationalEvent & {
   appName: string;
   /** Owners and developers who want the mail and do not have it yet. */
   recipients: string[];
+  /** Whether an earlier try has mailed it to others. */
+  isMailed: boolean;
   /** Earlier events of the same kind that no mail has mentioned. */
   repeats: number;
   createdAt: Date;
@@ -60,7 +62,7 @@ export async function claimMails(database: Database, room: number): Promise<Clai
       e.exhausted_in_a_row as "exhaustedInARow", e.cancelled, e.host, e.last_success_at as "lastSuccessAt",
       e.repeats, e.created_at as "createdAt", e.mail_attempts as attempt, w.active, w.self_healing as "selfHealing",
       w.replay_after_healing as "replayAfterHealing",
-      w.created_at as "webhookCreatedAt", a.name as "appName", array(
+      w.created_at as "webhookCreatedAt", a.name as "appName", cardinality(e.mailed_to) > 0 as "isMailed", array(
         select m.email from app_members m
         where m.app_id = e.app_id and m.role in ('owner', 'developer') and m.failure_mails
           and m.email <> all(e.mailed_to)

@@ -195,6 +195,8 @@ function createParked(dependencies: ParkedDependencies) {
   const parkedFloor = createFloor(null);
   let list = beginList();
   let listedAt = -Infinity;
+  /** Until then, a statement that is still under way on the server may park deliveries. */
+  let unsureUntil = -Infinity;
 
   inFlight.onWebhookRoom = (webhookId) => {
     if (parked.has(webhookId)) dependencies.onParked();
@@ -217,12 +219,13 @@ function createParked(dependencies: ParkedDependencies) {
     return at === null ? -Infinity : Date.parse(at) - transactionMaxMs;
   }
 
-  /** Looks for all of them, now. */
+  /** Looks for all of them, now and for as long as a statement may take whose connection was lost. */
   function findAll(): void {
     parkedSince.clear();
     parkedFloor.reset();
     list = beginList();
     listedAt = -Infinity;
+    unsureUntil = performance.now() + transactionMaxMs;
     dependencies.onParked();
   }
 
@@ -244,6 +247,8 @@ function createParked(dependencies: ParkedDependencies) {
 
   /** Other processes park deliveries too. Looks at some webhooks at a time, so that many cost no more than a few. */
   async function findParked(): Promise<void> {
+    // A process that has died may have left a statement.
+    if (!inFlight.isAlone()) unsureUntil = performance.now() + transactionMaxMs;
     if (list.cursor === start) list = beginList();
     const current = list;
     const found = await listParked(database, current.cursor, current.look.from);
@@ -261,7 +266,8 @@ function createParked(dependencies: ParkedDependencies) {
 
   /** An only process knows which webhooks it parked; it looks for those of an earlier process. */
   function untilListMs(): number {
-    const pauseMs = inFlight.isAlone() ? fullLookMs : pollMs;
+    const isSure = inFlight.isAlone() && performance.now() > unsureUntil;
+    const pauseMs = isSure ? fullLookMs : pollMs;
     return listedAt + (list.cursor === start ? pauseMs : parkedPauseMs) - performance.now();
   }
 

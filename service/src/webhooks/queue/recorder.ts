@@ -37,7 +37,6 @@ type Waiting = { attempt: RecordedAttempt; resolve: () => void };
 
 export function createRecorder(dependencies: RecorderDependencies): Recorder {
   let stopping = false;
-  const write = createWriter(dependencies, () => stopping);
   const waiting: Waiting[] = [];
   let writing: Promise<void> | null = null;
 
@@ -50,6 +49,7 @@ export function createRecorder(dependencies: RecorderDependencies): Recorder {
   }
 
   async function writeAll(): Promise<void> {
+    const write = createWriter(dependencies, () => stopping);
     while (waiting.length > 0) {
       const batch = waiting.splice(0, recordMax);
       await write(batch.map(({ attempt }) => attempt));
@@ -77,7 +77,7 @@ type Write = (attempts: RecordedAttempt[]) => Promise<void>;
 /** Writes a batch, again and again while the database is away. */
 function createWriter(dependencies: RecorderDependencies, isStopping: () => boolean): Write {
   const { database, log, metrics, giveUpAfterMs } = dependencies;
-  /** When writes started to fail, or null. Shared by all batches, so that they do not each wait in turn. */
+  /** When writes started to fail, or null. Shared by batches that wait together, so that they do not each wait in turn. */
   let failingSince: number | null = null;
 
   async function write(attempts: RecordedAttempt[]): Promise<void> {
