@@ -33,7 +33,7 @@ const { values: options } = parseArgs({
 });
 const size = { orgs: Number(options.orgs), firstOrgs: 30_000, blueprints: 100_000 };
 const root = join(import.meta.dirname, '..');
-/** The service has warmed up by then: two polls and two garbage collections have passed. */
+/** The service has warmed up by then: two polls and two garbage collections have passed. Its processor time is measured for as long again. */
 const idleMs = 20_000;
 
 const folder = await makeWorkFolder();
